@@ -17,7 +17,9 @@ pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", UNTIMED)
 settings.register_profile("ci", UNTIMED, derandomize=True, database=None, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+)
 
 
 STARTING = frozenset({"start", "ended", "trainer", "asked", "gpu_studio_process"})

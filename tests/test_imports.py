@@ -1,4 +1,7 @@
-"""Who imports whom: read from the source, and seen in processes that import one part and nothing else."""
+"""Who imports whom.
+
+Read from the source, and seen in processes that import one part and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ TENSORFLOW = ("tensorflow", "keras")
 def modules_after(program: str) -> set[str]:
     """The names of all modules that a fresh interpreter has imported after running the program."""
     ask = f"{program}\nimport sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
@@ -64,7 +69,9 @@ def test_that_opening_a_file_otherwise_is_found(tree, line):
     assert found.startswith("runs/a.py:1 calls ")
 
 
-@pytest.mark.parametrize("line", ["read_text(path, 10)", "opened(path)", "dialog.open()", "archive.open(name)"])
+@pytest.mark.parametrize(
+    "line", ["read_text(path, 10)", "opened(path)", "dialog.open()", "archive.open(name)"]
+)
 def test_that_opening_by_the_rule_is_allowed_and_what_is_no_file_may_be_opened(tree, line):
     assert opening_rules.violations(tree("runs/a.py", line)) == []
 
@@ -82,19 +89,35 @@ def test_that_one_file_of_hardware_imports_nvml():
         ("plan/a.py", "from ..runs import events", "plan may not use runs"),
         ("hardware/deep/a.py", "from ...runs.tail import Tail", "hardware may not use runs"),
         ("runs/a.py", "def f():\n    import gpu_studio.trainer.loop", "runs may not use trainer"),
-        ("trainer/a.py", "from gpu_studio.runs.reading.history import History", "trainer may not use runs"),
+        (
+            "trainer/a.py",
+            "from gpu_studio.runs.reading.history import History",
+            "trainer may not use runs",
+        ),
         ("contract/a.py", "import gpu_studio.runs", "contract may not use runs"),
         ("common/a.py", "from gpu_studio.plan import Plan", "common may not use plan"),
         ("trainer/a.py", "import gpu_studio.hardware", "trainer may not use hardware"),
         ("ui/kit/a.py", "import gpu_studio.trainer", "ui may not use trainer"),
         ("cli.py", "import gpu_studio.ui.window.app", "only inside the function"),
-        ("ui/runs/a.py", "from gpu_studio.ui.plan.plan_page import x", "ui/runs may not use ui/plan"),
+        (
+            "ui/runs/a.py",
+            "from gpu_studio.ui.plan.plan_page import x",
+            "ui/runs may not use ui/plan",
+        ),
         ("ui/kit/plots/a.py", "from ...train import x", "ui/kit may not use ui/train"),
-        ("ui/devices/a.py", "import gpu_studio.ui.window.main_window", "ui/devices may not use ui/window"),
+        (
+            "ui/devices/a.py",
+            "import gpu_studio.ui.window.main_window",
+            "ui/devices may not use ui/window",
+        ),
         ("ui/attic/a.py", "x = 1", "a wing without a rule"),
         ("ui/kit/a.py", "import tensorflow as tf", "only trainer/ may"),
         ("runs/a.py", "import keras.saving", "only trainer/ may"),
-        ("ui/kit/a.py", "import importlib\nx = importlib.import_module('tensorflow')", "only trainer/ may"),
+        (
+            "ui/kit/a.py",
+            "import importlib\nx = importlib.import_module('tensorflow')",
+            "only trainer/ may",
+        ),
         ("trainer/a.py", "import pynvml", "only hardware/ may"),
         ("cli.py", "def f():\n    from PySide6 import QtCore", "only ui/ may"),
         ("trainer/a.py", "if TYPE_CHECKING:\n    import pyqtgraph", "only ui/ may"),
@@ -116,7 +139,10 @@ def test_that_a_forbidden_import_is_found(tree, file, line, reason):
         ("runs/a.py", "from gpu_studio.plan import Plan"),
         ("runs/a.py", "from gpu_studio.hardware.accounting import account"),
         ("trainer/a.py", "import tensorflow\nfrom gpu_studio.contract.events import Started"),
-        ("trainer/a.py", "from gpu_studio import __version__\nfrom gpu_studio.common import steady"),
+        (
+            "trainer/a.py",
+            "from gpu_studio import __version__\nfrom gpu_studio.common import steady",
+        ),
         ("cli.py", "def window():\n    from gpu_studio.ui.window import app"),
         ("ui/train/train_page.py", "from gpu_studio.ui.kit.card import Card"),
         ("ui/window/main_window.py", "from gpu_studio.ui.train.train_page import TrainPage"),
@@ -130,10 +156,14 @@ def test_that_an_allowed_import_is_not_held_against_it(tree, file, line):
 def test_that_a_second_file_with_nvml_is_found(tree):
     tree("hardware/nvml.py", "import pynvml")
     found = import_rules.violations(tree("hardware/sampler.py", "import pynvml"))
-    assert found == ["pynvml is imported in hardware/nvml.py and hardware/sampler.py: one file is enough"]
+    assert found == [
+        "pynvml is imported in hardware/nvml.py and hardware/sampler.py: one file is enough"
+    ]
 
 
-@pytest.mark.parametrize("line", ["from gpu_studio.runs.a import x", "if TYPE_CHECKING:\n    from .a import x"])
+@pytest.mark.parametrize(
+    "line", ["from gpu_studio.runs.a import x", "if TYPE_CHECKING:\n    from .a import x"]
+)
 def test_that_files_which_import_one_another_are_found(tree, line):
     tree("runs/a.py", "def f():\n    from gpu_studio.runs.b import x")
     tree("runs/b.py", "import gpu_studio.runs.c")

@@ -22,7 +22,9 @@ def homes_of_classes(package: Path) -> dict[str, list[str]]:
 
 
 def test_that_no_two_public_classes_share_a_name():
-    assert {name: homes for name, homes in homes_of_classes(PACKAGE).items() if len(homes) > 1} == {}
+    assert {
+        name: homes for name, homes in homes_of_classes(PACKAGE).items() if len(homes) > 1
+    } == {}
 
 
 def test_that_a_name_given_twice_is_found_with_both_files(tmp_path):

@@ -14,12 +14,14 @@ from gpu_studio.cli.entry import run_command, run_window
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command in `argv` (by default the process's own), and return its exit code.
 
-    0: done. 1: the run failed. 2: refused, with nothing done. 3: the run was stopped before its end. 4: the run was
-    lost. 130: interrupted.
+    0: done. 1: the run failed. 2: refused, with nothing done. 3: the run was stopped before its
+    end. 4: the run was lost. 130: interrupted.
     """
     return run_command(argv)
 
 
 def window(argv: Sequence[str] | None = None) -> int:
-    """Open the window as `argv` says (by default the process's own arguments), and return its exit code."""
+    """Open the window as `argv` says (by default the process's own arguments), and return its exit
+    code.
+    """
     return run_window(argv)

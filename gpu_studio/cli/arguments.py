@@ -27,7 +27,9 @@ RUN_HELP: Final = (
 )
 
 
-def make(factory: Any, name: str, description: str, epilog: str, **options: Any) -> argparse.ArgumentParser:
+def make(
+    factory: Any, name: str, description: str, epilog: str, **options: Any
+) -> argparse.ArgumentParser:
     """Make a parser whose help shows `epilog` as it is written."""
     parser: argparse.ArgumentParser = factory(
         name,
@@ -41,10 +43,17 @@ def make(factory: Any, name: str, description: str, epilog: str, **options: Any)
 
 
 def add_command(
-    commands: Commands, name: str, summary: str, epilog: str, handler: Handler | None = None, **defaults: Any
+    commands: Commands,
+    name: str,
+    summary: str,
+    epilog: str,
+    handler: Handler | None = None,
+    **defaults: Any,
 ) -> argparse.ArgumentParser:
     """Add a command that `handler` does. `defaults` are further values of its parsed arguments."""
-    parser = make(commands.add_parser, name, summary[0].upper() + summary[1:] + ".", epilog, help=summary)
+    parser = make(
+        commands.add_parser, name, summary[0].upper() + summary[1:] + ".", epilog, help=summary
+    )
     parser.set_defaults(handler=handler, **defaults)
     # Without a default of its own, it does not undo a --runs-dir before the command.
     add_runs_dir(parser, argparse.SUPPRESS)
@@ -52,7 +61,9 @@ def add_command(
 
 
 def add_group(commands: Commands, name: str, summary: str, epilog: str) -> Commands:
-    """Add a command that does nothing without one of its actions, which the caller adds to what is returned."""
+    """Add a command that does nothing without one of its actions, which the caller adds to what is
+    returned.
+    """
     parser = add_command(commands, name, summary, epilog)
     return parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
@@ -89,7 +100,9 @@ def add_machine(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--machine", metavar="FILE", type=Path, help=help_)
 
 
-def add_json(parser: argparse.ArgumentParser, help_: str = "write JSON for programs to read") -> None:
+def add_json(
+    parser: argparse.ArgumentParser, help_: str = "write JSON for programs to read"
+) -> None:
     """Add --json."""
     parser.add_argument("--json", action="store_true", help=help_)
 
@@ -110,7 +123,9 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 def add_allowing(parser: argparse.ArgumentParser) -> None:
     """Add --allow-code."""
     parser.add_argument(
-        "--allow-code", action="store_true", help="allow the Python files that the plan names to run, as they are now"
+        "--allow-code",
+        action="store_true",
+        help="allow the Python files that the plan names to run, as they are now",
     )
 
 
@@ -157,7 +172,10 @@ def named_run(chosen: argparse.Namespace, *, elsewhere: bool = False) -> RunDire
 
 
 def named_runs(chosen: argparse.Namespace, *, elsewhere: bool = False) -> list[RunDirectory]:
-    """The runs that are named, in that order, also one that is named twice. Raises UnknownRunError."""
+    """The runs that are named, in that order, also one that is named twice.
+
+    Raises UnknownRunError.
+    """
     from gpu_studio.runs.finding import find
 
     return [find(runs_folder(chosen), name, elsewhere=elsewhere) for name in chosen.runs]

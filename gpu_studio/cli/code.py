@@ -29,28 +29,51 @@ def register(commands: Commands) -> None:
     """Add the command and its actions."""
     actions = add_group(commands, "code", _SUMMARY, _EXAMPLES)
     for name, summary, handler in (
-        ("allow", "allow Python files as they are now, or folders with all that will ever be in them", _allow),
+        (
+            "allow",
+            "allow Python files as they are now, or folders with all that will ever be in them",
+            _allow,
+        ),
         ("forbid", "allow files or folders no longer", _forbid),
     ):
-        action = add_command(actions, name, summary, f"example:\n  gpu-studio code {name} models.py", handler)
-        action.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a Python file, or a folder")
+        action = add_command(
+            actions, name, summary, f"example:\n  gpu-studio code {name} models.py", handler
+        )
+        action.add_argument(
+            "paths", metavar="PATH", nargs="+", type=Path, help="a Python file, or a folder"
+        )
         add_json(action)
-    add_json(add_command(actions, "list", "list what is allowed", "example:\n  gpu-studio code list --json", _list))
+    add_json(
+        add_command(
+            actions,
+            "list",
+            "list what is allowed",
+            "example:\n  gpu-studio code list --json",
+            _list,
+        )
+    )
 
 
 def _allow(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import described
     from gpu_studio.contract.consent import allow_file, allow_folder, real_path
 
-    # All of them are read before the first is allowed: a mistake in the last leaves nothing half done.
+    # All of them are read before the first is allowed: a mistake in the last leaves nothing half
+    # done.
     read = [(path, _read(path)) for path in chosen.paths]
     for path, held in read:
         if held is None:
             allow_folder(path)
-            note(f"{real_path(path)}: all Python files in and below it may run, and do whatever you may.")
+            note(
+                f"{real_path(path)}: all Python files in and below it may "
+                "run, and do whatever you may."
+            )
         else:
             allow_file(path, held)
-            note(f"{real_path(path)}: may run as it is now ({described(path, held)}), and do whatever you may.")
+            note(
+                f"{real_path(path)}: may run as it is now ({described(path, held)}), "
+                "and do whatever you may."
+            )
     return _reported(chosen)
 
 
@@ -63,10 +86,14 @@ def _read(path: Path) -> bytes | None:
 
     if path.is_dir():
         if found := objection(path):
-            raise RefusedError(f"{path} cannot be allowed as a whole: {found.reason}. {found.advice}")
+            raise RefusedError(
+                f"{path} cannot be allowed as a whole: {found.reason}. {found.advice}"
+            )
         return None
     if path.suffix.lower() != SUFFIX:
-        raise RefusedError(f"{path} is no Python file: name one that ends in {SUFFIX}, or a folder.")
+        raise RefusedError(
+            f"{path} is no Python file: name one that ends in {SUFFIX}, or a folder."
+        )
     try:
         return read_code(path)
     except FileNotFoundError as error:
@@ -80,9 +107,13 @@ def _forbid(chosen: argparse.Namespace) -> int:
 
     for path in chosen.paths:
         was_allowed = withdraw(path)
-        above = [folder for folder in allowances().folders if real_path(path).is_relative_to(folder)]
+        above = [
+            folder for folder in allowances().folders if real_path(path).is_relative_to(folder)
+        ]
         if above:
-            raise RefusedError(f"{path} may still run, because its folder may: gpu-studio code forbid {above[0]}")
+            raise RefusedError(
+                f"{path} may still run, because its folder may: gpu-studio code forbid {above[0]}"
+            )
         if not was_allowed:
             raise RefusedError(f"{path} was not allowed. See what is with: gpu-studio code list")
         note(f"{real_path(path)}: may run no longer.")
@@ -96,7 +127,10 @@ def _list(chosen: argparse.Namespace) -> int:
         if rows:
             say_table([("PATH", "KIND", "STATE"), *rows])
         else:
-            note("No Python code of your own may run. Allow some with: gpu-studio code allow models.py")
+            note(
+                "No Python code of your own may run. Allow some with: "
+                "gpu-studio code allow models.py"
+            )
     return _reported(chosen)
 
 
@@ -104,7 +138,9 @@ def _reported(chosen: argparse.Namespace) -> int:
     from gpu_studio.contract.consent import allowances_file
 
     if chosen.json:
-        listed = [{key: each[key] for key in each if key != "words"} for each in _documents(_known())]
+        listed = [
+            {key: each[key] for key in each if key != "words"} for each in _documents(_known())
+        ]
         say_json({"file": str(allowances_file()), "allowed": listed})
     return exit_codes.OK
 
@@ -130,11 +166,25 @@ def _of_file(path: Path, digest: str) -> dict[str, Any]:
         said = standing(path, read_code(path))
     except (OSError, ValueError):  # a name that was tampered with may be none that a file can have
         said = Standing.NEW
-    words = {Standing.ALLOWED: "may run", Standing.CHANGED: "has changed: no longer", Standing.NEW: "is gone"}[said]
-    document = {"path": str(path), "kind": "file", "sha256": digest, "may_run": said is Standing.ALLOWED}
+    words = {
+        Standing.ALLOWED: "may run",
+        Standing.CHANGED: "has changed: no longer",
+        Standing.NEW: "is gone",
+    }[said]
+    document = {
+        "path": str(path),
+        "kind": "file",
+        "sha256": digest,
+        "may_run": said is Standing.ALLOWED,
+    }
     return {**document, "words": words}
 
 
 def _of_folder(path: Path) -> dict[str, Any]:
     there = path.is_dir()
-    return {"path": str(path), "kind": "folder", "may_run": there, "words": "all in it may run" if there else "is gone"}
+    return {
+        "path": str(path),
+        "kind": "folder",
+        "may_run": there,
+        "words": "all in it may run" if there else "is gone",
+    }

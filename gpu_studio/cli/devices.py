@@ -57,14 +57,22 @@ WIDE = 160
 
 def register(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(commands, "devices", "show the cards, and who uses them", _EXAMPLES, devices)
+    parser = add_command(
+        commands, "devices", "show the cards, and who uses them", _EXAMPLES, devices
+    )
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument(
-        "--json", action="store_true", help="write JSON for programs to read; with --watch, one object a line"
+        "--json",
+        action="store_true",
+        help="write JSON for programs to read; with --watch, one object a line",
     )
     shapes.add_argument("--csv", action="store_true", help="write a line for each card")
-    parser.add_argument("--watch", action="store_true", help="keep showing them; q or Ctrl+C ends it")
-    parser.add_argument("--record", metavar="FILE", type=Path, help="keep everything in FILE, until Ctrl+C")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep showing them; q or Ctrl+C ends it"
+    )
+    parser.add_argument(
+        "--record", metavar="FILE", type=Path, help="keep everything in FILE, until Ctrl+C"
+    )
     add_seconds(parser, "--seconds", help="end --watch or --record after so many seconds")
     add_simulate(parser)
 
@@ -93,7 +101,11 @@ def _look_once(sampler: Supervisor) -> MachinePicture:
     end = time.monotonic() + PATIENCE
     while not _is_complete(picture):
         if time.monotonic() > end:
-            text = picture.notes[-1].words if picture.notes else f"the NVIDIA driver did not answer for {PATIENCE:g} s"
+            text = (
+                picture.notes[-1].words
+                if picture.notes
+                else f"the NVIDIA driver did not answer for {PATIENCE:g} s"
+            )
             raise RefusedError(f"the devices cannot be told: {text}")
         for line in sampler.lines(POLL):
             _take(picture, line)
@@ -184,7 +196,9 @@ def _drawing(chosen: argparse.Namespace) -> Iterator[Callable[[MachinePicture], 
         note(f"Recording into {chosen.record}; Ctrl+C ends it.")
         yield lambda _picture: None
     else:
-        raise RefusedError("--watch draws on a terminal, and this is none: use --watch --json, or --watch --csv")
+        raise RefusedError(
+            "--watch draws on a terminal, and this is none: use --watch --json, or --watch --csv"
+        )
 
 
 class Keys:

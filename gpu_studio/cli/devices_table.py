@@ -28,7 +28,10 @@ def screen(picture: MachinePicture) -> RenderableType:
     parts.append(_cards(picture))
     if rows := [*_on_cards(picture), *_on_host(picture)]:
         parts.append(_processes(rows))
-    parts += [Text(f"{event.words} ({_name(picture, event.card)})", "red") for event in _latest(picture.events)]
+    parts += [
+        Text(f"{event.words} ({_name(picture, event.card)})", "red")
+        for event in _latest(picture.events)
+    ]
     parts += [Text(owner.words, "yellow") for owner in _latest(picture.notes)]
     return Group(*parts)
 
@@ -44,7 +47,9 @@ def _heading(picture: MachinePicture) -> Text:
 def _cards(picture: MachinePicture) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("", "device", "memory", "", "util", "power", "temperature"):
-        table.add_column(title, overflow="fold", justify="right" if title in ("util", "power") else "left")
+        table.add_column(
+            title, overflow="fold", justify="right" if title in ("util", "power") else "left"
+        )
     for number, card in enumerate(picture.cards.values()):
         table.add_row(*_row(f"GPU {number}", card))
         for instance in (picture.instances.get(each.card) for each in card.facts.instances):
@@ -62,7 +67,9 @@ def _row(label: str, card: CardNow) -> tuple[RenderableType, ...]:
     return (
         f"● {label}",
         name,
-        *_memory(card.figure("memory_used_mib"), card.figure("total_mib"), card.why("memory_used_mib")),
+        *_memory(
+            card.figure("memory_used_mib"), card.figure("total_mib"), card.why("memory_used_mib")
+        ),
         _figure(card, "utilisation_percent", "%"),
         _figure(card, "power_w", "W"),
         _temperature(card),
@@ -91,7 +98,9 @@ def _temperature(card: CardNow) -> Text:
 
 
 def _host_row(host: Host) -> tuple[RenderableType, ...]:
-    memory = _memory(host.memory_used_mib, host.memory_total_mib, host.why.get("memory_used_mib", ""))
+    memory = _memory(
+        host.memory_used_mib, host.memory_total_mib, host.why.get("memory_used_mib", "")
+    )
     cpu = host.why.get("cpu_percent", "") if host.cpu_percent is None else percent(host.cpu_percent)
     return "● CPU", "this computer", *memory, cpu, "", ""
 
@@ -118,8 +127,12 @@ def _on_host(picture: MachinePicture) -> Iterator[tuple[RenderableType, ...]]:
 
 def _process(device: str, process: Process | HostProcess) -> tuple[RenderableType, ...]:
     why = process.why
-    memory = why.get("memory_mib", "") if process.memory_mib is None else size(process.memory_mib * MIB)
-    cpu = why.get("cpu_percent", "") if process.cpu_percent is None else percent(process.cpu_percent)
+    memory = (
+        why.get("memory_mib", "") if process.memory_mib is None else size(process.memory_mib * MIB)
+    )
+    cpu = (
+        why.get("cpu_percent", "") if process.cpu_percent is None else percent(process.cpu_percent)
+    )
     command = Text(process.command or why.get("command", ""), no_wrap=True, overflow="ellipsis")
     return device, str(process.pid), process.user or "", memory, Text(cpu, "dim"), command
 

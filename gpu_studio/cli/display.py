@@ -25,13 +25,18 @@ class Display:
         self._eta = SettledEta()
 
     def block(self, history: History) -> RenderableType:
-        """Draw what changes while `history`'s run trains: progress, loss, pace, time left, memory of each device."""
+        """Draw what changes while `history`'s run trains.
+
+        Progress, loss, pace, time left, memory of each device.
+        """
         self._eta.follow(history)
         return Group(_progress(history, self._eta.words), _figures(history), _memory(history))
 
 
 class LiveDisplay:
-    """The display of one run at the foot of the terminal, under the lines that are written above it."""
+    """The display of one run at the foot of the terminal, under the lines that are written above
+    it.
+    """
 
     def __init__(self) -> None:
         self._display = Display()
@@ -85,4 +90,8 @@ def _memory_row(memory: MemorySeries) -> tuple[str, str, str]:
     latest = memory.latest
     current = size(latest.current if latest else None)
     limit = f" of {size(memory.limit)}" if memory.limit else ""
-    return memory.device, f"{current}{limit}{_COUNTED.get(memory.source, '')}", f"peak {size(memory.peak)}"
+    return (
+        memory.device,
+        f"{current}{limit}{_COUNTED.get(memory.source, '')}",
+        f"peak {size(memory.peak)}",
+    )

@@ -26,7 +26,9 @@ exit codes:
 def register(commands: Commands) -> None:
     """Add the command."""
     parser = add_command(commands, "doctor", _SUMMARY, _EXAMPLES, doctor)
-    parser.add_argument("--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed")
+    parser.add_argument(
+        "--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed"
+    )
     add_json(parser)
 
 
@@ -47,7 +49,9 @@ def _tensorflow(fresh: bool) -> tuple[dict[str, Any] | None, str]:
     from gpu_studio.runs.questions.ask import AskError, ask
 
     try:
-        return ask("devices", fresh=fresh, progress=_tell if sys.stderr.isatty() else None).value, ""
+        return ask(
+            "devices", fresh=fresh, progress=_tell if sys.stderr.isatty() else None
+        ).value, ""
     except AskError as error:
         return None, str(error)
 

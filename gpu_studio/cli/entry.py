@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import code, devices, doctor, exit_codes, export, model, place, plans, queue, runs, train
+from gpu_studio.cli import (
+    code,
+    devices,
+    doctor,
+    exit_codes,
+    export,
+    model,
+    place,
+    plans,
+    queue,
+    runs,
+    train,
+)
 from gpu_studio.cli.arguments import add_runs_dir, add_simulate, make, take_simulation
 from gpu_studio.cli.exit_codes import EXPLAINED
 from gpu_studio.cli.output import RefusedError, make_streams_whole, note
@@ -143,8 +155,12 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     return parser, commands.choices
 
 
-def _plan_to_open(arguments: Sequence[str], commands: Container[str]) -> tuple[Path | None, Path] | None:
-    """Return the runs directory and the plan file if the arguments are just a plan to open in the window."""
+def _plan_to_open(
+    arguments: Sequence[str], commands: Container[str]
+) -> tuple[Path | None, Path] | None:
+    """Return the runs directory and the plan file if the arguments are just a plan to open in the
+    window.
+    """
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     add_runs_dir(parser)
     try:
@@ -167,7 +183,9 @@ def _open_window(arguments: list[str]) -> int:
 
 def _make_window_parser() -> argparse.ArgumentParser:
     """Make the parser of `gpu-studio-window`, which opens the window and does nothing else."""
-    parser = make(argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES)
+    parser = make(
+        argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES
+    )
     parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
     add_runs_dir(parser)
     add_simulate(parser)
@@ -186,7 +204,9 @@ def _refuse_simulated() -> None:
     from gpu_studio.hardware.source import SIMULATE, simulated
 
     if simulated():
-        raise RefusedError(f"simulated cards cannot be trained on: leave out --simulate, or unset {SIMULATE}")
+        raise RefusedError(
+            f"simulated cards cannot be trained on: leave out --simulate, or unset {SIMULATE}"
+        )
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -197,7 +217,15 @@ def _refusals() -> tuple[type[Exception], ...]:
     from gpu_studio.runs.queueing.queue import QueueError
     from gpu_studio.runs.resume import ResumeError
 
-    return RefusedError, SimulationError, PlanError, LiveRunError, UnknownRunError, ResumeError, QueueError
+    return (
+        RefusedError,
+        SimulationError,
+        PlanError,
+        LiveRunError,
+        UnknownRunError,
+        ResumeError,
+        QueueError,
+    )
 
 
 def _in_words(error: OSError) -> str:

@@ -23,7 +23,10 @@ class EscapingConsole(Console):
         super().push_render_hook(self._escaping)
 
     def push_render_hook(self, hook: RenderHook) -> None:
-        """Add a hook, such as that of a live display. The one that escapes stays last, and so sees what others add."""
+        """Add a hook, such as that of a live display.
+
+        The one that escapes stays last, and so sees what others add.
+        """
         super().pop_render_hook()
         super().push_render_hook(hook)
         super().push_render_hook(self._escaping)

@@ -7,14 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_force, add_machine, add_plan, add_set
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_command,
+    add_force,
+    add_machine,
+    add_plan,
+    add_set,
+)
 from gpu_studio.cli.output import RefusedError, note, refuse_to_replace, say
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
     from gpu_studio.placement.data_facts import DataFacts
 
-_SUMMARY = "write a plan as a script in plain TensorFlow and Keras, which trains the same without GPU Studio"
+_SUMMARY = (
+    "write a plan as a script in plain TensorFlow and Keras, which "
+    "trains the same without GPU Studio"
+)
 _EXAMPLES = """examples:
   gpu-studio export digits.plan.toml
   gpu-studio export digits.plan.toml --to train.py
@@ -26,7 +36,10 @@ def register(commands: Commands) -> None:
     parser = add_command(commands, "export", _SUMMARY, _EXAMPLES, export)
     add_plan(parser)
     parser.add_argument(
-        "--to", metavar="FILE.py", type=Path, help="the script to write, with what it reads beside it (default: stdout)"
+        "--to",
+        metavar="FILE.py",
+        type=Path,
+        help="the script to write, with what it reads beside it (default: stdout)",
     )
     add_force(parser, "FILE.py if it is there")
     add_set(parser)
@@ -62,13 +75,18 @@ def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
 
     machine = described_machine(described) if described else this_machine()
     try:
-        return python_script(plan, machine, base, _seen(plan, base) if plan.data.python is not None else None)
+        return python_script(
+            plan, machine, base, _seen(plan, base) if plan.data.python is not None else None
+        )
     except ExportError as error:
         raise RefusedError(str(error)) from error
 
 
 def _seen(plan: plans.Plan, base: Path) -> DataFacts | None:
-    """What the function returns that the data come from: it is called, if its user has allowed it."""
+    """What the function returns that the data come from.
+
+    It is called, if its user has allowed it.
+    """
     from gpu_studio.placement.plan_facts import decoded
     from gpu_studio.runs.questions.ask import AskError
     from gpu_studio.runs.questions.plan_question import ask_about_data
@@ -76,7 +94,9 @@ def _seen(plan: plans.Plan, base: Path) -> DataFacts | None:
     try:
         facts = decoded(ask_about_data(plan, base, progress=lambda text: note(f"{text}…")))
     except AskError as error:
-        raise RefusedError(f"A script depends on what {plan.data.python} returns. {error}") from error
+        raise RefusedError(
+            f"A script depends on what {plan.data.python} returns. {error}"
+        ) from error
     if facts.data_error:
         raise RefusedError(" ".join((facts.data_error, *facts.advice)))
     return facts.data
@@ -108,4 +128,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 def _tell_what_else_it_reads(beside: dict[str, Path], plan: Path) -> None:
     for name in beside:
-        note(f"On another machine the script needs {name}: `gpu-studio export {plan} --to FILE.py` writes it too.")
+        note(
+            f"On another machine the script needs {name}: `gpu-studio export "
+            f"{plan} --to FILE.py` writes it too."
+        )

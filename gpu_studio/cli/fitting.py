@@ -21,7 +21,8 @@ def terminal_width() -> int:
 
 
 def fitted(rows: Rows, width: int) -> Iterator[str]:
-    """Yield the lines of a table at most `width` wide, as long as that leaves room for its first column and one more.
+    """Yield the lines of a table at most `width` wide, as long as that leaves room for its first
+    column and one more.
 
     The first column, and the first row where the table is cut into several, stand in each part.
     """
@@ -41,7 +42,9 @@ def shortened(text: str, width: int) -> str:
 
 
 def _parts(rows: Rows, space: int) -> Iterator[range]:
-    """Cut the columns after the first into as many as fit beside each other when they are at their narrowest."""
+    """Cut the columns after the first into as many as fit beside each other when they are at their
+    narrowest.
+    """
     widths = _widths(rows)[1:]
     begin, used = 1, 0
     for column, natural in enumerate(widths, 1):
@@ -56,7 +59,9 @@ def _parts(rows: Rows, space: int) -> Iterator[range]:
 def _lines(rows: Rows, width: int) -> Iterator[str]:
     widths = _narrowed(_widths(rows), width)
     for row in rows:
-        cells = (shortened(text, space).ljust(space) for text, space in zip(row, widths, strict=True))
+        cells = (
+            shortened(text, space).ljust(space) for text, space in zip(row, widths, strict=True)
+        )
         yield (" " * GAP).join(cells).rstrip()
 
 

@@ -73,7 +73,9 @@ class StopRun:
     def _tell_stage(self) -> None:
         if self._ladder is None:
             return
-        reported = self._ladder.said if self._ladder.stage != "asked" or self._ladder.problem else ""
+        reported = (
+            self._ladder.said if self._ladder.stage != "asked" or self._ladder.problem else ""
+        )
         if reported and reported != self._stage:
             self._stage = reported
             self._say(reported)
@@ -107,7 +109,9 @@ class Watch:
     Those are events.
     """
 
-    def __init__(self, run: RunDirectory, sink: Sink, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, run: RunDirectory, sink: Sink, clock: Callable[[], float] = time.time
+    ) -> None:
         self._folder = run.path
         self._cards = CardWatch(run.hardware_file)
         self._sink, self._clock = sink, clock
@@ -138,7 +142,8 @@ class Watch:
 
 
 _POLL_SECONDS: Final = 0.1
-# After its last word the trainer only has to let go of its devices; there is nothing to wait long for.
+# After its last word the trainer only has to let go of its devices; there is nothing to wait long
+# for.
 _FAREWELL_SECONDS: Final = 10.0
 
 
@@ -160,7 +165,8 @@ class Follower:
         That includes that its process is gone or not worth waiting for.
         """
         exit_code = self._launched.poll() if self._launched else None
-        # Asked before reading: a trainer that ends in between has said its last word in what is read.
+        # Asked before reading: a trainer that ends in between has said its last word in what is
+        # read.
         live = is_live(self.run) and exit_code is None
         self._tell_new()
         if live:

@@ -33,7 +33,9 @@ LARGEST_BYTES = 4 * 1024 * 1024
 
 
 class GivenPlan(NamedTuple):
-    """A plan with its settings, the folder that its relative files start at, and the machine it is held against."""
+    """A plan with its settings, the folder that its relative files start at, and the machine it is
+    held against.
+    """
 
     plan: Plan
     base: Path
@@ -43,7 +45,8 @@ class GivenPlan(NamedTuple):
 def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
     """Read the plan file that is named, have its code allowed, and see that it can be run.
 
-    With `users` the machine is also asked who holds the memory of its cards. Raises PlanError, RefusedError, OSError.
+    With `users` the machine is also asked who holds the memory of its cards. Raises PlanError,
+    RefusedError, OSError.
     """
     machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=users)
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
@@ -68,7 +71,9 @@ def waiting(text: str) -> None:
 
 
 def this_machine(*, users: bool = False) -> Machine:
-    """Ask this machine what it has, and if `users` are asked for, who holds the memory of its cards."""
+    """Ask this machine what it has, and if `users` are asked for, who holds the memory of its
+    cards.
+    """
     return hardware.inventory(command=WITH_USERS if users else COMMAND)
 
 
@@ -78,7 +83,9 @@ def described_machine(path: Path) -> Machine:
     Raises RefusedError for what is no such file, OSError if it cannot be read.
     """
     try:
-        found = hardware.parse_inventory(read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8"))
+        found = hardware.parse_inventory(
+            read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8")
+        )
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{path} describes no machine: {error}") from error
     if found == Machine():
@@ -95,10 +102,11 @@ class _Needed(NamedTuple):
 
 
 def have_allowed(plan: Plan, base: Path, *, allow: bool, may_ask: bool = True) -> None:
-    """Allow the Python files of `plan` as they are, if `allow` says so, or else the user at the terminal.
+    """Allow the Python files of `plan` as they are, if `allow` says so, or else the user at the
+    terminal.
 
-    Relative files start at `base`. What is not allowed stays a problem of the plan, by which it is refused. Raises
-    RefusedError if it cannot be written down.
+    Relative files start at `base`. What is not allowed stays a problem of the plan, by which it is
+    refused. Raises RefusedError if it cannot be written down.
     """
     needed = [_Needed(path, said, _read(path)) for path, said in consent_needed(plan, base)]
     if needed and (allow or (may_ask and _is_terminal() and _says_yes(needed))):
@@ -136,10 +144,15 @@ def _cannot_be_allowed(path: Path, error: OSError) -> RefusedError:
 
 
 def _says_yes(needed: Sequence[_Needed]) -> bool:
-    """Ask once for all: who says yes to the file that the plan names must say so to what that file imports."""
+    """Ask once for all.
+
+    Who says yes to the file that the plan names must say so to what that file imports.
+    """
     for each in needed:
         changed = each.standing is Standing.CHANGED
-        been = "It has changed since you allowed it." if changed else "Nothing of it has been run yet."
+        been = (
+            "It has changed since you allowed it." if changed else "Nothing of it has been run yet."
+        )
         note(f"The plan runs code from {each.path}. {been} It may do whatever you may.")
     names = listed(f"{each.path.name} ({described(each.path, each.code)})" for each in needed)
     sys.stderr.write(escaped(f"Allow {names} to run? [y/N] "))
@@ -147,8 +160,13 @@ def _says_yes(needed: Sequence[_Needed]) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def every_problem(plan: plans.Plan, base: Path, machine: plans.Machine) -> tuple[plans.Problem, ...]:
-    """All that keeps `plan` from being run, also what its data and model are known to have; `base` is its folder."""
+def every_problem(
+    plan: plans.Plan, base: Path, machine: plans.Machine
+) -> tuple[plans.Problem, ...]:
+    """All that keeps `plan` from being run, also what its data and model are known to have.
+
+    `base` is its folder.
+    """
     found = tuple(problems_of(plan, base, machine))
     # Answers of another version are none.
     with suppress(ValueError):
@@ -176,5 +194,9 @@ def predicted_bytes(plan: plans.Plan, base: Path, machine: plans.Machine) -> dic
     # Answers of another version are none.
     with suppress(ValueError):
         if (answer := kept_about(plan, base)) is not None:
-            return {each.device: each.total for each in predict(plan, machine, decoded(answer)) if each.total}
+            return {
+                each.device: each.total
+                for each in predict(plan, machine, decoded(answer))
+                if each.total
+            }
     return {}

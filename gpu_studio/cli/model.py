@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_allowing, add_command, add_json, add_machine, add_plan, add_set
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_allowing,
+    add_command,
+    add_json,
+    add_machine,
+    add_plan,
+    add_set,
+)
 from gpu_studio.cli.output import RefusedError, console, note, say, say_json
 
 if TYPE_CHECKING:
@@ -52,14 +60,18 @@ def register(commands: Commands) -> None:
         help="train a few real steps first, and correct the prediction by them",
     )
     add_allowing(parser)
-    parser.add_argument("--formulas", action="store_true", help="say how each figure of memory comes about")
+    parser.add_argument(
+        "--formulas", action="store_true", help="say how each figure of memory comes about"
+    )
     add_set(parser)
     add_machine(parser, "hold the memory against the machine described in FILE")
     add_json(parser)
 
 
 def model(chosen: argparse.Namespace) -> int:
-    """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each device's limit."""
+    """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each
+    device's limit.
+    """
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import sound_plan
     from gpu_studio.placement.correction import corrected
@@ -87,13 +99,17 @@ def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
 
     facts = asked_facts(plan, base)
     if wrong := facts.data_error or facts.model_error or facts.training_error:
-        raise RefusedError(" ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ()))))
+        raise RefusedError(
+            " ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ())))
+        )
     if facts.graph is None:
         raise RefusedError("TensorFlow did not tell of the model.")
     return facts.graph, facts
 
 
-def _held(plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool) -> dict[str, MeasuredPeak]:
+def _held(
+    plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool
+) -> dict[str, MeasuredPeak]:
     """What real steps of the plan held. Raises RefusedError if they cannot be had."""
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import waiting
@@ -102,12 +118,16 @@ def _held(plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bo
     from gpu_studio.runs.questions.times_question import ask_times
 
     if described:
-        raise RefusedError("Steps are measured on this machine only: leave out --machine, or --measured.")
+        raise RefusedError(
+            "Steps are measured on this machine only: leave out --machine, or --measured."
+        )
     try:
         answer = ask_times(plan, base, plans.logical_devices(plan, machine), progress=waiting)
         return held_in(answer)
     except (AskError, ValueError) as error:
-        raise RefusedError(f"No step could be measured: {error} Without --measured it is predicted.") from error
+        raise RefusedError(
+            f"No step could be measured: {error} Without --measured it is predicted."
+        ) from error
 
 
 def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str, Any]:
@@ -119,12 +139,16 @@ def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str
         "parameters": graph.parameters,
         "trainable": graph.trainable,
         "layers": [asdict(layer) for layer in graph.layers],
-        "devices": [asdict(memory) | {"fits": memory.fits, "waits": memory.waits} for memory in memories],
+        "devices": [
+            asdict(memory) | {"fits": memory.fits, "waits": memory.waits} for memory in memories
+        ],
     }
 
 
 def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
-    """What a sample is as the model gets it, how many there are, and what is worth a warning, as JSON has it."""
+    """What a sample is as the model gets it, how many there are, and what is worth a warning, as
+    JSON has it.
+    """
     from dataclasses import asdict
 
     from gpu_studio.placement.data_facts import sample_in_words
@@ -132,7 +156,9 @@ def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
     data = facts.data
     return {
         "sample": sample_in_words(data) if data else "",
-        "samples": {"train": data.train, "validation": data.validation, "test": data.test} if data else {},
+        "samples": {"train": data.train, "validation": data.validation, "test": data.test}
+        if data
+        else {},
         "data_notes": list(data.notes) if data else [],
         "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())],
     }
@@ -170,7 +196,10 @@ def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) ->
         if caution.name == TOO_MUCH:
             queued = ("Wait for it in the queue",) if caution.waits else ()
             remedies = "; ".join((*(way.label for way in caution.remedies), *queued))
-            note(f"{caution.text} {caution.why}" + (f" What would help: {remedies}." if remedies else ""))
+            note(
+                f"{caution.text} {caution.why}"
+                + (f" What would help: {remedies}." if remedies else "")
+            )
 
 
 def layer_table(layers: Sequence[GraphLayer]) -> Table:
@@ -198,12 +227,22 @@ def memory_table(memories: Sequence[PredictedMemory]) -> Table:
     """What a step takes on each device that takes part, against its limit and what is free now."""
     from gpu_studio.common.figures import size
 
-    table = _table(("device",), ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now"))
+    table = _table(
+        ("device",),
+        ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now"),
+    )
     table.add_column("")
     for memory in memories:
         parts = (size(part.bytes) for _, part in memory.parts)
         limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
-        table.add_row(memory.device, *parts, size(memory.total), limit, size(memory.free_bytes), _verdict(memory))
+        table.add_row(
+            memory.device,
+            *parts,
+            size(memory.total),
+            limit,
+            size(memory.free_bytes),
+            _verdict(memory),
+        )
     return table
 
 

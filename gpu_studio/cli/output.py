@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's categories of control and format characters (bidirectional ones too), lone surrogates, line separators."""
+"""Unicode's categories of control and format characters (bidirectional ones too), lone surrogates,
+line separators.
+"""
 _NOT_ASCII_TEXT = re.compile(r"[^\x20-\x7e\n\t]")
 _NOT_ASCII_JSON = re.compile(r"[^\x20-\x7e\n]")
-_SHELL_STREAMS = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_WRONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+_SHELL_STREAMS = (
+    ("stdin", os.O_RDONLY, "r"),
+    ("stdout", os.O_WRONLY, "w"),
+    ("stderr", os.O_WRONLY, "w"),
+)
 
 
 class RefusedError(Exception):
@@ -33,8 +39,13 @@ class RefusedError(Exception):
 
 
 def escaped(text: str) -> str:
-    """The text as a terminal may have it: control and format characters but newline and tab written as escapes."""
-    return _NOT_ASCII_TEXT.sub(lambda found: _escape(found[0]) if _is_unsafe(found[0]) else found[0], text)
+    """The text as a terminal may have it.
+
+    Control and format characters but newline and tab written as escapes.
+    """
+    return _NOT_ASCII_TEXT.sub(
+        lambda found: _escape(found[0]) if _is_unsafe(found[0]) else found[0], text
+    )
 
 
 def say(text: str = "") -> None:
@@ -56,9 +67,13 @@ def say_json(document: Any, *, indent: int | None = 2) -> None:
 
 
 def json_text(document: Any, *, indent: int | None = 2) -> str:
-    r"""A JSON document, in which letters stand as they are and what a terminal would obey stands as `\u001b`."""
+    r"""A JSON document, in which letters stand as they are and what a terminal would obey stands as
+    `\u001b`.
+    """
     text = json.dumps(document, indent=indent, ensure_ascii=False)
-    return _NOT_ASCII_JSON.sub(lambda found: _json_escape(found[0]) if _is_unsafe(found[0]) else found[0], text)
+    return _NOT_ASCII_JSON.sub(
+        lambda found: _json_escape(found[0]) if _is_unsafe(found[0]) else found[0], text
+    )
 
 
 def say_table(rows: Sequence[Sequence[str]]) -> None:
@@ -70,30 +85,44 @@ def say_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def console(width: int | None = None) -> Console:
-    """A console for tables and displays: it escapes all that is drawn on it, and takes no text for markup."""
+    """A console for tables and displays.
+
+    It escapes all that is drawn on it, and takes no text for markup.
+    """
     from gpu_studio.cli.escaping_console import EscapingConsole
 
     return EscapingConsole(escaped, width=width, highlight=False, markup=False, emoji=False)
 
 
 def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
-    """Raises RefusedError for the first of the paths at which a file stands already, unless `force`."""
+    """Raises RefusedError for the first of the paths at which a file stands already, unless
+    `force`.
+    """
     from gpu_studio.common.output_files import is_stream
 
     for path in paths:
         if path.exists() and not is_stream(path) and not force:
-            raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
+            raise RefusedError(
+                f"{path} is already there: choose another name, or add --force to replace it."
+            )
 
 
 def make_streams_whole() -> None:
-    """See that stdin, stdout and stderr can be used, whatever the shell has closed and whatever the locale lacks.
+    """See that stdin, stdout and stderr can be used, whatever the shell has closed and whatever the
+    locale lacks.
 
-    A stream that the shell has closed becomes /dev/null, which also keeps a file opened later from taking its place: a
-    native library would write its chatter into it. A letter that the locale does not have is written as an escape.
+    A stream that the shell has closed becomes /dev/null, which also keeps a file opened later from
+    taking its place: a native library would write its chatter into it. A letter that the locale
+    does not have is written as an escape.
     """
     for number, (name, flags, mode) in enumerate(_SHELL_STREAMS):
-        if getattr(sys, name) is None and _is_closed(number) and os.open(os.devnull, flags) == number:
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115  (it stays open as long as the process)
+        if (
+            getattr(sys, name) is None
+            and _is_closed(number)
+            and os.open(os.devnull, flags) == number
+        ):
+            # It stays open as long as the process.
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

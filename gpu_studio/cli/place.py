@@ -58,7 +58,12 @@ def register(commands: Commands) -> None:
         default="fastest",
         help="what is wanted of the placement (default: fastest)",
     )
-    parser.add_argument("--micro-batches", metavar="M", type=_count, help="so many micro-batches (default: the best)")
+    parser.add_argument(
+        "--micro-batches",
+        metavar="M",
+        type=_count,
+        help="so many micro-batches (default: the best)",
+    )
     parser.add_argument(
         "--recompute",
         action="store_true",
@@ -66,9 +71,15 @@ def register(commands: Commands) -> None:
     )
     add_allowing(parser)
     timing = parser.add_mutually_exclusive_group()
-    timing.add_argument("--estimate", action="store_true", help="go by FLOPs instead of timing the layers")
-    timing.add_argument("--fresh", action="store_true", help="time the layers again, whatever is remembered")
-    parser.add_argument("--to", metavar="FILE", type=Path, help="write the plan with its layers placed to FILE")
+    timing.add_argument(
+        "--estimate", action="store_true", help="go by FLOPs instead of timing the layers"
+    )
+    timing.add_argument(
+        "--fresh", action="store_true", help="time the layers again, whatever is remembered"
+    )
+    parser.add_argument(
+        "--to", metavar="FILE", type=Path, help="write the plan with its layers placed to FILE"
+    )
     add_force(parser, "FILE if it is there")
     add_set(parser)
     add_machine(parser, "place for the machine described in FILE, by FLOPs")
@@ -78,12 +89,17 @@ def register(commands: Commands) -> None:
 def _count(text: str) -> int:
     count = int(text) if text.isdecimal() else 0
     if not 1 <= count <= 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of micro-batches: give one from 1 to 1024")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of micro-batches: give one from 1 to 1024"
+        )
     return count
 
 
 class _Measured(NamedTuple):
-    """The layers' times on each device, the bytes/s to each physical device, what steps held; no times if by FLOPs."""
+    """The layers' times on each device, the bytes/s to each physical device, what steps held.
+
+    No times if by FLOPs.
+    """
 
     times: dict[str, Times] | None
     links: dict[str, float]
@@ -91,7 +107,9 @@ class _Measured(NamedTuple):
 
 
 def place(chosen: argparse.Namespace) -> int:
-    """Say where the layers of a plan's model should go, and write the plan so where that is asked for."""
+    """Say where the layers of a plan's model should go, and write the plan so where that is asked
+    for.
+    """
     from gpu_studio.cli.given_plan import sound_plan
     from gpu_studio.placement.correction import corrected_model
     from gpu_studio.placement.places import chosen_devices
@@ -130,7 +148,9 @@ def _model(plan: Plan, base: Path) -> ModelFacts:
     return facts.model
 
 
-def _measured(plan: Plan, base: Path, devices: Sequence[PlannedDevice], chosen: argparse.Namespace) -> _Measured:
+def _measured(
+    plan: Plan, base: Path, devices: Sequence[PlannedDevice], chosen: argparse.Namespace
+) -> _Measured:
     from gpu_studio.cli.given_plan import waiting
     from gpu_studio.placement.correction import held_in
     from gpu_studio.placement.estimate import links_in, times_in
@@ -143,7 +163,9 @@ def _measured(plan: Plan, base: Path, devices: Sequence[PlannedDevice], chosen: 
         answer = ask_times(plan, base, devices, fresh=chosen.fresh, progress=waiting)
         return _Measured(times_in(answer, devices), links_in(answer, devices), held_in(answer))
     except (AskError, ValueError) as error:
-        raise RefusedError(f"The layers could not be timed: {error} Add --estimate to go by FLOPs.") from error
+        raise RefusedError(
+            f"The layers could not be timed: {error} Add --estimate to go by FLOPs."
+        ) from error
 
 
 def _suggestion(
@@ -167,7 +189,9 @@ def _suggestion(
     batch = max(1, plan.training.batch_size)
     again = chosen.recompute or (plan.distribution.placed or Placed()).recompute
     there = places(devices, machine, measured.links)
-    return suggest(model, there, batch, times, objective, chosen.micro_batches, at_once, recompute=again)
+    return suggest(
+        model, there, batch, times, objective, chosen.micro_batches, at_once, recompute=again
+    )
 
 
 def _nothing_fits(found: NothingFits) -> str:
@@ -175,8 +199,14 @@ def _nothing_fits(found: NothingFits) -> str:
 
     missing = ", ".join(f"{lack.device} lacks {figures.size(lack.missing)}" for lack in found.lacks)
     if found.recomputed is not None:
-        return f"With its activations kept the model fits in no way: {missing}. Recomputed it fits: add --recompute."
-    return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
+        return (
+            f"With its activations kept the model fits in no way: {missing}. "
+            "Recomputed it fits: add --recompute."
+        )
+    return (
+        f"The model fits in no way: {missing}. Give the device more, take "
+        "more devices, or a smaller batch."
+    )
 
 
 def _placed(plan: Plan, found: Suggestion, devices: Sequence[PlannedDevice]) -> Plan:
@@ -199,7 +229,10 @@ def _write(path: Path, plan: Plan) -> None:
 
 
 def _document(found: Suggestion, *, measured: bool) -> dict[str, Any]:
-    """Times are seconds where they were measured; by FLOPs they are only right in relation to each other."""
+    """Times are seconds where they were measured.
+
+    By FLOPs they are only right in relation to each other.
+    """
     return {
         "layers": dict(found.layers),
         "micro_batches": found.micro_batches,
@@ -227,12 +260,19 @@ def _say(found: Suggestion, devices: Sequence[PlannedDevice], *, measured: bool)
     busy = busy_in(found.step.tasks)
     for number, device in enumerate(devices):
         names = [layer for layer, on in found.layers.items() if on == device.name]
-        share = figures.share(busy[number] / found.step.seconds) if names and found.step.seconds else "–"
+        share = (
+            figures.share(busy[number] / found.step.seconds)
+            if names and found.step.seconds
+            else "–"
+        )
         table.add_row(device.name, _span(names), share)
     console().print(table)
     step = f"{figures.span(found.step.seconds)} a step" if measured else "a step"
     again = ", activations recomputed" if found.recompute else ""
-    say(f"{step}, {found.micro_batches} micro-batches, bubble {figures.share(found.step.bubble)}{again}")
+    say(
+        f"{step}, {found.micro_batches} micro-batches, bubble "
+        f"{figures.share(found.step.bubble)}{again}"
+    )
     for other in found.others:
         ratio = other.seconds / found.step.seconds if found.step.seconds else np.inf
         say(f"  {other.strategy} on {', '.join(other.devices)}: {ratio:.2f} × that")

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_force, add_json, add_machine, add_plan, add_set
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_command,
+    add_force,
+    add_json,
+    add_machine,
+    add_plan,
+    add_set,
+)
 from gpu_studio.cli.output import note, refuse_to_replace, say, say_json
 
 if TYPE_CHECKING:
@@ -26,14 +34,22 @@ _STARTER = """examples:
 def register(commands: Commands) -> None:
     """Add both commands."""
     parser = add_command(
-        commands, "check", "say whether a plan can be run, and what TensorFlow will see", _CHECK, check
+        commands,
+        "check",
+        "say whether a plan can be run, and what TensorFlow will see",
+        _CHECK,
+        check,
     )
     add_plan(parser)
     add_set(parser)
     add_machine(parser, "hold the plan against the machine described in FILE")
     add_json(parser)
-    parser = add_command(commands, "starter", "write a plan made for this machine, ready to train", _STARTER, starter)
-    parser.add_argument("--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout")
+    parser = add_command(
+        commands, "starter", "write a plan made for this machine, ready to train", _STARTER, starter
+    )
+    parser.add_argument(
+        "--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout"
+    )
     add_force(parser, "FILE if it is there")
     add_json(parser)
 
@@ -46,7 +62,9 @@ def check(chosen: argparse.Namespace) -> int:
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     try:
         plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-        problems: Iterable[plans.Problem] = every_problem(plan, chosen.plan.absolute().parent, machine)
+        problems: Iterable[plans.Problem] = every_problem(
+            plan, chosen.plan.absolute().parent, machine
+        )
     except plans.PlanError as error:
         plan, problems = plans.Plan(), error.problems
     if problems:
@@ -83,7 +101,9 @@ def _refuse(chosen: argparse.Namespace, problems: tuple[plans.Problem, ...]) -> 
     from gpu_studio import plan as plans
 
     if chosen.json:
-        found = [{"field": one.field, "received": one.received, "advice": one.advice} for one in problems]
+        found = [
+            {"field": one.field, "received": one.received, "advice": one.advice} for one in problems
+        ]
         say_json({"plan": str(chosen.plan), "problems": found})
     else:
         note(f"gpu-studio: {plans.PlanError(problems, str(chosen.plan))}")
@@ -98,7 +118,8 @@ def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
         "plan": plan.name,
         "strategy": plan.distribution.strategy,
         "devices": [
-            {"name": device.name, "physical": device.physical, "limit_mib": device.limit_mib} for device in devices
+            {"name": device.name, "physical": device.physical, "limit_mib": device.limit_mib}
+            for device in devices
         ],
         "replicas": list(plans.replicas(plan, machine)),
     }

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_allowing, add_command, add_group, add_json, add_set, runs_folder
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_allowing,
+    add_command,
+    add_group,
+    add_json,
+    add_set,
+    runs_folder,
+)
 from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -45,15 +53,32 @@ _START_SECONDS = 10.0
 """A runner that was started is waited for so long: it imports a little first."""
 _POLL_SECONDS = 0.05
 ANYWAY = (
-    "Use a smaller batch or smaller slices, or another card. If the prediction seems wrong: add the plan with --hold, "
+    "Use a smaller batch or smaller slices, or another card. If the prediction seems wrong: add "
+    "the plan with --hold, "
     "and start it with: gpu-studio queue start"
 )
 _HEADINGS = ("ID", "PLAN", "NEEDS", "STATE")
 _CHANGES: Final[dict[str, tuple[str, str, Callable[[Queue, str], object]]]] = {
-    "up": ("have an entry come one place earlier", "comes earlier", lambda there, entry: there.shift(entry, -1)),
-    "down": ("have an entry come one place later", "comes later", lambda there, entry: there.shift(entry, 1)),
-    "remove": ("take an entry out", "is out of the queue", lambda there, entry: there.remove(entry)),
-    "hold": ("have an entry stay until it is released", "is held", lambda there, entry: there.hold(entry)),
+    "up": (
+        "have an entry come one place earlier",
+        "comes earlier",
+        lambda there, entry: there.shift(entry, -1),
+    ),
+    "down": (
+        "have an entry come one place later",
+        "comes later",
+        lambda there, entry: there.shift(entry, 1),
+    ),
+    "remove": (
+        "take an entry out",
+        "is out of the queue",
+        lambda there, entry: there.remove(entry),
+    ),
+    "hold": (
+        "have an entry stay until it is released",
+        "is held",
+        lambda there, entry: there.hold(entry),
+    ),
     "release": (
         "let a held entry start when its devices have the memory",
         "may start",
@@ -85,7 +110,9 @@ def register(commands: Commands) -> None:
     listing = "example:\n  gpu-studio queue list --json"
     add_json(add_command(actions, "list", "list what waits, and for what", listing, _list))
     for name, (summary, _, _) in _CHANGES.items():
-        one = add_command(actions, name, summary, f"example:\n  gpu-studio queue {name} digits-3f21", _change_one)
+        one = add_command(
+            actions, name, summary, f"example:\n  gpu-studio queue {name} digits-3f21", _change_one
+        )
         one.add_argument("entry", metavar="ID", help=_ENTRY_HELP)
         add_json(one)
     summary = "resume the queue, or start an entry now, whatever is free"
@@ -103,13 +130,17 @@ def _add(chosen: argparse.Namespace) -> int:
 
     there = Queue(runs_folder(chosen))
     machine = this_machine()
-    # All of them are looked at before the first is taken: a mistake in the last leaves nothing half done.
+    # All of them are looked at before the first is taken: a mistake in the last leaves nothing half
+    # done.
     read = [(_checked(path, chosen, machine), path.absolute().parent) for path in chosen.plans]
     known = [predicted_bytes(plan, base, machine) for plan, base in read]
     for (plan, _), predicted in zip(read, known, strict=True):
         if not chosen.hold and (reason := never_fits(needs_of(plan, machine, predicted), machine)):
             raise RefusedError(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}")
-    added = [there.add(plan, base, predicted=reported) for (plan, base), reported in zip(read, known, strict=True)]
+    added = [
+        there.add(plan, base, predicted=reported)
+        for (plan, base), reported in zip(read, known, strict=True)
+    ]
     if chosen.hold:
         for entry in added:
             there.hold(entry.id)
@@ -142,20 +173,34 @@ def _list(chosen: argparse.Namespace) -> int:
 
     there = Queue(runs_folder(chosen))
     entries, machine, forsaken = there.entries(), this_machine(), there.is_forsaken
-    reported = there.waits() if there.has_runner else {entry.id: Wait(FORSAKEN) for entry in entries if forsaken}
+    reported = (
+        there.waits()
+        if there.has_runner
+        else {entry.id: Wait(FORSAKEN) for entry in entries if forsaken}
+    )
     documents = [_document(there, entry, reported, machine) for entry in entries]
     if chosen.json:
         say_json(documents)
     elif not entries:
         note("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
     else:
-        say_table([_HEADINGS, *((each["id"], each["plan"], each["needs"], each["state"]) for each in documents)])
+        say_table(
+            [
+                _HEADINGS,
+                *((each["id"], each["plan"], each["needs"], each["state"]) for each in documents),
+            ]
+        )
         if forsaken:
-            note("No process works this queue, perhaps since a restart. Continue with: gpu-studio queue start")
+            note(
+                "No process works this queue, perhaps since a restart. Continue "
+                "with: gpu-studio queue start"
+            )
     return exit_codes.OK
 
 
-def _document(there: Queue, entry: QueueEntry, reported: dict[str, Wait], machine: Machine) -> dict[str, Any]:
+def _document(
+    there: Queue, entry: QueueEntry, reported: dict[str, Wait], machine: Machine
+) -> dict[str, Any]:
     from gpu_studio.runs.queueing.queue_entry import state_of
 
     wait = reported.get(entry.id)
@@ -218,21 +263,34 @@ def _go_on(chosen: argparse.Namespace) -> int:
     if chosen.json:
         say_json([each.id for each in there.entries()])
     elif runner is not None:
-        note("The queue is worked off in the background. See what its plans wait for with: gpu-studio queue list")
+        note(
+            "The queue is worked off in the background. See what its plans wait for with: "
+            "gpu-studio queue list"
+        )
     else:
-        note("The queue is being worked off already." if had_runner else "Nothing in the queue may start.")
+        note(
+            "The queue is being worked off already."
+            if had_runner
+            else "Nothing in the queue may start."
+        )
     return exit_codes.OK
 
 
 def _await(runner: subprocess.Popen[bytes], there: Queue) -> None:
-    """Wait until the runner is at work, or has been. Raises RefusedError if it failed, or does not come."""
+    """Wait until the runner is at work, or has been.
+
+    Raises RefusedError if it failed, or does not come.
+    """
     from gpu_studio.runs.queueing.queue import LOG
 
     end = time.monotonic() + _START_SECONDS
     while runner.poll() is None and not there.has_runner and time.monotonic() < end:
         time.sleep(_POLL_SECONDS)
     if runner.poll() or (runner.returncode is None and not there.has_runner):
-        raise RefusedError(f"The queue is not worked off. What the process for it said stands in {there.folder / LOG}")
+        raise RefusedError(
+            "The queue is not worked off. What the process for it said stands in "
+            f"{there.folder / LOG}"
+        )
 
 
 def _run(chosen: argparse.Namespace) -> int:

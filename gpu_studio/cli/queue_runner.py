@@ -22,7 +22,14 @@ from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.queueing.queue import Queue, QueueError, why
-from gpu_studio.runs.queueing.queue_choice import Need, Occupant, Waiting, first_to_start, needs_of, never_fits
+from gpu_studio.runs.queueing.queue_choice import (
+    Need,
+    Occupant,
+    Waiting,
+    first_to_start,
+    needs_of,
+    never_fits,
+)
 from gpu_studio.runs.queueing.queue_entry import QueueEntry, Wait, noted_in
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.resume import ResumeError, choose
@@ -55,7 +62,10 @@ class Runner:
         self._wants_memory = False
 
     def run(self) -> bool:
-        """Work until nothing is left that may start. Returns False at once if another runner is at work."""
+        """Work until nothing is left that may start.
+
+        Returns False at once if another runner is at work.
+        """
         try:
             held = lock.take(self._queue.runner_lock, PROBE_SECONDS)
         except lock.LockHeldError:
@@ -71,7 +81,10 @@ class Runner:
         return True
 
     def _done(self, held: lock.Lock) -> bool:
-        """Let go if nothing may start: as one step with those who add, so that none adds to a runner that leaves."""
+        """Let go if nothing may start.
+
+        As one step with those who add, so that none adds to a runner that leaves.
+        """
         if self._queue.startable():
             return False
         with self._queue.editing():
@@ -91,7 +104,9 @@ class Runner:
 
     def _was_started(self, entry: QueueEntry) -> bool:
         runs = directories(self._queue.runs)
-        return any(noted_in(run) == entry.id and (is_live(run) or run.events_file.exists()) for run in runs)
+        return any(
+            noted_in(run) == entry.id and (is_live(run) or run.events_file.exists()) for run in runs
+        )
 
     def step(self) -> None:
         """Start every entry that may start, if anything that the decision depends on has changed."""
@@ -118,7 +133,9 @@ class Runner:
                 needs = self._needs_of(entry)
             except PlanError as error:
                 return self._hold(entry, why(error))
-            if not entry.now and (reason := never_fits(needs, self._known_machine(MACHINE_SECONDS))):
+            if not entry.now and (
+                reason := never_fits(needs, self._known_machine(MACHINE_SECONDS))
+            ):
                 return self._hold(entry, reason)
             waiting.append(Waiting(entry.id, entry.name, needs, entry.now, entry.lets_pass))
         machine = self._known_machine(MEMORY_SECONDS if self._wants_memory else MACHINE_SECONDS)
@@ -128,7 +145,9 @@ class Runner:
 
     def _needs_of(self, entry: QueueEntry) -> tuple[Need, ...]:
         """What an entry needs. Raises PlanError."""
-        needs = needs_of(self._queue.plan_of(entry), self._known_machine(MACHINE_SECONDS), entry.predicted)
+        needs = needs_of(
+            self._queue.plan_of(entry), self._known_machine(MACHINE_SECONDS), entry.predicted
+        )
         self._wants_memory = self._wants_memory or any(need.device != CPU for need in needs)
         return needs
 
@@ -151,9 +170,15 @@ class Runner:
 
     def _launch(self, entry: QueueEntry) -> Launched:
         plan, base = self._queue.plan_of(entry), Path(entry.base)
-        resume = choose(RunDirectory(self._queue.runs / entry.run), entry.checkpoint) if entry.run else None
+        resume = (
+            choose(RunDirectory(self._queue.runs / entry.run), entry.checkpoint)
+            if entry.run
+            else None
+        )
         machine = self._known_machine(MACHINE_SECONDS)
-        launched = launch(plan, self._queue.runs, base=base, machine=machine, resume=resume, queued_as=entry.id)
+        launched = launch(
+            plan, self._queue.runs, base=base, machine=machine, resume=resume, queued_as=entry.id
+        )
         prediction.write(launched.directory, prediction.Prediction(bytes=entry.predicted))
         return launched
 
@@ -193,7 +218,10 @@ class Occupants:
         """Every live run, the oldest first."""
         locks = sorted(self._runs.glob("[!.]*/trainer.lock"))
         self._known = tuple(run for each in locks if is_live(run := RunDirectory(each.parent)))
-        return tuple(Occupant(run.id, _devices(run, machine), self._holds(run), _pid(run)) for run in self._known)
+        return tuple(
+            Occupant(run.id, _devices(run, machine), self._holds(run), _pid(run))
+            for run in self._known
+        )
 
     def _holds(self, run: RunDirectory) -> bool:
         return bool(noted_in(run)) or not self._has_begun(run)
@@ -206,7 +234,9 @@ class Occupants:
 
 
 def _tells_of_training(event: object) -> bool:
-    return isinstance(event, Steps) or (isinstance(event, StateChanged) and event.state == "running")
+    return isinstance(event, Steps) or (
+        isinstance(event, StateChanged) and event.state == "running"
+    )
 
 
 def _pid(run: RunDirectory) -> int:

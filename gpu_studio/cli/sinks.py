@@ -148,7 +148,11 @@ def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
 
 
 def _started(event: events.Started) -> str:
-    resumed = f", resumed from {event.resumed_from} at step {grouped(event.from_step)}" if event.resumed_from else ""
+    resumed = (
+        f", resumed from {event.resumed_from} at step {grouped(event.from_step)}"
+        if event.resumed_from
+        else ""
+    )
     return f"{event.plan}: run {event.run}{resumed}"
 
 
@@ -162,7 +166,10 @@ def _devices(event: events.Devices) -> str:
 def _model(event: events.Model) -> str:
     model = f"{event.name}, {plural(event.parameters, 'parameter')}"
     data = f"{event.data}, {plural(event.train_samples, 'sample')}"
-    steps = f"{grouped(event.epochs)} × {grouped(event.steps_per_epoch)} steps of {grouped(event.global_batch)}"
+    steps = (
+        f"{grouped(event.epochs)} × {grouped(event.steps_per_epoch)} steps of "
+        f"{grouped(event.global_batch)}"
+    )
     return "; ".join((model, data, steps))
 
 

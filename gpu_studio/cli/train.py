@@ -60,7 +60,11 @@ def register(commands: Commands) -> None:
     """Add both commands."""
     parser = add_command(commands, "train", "train a plan", _TRAIN, train, trains=True)
     parser.add_argument(
-        "plan", metavar="PLAN", nargs="?", default=STARTER, help="the plan file; without it, the starter plan"
+        "plan",
+        metavar="PLAN",
+        nargs="?",
+        default=STARTER,
+        help="the plan file; without it, the starter plan",
     )
     add_set(parser)
     parser.add_argument("--name", help="another name for the plan")
@@ -72,16 +76,25 @@ def register(commands: Commands) -> None:
 
 
 def add_resuming(parser: argparse.ArgumentParser) -> None:
-    """Add what a run can go on with, and what becomes of it then: `resume` and `runs resume` take it."""
-    parser.add_argument("--checkpoint", metavar="NAME", help="the checkpoint, or: best (default: the newest)")
-    parser.add_argument("--plan", metavar="PLAN", type=Path, help="resume with this plan instead of the run's own")
+    """Add what a run can go on with, and what becomes of it then.
+
+    `resume` and `runs resume` take it.
+    """
+    parser.add_argument(
+        "--checkpoint", metavar="NAME", help="the checkpoint, or: best (default: the newest)"
+    )
+    parser.add_argument(
+        "--plan", metavar="PLAN", type=Path, help="resume with this plan instead of the run's own"
+    )
     add_set(parser)
     _add_following(parser)
 
 
 def _add_following(parser: argparse.ArgumentParser) -> None:
     add_allowing(parser)
-    parser.add_argument("--detach", action="store_true", help="return at once, and leave the run training")
+    parser.add_argument(
+        "--detach", action="store_true", help="return at once, and leave the run training"
+    )
     add_json(parser, "write the run's events, one JSON document a line")
 
 
@@ -103,7 +116,9 @@ def train(chosen: argparse.Namespace) -> int:
     have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := every_problem(plan, base, machine):
         raise plans.PlanError(problems, str(path or plan.name))
-    return _start(lambda: launch(plan, runs_folder(chosen), base=base, machine=machine), machine, chosen)
+    return _start(
+        lambda: launch(plan, runs_folder(chosen), base=base, machine=machine), machine, chosen
+    )
 
 
 def resume(chosen: argparse.Namespace) -> int:
@@ -137,7 +152,9 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     return _start(resumed, machine, chosen)
 
 
-def _start(start: Callable[[], Launched], machine: plans.Machine, chosen: argparse.Namespace) -> int:
+def _start(
+    start: Callable[[], Launched], machine: plans.Machine, chosen: argparse.Namespace
+) -> int:
     from gpu_studio.cli.following import StopRun, follow
     from gpu_studio.cli.sinks import sink_for
     from gpu_studio.common.interrupts import counted_interrupts
@@ -154,7 +171,9 @@ def _start(start: Callable[[], Launched], machine: plans.Machine, chosen: argpar
 
 
 def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
-    """The run, with the machine recorded beside it for as long as it trains, and what was predicted of it."""
+    """The run, with the machine recorded beside it for as long as it trains, and what was predicted
+    of it.
+    """
     from gpu_studio.cli.given_plan import keep_prediction
     from gpu_studio.hardware import accompany
 
@@ -173,5 +192,8 @@ def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
         say(run.id)
         number = number_of(run)
         which = f"Run #{number}" if number else "It"
-        note(f"{which} trains in the background. Watch it with: gpu-studio runs attach {number or run.id}")
+        note(
+            f"{which} trains in the background. Watch it with: gpu-studio runs attach "
+            f"{number or run.id}"
+        )
     return exit_codes.OK

@@ -20,7 +20,11 @@ def csv_line(cells: Iterable[Any]) -> str:
 
 
 def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) and not _is_number(cell) else cell
+    return (
+        f"'{cell}"
+        if isinstance(cell, str) and cell.startswith(_FORMULA) and not _is_number(cell)
+        else cell
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -2,19 +2,20 @@
 
 The same figure is the same text everywhere. The rules:
 
-- Commas separate thousands: `16,384`. A thin space would be escaped in a terminal and is hard to search for.
+- Commas separate thousands: `16,384`. A thin space would be escaped in a terminal and is hard to
+  search for.
 - A space separates a value from its unit: `12 %`, `64 °C`.
-- Memory uses binary units: the largest one that gives at least 1, with one decimal unless the value is whole:
-  `512 B`, `611 MiB`, `1.4 MiB`, `2 GiB`, `79.6 GiB`. Two sizes that are compared share a unit, of which the larger
-  one has at least 4: `0.5 / 24 GiB`, `546 / 1,024 MiB`.
-  What is typed and carved in MiB stays a whole number of MiB, however large: the fields and handles of a
-  carve, and the plan problems that say what to type there.
-- A time of a minute or more has its two largest units, the second with two digits: `3 min 07 s`, `51 h 04 min`.
-  A shorter one is either a duration of work, `0.4 s` or `41 s`, or a short time with three significant digits,
-  `820 µs`, `4.10 ms`. A round time, on an axis or estimated, leaves out a unit that is zero: `2 min`,
-  `2 min 30 s`. Only an axis counts days.
-- A loss or a metric has four significant digits: `12.35`, `0.1234`, `1.234e-05`. A learning rate has at most
-  three: `0.00082`.
+- Memory uses binary units: the largest one that gives at least 1, with one decimal unless the value
+  is whole: `512 B`, `611 MiB`, `1.4 MiB`, `2 GiB`, `79.6 GiB`. Two sizes that are compared share a
+  unit, of which the larger one has at least 4: `0.5 / 24 GiB`, `546 / 1,024 MiB`. What is typed and
+  carved in MiB stays a whole number of MiB, however large: the fields and handles of a carve, and
+  the plan problems that say what to type there.
+- A time of a minute or more has its two largest units, the second with two digits: `3 min 07 s`,
+  `51 h 04 min`. A shorter one is either a duration of work, `0.4 s` or `41 s`, or a short time with
+  three significant digits, `820 µs`, `4.10 ms`. A round time, on an axis or estimated, leaves out a
+  unit that is zero: `2 min`, `2 min 30 s`. Only an axis counts days.
+- A loss or a metric has four significant digits: `12.35`, `0.1234`, `1.234e-05`. A learning rate
+  has at most three: `0.00082`.
 - A throughput has three digits: `38,400 samples/s`, `0.12 samples/s`.
 - On an axis, all values have the unit and the digits that tell them apart: `0.25 GiB`, `1.00 GiB`.
 - An unknown value is `–`; a loss or metric that is not finite is `not a number`.
@@ -35,7 +36,8 @@ UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 """The units of memory, in bytes."""
 
 _ROUNDED_UP = 1 - 0.05 / 1024
-"""What is written with one decimal from this part of a unit on would be 1,024.0 of the smaller one."""
+"""What is written with one decimal from this part of a unit on would be 1,024.0 of the smaller one.
+"""
 _MINUTE, _HOUR = 60, 3600
 _LEAST_WRITTEN_OUT, _GREATEST_WRITTEN_OUT = 1e-4 * (1 - 1e-9), 1e5
 _FLOPS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP")
@@ -49,7 +51,10 @@ def grouped(number: float, digits: int = 0) -> str:
 
 
 def plural(count: int, word: str, words: str = "") -> str:
-    """Write a number of things: `1 step`, `2,300 steps`; `words` where several are no word with an s: `2 processes`."""
+    """Write a number of things: `1 step`, `2,300 steps`.
+
+    `words` where several are no word with an s: `2 processes`.
+    """
     return f"{grouped(count)} {word if count == 1 else words or word + 's'}"
 
 
@@ -65,7 +70,10 @@ def size(amount: float | None, unit: str = "") -> str:
 
 
 def size_of(amount: float, whole: float, between: str = "/") -> str:
-    """Write a part of memory beside all of it, both in bytes and in one unit: `0.5 / 24 GiB`, `546 / 1,024 MiB`."""
+    """Write a part of memory beside all of it, both in bytes and in one unit.
+
+    `0.5 / 24 GiB`, `546 / 1,024 MiB`.
+    """
     unit = unit_beside(whole)
     return f"{_beside(amount, unit)} {between} {_beside(whole, unit)} {unit}"
 
@@ -84,7 +92,10 @@ def _beside(amount: float, unit: str) -> str:
 
 
 def used_of(used_mib: int | None, total_mib: int | None) -> str:
-    """Write the memory in use of all there is: `52.1 / 79.6 GiB`; says so where one of them is not known."""
+    """Write the memory in use of all there is: `52.1 / 79.6 GiB`.
+
+    Says so where one of them is not known.
+    """
     if total_mib is None:
         return "not known"
     if used_mib is None:
@@ -114,7 +125,10 @@ def whole_mib(mib: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write how long work took, with one decimal below ten seconds: `0.4 s`, `41 s`, `6 min 02 s`; `–` if not known."""
+    """Write how long work took, with one decimal below ten seconds: `0.4 s`, `41 s`, `6 min 02 s`.
+
+    `–` if not known.
+    """
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
     return f"{max(0.0, seconds):.1f} s" if seconds < 9.95 else whole_duration(seconds)
@@ -140,7 +154,11 @@ def span(seconds: float | None) -> str:
     if seconds >= _MINUTE - 0.05:
         return whole_duration(seconds)
     amount, unit = (seconds, "s") if seconds >= 0.9995 else (seconds * 1e3, "ms")
-    return f"{_three_digits(amount)} {unit}" if amount >= 0.9995 else f"{_three_digits(amount * 1e3)} µs"
+    return (
+        f"{_three_digits(amount)} {unit}"
+        if amount >= 0.9995
+        else f"{_three_digits(amount * 1e3)} µs"
+    )
 
 
 def spent(seconds: float) -> str:
@@ -256,7 +274,10 @@ def percent(value: float) -> str:
 
 
 def flops(count: float) -> str:
-    """Write floating-point operations in decimal units, in three digits: `0.67 MFLOP` is written `670 kFLOP`."""
+    """Write floating-point operations in decimal units, in three digits.
+
+    `0.67 MFLOP` is written `670 kFLOP`.
+    """
     power = 0
     while count >= _NEXT and power < len(_FLOPS) - 1:
         count, power = count / 1000, power + 1

@@ -87,6 +87,7 @@ def held_interrupts() -> Iterator[Interrupts | None]:
         with counted_interrupts() as interrupts:
             yield interrupts
     finally:
-        # Checked only after the old handler is restored, so that a Ctrl+C in between is not lost either.
+        # Checked only after the old handler is restored, so that a Ctrl+C in between is not lost
+        # either.
         if interrupts is not None and interrupts.came:
             raise KeyboardInterrupt

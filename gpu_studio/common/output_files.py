@@ -64,15 +64,21 @@ def _names_a_descriptor(path: Path) -> bool:
 
 def _write_into(path: Path, parts: Iterable[bytes]) -> None:
     if stat.S_ISBLK(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "this is a disk, which would be overwritten: name a file", str(path))
-    # Appended, because a file that the shell redirects to may already have content. Opening a pipe that
-    # nobody reads would otherwise block forever.
+        raise OSError(
+            errno.EINVAL, "this is a disk, which would be overwritten: name a file", str(path)
+        )
+    # Appended, because a file that the shell redirects to may already have content. Opening a pipe
+    # that nobody reads would otherwise block forever.
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(
+            path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK
+        )
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
-        raise OSError(errno.ENXIO, "nobody reads this pipe: start its reader first", str(path)) from error
+        raise OSError(
+            errno.ENXIO, "nobody reads this pipe: start its reader first", str(path)
+        ) from error
     os.set_blocking(descriptor, True)
     with os.fdopen(descriptor, "wb") as stream:
         stream.writelines(parts)

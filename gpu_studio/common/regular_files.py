@@ -41,7 +41,9 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) 
     """
     _refuse_irregular(path, follow=follow)
     unfollowed = 0 if follow else os.O_NOFOLLOW
-    descriptor = os.open(path, flags | unfollowed | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, PRIVATE_FILE)
+    descriptor = os.open(
+        path, flags | unfollowed | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, PRIVATE_FILE
+    )
     # Checked again: it may have been replaced since.
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -62,7 +64,9 @@ def read_regular(path: Path, most: int, *, follow: bool = False) -> bytes:
     with opened(path, follow=follow) as file:
         held = file.read(most + 1)
     if len(held) > most:
-        raise OSError(errno.EINVAL, f"this is larger than the {size(most)} that it may have", str(path))
+        raise OSError(
+            errno.EINVAL, f"this is larger than the {size(most)} that it may have", str(path)
+        )
     return held
 
 

@@ -8,4 +8,5 @@ from pathlib import Path
 
 def expanded(path: str | Path) -> Path:
     """Replace a leading `~` or `~ada` by the home folder; `~nobody` stays as it is."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111  (Path.expanduser raises RuntimeError for `~nobody`)
+    # Path.expanduser raises RuntimeError for `~nobody`.
+    return Path(os.path.expanduser(path))  # noqa: PTH111

@@ -50,7 +50,10 @@ def read_as_text(code: bytes) -> Reading:
         return Reading(problem=syntax_problem(error))
     except ValueError as error:
         return Reading(problem=f"it is no Python: {error}")
-    except (RecursionError, MemoryError):  # nested too deeply to be taken apart, but perhaps not to be run
+    except (
+        RecursionError,
+        MemoryError,
+    ):  # nested too deeply to be taken apart, but perhaps not to be run
         return Reading(open=True)
     defines, binds = [], []
     for node in _at_top_level(tree):
@@ -67,7 +70,11 @@ def syntax_problem(error: SyntaxError) -> str:
     """What is wrong with a file that is not valid Python, with the line."""
     text = " ".join((error.text or "").split())
     shown = f": {text[:60]}" if text.isprintable() and text else ""
-    return f"line {error.lineno} is no Python ({error.msg}){shown}" if error.lineno else f"it is no Python: {error.msg}"
+    return (
+        f"line {error.lineno} is no Python ({error.msg}){shown}"
+        if error.lineno
+        else f"it is no Python: {error.msg}"
+    )
 
 
 def _at_top_level(tree: ast.Module) -> Iterator[ast.AST]:

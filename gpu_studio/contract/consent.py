@@ -74,7 +74,9 @@ def allowances() -> Allowances:
         return Allowances()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
-        return Allowances(problem=f"{path} cannot be read ({why}), so that no Python file is allowed: remove it.")
+        return Allowances(
+            problem=f"{path} cannot be read ({why}), so that no Python file is allowed: remove it."
+        )
     return Allowances(dict(kept.files), tuple(kept.folders))
 
 
@@ -96,7 +98,9 @@ def read_code(path: Path) -> bytes:
     with opened(path, follow=True) as file:
         code = file.read(LONGEST_CODE + 1)
     if len(code) > LONGEST_CODE:
-        raise OSError(f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote")
+        raise OSError(
+            f"it is larger than {size(LONGEST_CODE)}, and so no program that a person wrote"
+        )
     return code
 
 
@@ -158,7 +162,9 @@ def _written(after: Allowances) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
     except UnicodeEncodeError as error:
-        raise OSError("its path is no UTF-8, and cannot be written down: give it another name") from error
+        raise OSError(
+            "its path is no UTF-8, and cannot be written down: give it another name"
+        ) from error
 
 
 @contextmanager

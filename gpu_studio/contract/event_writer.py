@@ -99,11 +99,15 @@ class EventWriter:
     def _refuse_used(self, path: Path) -> None:
         if os.fstat(self._descriptor).st_size:
             os.close(self._descriptor)
-            raise FileExistsError(f"{path} already holds the events of a run: start a new run, or resume this one.")
+            raise FileExistsError(
+                f"{path} already holds the events of a run: start a new run, or resume this one."
+            )
 
     def _append(self, event: Event) -> Event:
         elapsed = round(steady_seconds() - self._began, 6)
-        numbered = msgspec.structs.replace(event, seq=self._sequence, time=time.time(), elapsed=elapsed)
+        numbered = msgspec.structs.replace(
+            event, seq=self._sequence, time=time.time(), elapsed=elapsed
+        )
         line = encode(numbered)
         self._sequence += 1
         self._pending.append(line)
@@ -114,7 +118,9 @@ class EventWriter:
     def _tell_given_up(self) -> None:
         if self._given_up and not self._pending:
             count, self._given_up = self._given_up, 0
-            self._append(Warned(message=f"The disk was full: {count} events of this run could not be kept."))
+            self._append(
+                Warned(message=f"The disk was full: {count} events of this run could not be kept.")
+            )
 
     def _drain(self) -> None:
         while self._pending:

@@ -23,9 +23,14 @@ from gpu_studio.contract.event_parts import Stage as Stage
 from gpu_studio.contract.event_parts import StageSpan as StageSpan
 from gpu_studio.contract.event_parts import SuggestedChange
 
-State = Literal["starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"]
+State = Literal[
+    "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"
+]
 ENDED: Final[tuple[State, ...]] = ("finished", "stopped", "failed", "lost")
-"""The states after which nothing more comes. `lost` is what a reader concludes; no trainer tells it."""
+"""The states after which nothing more comes.
+
+`lost` is what a reader concludes; no trainer tells it.
+"""
 
 
 class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
@@ -68,7 +73,10 @@ class Devices(Event, tag="devices", frozen=True):
 
 
 class Model(Event, tag="model", frozen=True):
-    """The built model and the data it meets. Counts are of samples; `steps_per_epoch` of global batches."""
+    """The built model and the data it meets.
+
+    Counts are of samples; `steps_per_epoch` of global batches.
+    """
 
     name: str
     parameters: int
@@ -173,7 +181,9 @@ class Steps(Event, tag="steps", frozen=True):
 
 
 class Epoch(Event, tag="epoch", frozen=True):
-    """An epoch has ended. `metrics` holds `loss`, the metrics, and the same of the validation split as `val_…`.
+    """An epoch has ended.
+
+    `metrics` holds `loss`, the metrics, and the same of the validation split as `val_…`.
 
     `epoch` counts from 1; `step` is the number of global batches trained so far.
     """
@@ -228,7 +238,10 @@ class Warned(Event, tag="warning", frozen=True):
 
 
 class Finished(Event, tag="finished", frozen=True):
-    """The end: `completed`, `early_stopping`, `stopped` (with a checkpoint) or `stopped_now` (without)."""
+    """The end.
+
+    `completed`, `early_stopping`, `stopped` (with a checkpoint) or `stopped_now` (without).
+    """
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
     seconds: float

@@ -18,7 +18,10 @@ CLIP = 1.0
 
 
 def against_want_of_memory(
-    plan: Plan, device: str | None = None, logical: Sequence[LogicalDevice] = (), memory: Sequence[DeviceMemory] = ()
+    plan: Plan,
+    device: str | None = None,
+    logical: Sequence[LogicalDevice] = (),
+    memory: Sequence[DeviceMemory] = (),
 ) -> list[SuggestedChange]:
     """Changes that make a plan need less memory or give `device` more.
 
@@ -38,7 +41,10 @@ def without_device(plan: Plan, device: str, replicas: Sequence[str]) -> list[Sug
     if not others or strategy_of(plan).places_layers or device not in replicas:
         return []
     names = others[0] if len(others) == 1 else f"{len(others)} devices"
-    return offered(plan, [SuggestedChange(text=f"Train on {names}", field="distribution.devices", value=others)])
+    return offered(
+        plan,
+        [SuggestedChange(text=f"Train on {names}", field="distribution.devices", value=others)],
+    )
 
 
 def offered(plan: Plan, mends: Iterable[SuggestedChange]) -> list[SuggestedChange]:
@@ -59,21 +65,31 @@ def _against_want_of_memory(
     plan: Plan, device: str | None, logical: Sequence[LogicalDevice], memory: Sequence[DeviceMemory]
 ) -> Iterator[SuggestedChange]:
     batch = plan.training.batch_size // 2
-    yield SuggestedChange(text=f"Halve the batch: {batch:,}", field="training.batch_size", value=batch)
+    yield SuggestedChange(
+        text=f"Halve the batch: {batch:,}", field="training.batch_size", value=batch
+    )
     placed = placement_of(plan)
     if placed is not None:
         twice = placed.micro_batches * 2
-        yield SuggestedChange(text=f"{twice} micro-batches", field="distribution.placed.micro_batches", value=twice)
-        yield SuggestedChange(text="Recompute activations", field="distribution.placed.recompute", value=True)
+        yield SuggestedChange(
+            text=f"{twice} micro-batches", field="distribution.placed.micro_batches", value=twice
+        )
+        yield SuggestedChange(
+            text="Recompute activations", field="distribution.placed.recompute", value=True
+        )
     yield from _larger_slice(plan, device, logical, memory)
     yield SuggestedChange(text="Mixed precision", field="training.mixed_precision", value=True)
 
 
 def _against_divergence(plan: Plan) -> Iterator[SuggestedChange]:
     rate = plan.training.learning_rate / 2
-    yield SuggestedChange(text=f"Halve the learning rate: {rate:g}", field="training.learning_rate", value=rate)
+    yield SuggestedChange(
+        text=f"Halve the learning rate: {rate:g}", field="training.learning_rate", value=rate
+    )
     if not any("clip" in name for name in plan.training.options):
-        yield SuggestedChange(text="Clip the gradients", field="training.options.global_clipnorm", value=CLIP)
+        yield SuggestedChange(
+            text="Clip the gradients", field="training.options.global_clipnorm", value=CLIP
+        )
     if plan.training.mixed_precision:
         yield SuggestedChange(text="Full precision", field="training.mixed_precision", value=False)
 
@@ -97,7 +113,9 @@ def _larger_slice(
     limits[names.index(mine.name)] += spare[giver]
     if carve := _carved(plan.devices.carve, limits, before=[each.limit_mib for each in card]):
         yield SuggestedChange(
-            text=f"Give {device} {whole_mib(spare[giver])} of {giver}", field="devices.carve", value=carve
+            text=f"Give {device} {whole_mib(spare[giver])} of {giver}",
+            field="devices.carve",
+            value=carve,
         )
 
 
@@ -107,10 +125,14 @@ def _spare_mib(device: LogicalDevice, peaks: dict[str, int]) -> int:
     return max(0, device.limit_mib - int(peaks[device.name] * (1 + _MARGIN) / MIB) - 1)
 
 
-def _carved(carves: Sequence[Carve], limits: list[int], before: list[int | None]) -> list[dict[str, object]]:
+def _carved(
+    carves: Sequence[Carve], limits: list[int], before: list[int | None]
+) -> list[dict[str, object]]:
     """The carves as tables with `before` replaced by these slices; none if no carve matches."""
     same = [carve for carve in carves if list(carve.slices_mib) == before]
     if len(same) != 1:
         return []
-    changed = [replace(carve, slices_mib=tuple(limits)) if carve is same[0] else carve for carve in carves]
+    changed = [
+        replace(carve, slices_mib=tuple(limits)) if carve is same[0] else carve for carve in carves
+    ]
     return [{"device": carve.device, "slices_mib": list(carve.slices_mib)} for carve in changed]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
 _ALLOCATOR = re.compile(
-    r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate (?P<size>[\d.]+[KMGT]?i?B)"
+    r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate "
+    r"(?P<size>[\d.]+[KMGT]?i?B)"
 )
 _ASKED_BY = re.compile(r"requested by op (?P<operation>\S+)")
 # An allocation that the caller can do without is reported in the same words, and is no failure.
@@ -20,7 +21,10 @@ _HARMLESS = "is not a failure"
 # A name in brackets without `node` is an operation that only waited for the one that failed.
 _NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
 NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
-"""What the dynamic linker says where a library finds no memory, or too little is allowed: none is missing."""
+"""What the dynamic linker says where a library finds no memory, or too little is allowed.
+
+None is missing.
+"""
 ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
 _COPY = re.compile(r"_\d+$")
 
@@ -64,7 +68,9 @@ def layer_of(operation: str, layers: Collection[str]) -> str | None:
     """
     scopes = operation.split("/")[::-1]
     exact = next((scope for scope in scopes if scope in layers), None)
-    return exact or next((plain for scope in scopes if (plain := _COPY.sub("", scope)) in layers), None)
+    return exact or next(
+        (plain for scope in scopes if (plain := _COPY.sub("", scope)) in layers), None
+    )
 
 
 def refusal_in(log: str) -> AllocationRefusal | None:
@@ -73,5 +79,7 @@ def refusal_in(log: str) -> AllocationRefusal | None:
         found = _ALLOCATOR.search(line)
         if found and _HARMLESS not in line:
             asked = _ASKED_BY.search(line)
-            return AllocationRefusal(found["allocator"], found["size"], asked["operation"] if asked else "")
+            return AllocationRefusal(
+                found["allocator"], found["size"], asked["operation"] if asked else ""
+            )
     return None

@@ -9,10 +9,22 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """There is no room, on the disk or within the user's quota."""
 LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
-"""Nobody else makes room meanwhile: the disk is read-only, or a limit set for this user or process is reached."""
-_ROOM = "Make room on the disk that holds the runs folder, or choose another with --runs-dir. Look with: df -h"
-_WRITABLE = "Have the disk that holds the runs folder mounted for writing, or choose another with --runs-dir."
-_UNLIMITED = "Take away the limit on the size of files, in the shell that starts the run: ulimit -f unlimited"
+"""Nobody else makes room meanwhile.
+
+The disk is read-only, or a limit set for this user or process is reached.
+"""
+_ROOM = (
+    "Make room on the disk that holds the runs folder, or choose another "
+    "with --runs-dir. Look with: df -h"
+)
+_WRITABLE = (
+    "Have the disk that holds the runs folder mounted for writing, "
+    "or choose another with --runs-dir."
+)
+_UNLIMITED = (
+    "Take away the limit on the size of files, in the shell that "
+    "starts the run: ulimit -f unlimited"
+)
 LEAST_ROOM = 64 * 1024
 """Bytes: with less than this a disk is as good as full."""
 _WORDS = tuple(os.strerror(number) for number in FULL)
@@ -33,7 +45,9 @@ def refusal_of_disk(error: BaseException) -> str:
 def advice_for(words: str) -> str:
     """What to do about a disk that refused for this reason, or for one in this sentence."""
     others = {errno.EROFS: _WRITABLE, errno.EFBIG: _UNLIMITED}
-    return next((advice for number, advice in others.items() if os.strerror(number) in words), _ROOM)
+    return next(
+        (advice for number, advice in others.items() if os.strerror(number) in words), _ROOM
+    )
 
 
 def has_no_room(folder: Path) -> bool:

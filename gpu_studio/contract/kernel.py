@@ -65,5 +65,6 @@ def is_hidden(pid: int) -> bool:
 
 
 def _has_other_threads(pid: int) -> bool:
-    # While a large process is taken apart its first thread is gone before the others, and before its files are closed.
+    # While a large process is taken apart its first thread is gone before the others, and before
+    # its files are closed.
     return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir()) > 1

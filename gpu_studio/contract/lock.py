@@ -64,7 +64,10 @@ class Holder:
 
 
 _ours: WeakSet[Lock] = WeakSet()
-"""The locks of this process. A child that is forked, as `multiprocessing` does in a user's own code, has no share."""
+"""The locks of this process.
+
+A child that is forked, as `multiprocessing` does in a user's own code, has no share.
+"""
 
 
 def _let_go_in_child() -> None:
@@ -145,7 +148,9 @@ def reserve(path: Path, timeout: float = 2.0) -> Lock:
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
         if not lock_within(descriptor, timeout):
-            raise LockHeldError(f"Another trainer is already at work in {path.parent}: stop it first.")
+            raise LockHeldError(
+                f"Another trainer is already at work in {path.parent}: stop it first."
+            )
     except BaseException:
         os.close(descriptor)
         raise
@@ -173,7 +178,13 @@ def held(path: Path) -> bool:
     """
     try:
         descriptor = open_regular(path)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegularError, PermissionError):
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        IsADirectoryError,
+        NotRegularError,
+        PermissionError,
+    ):
         return False  # nobody can have locked it, or this user may not know
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -187,7 +198,10 @@ def held(path: Path) -> bool:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return who holds the lock at `path` now; None if nobody does, or if the holder has not signed yet."""
+    """Return who holds the lock at `path` now.
+
+    None if nobody does, or if the holder has not signed yet.
+    """
     return last_holder(path) if held(path) else None
 
 
@@ -198,7 +212,9 @@ def last_holder(path: Path) -> Holder | None:
     number = _number(pid)
     if not number or number > _LARGEST_PID:
         return None
-    return Holder(number, host, boot.strip("-"), _number(kills), _number(started), namespace.strip("-"))
+    return Holder(
+        number, host, boot.strip("-"), _number(kills), _number(started), namespace.strip("-")
+    )
 
 
 def last_words(path: Path) -> str:

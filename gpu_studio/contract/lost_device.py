@@ -8,7 +8,8 @@ from dataclasses import dataclass
 _CODE = re.compile(r"(?:CUDA_ERROR|cudaError)_?(?P<code>\w+)")
 # Without a CUDA error code: TensorFlow's event manager, its synchronisation, cuDNN, the driver.
 _WORDS = re.compile(
-    r"Unexpected Event status: 1|GPU sync failed|CUDNN_STATUS_EXECUTION_FAILED|GPU is lost|fallen off the bus"
+    r"Unexpected Event status: 1|GPU sync failed|CUDNN_STATUS_EXECUTION_FAILED|GPU "
+    r"is lost|fallen off the bus"
     r"|GPU_IS_LOST|Failed to enqueue async memcpy"
 )
 # A machine without a card reports so at the start, with a CUDA error code, and trains on its CPU.
@@ -18,8 +19,16 @@ _RESTART = "Restart the machine, or reset the card, with: sudo nvidia-smi --gpu-
 _DRIVER = "Look whether the driver was updated or reloaded under the run, with: nvidia-smi"
 
 _MEANINGS = (
-    ("ECC_UNCORRECTABLE", "its memory has an error that could not be corrected (ECC)", (_RESTART, _HARDWARE)),
-    ("NVLINK_UNCORRECTABLE", "its NVLink has an error that could not be corrected", (_RESTART, _HARDWARE)),
+    (
+        "ECC_UNCORRECTABLE",
+        "its memory has an error that could not be corrected (ECC)",
+        (_RESTART, _HARDWARE),
+    ),
+    (
+        "NVLINK_UNCORRECTABLE",
+        "its NVLink has an error that could not be corrected",
+        (_RESTART, _HARDWARE),
+    ),
     ("HARDWARE_STACK_ERROR", "its hardware failed", (_RESTART, _HARDWARE)),
     (
         "LAUNCH_TIMEOUT",
@@ -61,4 +70,8 @@ def lost_device_in(text: str) -> LostDevice | None:
     if words is None:
         return None
     gone = words[0] in _GONE
-    return LostDevice("it is off the bus" if gone else "a computation on it failed", words[0], (_HARDWARE, _RESTART))
+    return LostDevice(
+        "it is off the bus" if gone else "a computation on it failed",
+        words[0],
+        (_HARDWARE, _RESTART),
+    )

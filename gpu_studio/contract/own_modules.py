@@ -28,7 +28,9 @@ def code_files(plan: Plan, base: Path) -> list[Path]:
     Relative files are taken from `base`. Those that the plan names may be missing.
     """
     named = named_files(plan, base)
-    return list(dict.fromkeys((*named, *(module for file in named for module in modules_beside(file)))))
+    return list(
+        dict.fromkeys((*named, *(module for file in named for module in modules_beside(file))))
+    )
 
 
 def named_files(plan: Plan, base: Path) -> list[Path]:

@@ -43,7 +43,11 @@ def _parameters(given: ast.arguments, text: str) -> list[str]:
     positional = zip(given.args, [*without, *given.defaults], strict=True)
     keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
     star = ["*"] if given.kwonlyargs else []
-    return [*(_parameter(*each, text) for each in positional), *star, *(_parameter(*each, text) for each in keywords)]
+    return [
+        *(_parameter(*each, text) for each in positional),
+        *star,
+        *(_parameter(*each, text) for each in keywords),
+    ]
 
 
 def _parameter(named: ast.arg, default: ast.expr | None, text: str) -> str:
@@ -64,7 +68,9 @@ class CalledLayer:
     draws: bool
 
 
-def called_layers(name: str, shape: tuple[int, ...], arguments: Mapping[str, Any]) -> tuple[CalledLayer, ...]:
+def called_layers(
+    name: str, shape: tuple[int, ...], arguments: Mapping[str, Any]
+) -> tuple[CalledLayer, ...]:
     """Return the layers of the model `name` for samples of this shape, in the order of their calls.
 
     Its builder is run with a stand-in for Keras that computes nothing: a builder may therefore
@@ -95,10 +101,16 @@ class _Layers:
 
     def __getattr__(self, kind: str) -> Callable[..., Callable[..., _Tensor]]:
         def made(*_: object, name: str, **options: Any) -> Callable[..., _Tensor]:
-            draws = bool(_DRAWS.search(kind) or options.get("dropout") or options.get("recurrent_dropout"))
+            draws = bool(
+                _DRAWS.search(kind) or options.get("dropout") or options.get("recurrent_dropout")
+            )
 
             def call(*inputs: Any) -> _Tensor:
-                taken = [each for given in inputs for each in (given if isinstance(given, list) else [given])]
+                taken = [
+                    each
+                    for given in inputs
+                    for each in (given if isinstance(given, list) else [given])
+                ]
                 sources = dict.fromkeys(chain.from_iterable(each.made_by for each in taken))
                 self.called.append(CalledLayer(name, kind, tuple(sources), draws))
                 return _Tensor(taken[0].shape, (name,))

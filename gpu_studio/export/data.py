@@ -106,10 +106,22 @@ def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
     counts = "\n".join(_counts(shares))
     generator = fill(_GENERATOR, purpose=literal(_PURPOSE))
     if split == "stratified":
-        return fill(_STRATIFIED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_CLASSES, shares))
+        return fill(
+            _STRATIFIED,
+            generator=generator,
+            counts=counts,
+            held=_held_in_turn(_HELD_OF_CLASSES, shares),
+        )
     if split == "grouped":
-        return fill(_GROUPED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_GROUPS, shares))
-    order = _ORDERED if split == "ordered" else f"{generator}\norder = generator.permutation(len(x))"
+        return fill(
+            _GROUPED,
+            generator=generator,
+            counts=counts,
+            held=_held_in_turn(_HELD_OF_GROUPS, shares),
+        )
+    order = (
+        _ORDERED if split == "ordered" else f"{generator}\norder = generator.permutation(len(x))"
+    )
     return fill(
         _IN_TURN,
         order=order,
@@ -122,7 +134,9 @@ def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
 def _counts(shares: dict[str, float]) -> list[str]:
     """Return how many samples each split takes; later shares are of what is left."""
     left = {"test": "len(x)", "validation": "(len(x) - test)" if "test" in shares else "len(x)"}
-    return [f"{name} = max(1, round({left[name]} * {literal(share)}))" for name, share in shares.items()]
+    return [
+        f"{name} = max(1, round({left[name]} * {literal(share)}))" for name, share in shares.items()
+    ]
 
 
 def _held_in_turn(lines: str, shares: dict[str, float]) -> str:
@@ -132,7 +146,8 @@ def _held_in_turn(lines: str, shares: dict[str, float]) -> str:
     """
     left = range(len(shares), 0, -1)
     return "\n".join(
-        fill(lines, name=name, rows=f"{name}_rows", keep=str(keep)) for name, keep in zip(shares, left, strict=True)
+        fill(lines, name=name, rows=f"{name}_rows", keep=str(keep))
+        for name, keep in zip(shares, left, strict=True)
     )
 
 
@@ -206,7 +221,9 @@ def _held_out(facts: ScriptFacts) -> dict[str, float]:
     data = facts.plan.data
     test = 0.0 if facts.source.brings_test else data.test_fraction
     validation = 0.0 if facts.source.brings_validation else data.validation_fraction
-    return {name: share for name, share in (("test", test), ("validation", validation)) if share > 0}
+    return {
+        name: share for name, share in (("test", test), ("validation", validation)) if share > 0
+    }
 
 
 def _result(facts: ScriptFacts) -> str:
@@ -216,7 +233,11 @@ def _result(facts: ScriptFacts) -> str:
         if name in shares or (name == "training" and shares):
             parts.append(f"(x[{name}_rows], y[{name}_rows])")
         else:
-            parts.append({"training": "(x, y)", "validation": "(x_val, y_val)", "test": "(x_test, y_test)"}[name])
+            parts.append(
+                {"training": "(x, y)", "validation": "(x_val, y_val)", "test": "(x_test, y_test)"}[
+                    name
+                ]
+            )
     whole = ", ".join(parts)
     if len(whole) <= 77:
         return f"[{whole}]"

@@ -108,7 +108,9 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     if name == "synthetic":
         shape = values["shape"]
         numbers = {key: literal(values[key]) for key in ("seed", "classes", "samples")}
-        return "", fill(_SYNTHETIC, size=str(math.prod(shape)), shape=", ".join(map(str, shape)), **numbers)
+        return "", fill(
+            _SYNTHETIC, size=str(math.prod(shape)), shape=", ".join(map(str, shape)), **numbers
+        )
     if name == "regression":
         return "", fill(_REGRESSION, **{key: _grouped(value) for key, value in values.items()})
     return "", _keras_images(name, grey=name != "cifar10")

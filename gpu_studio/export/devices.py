@@ -84,6 +84,7 @@ def _number(device: str, wanted: DeviceSettings, machine: Machine | None) -> int
     if device.startswith("GPU:") and not named:
         return int(device.removeprefix("GPU:"))
     raise ExportError(
-        f"Which card {device} is, only a machine that has it can tell: export the plan there, or name the card in "
+        f"Which card {device} is, only a machine that has it can tell: export "
+        "the plan there, or name the card in "
         "devices.visible as it is named in devices.carve."
     )

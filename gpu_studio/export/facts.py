@@ -29,7 +29,9 @@ class ScriptFacts:
     layers: tuple[CalledLayer, ...]
 
     @classmethod
-    def of(cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None) -> ScriptFacts:
+    def of(
+        cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None
+    ) -> ScriptFacts:
         """Return the facts of a plan.
 
         Raises ExportError if its data file cannot be read, or its function was not `seen`.
@@ -56,7 +58,9 @@ class ScriptFacts:
     def devices(self) -> tuple[str, ...]:
         """The logical devices that the plan names; empty if it leaves them to the script."""
         layers = self.placed.layers if self.placed else {}
-        return tuple(each for on in layers.values() for each in on) or self.plan.distribution.devices
+        return (
+            tuple(each for on in layers.values() for each in on) or self.plan.distribution.devices
+        )
 
     @property
     def validates(self) -> bool:
@@ -111,7 +115,9 @@ class ScriptFacts:
     @property
     def scales(self) -> bool:
         """Whether the loss may be scaled, because gradients may be too small for float16."""
-        return self.plan.training.mixed_precision or "loss_scale_factor" in self.plan.training.options
+        return (
+            self.plan.training.mixed_precision or "loss_scale_factor" in self.plan.training.options
+        )
 
     @property
     def clips(self) -> bool:
@@ -144,7 +150,9 @@ class ScriptFacts:
     @property
     def found_later(self) -> str:
         """The parameters that only the script can compute, in the order `classes, logits`."""
-        return ", ".join(each for each in (self.outputs, self.logits) if each in ("classes", "logits"))
+        return ", ".join(
+            each for each in (self.outputs, self.logits) if each in ("classes", "logits")
+        )
 
 
 def _arguments(model: ModelSettings, source: ScriptData) -> dict[str, Any]:

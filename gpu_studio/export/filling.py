@@ -9,11 +9,15 @@ from collections.abc import Callable
 from gpu_studio.export.layout import indented
 
 # A hole on a line of its own takes any number of lines, or none; others take part of a line.
-_HOLE = re.compile(r"^(?P<indent> *)\$(?P<lines>[a-z_]+)(?P<end>\n|\Z)|\$(?P<part>[a-z_]+)", re.MULTILINE)
+_HOLE = re.compile(
+    r"^(?P<indent> *)\$(?P<lines>[a-z_]+)(?P<end>\n|\Z)|\$(?P<part>[a-z_]+)", re.MULTILINE
+)
 
 
 def fill(piece: str, **values: str) -> str:
-    """`piece` with each `$hole` filled by the value of that name; raises KeyError for a hole without one.
+    """`piece` with each `$hole` filled by the value of that name.
+
+    Raises KeyError for a hole without one.
 
     Values are put in as they are: a `$` in one is no hole.
     """

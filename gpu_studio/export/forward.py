@@ -16,7 +16,11 @@ def outputs_of(x, training):
 
 def scaling(facts: ScriptFacts) -> dict[str, str]:
     """Return the line that scales the loss, if any, and what gradients are then computed of."""
-    return {"scaled": _SCALED, "target": "scaled"} if facts.scales else {"scaled": "", "target": "loss"}
+    return (
+        {"scaled": _SCALED, "target": "scaled"}
+        if facts.scales
+        else {"scaled": "", "target": "loss"}
+    )
 
 
 def called(facts: ScriptFacts, training: str) -> str:
@@ -24,7 +28,11 @@ def called(facts: ScriptFacts, training: str) -> str:
 
     They are float32 even where the file's model returns another type.
     """
-    return f"outputs_of(x, training={training})" if facts.from_file else f"model(x, training={training})"
+    return (
+        f"outputs_of(x, training={training})"
+        if facts.from_file
+        else f"model(x, training={training})"
+    )
 
 
 def unwrapping(facts: ScriptFacts) -> str:

@@ -57,7 +57,11 @@ def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
     A sample has this shape (height, width, channels).
     """
     height, width, channels = shape
-    places = [("IMAGES", layout.train), ("VALIDATION_IMAGES", layout.validation), ("TEST_IMAGES", layout.test)]
+    places = [
+        ("IMAGES", layout.train),
+        ("VALIDATION_IMAGES", layout.validation),
+        ("TEST_IMAGES", layout.test),
+    ]
     head = fill(
         _HEAD,
         folders="\n".join(_place(name, path) for name, path in places if path is not None),
@@ -65,8 +69,15 @@ def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
         grey="image = tf.image.rgb_to_grayscale(image)" if channels == 1 else "",
         kinds=literal(SUFFIXES),
     )
-    further = (("val", "VALIDATION_IMAGES", layout.validation), ("test", "TEST_IMAGES", layout.test))
-    reads = [f"x_{part}, y_{part} = read_images({name}, classes)" for part, name, path in further if path is not None]
+    further = (
+        ("val", "VALIDATION_IMAGES", layout.validation),
+        ("test", "TEST_IMAGES", layout.test),
+    )
+    reads = [
+        f"x_{part}, y_{part} = read_images({name}, classes)"
+        for part, name, path in further
+        if path is not None
+    ]
     return head, fill(_LOAD, further="\n".join(reads))
 
 

@@ -47,12 +47,18 @@ def _probable(cls: str, *, lazy: bool = False) -> Fitting:
 LOSS_CLASSES: Mapping[str, Fitting] = {
     "sparse_categorical_crossentropy": Fitting("SparseCategoricalCrossentropy", takes_logits=True),
     "categorical_crossentropy": Fitting("CategoricalCrossentropy", one_hot=True, takes_logits=True),
-    "categorical_focal_crossentropy": Fitting("CategoricalFocalCrossentropy", one_hot=True, takes_logits=True),
-    "categorical_generalized_cross_entropy": Fitting("CategoricalGeneralizedCrossEntropy", probabilities=True),
+    "categorical_focal_crossentropy": Fitting(
+        "CategoricalFocalCrossentropy", one_hot=True, takes_logits=True
+    ),
+    "categorical_generalized_cross_entropy": Fitting(
+        "CategoricalGeneralizedCrossEntropy", probabilities=True
+    ),
     "categorical_hinge": Fitting("CategoricalHinge", one_hot=True),
     "kl_divergence": _probable("KLDivergence"),
     "binary_crossentropy": Fitting("BinaryCrossentropy", one_hot=True, takes_logits=True),
-    "binary_focal_crossentropy": Fitting("BinaryFocalCrossentropy", one_hot=True, takes_logits=True),
+    "binary_focal_crossentropy": Fitting(
+        "BinaryFocalCrossentropy", one_hot=True, takes_logits=True
+    ),
     "hinge": Fitting("Hinge", one_hot=True),
     "squared_hinge": Fitting("SquaredHinge", one_hot=True),
     "mean_squared_error": Fitting("MeanSquaredError"),

@@ -17,7 +17,9 @@ _STEP = 4
 _COMMENT = re.compile(r"^(?P<indent> *)# (?! ).*(?:\n(?P=indent)# (?! ).*)*", re.MULTILINE)
 
 
-def call(before: str, function: str, arguments: Sequence[str], *, after: str = "", indent: int = 0) -> str:
+def call(
+    before: str, function: str, arguments: Sequence[str], *, after: str = "", indent: int = 0
+) -> str:
     """Return `before` + `function(arguments)` + `after` in as few lines as fit.
 
     The first line is assumed to be indented by `indent`. The returned lines are not indented: that
@@ -25,14 +27,22 @@ def call(before: str, function: str, arguments: Sequence[str], *, after: str = "
     """
     together = ", ".join(arguments)
     first, last = f"{before}{function}({together})(", after.removeprefix("(")
-    if after and "\n" not in first and width(first + last) + indent > WIDTH >= width(first) + indent:
+    if (
+        after
+        and "\n" not in first
+        and width(first + last) + indent > WIDTH >= width(first) + indent
+    ):
         return f"{first}\n{indented(last.removesuffix(')'), _STEP)}\n)"
-    return _broken(f"{before}{function}(", together, arguments, f"){after}", indent, together_too=True)
+    return _broken(
+        f"{before}{function}(", together, arguments, f"){after}", indent, together_too=True
+    )
 
 
 def definition(function: str, parameters: Sequence[str]) -> str:
     """Return the first line or lines of a function."""
-    return _broken(f"def {function}(", ", ".join(parameters), parameters, "):", 0, together_too=True)
+    return _broken(
+        f"def {function}(", ", ".join(parameters), parameters, "):", 0, together_too=True
+    )
 
 
 def listing(before: str, items: Sequence[str], *, after: str = "", indent: int = 0) -> str:
@@ -50,7 +60,15 @@ def indented(text: str, columns: int) -> str:
     return "\n".join(" " * columns + line if line else line for line in text.split("\n"))
 
 
-def _broken(opening: str, together: str, items: Sequence[str], closing: str, indent: int, *, together_too: bool) -> str:
+def _broken(
+    opening: str,
+    together: str,
+    items: Sequence[str],
+    closing: str,
+    indent: int,
+    *,
+    together_too: bool,
+) -> str:
     simple = "\n" not in together
     if not items or (simple and width(opening + together + closing) + indent <= WIDTH):
         return opening + together + closing
@@ -87,5 +105,10 @@ def _wrapped(found: re.Match[str]) -> str:
     before = found["indent"] + "# "
     text = " ".join(line.removeprefix(before) for line in lines)
     return textwrap.fill(
-        text, WIDTH, initial_indent=before, subsequent_indent=before, break_long_words=False, break_on_hyphens=False
+        text,
+        WIDTH,
+        initial_indent=before,
+        subsequent_indent=before,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

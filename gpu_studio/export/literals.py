@@ -13,7 +13,8 @@ from typing import Any
 def literal(value: Any) -> str:
     """`value` as an expression that gives an equal value, spelled as `ruff format` spells it.
 
-    Takes None, booleans, numbers, texts, and lists, tuples and mappings of them. Raises TypeError for anything else.
+    Takes None, booleans, numbers, texts, and lists, tuples and mappings of them. Raises TypeError
+    for anything else.
     """
     if isinstance(value, str):
         return _text(value)
@@ -41,7 +42,11 @@ def comment(text: str) -> str:
 def _text(value: str) -> str:
     # Double quotes, unless single ones need fewer escapes: the rule of `ruff format`.
     quote = "'" if value.count('"') > value.count("'") else '"'
-    return quote + "".join(f"\\{each}" if each in (quote, "\\") else _shown(each) for each in value) + quote
+    return (
+        quote
+        + "".join(f"\\{each}" if each in (quote, "\\") else _shown(each) for each in value)
+        + quote
+    )
 
 
 def _shown(character: str) -> str:

@@ -78,13 +78,17 @@ def own_model(facts: ScriptFacts) -> str:
 
 
 def _loaded(facts: ScriptFacts) -> str:
-    return fill(_LOAD, file=place_of("MODEL_FILE", "model.file", str(facts.plan.model.file), facts, "model"))
+    return fill(
+        _LOAD, file=place_of("MODEL_FILE", "model.file", str(facts.plan.model.file), facts, "model")
+    )
 
 
 def _called(facts: ScriptFacts, named: Reference) -> str:
     return fill(
         _CALL,
-        file=place_of("MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"),
+        file=place_of(
+            "MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"
+        ),
         options=options_of("model.options", facts.plan.model.options),
         parameters="classes" if facts.outputs == "classes" else "",
         function=literal(named.function),
@@ -157,9 +161,13 @@ def parameters(facts: ScriptFacts) -> list[str]:
     """Return the parameters of `build_model`, which only the data determine."""
     if facts.plan.model.file is not None:
         return []
-    return (["classes"] if facts.outputs == "classes" else []) + (["tokens"] if counts_tokens(facts) else [])
+    return (["classes"] if facts.outputs == "classes" else []) + (
+        ["tokens"] if counts_tokens(facts) else []
+    )
 
 
 def counts_tokens(facts: ScriptFacts) -> bool:
     """Return whether the data determine the size of the vocabulary."""
-    return not facts.from_file and facts.source.tokens and facts.model_arguments.get("vocabulary") == 0
+    return (
+        not facts.from_file and facts.source.tokens and facts.model_arguments.get("vocabulary") == 0
+    )

@@ -66,7 +66,9 @@ def loss(facts: ScriptFacts) -> str:
     given = _with_logits(facts, fitting, chosen.options)
     arguments = [*given, "reduction=None"]
     plain = not fitting.one_hot and not fitting.probabilities
-    made = call("return " if plain else "loss = ", f"keras.losses.{fitting.cls}", arguments, indent=4)
+    made = call(
+        "return " if plain else "loss = ", f"keras.losses.{fitting.cls}", arguments, indent=4
+    )
     adapted = fill(
         _ADAPTED,
         labels=_labels(facts, fitting),
@@ -99,7 +101,11 @@ def metrics(facts: ScriptFacts) -> str:
 
 def metric_name(facts: ScriptFacts, metric: Named) -> str:
     """Return the plan's full name for a metric."""
-    return AUTO_METRICS[facts.source.task] if metric.name == "auto" else str(keras_name(metric.name, METRICS))
+    return (
+        AUTO_METRICS[facts.source.task]
+        if metric.name == "auto"
+        else str(keras_name(metric.name, METRICS))
+    )
 
 
 def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
@@ -107,8 +113,15 @@ def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
     averaged = {"average": "macro"} if fitting.cls in ("F1Score", "FBetaScore") else {}
     arguments = _with_logits(facts, fitting, {**averaged, **given})
     if takes_class(name, given) and facts.source.classes in (None, 2):
-        arguments.append(f"class_id={'1' if facts.source.classes else '1 if classes == 2 else None'}")
-    return call("", f"keras.metrics.{fitting.cls}", [*arguments, f"name={literal(result_name(name))}"], indent=8)
+        arguments.append(
+            f"class_id={'1' if facts.source.classes else '1 if classes == 2 else None'}"
+        )
+    return call(
+        "",
+        f"keras.metrics.{fitting.cls}",
+        [*arguments, f"name={literal(result_name(name))}"],
+        indent=8,
+    )
 
 
 def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any]) -> list[str]:
@@ -124,10 +137,16 @@ def _labels(facts: ScriptFacts, fitting: Fitting) -> str:
 def _predictions(facts: ScriptFacts, fitting: Fitting) -> str:
     if not fitting.probabilities:
         return "outputs"
-    return "keras.ops.softmax(outputs) if logits else outputs" if facts.from_file else "keras.ops.softmax(outputs)"
+    return (
+        "keras.ops.softmax(outputs) if logits else outputs"
+        if facts.from_file
+        else "keras.ops.softmax(outputs)"
+    )
 
 
-def _one_column(facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]) -> frozenset[int]:
+def _one_column(
+    facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]
+) -> frozenset[int]:
     """Return the places of the metrics that are given the column of class 1 of two classes."""
     if facts.source.task != "classes" or facts.source.classes not in (None, 2):
         return frozenset()
@@ -150,7 +169,10 @@ def _update(facts: ScriptFacts, fittings: list[Fitting], one_column: Collection[
     if one_column:
         lines += _of_class_1(facts)
     for index, each in enumerate(fittings):
-        seen = f"{'labels' if each.one_hot else 'y'}, {'probabilities' if each.probabilities else 'outputs'}"
+        seen = (
+            f"{'labels' if each.one_hot else 'y'}, "
+            f"{'probabilities' if each.probabilities else 'outputs'}"
+        )
         shown = "*of_1" if index in one_column else seen
         lines.append(f"metrics[{index}].update_state({shown}, sample_weight=weight)")
     return "\n".join(lines)

@@ -76,7 +76,11 @@ def optimizer(facts: ScriptFacts) -> str:
 def parameters(facts: ScriptFacts) -> list[str]:
     """Return what `make_optimizer` must be given for its schedule."""
     schedule = _schedule(facts)
-    return [name for name in ("steps_per_epoch", "epochs") if name in schedule.replace("every_epochs", "")]
+    return [
+        name
+        for name in ("steps_per_epoch", "epochs")
+        if name in schedule.replace("every_epochs", "")
+    ]
 
 
 def _schedule(facts: ScriptFacts) -> str:
@@ -114,7 +118,11 @@ def _cosine(rate: str, minimum: float, steps: int, epochs: int) -> str:
     if steps or epochs:
         warmup = str(steps) if steps else _period(0, epochs)[0]
         return fill(_WARM_COSINE, rate=rate, end=end, minimum=literal(minimum), warmup=warmup)
-    arguments = [rate, "steps_per_epoch * epochs", *([f"alpha={literal(minimum)}"] if minimum else [])]
+    arguments = [
+        rate,
+        "steps_per_epoch * epochs",
+        *([f"alpha={literal(minimum)}"] if minimum else []),
+    ]
     whole = fill(_COSINE, end=end, arguments="")
     made = call("rate = ", "keras.optimizers.schedules.CosineDecay", arguments, indent=4)
     return whole[: whole.index("rate = ")] + made

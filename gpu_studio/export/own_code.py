@@ -57,4 +57,6 @@ def options_of(field: str, options: Mapping[str, Any]) -> str:
     try:
         return literal(options)
     except TypeError as error:  # dates and times, which TOML has
-        raise ExportError(f"{field} is {shown(options)}, which no script can spell: leave dates out.") from error
+        raise ExportError(
+            f"{field} is {shown(options)}, which no script can spell: leave dates out."
+        ) from error

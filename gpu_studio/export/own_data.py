@@ -51,11 +51,16 @@ def own_data(facts: ScriptFacts) -> tuple[str, str]:
         raise AssertionError(facts.plan.data.python)  # a valid plan names one
     head = fill(
         _HEAD,
-        file=place_of("DATA_FILE", "data.python", named.file, facts, "function is that gives the data"),
+        file=place_of(
+            "DATA_FILE", "data.python", named.file, facts, "function is that gives the data"
+        ),
         options=options_of("data.options", facts.plan.data.options),
         function=literal(named.function),
     )
-    return head, fill(_LOAD, convert="\n".join(_converted(mine, name, facts) for mine, name, _ in facts.source.headers))
+    return head, fill(
+        _LOAD,
+        convert="\n".join(_converted(mine, name, facts) for mine, name, _ in facts.source.headers),
+    )
 
 
 def _converted(mine: str, name: str, facts: ScriptFacts) -> str:
@@ -64,7 +69,10 @@ def _converted(mine: str, name: str, facts: ScriptFacts) -> str:
         return f"groups = {array}.reshape(-1)"
     if mine.startswith("y"):
         values = facts.source.task == "values"
-        return f"{mine} = {array}.{'reshape(-1, 1).astype(np.float32)' if values else 'reshape(-1).astype(np.int32)'}"
+        return (
+            f"{mine} = "
+            f"{array}.{'reshape(-1, 1).astype(np.float32)' if values else 'reshape(-1).astype(np.int32)'}"
+        )
     if facts.source.tokens:
         return f"{mine} = {array}.astype(np.int32)"
     shape, numbers = facts.source.headers[0][2]

@@ -107,7 +107,9 @@ def evaluated(facts: ScriptFacts, split: str, target: str, indent: int) -> str:
 
 
 def _results(facts: ScriptFacts) -> str:
-    return fill(_RESULTS, metrics=_READ_METRICS if facts.plan.training.metrics else "", **words(facts))
+    return fill(
+        _RESULTS, metrics=_READ_METRICS if facts.plan.training.metrics else "", **words(facts)
+    )
 
 
 def _evaluate(facts: ScriptFacts) -> str:
@@ -131,4 +133,7 @@ def _given(facts: ScriptFacts) -> list[str]:
 def words(facts: ScriptFacts) -> dict[str, str]:
     """Return what is said about the metrics wherever results are; empty if there are none."""
     there = bool(facts.plan.training.metrics)
-    return {"with_metrics": ", metrics" if there else "", "and_metrics": " and the metrics" if there else ""}
+    return {
+        "with_metrics": ", metrics" if there else "",
+        "and_metrics": " and the metrics" if there else "",
+    }

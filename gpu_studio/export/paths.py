@@ -15,4 +15,6 @@ def located(field: str, name: str, base: Path) -> Path:
     try:
         return (base / Path(name).expanduser()).absolute()
     except RuntimeError as error:  # "~somebody" without a home here
-        raise ExportError(f"{field} is {name}, and there is no such home folder: write the whole path.") from error
+        raise ExportError(
+            f"{field} is {name}, and there is no such home folder: write the whole path."
+        ) from error

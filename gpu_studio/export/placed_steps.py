@@ -96,7 +96,9 @@ def train(facts: ScriptFacts) -> str:
 
 def evaluate(facts: ScriptFacts) -> str:
     """The function `evaluate_step`."""
-    return fill(_EVALUATE, count="update_metrics(y, outputs)" if facts.plan.training.metrics else "")
+    return fill(
+        _EVALUATE, count="update_metrics(y, outputs)" if facts.plan.training.metrics else ""
+    )
 
 
 def _random(facts: ScriptFacts) -> str:
@@ -106,7 +108,12 @@ def _random(facts: ScriptFacts) -> str:
     if facts.micro_batches == 1:
         return fill(_RANDOM, and_part="", draw="step", drawn=f"drawn = [{made} {source}]")
     drawn = f"drawn = [\n    {made} {source}\n]"
-    return fill(_RANDOM, and_part=" and the micro-batch", draw="(step * MICRO_BATCHES + number)", drawn=drawn)
+    return fill(
+        _RANDOM,
+        and_part=" and the micro-batch",
+        draw="(step * MICRO_BATCHES + number)",
+        drawn=drawn,
+    )
 
 
 def _forward(facts: ScriptFacts) -> str:

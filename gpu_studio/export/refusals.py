@@ -24,13 +24,19 @@ def check(plan: Plan, machine: Machine | None) -> None:
     """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
     if plan.distribution.strategy not in WRITTEN:
         raise ExportError(
-            f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of its own. "
+            f"The strategy {shown(plan.distribution.strategy)} cannot be "
+            "written as a script of its own. "
             f"Choose one of {', '.join(WRITTEN)}."
         )
     # Not against this machine: a plan may be exported because it is meant for another one.
     if problems := validate(plan):
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
-    for reason in [*_options(plan), *_replicas(plan, machine), *written_as(plan).refusals(plan), *_warm_up(plan)]:
+    for reason in [
+        *_options(plan),
+        *_replicas(plan, machine),
+        *written_as(plan).refusals(plan),
+        *_warm_up(plan),
+    ]:
         raise ExportError(reason)
 
 
@@ -43,7 +49,10 @@ def _options(plan: Plan) -> Iterator[str]:
         yield from _names(field, metric.options)
         fitting = METRIC_CLASSES.get(keras_name(metric.name, METRICS) or "")
         if fitting and fitting.probabilities and "from_logits" in metric.options:
-            yield f"{field}.from_logits is no option here: the metric is given probabilities. Leave it out."
+            yield (
+                f"{field}.from_logits is no option here: the metric is given "
+                "probabilities. Leave it out."
+            )
     if training.options.get("use_ema") and not training.options.get("ema_overwrite_frequency"):
         yield (
             "training.options.use_ema alone keeps averages of the weights but never uses them. "
@@ -75,7 +84,8 @@ def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
             )
     if keras_name(plan.training.optimizer, OPTIMIZERS) in strategy_of(plan).refused_optimizers:
         yield (
-            f"Keras cannot carry out the optimizer {plan.training.optimizer} under {plan.distribution.strategy}. "
+            f"Keras cannot carry out the optimizer {plan.training.optimizer} under "
+            f"{plan.distribution.strategy}. "
             'Choose another, or set distribution.strategy = "mirrored".'
         )
 
@@ -83,7 +93,10 @@ def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
 def _warm_up(plan: Plan) -> Iterator[str]:
     schedule = plan.training.schedule
     if schedule and schedule.options.get("warmup_epochs", 0) >= plan.training.epochs > 0:
-        yield "The learning rate's warm-up takes the whole run. Shorten training.schedule.warmup_epochs."
+        yield (
+            "The learning rate's warm-up takes the whole run. Shorten "
+            "training.schedule.warmup_epochs."
+        )
 
 
 def _is_name(key: str) -> bool:

@@ -114,7 +114,10 @@ def counting(facts: ScriptFacts) -> str:
 def counted(facts: ScriptFacts) -> dict[str, str]:
     """Return what a step does for the metrics; empty if there are none."""
     there = bool(facts.plan.training.metrics)
-    return {"outputs": ", outputs" if there else "", "count": "count_in(y, outputs, weight)" if there else ""}
+    return {
+        "outputs": ", outputs" if there else "",
+        "count": "count_in(y, outputs, weight)" if there else "",
+    }
 
 
 def _forward(facts: ScriptFacts) -> str:
@@ -135,4 +138,8 @@ def replicas(facts: ScriptFacts) -> str:
 
 def summing(facts: ScriptFacts) -> str:
     """Return the lines that keep Keras from summing gradients that are summed already."""
-    return fill(_SUM_HERE, what="clip" if facts.clips else "look for infinities in") if facts.sums_first else ""
+    return (
+        fill(_SUM_HERE, what="clip" if facts.clips else "look for infinities in")
+        if facts.sums_first
+        else ""
+    )

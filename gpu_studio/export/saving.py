@@ -68,4 +68,8 @@ def at_end_of_epoch(facts: ScriptFacts) -> str:
         sign=">" if more_is_better(monitor) else "<",
         **_saving(facts),
     )
-    return whole if settings.every_epochs > 1 else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))
+    return (
+        whole
+        if settings.every_epochs > 1
+        else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))
+    )

@@ -96,7 +96,9 @@ def opening(facts: ScriptFacts) -> str:
         before_os="import importlib.util\nimport inspect" if plan_has_code else "",
         after_os="import sys" if plan_has_code else "",
         visible=_visible(facts.plan.devices, facts.machine),
-        allocator=_ALLOCATOR if any(carve.device != "CPU:0" for carve in facts.plan.devices.carve) else "",
+        allocator=_ALLOCATOR
+        if any(carve.device != "CPU:0" for carve in facts.plan.devices.carve)
+        else "",
         epochs=literal(training.epochs),
         batch=literal(training.batch_size),
         scope=_scope(facts.several, shared),
@@ -128,7 +130,11 @@ def _visible(devices: DeviceSettings, machine: Machine | None) -> str:
 def _scope(several: bool, shared: bool) -> str:
     if not several:
         return "samples of one step"
-    return "samples of one step, shared out to the replicas" if shared else "samples of one step of each replica"
+    return (
+        "samples of one step, shared out to the replicas"
+        if shared
+        else "samples of one step of each replica"
+    )
 
 
 def _about(facts: ScriptFacts) -> list[str]:
@@ -136,7 +142,9 @@ def _about(facts: ScriptFacts) -> list[str]:
     text = _ABOUT.format(
         name="\0",
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
-        data=_described(plan.data.name, plan.data.file or plan.data.folder or plan.data.python, DATA),
+        data=_described(
+            plan.data.name, plan.data.file or plan.data.folder or plan.data.python, DATA
+        ),
         version=__version__,
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",
@@ -148,16 +156,33 @@ def _described(name: str | None, file: str | None, known: Mapping[str, BuiltIn])
     return f"{name}: {known[name].help}" if name else comment(str(file))
 
 
-_PARTS = (opening, devices, strategy, own_code, data, model, optimizer, loss, metrics, steps, passes, training)
+_PARTS = (
+    opening,
+    devices,
+    strategy,
+    own_code,
+    data,
+    model,
+    optimizer,
+    loss,
+    metrics,
+    steps,
+    passes,
+    training,
+)
 
 
-def python_script(plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None = None) -> str:
-    """The plan as a stand-alone Python script over TensorFlow and Keras, formatted as `ruff format` formats it.
+def python_script(
+    plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None = None
+) -> str:
+    """The plan as a stand-alone Python script over TensorFlow and Keras, formatted as `ruff format`
+    formats it.
 
-    It trains the same model on the same data and devices, with the same losses. `base` is the folder that relative
-    files of the plan start from; of a data file only the table of contents is read. `machine` is the one that the plan
-    is for, by which cards get their UUIDs. `seen` is what the function of `data.python` last returned; other data need
-    none. Raises ExportError, in words, for a plan that cannot be exported.
+    It trains the same model on the same data and devices, with the same losses. `base` is the
+    folder that relative files of the plan start from; of a data file only the table of contents is
+    read. `machine` is the one that the plan is for, by which cards get their UUIDs. `seen` is what
+    the function of `data.python` last returned; other data need none. Raises ExportError, in words,
+    for a plan that cannot be exported.
     """
     refusals.check(plan, machine)
     facts = ScriptFacts.of(plan, machine, base, seen)

@@ -62,11 +62,15 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     function returned that the data come from, if they come from one.
     """
     if data.file is not None:
-        return replace(_file(located("data.file", data.file, base), groups_array(data)), scale=scale_of(data))
+        return replace(
+            _file(located("data.file", data.file, base), groups_array(data)), scale=scale_of(data)
+        )
     if data.python is not None:
         return _function(data, seen)
     if data.folder is not None:
-        return replace(_folder(located("data.folder", data.folder, base), data), scale=scale_of(data))
+        return replace(
+            _folder(located("data.folder", data.folder, base), data), scale=scale_of(data)
+        )
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
@@ -76,8 +80,10 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
 def _function(data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is None or not seen.arrays:
         raise ExportError(
-            f"What {data.python} returns is known once it has run, and a script depends on it: allow the file, and try "
-            "again when the Plan page shows the data. Or save the arrays with numpy.savez, and name that file in "
+            f"What {data.python} returns is known once it has run, and a script depends on it: "
+            "allow the file, and try "
+            "again when the Plan page shows the data. Or save the arrays with numpy.savez, and "
+            "name that file in "
             "data.file."
         )
     called = _called(seen.arrays, groups_array(data))
@@ -95,12 +101,20 @@ def _folder(path: Path, data: Data) -> ScriptData:
     except (ImageFolderError, OSError) as error:
         why = error if isinstance(error, ImageFolderError) else error.strerror or error
         raise ExportError(
-            f"The folder of images {path} cannot be used ({why}), and the script depends on how it is laid out: check "
+            f"The folder of images {path} cannot be used ({why}), and the script depends on how it "
+            "is laid out: check "
             "data.folder, which is relative to the plan."
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
     validates = layout.validation is not None
-    return ScriptData(IMAGES.task, shape, None, layout.test is not None, folder=layout, brings_validation=validates)
+    return ScriptData(
+        IMAGES.task,
+        shape,
+        None,
+        layout.test is not None,
+        folder=layout,
+        brings_validation=validates,
+    )
 
 
 def _file(path: Path, groups: str | None) -> ScriptData:
@@ -110,7 +124,9 @@ def _file(path: Path, groups: str | None) -> ScriptData:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
-            return _with(path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups)
+            return _with(
+                path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups
+            )
     except ExportError:
         raise
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds for a damaged file
@@ -119,23 +135,32 @@ def _file(path: Path, groups: str | None) -> ScriptData:
 
 def _unreadable(path: Path, why: str) -> ExportError:
     return ExportError(
-        f"The data file {path} cannot be read ({why}), and the script depends on what it holds: check data.file, "
+        f"The data file {path} cannot be read ({why}), and the script depends "
+        "on what it holds: check data.file, "
         "which is relative to the plan."
     )
 
 
 def _with(path: Path, headers: dict[str, Header], groups: str | None) -> ScriptData:
     if groups is not None and groups not in headers:
-        raise ExportError(f"The data file {path} has no array {groups}, by which data.split is to go.")
+        raise ExportError(
+            f"The data file {path} has no array {groups}, by which data.split is to go."
+        )
     called = _called(headers, groups)
-    if not set(called.values()) <= set(headers) or any(headers[name][1].hasobject for name in called.values()):
-        raise ExportError(f"The data file {path} needs arrays of numbers x_train and y_train, or x and y.")
+    if not set(called.values()) <= set(headers) or any(
+        headers[name][1].hasobject for name in called.values()
+    ):
+        raise ExportError(
+            f"The data file {path} needs arrays of numbers x_train and y_train, or x and y."
+        )
     (shape, dtype), (_, targets) = headers[called["x"]], headers[called["y"]]
     grey = len(shape) == 3 and are_pixels(dtype.name, shape)
     task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
     ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
     seen = (*shape[1:], 1) if grey else shape[1:]
-    return ScriptData(task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called)
+    return ScriptData(
+        task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called
+    )
 
 
 def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
@@ -154,6 +179,10 @@ def _header(archive: zipfile.ZipFile, name: str) -> Header:
 
 def _read_header(file: IO[bytes]) -> Header:
     version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
     shape, _, dtype = read(file)
     return shape, dtype

@@ -99,7 +99,12 @@ def steps(facts: ScriptFacts) -> str:
         train, evaluate = placed_steps.train(facts), placed_steps.evaluate(facts)
     else:
         train, evaluate = _alone(facts)
-    before = (replica_steps.summing, own_replica_steps.constraints, replica_steps.replicas, state_names)
+    before = (
+        replica_steps.summing,
+        own_replica_steps.constraints,
+        replica_steps.replicas,
+        state_names,
+    )
     return fill(
         _STEPS,
         helpers=own_replica_steps.helpers(facts),

@@ -37,7 +37,11 @@ def stopping_setup(facts: ScriptFacts) -> str:
     rule = facts.plan.training.early_stopping
     if rule is None:
         return ""
-    return "record, waited, best_weights = None, 0, None" if rule.restore_best else "record, waited = None, 0"
+    return (
+        "record, waited, best_weights = None, 0, None"
+        if rule.restore_best
+        else "record, waited = None, 0"
+    )
 
 
 def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
@@ -153,7 +157,9 @@ def training(facts: ScriptFacts) -> str:
     """The function `main`."""
     metrics = bool(facts.plan.training.metrics)
     counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
-    steps = call(f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4)
+    steps = call(
+        f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4
+    )
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
@@ -164,11 +170,15 @@ def training(facts: ScriptFacts) -> str:
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
         times=" * strategy.num_replicas_in_sync" if several_later else "",
-        steps_per_epoch=_STEPS_PER_EPOCH if "steps_per_epoch" in optimizer_parameters(facts) else "",
+        steps_per_epoch=_STEPS_PER_EPOCH
+        if "steps_per_epoch" in optimizer_parameters(facts)
+        else "",
         scope=_scope(facts),
         logits="logits = ends_in_logits(model)" if facts.from_file else "",
         found_later=facts.found_later,
-        make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})" if metrics else "",
+        make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})"
+        if metrics
+        else "",
         make_steps=steps,
         before="\n".join(filter(None, [stopping_setup(facts), saving.before(facts)])),
         share="shares = share_out(strategy, x, y)" if facts.several else "",

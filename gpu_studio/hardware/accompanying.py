@@ -29,7 +29,14 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
     while this process lives, so that the system can reap it. None if it could not be started: the
     run continues without.
     """
-    command = [sys.executable, "-P", "-m", "gpu_studio.hardware.accompanying", str(run / LOCK), str(run / RECORD)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "gpu_studio.hardware.accompanying",
+        str(run / LOCK),
+        str(run / RECORD),
+    ]
     try:
         return subprocess.Popen(
             command,
@@ -50,7 +57,10 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     lock, record = (Path(word) for word in (sys.argv[1:] if words is None else words))
     try:
-        with Recorder(record) as recorder, Supervisor(sampler_command(folder=record.parent)) as sampler:
+        with (
+            Recorder(record) as recorder,
+            Supervisor(sampler_command(folder=record.parent)) as sampler,
+        ):
             while is_held(lock):
                 for line in sampler.lines(LOOK_EVERY):
                     recorder.write(line)

@@ -10,7 +10,16 @@ from typing import Final
 
 from gpu_studio.common.regular_files import opened
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.samples import AnySample, CardFacts, Cards, Fast, SampleError, SamplerStarted, Slow, decode
+from gpu_studio.contract.samples import (
+    AnySample,
+    CardFacts,
+    Cards,
+    Fast,
+    SampleError,
+    SamplerStarted,
+    Slow,
+    decode,
+)
 from gpu_studio.hardware.card_account import LONGEST_GAP as LONGEST_GAP
 from gpu_studio.hardware.card_account import CardAccount, CardTotals
 
@@ -18,7 +27,9 @@ LONGEST_LINE: Final = 4 * 1024 * 1024
 LONGEST_RECORDING: Final = 1024 * 1024 * 1024
 """Bytes, four times as many as a recorder ever writes: what comes after them is not read."""
 # The other kinds have no figures to add up, and the processes alone are most of a recording.
-_WANTED: Final = tuple(f'{{"sample":"{kind}"'.encode() for kind in ("started", "cards", "fast", "slow"))
+_WANTED: Final = tuple(
+    f'{{"sample":"{kind}"'.encode() for kind in ("started", "cards", "fast", "slow")
+)
 Span = tuple[float, float]
 
 
@@ -89,7 +100,9 @@ class _Accounts:
     def totals(self) -> MachineTotals:
         """Return the totals."""
         cards = {key: card.totals() for key, card in self._cards.items()}
-        return MachineTotals(cards, self._reported.driver, self._reported.cuda, self._simulated, self._reported.why)
+        return MachineTotals(
+            cards, self._reported.driver, self._reported.cuda, self._simulated, self._reported.why
+        )
 
     def _of(self, card: str) -> CardAccount:
         found = self._cards.get(card)
@@ -107,7 +120,13 @@ def _with_instances(cards: Sequence[CardFacts]) -> Iterator[CardFacts]:
     for card in cards:
         yield card
         for part in card.instances:
-            yield CardFacts(card=part.card, uuid=part.card, name=part.name, total_mib=part.total_mib, gone=card.gone)
+            yield CardFacts(
+                card=part.card,
+                uuid=part.card,
+                name=part.name,
+                total_mib=part.total_mib,
+                gone=card.gone,
+            )
 
 
 def lines_of(recording: Path, *, follow: bool = False) -> Iterator[bytes]:

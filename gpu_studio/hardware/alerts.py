@@ -16,7 +16,10 @@ FULL: Final = 0.95
 NEAR_SLOWDOWN_C: Final = 5
 IDLE_SECONDS: Final = 60.0
 IDLE_PERCENT: Final = 1.0
-"""A card is idle while its utilisation is no higher than this; a run may well pause for less than `IDLE_SECONDS`."""
+"""A card is idle while its utilisation is no higher than this.
+
+A run may well pause for less than `IDLE_SECONDS`.
+"""
 HARMLESS: Final = frozenset({"idle", "application clocks", "display clocks", "sync boost"})
 """Reasons for lower clocks that somebody chose, or that end when there is work."""
 
@@ -61,14 +64,20 @@ def full(watched: Watched) -> Iterator[Alert]:
 def hot(watched: Watched) -> Iterator[Alert]:
     """Temperature within 5 °C of the threshold at which the card slows down."""
     temperature, slowdown = _number(watched, "temperature_c"), _number(watched, "slowdown_c")
-    if temperature is not None and slowdown is not None and temperature >= slowdown - NEAR_SLOWDOWN_C:
+    if (
+        temperature is not None
+        and slowdown is not None
+        and temperature >= slowdown - NEAR_SLOWDOWN_C
+    ):
         yield Alert("hot", f"{temperature:.0f} °C: it slows itself down at {slowdown:.0f} °C")
 
 
 def held(watched: Watched) -> Iterator[Alert]:
     """Clocks limited by something that nobody chose."""
     throttle = watched.card.figure("throttle")
-    reasons = [words for words in throttle if words not in HARMLESS] if isinstance(throttle, list) else []
+    reasons = (
+        [words for words in throttle if words not in HARMLESS] if isinstance(throttle, list) else []
+    )
     if reasons:
         words = ", ".join(reasons)
         yield Alert("held", f"its clocks are held down by: {words}", key=words)
@@ -77,7 +86,9 @@ def held(watched: Watched) -> Iterator[Alert]:
 def idle(watched: Watched) -> Iterator[Alert]:
     """A card that does nothing although a run holds it."""
     if watched.run and watched.idle_seconds >= IDLE_SECONDS:
-        yield Alert("idle", f"idle for a minute, while {watched.run} holds it: is the data too slow?")
+        yield Alert(
+            "idle", f"idle for a minute, while {watched.run} holds it: is the data too slow?"
+        )
 
 
 RULES: Final[tuple[Callable[[Watched], Iterator[Alert]], ...]] = (full, hot, held, idle)

@@ -18,7 +18,10 @@ from gpu_studio.plan.machine import Machine
 LOOK_EVERY = 0.1
 """Seconds between looks whether Ctrl+C was pressed."""
 LONGEST_DYING = 2.0
-"""Seconds that a killed process may take to go. One stuck in the driver cannot be waited for: it goes when it can."""
+"""Seconds that a killed process may take to go.
+
+One stuck in the driver cannot be waited for: it goes when it can.
+"""
 _LONGEST_WORDS = 200
 
 
@@ -44,7 +47,9 @@ def answer_of(command: Sequence[str], timeout: float) -> bytes:
     return _answer(process.returncode, output, errors)
 
 
-def _communicate(process: subprocess.Popen[bytes], end: float, interrupts: Interrupts | None) -> tuple[bytes, bytes]:
+def _communicate(
+    process: subprocess.Popen[bytes], end: float, interrupts: Interrupts | None
+) -> tuple[bytes, bytes]:
     """The process's output and errors. Raises TimeoutExpired and KeyboardInterrupt."""
     while True:
         left = max(0.0, end - time.monotonic())
@@ -141,4 +146,6 @@ def parse_inventory(text: str) -> Machine:
 
 
 def _without_cards(why: str) -> Machine:
-    return Machine(cpu_cores=cpu_cores(), memory_mib=memory_mib(), cpu_name=cpu_name(), why_no_cards=why)
+    return Machine(
+        cpu_cores=cpu_cores(), memory_mib=memory_mib(), cpu_name=cpu_name(), why_no_cards=why
+    )

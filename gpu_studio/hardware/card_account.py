@@ -195,7 +195,13 @@ class CardAccount:
             peak_used=None if self._peak_mib is None else self._peak_mib * MIB,
             peak_celsius=self._celsius,
         )
-        found.why.update({name: self._reason(asked) for name, asked in _ASKED.items() if getattr(found, name) is None})
+        found.why.update(
+            {
+                name: self._reason(asked)
+                for name, asked in _ASKED.items()
+                if getattr(found, name) is None
+            }
+        )
         return found
 
     def _advance(self, time: float) -> float:
@@ -229,7 +235,10 @@ class CardAccount:
         self._held = _Held(held.reported, held.reasons, time)
 
     def _reason(self, asked: Iterable[str]) -> str:
-        return next((self._why[name] for name in asked if name in self._why), self.facts.gone or NOT_RECORDED)
+        return next(
+            (self._why[name] for name in asked if name in self._why),
+            self.facts.gone or NOT_RECORDED,
+        )
 
 
 _ASKED: Final = {

@@ -14,7 +14,9 @@ from gpu_studio.hardware.questions import PROCESS_CALLS
 from gpu_studio.hardware.source import KnownProcess
 
 
-def users_of(card: Any, known: Callable[[int], KnownProcess | None] | None = None) -> list[dict[str, Any]]:
+def users_of(
+    card: Any, known: Callable[[int], KnownProcess | None] | None = None
+) -> list[dict[str, Any]]:
     """The processes on the card with this handle as `gpu_studio.plan.CardUser`, the largest first.
 
     `known` identifies a process, by default by asking this host. What the driver does not report is
@@ -26,7 +28,10 @@ def users_of(card: Any, known: Callable[[int], KnownProcess | None] | None = Non
         for entry in () if isinstance(listed, Unknown) else listed:
             used = None if entry.usedGpuMemory is None else entry.usedGpuMemory // MIB
             held[entry.pid] = max(filter(None, (held.get(entry.pid), used)), default=used)
-    users = [{"pid": pid, "used_mib": used, **_reported((known or known_here)(pid))} for pid, used in held.items()]
+    users = [
+        {"pid": pid, "used_mib": used, **_reported((known or known_here)(pid))}
+        for pid, used in held.items()
+    ]
     return sorted(users, key=lambda user: -(user["used_mib"] or 0))
 
 
@@ -37,7 +42,9 @@ def known_here(pid: int) -> KnownProcess | None:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            return KnownProcess(process.username(), " ".join(process.cmdline()) or process.name(), None, 0)
+            return KnownProcess(
+                process.username(), " ".join(process.cmdline()) or process.name(), None, 0
+            )
     except psutil.Error:
         return None
 
@@ -45,7 +52,10 @@ def known_here(pid: int) -> KnownProcess | None:
 def _reported(known: KnownProcess | None) -> dict[str, str]:
     if known is None:
         return {}
-    return {"command": short_command(known.command), "user": "" if known.user == _me() else known.user}
+    return {
+        "command": short_command(known.command),
+        "user": "" if known.user == _me() else known.user,
+    }
 
 
 def _me() -> str:

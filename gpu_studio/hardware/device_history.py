@@ -20,7 +20,10 @@ Array = NDArray[np.float64]
 
 MOST_POINTS: Final = 2048
 LONGEST_SPAN: Final = 1_300.0
-"""Seconds of a view up to which every point is drawn. Beyond, a pixel has several: what they come to is drawn."""
+"""Seconds of a view up to which every point is drawn.
+
+Beyond, a pixel has several: what they come to is drawn.
+"""
 LONGEST_GAP: Final = 15.0
 """Seconds without a figure that are a gap: a class that is asked for comes at least every 8 s."""
 
@@ -67,7 +70,9 @@ class DeviceTrace:
 
     def __len__(self) -> int:
         """The number of stored points and buckets."""
-        return sum(kept.size for kept in (self._points, *(buckets.rows for buckets in self._buckets)))
+        return sum(
+            kept.size for kept in (self._points, *(buckets.rows for buckets in self._buckets))
+        )
 
     def add(self, time: float, value: float) -> None:
         """Add a point."""
@@ -79,7 +84,11 @@ class DeviceTrace:
         """The points for a view of `span` seconds from `start`, in the finest tier possible."""
         if span <= LONGEST_SPAN and self._points.reaches(start):
             return self._whole()
-        fits = (each for each in self._buckets if span <= each.tier.longest_span and each.rows.reaches(start))
+        fits = (
+            each
+            for each in self._buckets
+            if span <= each.tier.longest_span and each.rows.reaches(start)
+        )
         return next(fits, self._buckets[-1]).stretch
 
     def value_at(self, time: float) -> float | None:
@@ -155,7 +164,9 @@ class _Buckets:
 
     @property
     def stretch(self) -> CurveStretch:
-        return CurveStretch(self.rows.column(0), self.rows.column(1), self._period, 1.5 * self._period)
+        return CurveStretch(
+            self.rows.column(0), self.rows.column(1), self._period, 1.5 * self._period
+        )
 
     def _worth(self) -> float:
         return self._greatest if self._peaks else self._sum / self._count

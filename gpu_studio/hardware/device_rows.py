@@ -58,7 +58,11 @@ class DeviceRow:
         """Its memory in words."""
         if self.used_mib is not None or not self.why_no_memory:
             alone = self.place is None and self.used_mib is None and self.total_mib
-            return size_from_mib(self.total_mib or 0) if alone else used_of(self.used_mib, self.total_mib)
+            return (
+                size_from_mib(self.total_mib or 0)
+                if alone
+                else used_of(self.used_mib, self.total_mib)
+            )
         return self.why_no_memory
 
     @property
@@ -79,7 +83,9 @@ def rows_of_machine(machine: Machine) -> tuple[DeviceRow, ...]:
     return (*(_inventoried(card) for card in machine.cards), _cpu(machine, None))
 
 
-def rows_of(picture: MachinePicture, machine: Machine | None, trouble: str = "") -> tuple[DeviceRow, ...]:
+def rows_of(
+    picture: MachinePicture, machine: Machine | None, trouble: str = ""
+) -> tuple[DeviceRow, ...]:
     """The devices as they are watched; `trouble` says why they are not being watched."""
     rows: list[DeviceRow] = []
     for place, card in enumerate(picture.cards.values()):
@@ -99,7 +105,11 @@ def figure(card: CardNow, name: str, unit: str, limit: object = None) -> Figure:
     value = card.figure(name)
     if not isinstance(value, int | float):
         return Figure(card.why(name))
-    reported = f"{value:.0f} / {limit:.0f} {unit}" if isinstance(limit, int | float) else f"{value:.0f} {unit}"
+    reported = (
+        f"{value:.0f} / {limit:.0f} {unit}"
+        if isinstance(limit, int | float)
+        else f"{value:.0f} {unit}"
+    )
     return Figure(reported, known=True)
 
 
@@ -117,7 +127,9 @@ def _inventoried(card: Card) -> DeviceRow:
     )
 
 
-def _card(place: int, card: CardNow, picture: MachinePicture, machine: Machine | None, trouble: str) -> DeviceRow:
+def _card(
+    place: int, card: CardNow, picture: MachinePicture, machine: Machine | None, trouble: str
+) -> DeviceRow:
     facts, reserved = card.facts, card.figure("memory_reserved_mib")
     used, total = card.figure("memory_used_mib"), card.figure("total_mib")
     gone = facts.gone or trouble
@@ -140,7 +152,9 @@ def _card(place: int, card: CardNow, picture: MachinePicture, machine: Machine |
     )
 
 
-def _instances(place: int, card: CardNow, picture: MachinePicture, trouble: str) -> Iterator[DeviceRow]:
+def _instances(
+    place: int, card: CardNow, picture: MachinePicture, trouble: str
+) -> Iterator[DeviceRow]:
     for reported in card.facts.instances:
         now = picture.instances.get(reported.card)
         used = now.figure("memory_used_mib") if now else None
@@ -161,7 +175,9 @@ def _instances(place: int, card: CardNow, picture: MachinePicture, trouble: str)
         )
 
 
-def _cpu(machine: Machine | None, host: Host | None, users: HostProcesses | None = None) -> DeviceRow:
+def _cpu(
+    machine: Machine | None, host: Host | None, users: HostProcesses | None = None
+) -> DeviceRow:
     detail = plural(machine.cpu_cores, "core") if machine else "this computer"
     if host is None:
         total = machine.memory_mib or None if machine else None
@@ -195,7 +211,11 @@ def _tensorflow(uuid: str, bus_id: str, machine: Machine | None) -> str:
     """TensorFlow's name for a card, matched by UUID or PCI address, never by position."""
     if machine is None:
         return ""
-    same = (card for card in machine.cards if (uuid and card.uuid == uuid) or (bus_id and card.bus_id == bus_id))
+    same = (
+        card
+        for card in machine.cards
+        if (uuid and card.uuid == uuid) or (bus_id and card.bus_id == bus_id)
+    )
     found = next(same, None)
     if found is None:
         return "hidden"
@@ -207,7 +227,11 @@ def _used_by(keys: tuple[str, ...], picture: MachinePicture) -> Figure:
     if picture.processes is None:
         return Figure()
     why = next((picture.processes.why[key] for key in keys if key in picture.processes.why), "")
-    mine = sorted((each for each in picture.processes.processes if each.card in keys), key=_memory, reverse=True)
+    mine = sorted(
+        (each for each in picture.processes.processes if each.card in keys),
+        key=_memory,
+        reverse=True,
+    )
     if why and not mine:
         return Figure(why)
     if not mine:
@@ -217,7 +241,11 @@ def _used_by(keys: tuple[str, ...], picture: MachinePicture) -> Figure:
 
 def _users_of_host(users: HostProcesses | None) -> Figure | None:
     """The heavy users of the host, GPU Studio's trainers first; None if there are none."""
-    reported = sorted(users.processes, key=lambda each: not is_trainer(each.command or "")) if users else []
+    reported = (
+        sorted(users.processes, key=lambda each: not is_trainer(each.command or ""))
+        if users
+        else []
+    )
     return _first_of(reported) if reported else None
 
 

@@ -45,10 +45,16 @@ class Identity:
         return "" if self.tensorflow_index is None else f"GPU:{self.tensorflow_index}"
 
 
-def join(nvml: Sequence[Seen], cuda: Sequence[Seen], tensorflow: Sequence[Seen]) -> tuple[Identity, ...]:
+def join(
+    nvml: Sequence[Seen], cuda: Sequence[Seen], tensorflow: Sequence[Seen]
+) -> tuple[Identity, ...]:
     """One record per card, in PCI bus order, even if only one of the three sees it."""
     records: list[Identity] = []
-    for view, cards in (("nvml_index", nvml), ("cuda_ordinal", cuda), ("tensorflow_index", tensorflow)):
+    for view, cards in (
+        ("nvml_index", nvml),
+        ("cuda_ordinal", cuda),
+        ("tensorflow_index", tensorflow),
+    ):
         for card in cards:
             _enter(records, view, card)
     return tuple(sorted(records, key=lambda record: (bus_order(record.bus_id), record.uuid)))

@@ -46,7 +46,11 @@ def _card(cards: Sequence[Facts], name: str) -> Facts | None:
         return cards[index] if index < len(cards) else None
     parts = [part for card in cards for part in card.get("instances", ())]
     among = parts if name.startswith("MIG-") else cards
-    begun = [card for card in among if name.startswith(("GPU-", "MIG-")) and card["uuid"].startswith(name)]
+    begun = [
+        card
+        for card in among
+        if name.startswith(("GPU-", "MIG-")) and card["uuid"].startswith(name)
+    ]
     return begun[0] if len(begun) == 1 else None
 
 
@@ -84,7 +88,9 @@ def effect(variables: Variables, cards: Sequence[Identity]) -> Effect:
     if not cards:
         return Effect((), ())
     if any(name.strip().startswith(PART) for name in (variables.visible or "").split(",")):
-        return Effect((), (_about_parts(variables.visible or ""), *_about_order(variables, cards)), "", True)
+        return Effect(
+            (), (_about_parts(variables.visible or ""), *_about_order(variables, cards)), "", True
+        )
     left = _left(variables.visible, cards)
     mistake = _mistake(variables.visible, cards, left)
     words = [_about_visible(variables.visible, cards, left), *_about_order(variables, cards)]
@@ -102,7 +108,9 @@ def _about_visible(visible: str | None, cards: Sequence[Identity], left: Sequenc
     value = f'CUDA_VISIBLE_DEVICES="{visible[:SHOWN]}"'
     if not left:
         return f"{value} hides every card from CUDA, and so from TensorFlow."
-    names = ", ".join(f"CUDA device {ordinal} is {_reported(card)}" for ordinal, card in enumerate(left))
+    names = ", ".join(
+        f"CUDA device {ordinal} is {_reported(card)}" for ordinal, card in enumerate(left)
+    )
     hidden = len(cards) - len(left)
     rest = f"; {hidden} of {len(cards)} {'is' if hidden == 1 else 'are'} hidden" if hidden else ""
     return f"{value}: {names}{rest}."
@@ -110,18 +118,30 @@ def _about_visible(visible: str | None, cards: Sequence[Identity], left: Sequenc
 
 def _about_parts(visible: str) -> str:
     value = f'CUDA_VISIBLE_DEVICES="{visible[:SHOWN]}"'
-    return f"{value} names a part of a card (MIG): CUDA shows one part to a process, and no other card."
+    return (
+        f"{value} names a part of a card (MIG): CUDA shows one part "
+        "to a process, and no other card."
+    )
 
 
 def _about_order(variables: Variables, cards: Sequence[Identity]) -> list[str]:
     if len(cards) < 2:
         return []
-    ours = "GPU Studio starts its trainers with CUDA_DEVICE_ORDER=PCI_BUS_ID, so that its numbers follow the PCI bus."
+    ours = (
+        "GPU Studio starts its trainers with CUDA_DEVICE_ORDER=PCI_BUS_ID, so that its numbers "
+        "follow the PCI bus."
+    )
     if variables.order == BY_BUS:
-        return ["CUDA_DEVICE_ORDER=PCI_BUS_ID: CUDA counts the cards along the PCI bus, as nvidia-smi does."]
+        return [
+            (
+                "CUDA_DEVICE_ORDER=PCI_BUS_ID: CUDA counts the cards along "
+                "the PCI bus, as nvidia-smi does."
+            )
+        ]
     now = "is not set" if variables.order is None else f'is "{variables.order[:SHOWN]}"'
     fast = (
-        f"CUDA_DEVICE_ORDER {now}: other programs count the fastest card first, which need not be nvidia-smi's order."
+        f"CUDA_DEVICE_ORDER {now}: other programs count the fastest card first, which need not be "
+        "nvidia-smi's order."
     )
     return [fast, ours]
 
@@ -138,7 +158,10 @@ def _mistake(visible: str | None, cards: Sequence[Identity], left: Sequence[Iden
         if not found:
             return _nobody(known[place])
         if found in each[:place]:
-            return f'"{known[place][:SHOWN]}" names a card a second time, for which CUDA hides every card'
+            return (
+                f'"{known[place][:SHOWN]}" names a card a second time, for '
+                "which CUDA hides every card"
+            )
     return ""
 
 

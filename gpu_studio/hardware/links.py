@@ -39,7 +39,9 @@ class ReduceChoice:
     why_not: str = ""
 
 
-def reduce_choices(plan: Plan, machine: Machine, topology: Topology | None) -> tuple[ReduceChoice, ...]:
+def reduce_choices(
+    plan: Plan, machine: Machine, topology: Topology | None
+) -> tuple[ReduceChoice, ...]:
     """Every all-reduce for the devices with replicas.
 
     `auto` is recommended, which chooses by itself.
@@ -48,19 +50,29 @@ def reduce_choices(plan: Plan, machine: Machine, topology: Topology | None) -> t
     return tuple(_choice(name, devices, machine, topology) for name in ALL_REDUCES)
 
 
-def joined(devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None) -> Topology:
+def joined(
+    devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None
+) -> Topology:
     """The topology of these devices' cards, each named by its first logical device.
 
     Empty if unknown.
     """
-    nodes = {node.uuid: place for place, node in enumerate(topology.nodes) if node.uuid} if topology else {}
+    nodes = (
+        {node.uuid: place for place, node in enumerate(topology.nodes) if node.uuid}
+        if topology
+        else {}
+    )
     cards = {device.physical: machine.card(device.physical) for device in reversed(devices)}
     names = {device.physical: device.name for device in reversed(devices)}
-    places = {nodes[card.uuid]: names[name] for name, card in cards.items() if card and card.uuid in nodes}
+    places = {
+        nodes[card.uuid]: names[name] for name, card in cards.items() if card and card.uuid in nodes
+    }
     return _part(topology, dict(sorted(places.items()))) if topology and places else Topology()
 
 
-def links_in_words(devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None) -> str:
+def links_in_words(
+    devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None
+) -> str:
     """The links between the cards of these devices, in a clause.
 
     Empty if there is nothing to say.
@@ -69,14 +81,19 @@ def links_in_words(devices: Sequence[PlannedDevice], machine: Machine, topology:
     return listed(dict.fromkeys(_joint(joint) for joint in joints))
 
 
-def _choice(name: str, devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None) -> ReduceChoice:
+def _choice(
+    name: str, devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None
+) -> ReduceChoice:
     best = suited(devices)
     if name == "auto":
         return ReduceChoice(name, f"Takes what suits the devices: here {best}.", RECOMMENDED)
     refused = _why_not(name, devices)
     here = _here(name, devices, links_in_words(devices, machine, topology))
     return ReduceChoice(
-        name, " ".join(each for each in (PLAIN[name], here) if each), TAKEN if name == best else "", refused
+        name,
+        " ".join(each for each in (PLAIN[name], here) if each),
+        TAKEN if name == best else "",
+        refused,
     )
 
 
@@ -93,10 +110,18 @@ def _here(name: str, devices: Sequence[PlannedDevice], links: str) -> str:
     if len(devices) < 2:
         return "With one replica there is nothing to sum."
     if all(device.physical == CPU for device in devices):
-        saved = "no copy leaves the host's memory" if name == "reduction_to_one_device" else "it only adds copies"
+        saved = (
+            "no copy leaves the host's memory"
+            if name == "reduction_to_one_device"
+            else "it only adds copies"
+        )
         return f"Here, on logical CPUs, {saved}."
     if len({device.physical for device in devices}) == 1:
-        saved = "the copies stay in the card" if name == "reduction_to_one_device" else "it only adds copies"
+        saved = (
+            "the copies stay in the card"
+            if name == "reduction_to_one_device"
+            else "it only adds copies"
+        )
         return f"Here, on slices of one card, {saved}."
     return f"Here over {links}." if links else ""
 
@@ -138,14 +163,22 @@ def _apart(plan: Plan, machine: Machine) -> Iterator[Caution]:
     way = effective(plan, machine)
     text = "These cards cannot read each other's memory."
     if way != "nccl":
-        why = f"{way} copies between them through the host, one after the other; NCCL shares that way better."
-        yield Caution("cards apart", text, why, changing("Use auto", "distribution", all_reduce="auto"))
+        why = (
+            f"{way} copies between them through the host, one after the "
+            "other; NCCL shares that way better."
+        )
+        yield Caution(
+            "cards apart", text, why, changing("Use auto", "distribution", all_reduce="auto")
+        )
         return
     why = (
-        "Every sum of gradients passes through the host's memory. With few weights for the work (convolutions) they "
+        "Every sum of gradients passes through the host's memory. With few weights for the work "
+        "(convolutions) they "
         "are best kept there, by central storage; with many, make the batch large."
     )
-    mend = Remedy("Use central storage", lambda changed: set_strategy(changed, CENTRAL_STORAGE.name))
+    mend = Remedy(
+        "Use central storage", lambda changed: set_strategy(changed, CENTRAL_STORAGE.name)
+    )
     yield Caution("cards apart by NCCL", text, why, mend)
 
 
@@ -154,7 +187,10 @@ def _in_groups(part: Topology) -> Iterator[Caution]:
     if len(groups) < 2 or len(groups[0]) < 2:
         return
     names = [tuple(part.nodes[place].name for place in group) for group in groups]
-    text = f"{listed(_span(group) for group in names)} reach each other by a slower way than within each group."
+    text = (
+        f"{listed(_span(group) for group in names)} reach each other by a "
+        "slower way than within each group."
+    )
     why = "Every step waits for the slowest way: the one without NVLink, or without peer access."
     mend = changing(f"Use {_span(names[0])}", "distribution", devices=names[0])
     yield Caution("groups of cards", text, why, mend)

@@ -39,7 +39,15 @@ def _differs(before: Card, after: Card) -> bool:
 
 def _lasting(card: Card) -> tuple[object, ...]:
     users = frozenset(user.pid for user in card.users)
-    return card.uuid, card.lost, card.asleep, card.total_mib, card.reserved_mib, card.why_unknown, users
+    return (
+        card.uuid,
+        card.lost,
+        card.asleep,
+        card.total_mib,
+        card.reserved_mib,
+        card.why_unknown,
+        users,
+    )
 
 
 def _card_now(card: Card, picture: MachinePicture, me: str) -> Card:
@@ -81,7 +89,9 @@ def _seen(card: Card, picture: MachinePicture) -> CardNow | None:
         return picture.instances.get(card.uuid)
     if card.uuid in picture.cards:
         return picture.cards[card.uuid]
-    same = (each for each in picture.cards.values() if card.bus_id and each.facts.bus_id == card.bus_id)
+    same = (
+        each for each in picture.cards.values() if card.bus_id and each.facts.bus_id == card.bus_id
+    )
     return next(same, None)
 
 
@@ -91,7 +101,9 @@ def _users(key: str, picture: MachinePicture, me: str) -> Iterator[CardUser]:
     mine = [each for each in reported if each.card == key]
     for each in sorted(mine, key=_held, reverse=True):
         others = each.user if each.user and each.user != me else ""
-        yield CardUser(each.pid, each.memory_mib, short_command(each.command) if each.command else "", others)
+        yield CardUser(
+            each.pid, each.memory_mib, short_command(each.command) if each.command else "", others
+        )
 
 
 def _held(process: Process) -> int:

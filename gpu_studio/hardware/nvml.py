@@ -80,7 +80,8 @@ WHY = {
 
 
 NO_START = (
-    "the NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart the machine if that "
+    "the NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart "
+    "the machine if that "
     "fails too"
 )
 
@@ -91,7 +92,9 @@ def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
         return call(*arguments)
     except pynvml.NVMLError as error:
         # Its str() would call NVML again, which can also fail.
-        return Unknown(WHY.get(error.value, f"the driver answered with error {error.value}"), error.value)
+        return Unknown(
+            WHY.get(error.value, f"the driver answered with error {error.value}"), error.value
+        )
     except pynvml.NVMLLibraryMismatchError:
         # pynvml's error for a function that the driver has only in an earlier version.
         return Unknown(WHY[TOO_OLD], TOO_OLD)

@@ -10,7 +10,10 @@ DEVICES = Path("/sys/bus/pci/devices")
 
 NVIDIA = "0x10de"
 DISPLAYS = ("0x0300", "0x0302")
-"""PCI classes of a VGA controller and of a 3D controller: a card has more functions, such as its sound."""
+"""PCI classes of a VGA controller and of a 3D controller.
+
+A card has more functions, such as its sound.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,11 @@ def _is_card(entry: Path) -> bool:
 def _pci_card(entry: Path) -> PciCard:
     power = entry / "power"
     # "on" forbids the card to sleep, the default on machines that are not laptops.
-    return PciCard(entry.name, _read(power / "runtime_status") == "suspended", _read(power / "control") == "auto")
+    return PciCard(
+        entry.name,
+        _read(power / "runtime_status") == "suspended",
+        _read(power / "control") == "auto",
+    )
 
 
 def _read(path: Path) -> str:

@@ -56,7 +56,9 @@ class CardNow:
         """Why a figure is unknown, in words to show in its place."""
         if self.facts.gone:
             return self.facts.gone
-        reasons = (part.why[name] for part in self._parts() if part is not None and name in part.why)
+        reasons = (
+            part.why[name] for part in self._parts() if part is not None and name in part.why
+        )
         return next(reasons, NOT_YET)
 
     def _parts(self) -> tuple[CardFacts | FastFigures | SlowFigures | PcieFigures | None, ...]:
@@ -109,9 +111,14 @@ class MachinePicture:
             self.cards[facts.card] = _renewed(before.get(facts.card), facts)
             for instance in facts.instances:
                 reported = CardFacts(
-                    card=instance.card, name=instance.name, total_mib=instance.total_mib, gone=facts.gone
+                    card=instance.card,
+                    name=instance.name,
+                    total_mib=instance.total_mib,
+                    gone=facts.gone,
                 )
-                self.instances[instance.card] = _renewed(before_instances.get(instance.card), reported)
+                self.instances[instance.card] = _renewed(
+                    before_instances.get(instance.card), reported
+                )
 
     @_take.register
     def _(self, sample: Fast) -> None:
@@ -158,4 +165,8 @@ class MachinePicture:
 
 
 def _renewed(before: CardNow | None, facts: CardFacts) -> CardNow:
-    return CardNow(facts, before.fast, before.slow, before.pcie) if before and not facts.gone else CardNow(facts)
+    return (
+        CardNow(facts, before.fast, before.slow, before.pcie)
+        if before and not facts.gone
+        else CardNow(facts)
+    )

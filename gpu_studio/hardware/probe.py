@@ -35,7 +35,9 @@ More = Callable[[Any], dict[str, Any]] | None
 """Further facts of the card with a handle."""
 
 
-def probe(devices: Path = DEVICES, *, users: bool = False, source: MachineSource | None = None) -> dict[str, Any]:
+def probe(
+    devices: Path = DEVICES, *, users: bool = False, source: MachineSource | None = None
+) -> dict[str, Any]:
     """Everything that `gpu_studio.plan.Machine` holds.
 
     `devices` is where the kernel lists PCI devices. The machine named by `$GPU_STUDIO_SIMULATE`
@@ -51,10 +53,14 @@ def probe(devices: Path = DEVICES, *, users: bool = False, source: MachineSource
         source = source or open_source(name, devices)
     except SimulationError as error:
         return _reported(Unknown(str(error)), name)
-    return _reported(_all_cards(source.pci_cards(), _users_by(source.known) if users else None), name)
+    return _reported(
+        _all_cards(source.pci_cards(), _users_by(source.known) if users else None), name
+    )
 
 
-def _users_by(known: Callable[[int], KnownProcess | None] | None) -> Callable[[Any], dict[str, Any]]:
+def _users_by(
+    known: Callable[[int], KnownProcess | None] | None,
+) -> Callable[[Any], dict[str, Any]]:
     def users(card: Any) -> dict[str, Any]:
         # Imported only if there is a card: otherwise nothing needs to know the host's processes.
         from gpu_studio.hardware.card_users import users_of
@@ -68,16 +74,26 @@ def _reported(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any
     value = os.environ.get(VARIABLE)
     shown = [] if isinstance(found, Unknown) else left_visible(found, value)
     why = "" if shown else _why_none(found, value)
-    numbered = [{"index": index, **facts} for index, card in enumerate(shown) for facts in _parts(card)]
+    numbered = [
+        {"index": index, **facts} for index, card in enumerate(shown) for facts in _parts(card)
+    ]
     return {"cards": numbered, **host(), "why_no_cards": why, "simulated": bool(name)}
 
 
 def _parts(card: dict[str, Any]) -> list[dict[str, Any]]:
     """The card, or its instances if it is in MIG mode, distinguished if they are the same size."""
-    whole = {name: value for name, value in card.items() if name in ("bus_id", "compute_capability")}
+    whole = {
+        name: value for name, value in card.items() if name in ("bus_id", "compute_capability")
+    }
     kinds = [part["instance"] for part in card.get("instances", ())]
     parts = [
-        whole | part | {"instance": kind if kinds.count(kind) == 1 else f"{kind} #{kinds[:place].count(kind) + 1}"}
+        whole
+        | part
+        | {
+            "instance": kind
+            if kinds.count(kind) == 1
+            else f"{kind} #{kinds[:place].count(kind) + 1}"
+        }
         for place, (kind, part) in enumerate(zip(kinds, card.get("instances", ()), strict=True))
     ]
     return parts or [card]
@@ -110,7 +126,13 @@ def _placed(found: list[dict[str, Any]], listed: list[str]) -> list[dict[str, An
 
 def _sleeper(card: PciCard) -> dict[str, Any]:
     why = "asleep: it was not woken to ask"
-    return {"uuid": "", "name": "NVIDIA card, asleep", "bus_id": card.bus_id, "asleep": True, "why_unknown": why}
+    return {
+        "uuid": "",
+        "name": "NVIDIA card, asleep",
+        "bus_id": card.bus_id,
+        "asleep": True,
+        "why_unknown": why,
+    }
 
 
 def _why_none(found: list[dict[str, Any]] | Unknown, value: str | None) -> str:
@@ -119,7 +141,9 @@ def _why_none(found: list[dict[str, Any]] | Unknown, value: str | None) -> str:
     return why_hidden(found, value) if found and value is not None else NONE_FOUND
 
 
-def cards(bus_ids: Iterable[str] | None = None, more: More = None) -> list[dict[str, Any]] | Unknown:
+def cards(
+    bus_ids: Iterable[str] | None = None, more: More = None
+) -> list[dict[str, Any]] | Unknown:
     """The facts of each card of the driver, or only of those at the given PCI addresses.
 
     Querying a card wakes it: if others sleep, give the addresses of those that are awake.
@@ -128,17 +152,28 @@ def cards(bus_ids: Iterable[str] | None = None, more: More = None) -> list[dict[
         if failure is not None:
             return failure
         if bus_ids is not None:
-            return [_facts(query("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id, more) for bus_id in bus_ids]
+            return [
+                _facts(query("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id, more)
+                for bus_id in bus_ids
+            ]
         count = query("nvmlDeviceGetCount")
         if isinstance(count, Unknown):
             return count
-        return [_facts(query("nvmlDeviceGetHandleByIndex", index), "", more) for index in range(count)]
+        return [
+            _facts(query("nvmlDeviceGetHandleByIndex", index), "", more) for index in range(count)
+        ]
 
 
 def _facts(handle: Any, bus_id: str, more: More) -> dict[str, Any]:
     """One card as the fields of `gpu_studio.plan.Card`, without its index."""
     if isinstance(handle, Unknown):
-        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "lost": True, "why_unknown": handle.why}
+        return {
+            "uuid": "",
+            "name": NAMELESS,
+            "bus_id": bus_id,
+            "lost": True,
+            "why_unknown": handle.why,
+        }
     ask = asking(handle)
     return {
         "uuid": "",

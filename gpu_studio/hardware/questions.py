@@ -138,14 +138,18 @@ UUID = one("uuid", "nvmlDeviceGetUUID")
 NAME = one("name", "nvmlDeviceGetName")
 BUS_ID = one("bus_id", "nvmlDeviceGetPciInfo", convert=_bus_id)
 MIG = one("mig", "nvmlDeviceGetMigMode", convert=lambda modes: (modes[0] == 1,))
-COMPUTE_CAPABILITY = one("compute_capability", "nvmlDeviceGetCudaComputeCapability", convert=_capability)
+COMPUTE_CAPABILITY = one(
+    "compute_capability", "nvmlDeviceGetCudaComputeCapability", convert=_capability
+)
 MEMORY = DriverQuestion(
     ("memory_used_mib", "memory_free_mib", "memory_reserved_mib"),
     (("nvmlDeviceGetMemoryInfo", nvml.MEMORY_2), ("nvmlDeviceGetMemoryInfo",)),
     _memory,
 )
 TOTAL = DriverQuestion(("total_mib",), MEMORY.calls, lambda memory: (memory.total // MIB,))
-TOTAL_AND_USED = DriverQuestion(("total_mib", "used_mib"), MEMORY.calls, lambda memory: _capacity(memory)[:2])
+TOTAL_AND_USED = DriverQuestion(
+    ("total_mib", "used_mib"), MEMORY.calls, lambda memory: _capacity(memory)[:2]
+)
 CAPACITY = DriverQuestion(("total_mib", "used_mib", "reserved_mib"), MEMORY.calls, _capacity)
 UTILISATION = DriverQuestion(
     ("utilisation_percent", "memory_bus_percent"),
@@ -154,13 +158,20 @@ UTILISATION = DriverQuestion(
 )
 FAST = (MEMORY, UTILISATION, one("power_w", "nvmlDeviceGetPowerUsage", convert=_watts))
 SLOW = (
-    DriverQuestion(("temperature_c",), (("nvmlDeviceGetTemperature", 0), ("nvmlDeviceGetTemperatureV", 0)), _same),
+    DriverQuestion(
+        ("temperature_c",),
+        (("nvmlDeviceGetTemperature", 0), ("nvmlDeviceGetTemperatureV", 0)),
+        _same,
+    ),
     one("clock_sm_mhz", "nvmlDeviceGetClockInfo", 1),
     one("clock_memory_mhz", "nvmlDeviceGetClockInfo", 2),
     one("fan_percent", "nvmlDeviceGetFanSpeed"),
     DriverQuestion(
         ("throttle",),
-        (("nvmlDeviceGetCurrentClocksEventReasons",), ("nvmlDeviceGetCurrentClocksThrottleReasons",)),
+        (
+            ("nvmlDeviceGetCurrentClocksEventReasons",),
+            ("nvmlDeviceGetCurrentClocksThrottleReasons",),
+        ),
         _throttles,
     ),
     one("p_state", "nvmlDeviceGetPerformanceState"),

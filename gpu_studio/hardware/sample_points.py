@@ -11,7 +11,10 @@ from gpu_studio.contract.samples import AnySample, Fast, Host, Pcie, Slow
 Figure = Literal["memory", "utilisation", "power"]
 """The figures kept for a run: memory in bytes, utilisation in percent, power in watts."""
 Metric = Literal["memory", "utilisation", "power", "temperature", "pcie", "nvlink"]
-"""What is kept besides of the devices: degrees Celsius, and bytes a second over the buses, both ways together."""
+"""What is kept besides of the devices.
+
+Degrees Celsius, and bytes a second over the buses, both ways together.
+"""
 HOST: Final = "host"
 
 
@@ -40,7 +43,11 @@ def device_points(sample: AnySample) -> Iterator[tuple[str, Metric, float | None
         case Pcie():
             for bus in sample.cards:
                 yield bus.card, "pcie", _both_ways(bus.sent_mib_s, bus.received_mib_s)
-                yield bus.card, "nvlink", _both_ways(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s)
+                yield (
+                    bus.card,
+                    "nvlink",
+                    _both_ways(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s),
+                )
 
 
 def _both_ways(sent: float | None, received: float | None) -> float | None:

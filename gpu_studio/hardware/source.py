@@ -10,11 +10,14 @@ from pathlib import Path
 from gpu_studio.hardware.pci import PciCard
 
 SIMULATE = "GPU_STUDIO_SIMULATE"
-"""The variable that names a simulated machine, or a recording (its whole path), shown in place of this one's cards."""
+"""The variable that names a simulated machine, or a recording (its whole path), shown in place of
+this one's cards.
+"""
 
 
 SIMULATED_SINCE = "GPU_STUDIO_SIMULATED_SINCE"
-"""The variable with the moment (of the monotonic clock, in seconds) at which a simulated machine's programs began.
+"""The variable with the moment (of the monotonic clock, in seconds) at which a simulated machine's
+programs began.
 
 Processes that have it in common see one machine; without it each begins its own.
 """

@@ -30,8 +30,13 @@ def csv_lines(picture: MachinePicture) -> list[str]:
     """A heading and a line for each card; an unknown figure is its reason in words."""
     lines = [csv_line(COLUMNS)]
     for card in picture.cards.values():
-        facts = msgspec.to_builtins(card.facts) | {"time": picture.time, "simulated": picture.simulated}
-        lines.append(csv_line(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS))
+        facts = msgspec.to_builtins(card.facts) | {
+            "time": picture.time,
+            "simulated": picture.simulated,
+        }
+        lines.append(
+            csv_line(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS)
+        )
     return lines
 
 
@@ -53,7 +58,9 @@ def document(picture: MachinePicture) -> dict[str, Any]:
         "cards": [_card(card, picture) for card in picture.cards.values()],
         "processes": _plain(picture.processes.processes if picture.processes else []),
         "processes_why": dict(picture.processes.why) if picture.processes else {},
-        "host_processes": _plain(picture.host_processes.processes if picture.host_processes else []),
+        "host_processes": _plain(
+            picture.host_processes.processes if picture.host_processes else []
+        ),
         "host_processes_why": picture.host_processes.why if picture.host_processes else "",
         "host": {**_plain(picture.host), "time": picture.host.time} if picture.host else None,
         "events": _plain(list(picture.events)),
@@ -63,17 +70,27 @@ def document(picture: MachinePicture) -> dict[str, Any]:
 
 def _card(card: CardNow, picture: MachinePicture) -> dict[str, Any]:
     identity = {name: getattr(card.facts, name) for name in ("card", *IDENTITY)}
-    instances = [picture.instances[each.card] for each in card.facts.instances if each.card in picture.instances]
-    return identity | _figures(card, FIGURES) | {"instances": [_instance(each) for each in instances]}
+    instances = [
+        picture.instances[each.card]
+        for each in card.facts.instances
+        if each.card in picture.instances
+    ]
+    return (
+        identity | _figures(card, FIGURES) | {"instances": [_instance(each) for each in instances]}
+    )
 
 
 def _instance(instance: CardNow) -> dict[str, Any]:
-    return {"card": instance.facts.card, "name": instance.facts.name} | _figures(instance, _INSTANCE_FIGURES)
+    return {"card": instance.facts.card, "name": instance.facts.name} | _figures(
+        instance, _INSTANCE_FIGURES
+    )
 
 
 def _figures(card: CardNow, names: tuple[str, ...]) -> dict[str, Any]:
     values = {name: card.figure(name) for name in names}
-    return values | {"why": {name: card.why(name) for name, value in values.items() if value is None}}
+    return values | {
+        "why": {name: card.why(name) for name, value in values.items() if value is None}
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -31,14 +31,26 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def sampler_command(
-    classes: Iterable[str] = ALL_CLASSES, rate: float = 1.0, folder: Path | None = None, python: str = sys.executable
+    classes: Iterable[str] = ALL_CLASSES,
+    rate: float = 1.0,
+    folder: Path | None = None,
+    python: str = sys.executable,
 ) -> list[str]:
     """The command line of a sampler.
 
     `folder` is the one whose disk is reported, such as the runs'.
     """
     # -P: a `random.py` in the current folder does not shadow Python's.
-    command = [python, "-P", "-m", "gpu_studio.hardware.sampler", "--classes", ",".join(classes), "--rate", str(rate)]
+    command = [
+        python,
+        "-P",
+        "-m",
+        "gpu_studio.hardware.sampler",
+        "--classes",
+        ",".join(classes),
+        "--rate",
+        str(rate),
+    ]
     return [*command, "--folder", str(folder)] if folder else command
 
 
@@ -47,7 +59,10 @@ def sampler_environment() -> dict[str, str]:
     installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
     if _ROOT in installed:
         return dict(os.environ)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH", ""))))}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH", "")))),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +95,10 @@ class Watchdog:
     def options(self) -> list[str]:
         """Arguments to add to the sampler's next command line."""
         left_out = ",".join(map(str, sorted(self._left_out)))
-        return [*(["--careful"] if self._careful else []), *(["--leave-out", left_out] if left_out else [])]
+        return [
+            *(["--careful"] if self._careful else []),
+            *(["--leave-out", left_out] if left_out else []),
+        ]
 
     def forgive(self) -> None:
         """Stop leaving cards out: the user wants to retry."""

@@ -23,7 +23,9 @@ _LAST_WORDS = 2000
 class Supervisor:
     """A sampler for the duration of the block. For one thread; work happens only in `lines`."""
 
-    def __init__(self, command: Sequence[str] | None = None, watchdog: Watchdog | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str] | None = None, watchdog: Watchdog | None = None
+    ) -> None:
         self._command = list(command or sampler_command())
         self._watchdog = watchdog or Watchdog()
         self.process: subprocess.Popen[bytes] | None = None

@@ -20,7 +20,10 @@ class ViewError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What this TensorFlow was built for. `capabilities` are `sm_80` (machine code) and `compute_90` (PTX)."""
+    """What this TensorFlow was built for.
+
+    `capabilities` are `sm_80` (machine code) and `compute_90` (PTX).
+    """
 
     cuda: str = ""
     cudnn: str = ""
@@ -74,7 +77,10 @@ class CudaCard:
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """The CUDA of the driver (libcuda). `why_not` says in words why it cannot be used; `error` is CUDA's own name."""
+    """The CUDA of the driver (libcuda).
+
+    `why_not` says in words why it cannot be used; `error` is CUDA's own name.
+    """
 
     version: str = ""
     cards: tuple[CudaCard, ...] = ()

@@ -17,7 +17,8 @@ PATHS: dict[Path, str] = {
     "SYS": "the link between NUMA nodes (UPI, Infinity Fabric)",
     "?": "unknown",
 }
-"""The paths of data between two cards, from the shortest to the longest, as in `nvidia-smi topo`."""
+"""The paths of data between two cards, from the shortest to the longest, as in `nvidia-smi topo`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ class Topology:
 def matrix(topology: Topology) -> list[list[str]]:
     """The matrix of `nvidia-smi topo -m`: a row and a column per card, `X` on the diagonal."""
     places = range(len(topology.nodes))
-    return [["X" if row == column else topology.between(row, column).cell for column in places] for row in places]
+    return [
+        ["X" if row == column else topology.between(row, column).cell for column in places]
+        for row in places
+    ]
 
 
 def table(topology: Topology) -> list[list[str]]:
@@ -100,7 +104,10 @@ def as_text(topology: Topology) -> str:
         return ""
     rows = table(topology)
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     return "\n".join([*lines, "", *_legend(topology)])
 
 
@@ -110,7 +117,9 @@ def _numa(node: TopologyNode) -> str:
 
 def _legend(topology: Topology) -> list[str]:
     cells = {joint.cell for joint in topology.pairs()}
-    lines = [f"{name:<4} through {what}" for name, what in PATHS.items() if name in cells and name != "?"]
+    lines = [
+        f"{name:<4} through {what}" for name, what in PATHS.items() if name in cells and name != "?"
+    ]
     if any(cell.startswith("NV") for cell in cells):
         lines.append("NV#  over # NVLinks")
     if "?" in cells:

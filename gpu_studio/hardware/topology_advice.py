@@ -39,7 +39,9 @@ def advise(topology: Topology) -> Advice | None:
     if not topology.nodes:
         return None
     if len(topology.nodes) == 1:
-        return Advice(NONE.name, "auto", "cards", ((0,),), ("One card: train on it without a strategy.",))
+        return Advice(
+            NONE.name, "auto", "cards", ((0,),), ("One card: train on it without a strategy.",)
+        )
     groups = islands(topology)
     if len(groups) == len(topology.nodes):
         return _without_peers(topology)
@@ -69,14 +71,24 @@ def best_pairs(topology: Topology) -> list[Joint]:
 
 def _slowness(joint: Joint) -> tuple[object, ...]:
     version = joint.nvlink_version or 0
-    return (not joint.peer, -joint.nvlinks, -version, NEARNESS.index(joint.path), joint.first, joint.second)
+    return (
+        not joint.peer,
+        -joint.nvlinks,
+        -version,
+        NEARNESS.index(joint.path),
+        joint.first,
+        joint.second,
+    )
 
 
 def _grown(topology: Topology, joint: Joint, left: set[int]) -> tuple[int, ...]:
     group = [joint.first, joint.second]
     while candidates := [c for c in sorted(left - set(group)) if _reaches_all(topology, c, group)]:
         # A card over NVLink comes before one over PCIe, so that the islands of a DGX-1 are found.
-        nearest = min(candidates, key=lambda c: max(_slowness(topology.between(c, member))[:4] for member in group))
+        nearest = min(
+            candidates,
+            key=lambda c: max(_slowness(topology.between(c, member))[:4] for member in group),
+        )
         if not _as_fast(topology, nearest, group):
             break
         group.append(nearest)
@@ -116,7 +128,8 @@ def _several(topology: Topology, groups: tuple[tuple[int, ...], ...]) -> Advice:
     halves = len(groups) == TWO_ISLANDS and len(groups[0]) == len(groups[1])
     if halves:
         words.append(
-            "Over both groups at once, measure hierarchical_copy against NCCL: it sums within each group first."
+            "Over both groups at once, measure hierarchical_copy against NCCL: "
+            "it sums within each group first."
         )
     words.append("Variables belong on the cards.")
     return Advice(MIRRORED.name, "nccl", "cards", groups, tuple(words))
@@ -125,7 +138,10 @@ def _several(topology: Topology, groups: tuple[tuple[int, ...], ...]) -> Advice:
 def _between(groups: tuple[tuple[int, ...], ...]) -> str:
     alone = [group for group in groups if len(group) == 1]
     if alone and len(groups) - len(alone) == 1:
-        return "A card outside the group makes every step wait for the slowest way: leave it for another run."
+        return (
+            "A card outside the group makes every step wait for the slowest "
+            "way: leave it for another run."
+        )
     return "A run over more than one group waits at every step for the slower way between them."
 
 
@@ -133,25 +149,45 @@ def _without_peers(topology: Topology) -> Advice:
     everyone = tuple(range(len(topology.nodes)))
     words = [
         _why_without(topology),
-        "For models with few weights for their work (convolutions), keep the variables on the CPU: central_storage.",
-        "For models with many weights (large dense or embedding layers), mirror with NCCL, and make the batch large.",
+        (
+            "For models with few weights for their work (convolutions), keep the "
+            "variables on the CPU: central_storage."
+        ),
+        (
+            "For models with many weights (large dense or embedding layers), mirror with NCCL, and "
+            "make the batch large."
+        ),
     ]
-    return Advice(CENTRAL_STORAGE.name, "nccl", "cpu", (everyone,), (*words, *_across_nodes(topology, everyone)))
+    return Advice(
+        CENTRAL_STORAGE.name,
+        "nccl",
+        "cpu",
+        (everyone,),
+        (*words, *_across_nodes(topology, everyone)),
+    )
 
 
 def _why_without(topology: Topology) -> str:
     reasons = sorted({joint.why_no_peer for joint in topology.pairs() if joint.why_no_peer})
     why = f" ({'; '.join(reasons)})" if reasons else ""
     if any(joint.peer is None for joint in topology.pairs()):
-        return f"Whether the cards can read each other's memory is unknown{why}: reckon with copies through the host."
-    return f"The cards cannot read each other's memory{why}: what they exchange passes through the host's memory."
+        return (
+            f"Whether the cards can read each other's memory is unknown{why}: "
+            "reckon with copies through the host."
+        )
+    return (
+        f"The cards cannot read each other's memory{why}: what they exchange "
+        "passes through the host's memory."
+    )
 
 
 def _across_nodes(topology: Topology, group: tuple[int, ...]) -> list[str]:
     nodes = {topology.nodes[place].numa for place in group} - {None}
     if len(nodes) < TWO_ISLANDS or all(joint.nvlinks for joint in topology.pairs()):
         return []
-    return [f"They hang on {len(nodes)} NUMA nodes: for a run on fewer cards, take those of one node."]
+    return [
+        f"They hang on {len(nodes)} NUMA nodes: for a run on fewer cards, take those of one node."
+    ]
 
 
 def _names(topology: Topology, group: tuple[int, ...]) -> str:

@@ -12,7 +12,14 @@ from gpu_studio.hardware.identity import Seen, same
 from gpu_studio.hardware.nvml import Unknown, query
 from gpu_studio.hardware.pci import DEVICES, plain_bus_id
 
-LEVELS: Mapping[int, values.Path] = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+LEVELS: Mapping[int, values.Path] = {
+    0: "PIX",
+    10: "PIX",
+    20: "PXB",
+    30: "PHB",
+    40: "NODE",
+    50: "SYS",
+}
 """NVML's nvmlGpuTopologyLevel_t; 0 is two cards on one board."""
 
 # nvmlGpuP2PCapsIndex_t for reading. The constant in nvidia-ml-py is a tuple by mistake.
@@ -37,10 +44,18 @@ Links = list[tuple[str, int]]
 
 
 def read(cards: Sequence[tuple[Any, Seen]], devices: Path | None = DEVICES) -> values.Topology:
-    """The topology of the cards, each given with its NVML handle. `devices` is where the kernel lists them."""
+    """The topology of the cards, each given with its NVML handle.
+
+    `devices` is where the kernel lists them.
+    """
     links = [_links(handle) for handle, _ in cards]
-    nodes = [_node(handle, card, len(own), devices) for (handle, card), own in zip(cards, links, strict=True)]
-    joints = [_joint(cards, links, first, second) for first, second in combinations(range(len(cards)), 2)]
+    nodes = [
+        _node(handle, card, len(own), devices)
+        for (handle, card), own in zip(cards, links, strict=True)
+    ]
+    joints = [
+        _joint(cards, links, first, second) for first, second in combinations(range(len(cards)), 2)
+    ]
     return values.Topology(tuple(nodes), tuple(joints))
 
 
@@ -58,7 +73,9 @@ def ranges(numbers: Iterable[int]) -> str:
 def _node(handle: Any, card: Seen, nvlinks: int, devices: Path | None) -> values.TopologyNode:
     folder = devices / plain_bus_id(card.bus_id) if devices and card.bus_id else None
     name = f"GPU{card.number}"
-    return values.TopologyNode(name, card.uuid, card.bus_id, _numa(handle, folder), _cpus(handle, folder), nvlinks)
+    return values.TopologyNode(
+        name, card.uuid, card.bus_id, _numa(handle, folder), _cpus(handle, folder), nvlinks
+    )
 
 
 def _cpus(handle: Any, folder: Path | None) -> str:
@@ -76,7 +93,9 @@ def _numa(handle: Any, folder: Path | None) -> int | None:
 
 
 def _bits(words: Iterable[int]) -> list[int]:
-    return [64 * place + bit for place, word in enumerate(words) for bit in range(64) if word >> bit & 1]
+    return [
+        64 * place + bit for place, word in enumerate(words) for bit in range(64) if word >> bit & 1
+    ]
 
 
 def _text(folder: Path | None, name: str) -> str:
@@ -86,7 +105,9 @@ def _text(folder: Path | None, name: str) -> str:
         return ""
 
 
-def _joint(cards: Sequence[tuple[Any, Seen]], links: Sequence[Links], first: int, second: int) -> values.Joint:
+def _joint(
+    cards: Sequence[tuple[Any, Seen]], links: Sequence[Links], first: int, second: int
+) -> values.Joint:
     (one, _), (other, card) = cards[first], cards[second]
     between = _between(links[first], links[second], card)
     level = query("nvmlDeviceGetTopologyCommonAncestor", one, other)
@@ -103,7 +124,9 @@ def _peer(status: int | Unknown) -> tuple[bool | None, str]:
 
 def _between(own: Links, others: Links, other: Seen) -> list[int]:
     """The versions of the NVLinks between two cards: direct, or those of both to the switches."""
-    straight = [version for end, version in own if same(Seen(0, bus_id=end), Seen(0, bus_id=other.bus_id))]
+    straight = [
+        version for end, version in own if same(Seen(0, bus_id=end), Seen(0, bus_id=other.bus_id))
+    ]
     to_switch = [version for end, version in own if end == "switch"]
     from_switch = [version for end, version in others if end == "switch"]
     return straight + min(to_switch, from_switch, key=len)
@@ -135,4 +158,6 @@ def _far_end(handle: Any, link: int) -> str:
     info = query("nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
     if isinstance(info, Unknown):
         return ""
-    return info.busId.decode("ascii", "replace") if isinstance(info.busId, bytes) else str(info.busId)
+    return (
+        info.busId.decode("ascii", "replace") if isinstance(info.busId, bytes) else str(info.busId)
+    )

@@ -35,7 +35,9 @@ def run_of(process: AnyProcess) -> str:
 
 def what(process: AnyProcess) -> str:
     """What a process does: its run, or else its program and script."""
-    return run_of(process) or short_command(process.command or process.why.get("command", "a process"))
+    return run_of(process) or short_command(
+        process.command or process.why.get("command", "a process")
+    )
 
 
 def who(process: AnyProcess) -> str:

@@ -44,7 +44,9 @@ def requested(step: MemoryHistory, batch: int) -> AllocationRequests:
     ]
     taken = {change.block for change in step.changes if change.taken}
     given_back = {change.block for change in step.changes if not change.taken}
-    return AllocationRequests(turns, frozenset(taken - given_back - set(step.moved.values())), step.moved)
+    return AllocationRequests(
+        turns, frozenset(taken - given_back - set(step.moved.values())), step.moved
+    )
 
 
 def _rounded(size: int, pieces: int) -> int:
@@ -81,7 +83,10 @@ class Arena:
     @property
     def layout(self) -> Layout:
         """The positions of all blocks. Arenas with equal layouts serve the same steps equally."""
-        taken = ((number, tuple(block.place for block in blocks)) for number, blocks in self._taken.items())
+        taken = (
+            (number, tuple(block.place for block in blocks))
+            for number, blocks in self._taken.items()
+        )
         return frozenset(taken), tuple((size, place) for size, place, _ in self._free)
 
     def take(self, number: int, size: int, pieces: int = 1) -> None:
@@ -127,7 +132,9 @@ class Arena:
         taken, take, free = self._taken, self._take, self._free_block
         for number, needed, pieces in step.turns:
             if pieces:
-                taken[number] = [take(needed)] if pieces == 1 else [take(needed) for _ in range(pieces)]
+                taken[number] = (
+                    [take(needed)] if pieces == 1 else [take(needed) for _ in range(pieces)]
+                )
                 if self.used > most:
                     most = self.used
             else:

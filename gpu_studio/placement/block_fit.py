@@ -42,11 +42,16 @@ class BlockFit:
             for table, device, limit in zip(sent, self.devices, limits, strict=True)
         ]
         tables = {kind: table for kind, table in zip(kinds, sent, strict=True) if kind}
-        made = {kind: SentBytes(np.zeros(table.table.shape), self.first(kind[2])) for kind, table in tables.items()}
+        made = {
+            kind: SentBytes(np.zeros(table.table.shape), self.first(kind[2]))
+            for kind, table in tables.items()
+        }
         for ends, begin, held in self._pieces(max(limit for _, _, limit in made)) if made else ():
             here = slice(ends.start, ends.stop), slice(begin, ends.stop)
             for kind, table in tables.items():
-                made[kind].table[here] = np.where(held[kind[1]] <= kind[2], table.table[here], np.inf)
+                made[kind].table[here] = np.where(
+                    held[kind[1]] <= kind[2], table.table[here], np.inf
+                )
         return [made[kind] if kind else table for kind, table in zip(kinds, sent, strict=True)]
 
     def least_fullest(self, wholes: Sequence[float | None]) -> float:
@@ -55,7 +60,9 @@ class BlockFit:
         Unlimited devices are never full.
         """
         least = self.block_memory.at_least(self.micro_batches)
-        known = ABOVE_LEAST * least_longest([least / whole if whole else 0 * least for whole in wholes])
+        known = ABOVE_LEAST * least_longest(
+            [least / whole if whole else 0 * least for whole in wholes]
+        )
         while (found := self._least_fullest(wholes, known)) > known:
             known = found if np.isfinite(found) or not known else 2 * known
         return found
@@ -86,9 +93,15 @@ class BlockFit:
     def _over(self, device: int, held: Array) -> Array:
         """The bytes that blocks lack on a device."""
         limit = self.devices[device].limit
-        return np.where(np.isfinite(held), 0.0, np.inf) if limit is None else np.maximum(held - limit, 0.0)
+        return (
+            np.where(np.isfinite(held), 0.0, np.inf)
+            if limit is None
+            else np.maximum(held - limit, 0.0)
+        )
 
-    def _reached(self, value: Callable[[int, Array], Array], join: Join, most: float | None = None) -> list[Array]:
+    def _reached(
+        self, value: Callable[[int, Array], Array], join: Join, most: float | None = None
+    ) -> list[Array]:
         """Entry [d][n] is the least value of placing the first n layers on the devices before d.
 
         A stage contributes its `value` on the device, combined with the others by `join`. Blocks
@@ -114,7 +127,10 @@ class BlockFit:
     def _held(self, ends: range, begin: int) -> dict[bool, Array]:
         """The memory of blocks on devices of each kind; infinite where there is no block."""
         kinds = {is_copied_to(device.name) for device in self.devices}
-        held = {copied: self.block_memory.piece(self.micro_batches, ends, begin, copied=copied) for copied in kinds}
+        held = {
+            copied: self.block_memory.piece(self.micro_batches, ends, begin, copied=copied)
+            for copied in kinds
+        }
         nowhere = np.arange(begin, ends.stop) > np.array(ends)[:, None]
         for each in held.values():
             each[nowhere] = np.inf

@@ -1,11 +1,21 @@
-"""What every block of layers would hold as a stage, device by device: the predictor's formula over tables of blocks."""
+"""What every block of layers would hold as a stage, device by device.
+
+The predictor's formula over tables of blocks.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from gpu_studio.placement.blocks import before, maxima, sums
-from gpu_studio.placement.stage_memory import StageMemory, Step, running, samples_at_once, shares, with_beyond
+from gpu_studio.placement.stage_memory import (
+    StageMemory,
+    Step,
+    running,
+    samples_at_once,
+    shares,
+    with_beyond,
+)
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import Array, Work
 
@@ -14,8 +24,8 @@ from gpu_studio.placement.work import Array, Work
 class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table; see `blocks`).
 
-    So many micro-batches are `under_way` at once. With `recompute` stages keep what enters them, and compute the rest
-    again.
+    So many micro-batches are `under_way` at once. With `recompute` stages keep what enters them,
+    and compute the rest again.
     """
 
     work: Work
@@ -31,13 +41,20 @@ class BlockMemory:
         return before(self.work.state_bytes + self.work.kept_bytes * samples)
 
     def piece(self, micro_batches: int, ends: range, begin: int = 0, *, copied: bool) -> Array:
-        """A piece of the table of all that is held, on a device where a tensor from elsewhere takes room or not."""
+        """A piece of the table of all that is held, on a device where a tensor from elsewhere takes
+        room or not.
+        """
         key = ends, begin, copied
         # Most of it is the same however many micro-batches there are.
-        stage = self._made[key] if key in self._made else self._made.setdefault(key, self._stage(ends, begin, copied))
+        stage = (
+            self._made[key]
+            if key in self._made
+            else self._made.setdefault(key, self._stage(ends, begin, copied))
+        )
         lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
         step = Step(self.work.batch, micro_batches, self.under_way)
-        # A device that others have no tensors copied to is a CPU, and how many cores there are is not known here.
+        # A device that others have no tensors copied to is a CPU, and how many cores there are is
+        # not known here.
         at_work = running(micro_batches, self.under_way, 1 if copied else self.under_way)
         return lasting + stage.step_bytes(_on("GPU" if copied else "CPU", step, self.work, at_work))
 
@@ -47,12 +64,16 @@ class BlockMemory:
         entering = self.entering[ends.start : ends.stop, begin : ends.stop]
         return StageMemory(
             gradients=sums(before(work.gradient_bytes), ends, begin),
-            taken=maxima(work.taken_bytes, ends, begin) if work.taken_bytes[begin : ends.stop].any() else 0.0,
+            taken=maxima(work.taken_bytes, ends, begin)
+            if work.taken_bytes[begin : ends.stop].any()
+            else 0.0,
             kept=entering if self.recompute else kept + entering if copied else kept,
             passing=maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
             updating=maxima(2 * work.gradient_bytes, ends, begin),
-            share=sums(before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin),
+            share=sums(
+                before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin
+            ),
         )
 
 
@@ -74,5 +95,7 @@ def _whole(work: Work) -> StageMemory:
 
 
 def _on(kind: str, step: Step, work: Work, at_work: int) -> Step:
-    """The step with what a device of this kind holds besides what the formula says, where so many are at work."""
+    """The step with what a device of this kind holds besides what the formula says, where so many
+    are at work.
+    """
     return with_beyond(step, _whole(work), work.rehearsed.get(kind, StepMemory()), at_work)

@@ -72,7 +72,9 @@ def entering(work: Work, sizes: Array) -> Array:
     return table
 
 
-def _entries(inputs: Sequence[Sequence[int]], *, from_behind: bool) -> Iterator[tuple[int, int, int]]:
+def _entries(
+    inputs: Sequence[Sequence[int]], *, from_behind: bool
+) -> Iterator[tuple[int, int, int]]:
     """Yield (producer, first, last): the output enters blocks that begin from `first` to `last`.
 
     `last` is the layer that takes it. A block that begins earlier contains the producer, or an

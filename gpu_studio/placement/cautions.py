@@ -23,7 +23,11 @@ from gpu_studio.plan.splitting import STRATIFY
 from gpu_studio.plan.strategies import strategy_of
 
 FAINT = 16
-"""Of 255. Bytes that go no higher are digits of 17 shades, or black and white as 0 and 1, and hardly photographs."""
+"""Of 255.
+
+Bytes that go no higher are digits of 17 shades, or black and white as 0 and 1, and hardly
+photographs.
+"""
 
 
 def own_remedies(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
@@ -31,7 +35,9 @@ def own_remedies(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
     for note in facts.model.notes if facts.model else ():
         scales = note.name == SCALED_AGAIN
         if not (scales and _are_as_they_are(plan)):
-            yield Caution(note.name, note.text, note.why, _as_they_are(plan, facts) if scales else None)
+            yield Caution(
+                note.name, note.text, note.why, _as_they_are(plan, facts) if scales else None
+            )
 
 
 def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
@@ -41,7 +47,10 @@ def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
         return
     highest = round(data.highest * BRIGHTEST)
     if 0 < highest <= FAINT:
-        text = f"The bytes of {data.name} go no higher than {highest}, and a model gets them divided by {BRIGHTEST}."
+        text = (
+            f"The bytes of {data.name} go no higher than {highest}, and a model "
+            f"gets them divided by {BRIGHTEST}."
+        )
         why = f"It learns little from numbers in 0…{data.highest:.2g}."
         yield Caution("faint bytes", text, why, _as_they_are(plan, facts))
 
@@ -64,7 +73,11 @@ def _as_they_are(plan: Plan, facts: PlanFacts) -> Remedy | None:
     """The remedy that gives a model unscaled bytes, if the plan has a choice."""
     if facts.data is None or not facts.data.pixels or not (plan.data.file or plan.data.folder):
         return None
-    highest = BRIGHTEST if facts.data.highest * BRIGHTEST > FAINT else round(facts.data.highest * BRIGHTEST)
+    highest = (
+        BRIGHTEST
+        if facts.data.highest * BRIGHTEST > FAINT
+        else round(facts.data.highest * BRIGHTEST)
+    )
     return changing(f"Give it 0…{highest}", "data", options={**plan.data.options, "scale": "none"})
 
 
@@ -75,10 +88,12 @@ def _are_as_they_are(plan: Plan) -> bool:
 
 TOO_MUCH = "too much memory"
 LITTLE_WORK_FLOPS = 1e9
-"""A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card that TensorFlow
-supports exceeds): about what starting the step and summing the gradients take."""
+"""A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card
+that TensorFlow supports exceeds): about what starting the step and summing the gradients take."""
 FEW_TO_NORMALISE = 8
-"""Below it the statistics of batch normalisation are too noisy (Wu and He 2018, "Group Normalization", fig. 1)."""
+"""Below it the statistics of batch normalisation are too noisy (Wu and He 2018, "Group
+Normalization", fig. 1).
+"""
 ENOUGH_TO_NORMALISE = 16
 FEWEST_STEPS = 8
 """Steps of an epoch that a smaller batch aims at."""
@@ -106,7 +121,11 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
     over = [each for each in predict(plan, machine, facts) if each.fits is False]
     if over:
         most = max(over, key=lambda each: each.total - (each.usable_bytes or 0))
-        others = f" The same on {listed(each.device for each in over if each is not most)}." if len(over) > 1 else ""
+        others = (
+            f" The same on {listed(each.device for each in over if each is not most)}."
+            if len(over) > 1
+            else ""
+        )
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
         remedies = (*_elsewhere(plan, machine, facts), _smaller_batch(plan, machine, facts))
         caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
@@ -115,7 +134,10 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
 
 def _too_much(memory: PredictedMemory) -> str:
     there = "are free now" if memory.waits else "are there"
-    return f"A step needs {size(memory.total)} on {memory.device}, and {size(memory.usable_bytes or 0)} {there}."
+    return (
+        f"A step needs {size(memory.total)} on {memory.device}, and "
+        f"{size(memory.usable_bytes or 0)} {there}."
+    )
 
 
 def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str:
@@ -127,12 +149,18 @@ def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str
     if memory.waits and card.used_mib and card.free_mib is not None:
         kept = card.free_mib - (now_mib(card, carved=carved) or 0)
         holders = held_by(card.users) or f"held by others ({size(card.used_mib * MIB)})"
-        left = f"{size(card.free_mib * MIB)} are left, of which CUDA and its libraries get {size(kept * MIB)}"
+        left = (
+            f"{size(card.free_mib * MIB)} are left, of which CUDA and its libraries get "
+            f"{size(kept * MIB)}"
+        )
         return f"{card.title} is {holders}: {left}. "
     outside = None if carved else outside_mib(card)
     if outside is None or card.usable_mib is None:
         return ""
-    return f"Of the {size(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get {size(outside * MIB)}. "
+    return (
+        f"Of the {size(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get "
+        f"{size(outside * MIB)}. "
+    )
 
 
 def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Remedy]:
@@ -157,14 +185,21 @@ def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
         yield Caution("more replicas than samples", text, why, on_one(plan, machine))
     else:
         text = f"The batch of {whole:,} is more than all {train:,} training samples."
-        yield Caution("few samples", text, why, _use(plan, count, _doubled(count, max(count, train // FEWEST_STEPS))))
+        yield Caution(
+            "few samples",
+            text,
+            why,
+            _use(plan, count, _doubled(count, max(count, train // FEWEST_STEPS))),
+        )
 
 
 def few_to_normalise(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     """Batch normalisation over the few samples of a replica."""
     count = _replicas(plan, machine)
     share = _global(plan, count) // count
-    normalises = facts.graph is not None and any(layer.kind == "BatchNormalization" for layer in facts.graph.layers)
+    normalises = facts.graph is not None and any(
+        layer.kind == "BatchNormalization" for layer in facts.graph.layers
+    )
     if normalises and share < FEW_TO_NORMALISE:
         text = f"Batch normalisation sees {share} samples at a time."
         why = "Each replica normalises by its own part of the batch: so few give noisy statistics."
@@ -188,13 +223,21 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
     """A model too small for several cards to be worthwhile."""
     devices = replica_devices(plan, machine)
     cards = {device.physical for device in devices if device.name.startswith("GPU")}
-    if not strategy_of(plan).replicates or len(cards) < len(devices) or len(cards) < 2 or not facts.graph:
+    if (
+        not strategy_of(plan).replicates
+        or len(cards) < len(devices)
+        or len(cards) < 2
+        or not facts.graph
+    ):
         return
     share = _global(plan, len(devices)) / len(devices)
     work = share * sum(layer.flops_forward + layer.flops_backward for layer in facts.graph.layers)
     if work < LITTLE_WORK_FLOPS:
         text = f"This model is small: a step of a replica is {flops(work)}."
-        why = "A card does that in less than a millisecond; summing the gradients may take longer than it saves."
+        why = (
+            "A card does that in less than a millisecond; summing the gradients "
+            "may take longer than it saves."
+        )
         yield Caution("little work", text, why, on_one(plan, machine))
 
 

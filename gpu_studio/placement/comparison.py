@@ -32,7 +32,9 @@ class StepComparison:
     devices: tuple[DeviceShares, ...]
 
 
-def compare(step: StepTimeline, names: Sequence[str], busy: Mapping[str, float], seconds: float) -> StepComparison:
+def compare(
+    step: StepTimeline, names: Sequence[str], busy: Mapping[str, float], seconds: float
+) -> StepComparison:
     """Compare the predicted `step` on the devices `names` with a measured one.
 
     The latter took `seconds`, and each device was `busy` for the given part of them.
@@ -44,7 +46,11 @@ def compare(step: StepTimeline, names: Sequence[str], busy: Mapping[str, float],
         step.bubble,
         bubble_of(busy.values(), seconds),
         tuple(
-            DeviceShares(name, _share(expected.get(name, 0.0), step.seconds), _share(busy.get(name, 0.0), seconds))
+            DeviceShares(
+                name,
+                _share(expected.get(name, 0.0), step.seconds),
+                _share(busy.get(name, 0.0), seconds),
+            )
             for name in names
             if name in expected or name in busy
         ),

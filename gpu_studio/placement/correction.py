@@ -37,7 +37,9 @@ def held_in(answer: Mapping[str, Any]) -> dict[str, MeasuredPeak]:
 
 def corrected(facts: PlanFacts, held: Mapping[str, MeasuredPeak]) -> PlanFacts:
     """The facts with a model whose steps hold what was measured."""
-    return facts if facts.model is None else replace(facts, model=corrected_model(facts.model, held))
+    return (
+        facts if facts.model is None else replace(facts, model=corrected_model(facts.model, held))
+    )
 
 
 def corrected_model(model: ModelFacts, held: Mapping[str, MeasuredPeak]) -> ModelFacts:
@@ -54,7 +56,9 @@ def factors_of(model: ModelFacts, held: Mapping[str, MeasuredPeak]) -> dict[str,
     found: dict[str, float] = {}
     for device, measured in held.items():
         kind = device.partition(":")[0]
-        foreseen = model.steps.get(kind, StepMemory()).peak(measured.batch) / model.corrections.get(kind, 1.0)
+        foreseen = model.steps.get(kind, StepMemory()).peak(measured.batch) / model.corrections.get(
+            kind, 1.0
+        )
         if foreseen > 0 and measured.bytes > 0:
             found[kind] = max(found.get(kind, 0.0), measured.bytes / foreseen)
     return found
@@ -63,7 +67,10 @@ def factors_of(model: ModelFacts, held: Mapping[str, MeasuredPeak]) -> dict[str,
 def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
     before = model.corrections
     known = {**before, **factors}
-    steps = {kind: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0)) for kind, step in model.steps.items()}
+    steps = {
+        kind: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0))
+        for kind, step in model.steps.items()
+    }
     # A layer keeps the same on each kind of device, as far as is known: the larger factor is safe.
     kept = max(known.values()) / max(before.values(), default=1.0)
     return replace(model, steps=steps, graph=_keeping(model.graph, kept), corrections=known)
@@ -81,5 +88,7 @@ def _moment(moment: MemoryMoment, factor: float) -> MemoryMoment:
 def _keeping(graph: ModelGraph | None, factor: float) -> ModelGraph | None:
     if graph is None:
         return None
-    layers = tuple(replace(layer, kept_bytes=round(layer.kept_bytes * factor)) for layer in graph.layers)
+    layers = tuple(
+        replace(layer, kept_bytes=round(layer.kept_bytes * factor)) for layer in graph.layers
+    )
     return replace(graph, layers=layers)

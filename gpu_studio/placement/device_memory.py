@@ -50,7 +50,9 @@ class PredictedMemory:
     @property
     def usable_bytes(self) -> int | None:
         """What is available now: the smaller of limit and free memory, as far as known."""
-        return min((each for each in (self.limit_bytes, self.free_bytes) if each is not None), default=None)
+        return min(
+            (each for each in (self.limit_bytes, self.free_bytes) if each is not None), default=None
+        )
 
     @property
     def waits(self) -> bool:
@@ -65,7 +67,9 @@ class PredictedMemory:
 def with_total(memory: PredictedMemory, total: int, words: str) -> PredictedMemory:
     """`memory` with its total; `other` is what no other part explains, described by `words`."""
     known = sum(part.bytes for name, part in memory.parts if name != "other")
-    rest = MemoryShare(max(0, total - known), words if total > known else "nothing at the fullest moment")
+    rest = MemoryShare(
+        max(0, total - known), words if total > known else "nothing at the fullest moment"
+    )
     return replace(memory, other=rest, total=total, total_formula=_sum(known, total))
 
 
@@ -73,7 +77,10 @@ def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemo
     """`memory`, noting that its step was corrected by a measured one, if it was (`factor`)."""
     if factor is None:
         return memory
-    words = f"{memory.total_formula}; corrected by a measured step, which held {factor:.2f} × what was predicted"
+    words = (
+        f"{memory.total_formula}; corrected by a measured step, which held "
+        f"{factor:.2f} × what was predicted"
+    )
     return replace(memory, total_formula=words)
 
 
@@ -95,4 +102,7 @@ def per_sample(size: int, batch: int) -> str:
 def _sum(known: int, total: int) -> str:
     if total >= known:
         return "weights + gradients + slots + activations + other"
-    return f"the most at once: {known - total:,} B less than the sum, because gradients come while activations go"
+    return (
+        f"the most at once: {known - total:,} B less than the sum, because "
+        "gradients come while activations go"
+    )

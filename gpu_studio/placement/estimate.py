@@ -39,7 +39,9 @@ Times = Mapping[str, LayerTime]
 def by_flops(graph: ModelGraph) -> Times:
     """Times on a device of one FLOP per second: in proportion if layers are compute-bound."""
     return {
-        layer.name: LayerTime(forward_per_sample=layer.flops_forward, backward_per_sample=layer.flops_backward)
+        layer.name: LayerTime(
+            forward_per_sample=layer.flops_forward, backward_per_sample=layer.flops_backward
+        )
         for layer in graph.layers
     }
 
@@ -52,7 +54,9 @@ def times_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dic
     measured = msgspec.convert(answer.get("times"), dict[str, dict[str, LayerTime]], strict=False)
     physical = {device.name: device.physical for device in devices}
     by_kind = {physical[name]: times for name, times in measured.items() if name in physical}
-    return {device.name: by_kind[device.physical] for device in devices if device.physical in by_kind}
+    return {
+        device.name: by_kind[device.physical] for device in devices if device.physical in by_kind
+    }
 
 
 def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, float]:
@@ -64,13 +68,18 @@ def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dic
     return {device.physical: measured[device.name] for device in devices if device.name in measured}
 
 
-def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]) -> Work:
+def work_of(
+    model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]
+) -> Work:
     """The work of a training step of `batch` samples; `times` are given by device name.
 
     A layer without a time takes none. Raises ValueError if the model's layers are not known.
     """
     if model.graph is None:
-        raise ValueError(f"The layers of the model are not known: {model.model_error or 'they were not asked for'}")
+        raise ValueError(
+            "The layers of the model are not known: "
+            f"{model.model_error or 'they were not asked for'}"
+        )
     layers = model.graph.layers
     places = {layer.name: place for place, layer in enumerate(layers)}
     of = _times_of(layers, devices, times)
@@ -78,22 +87,30 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
     return Work(
         names=tuple(places),
         inputs=tuple(
-            tuple(places[name] for name in layer.inputs if places[name] < places[layer.name]) for layer in layers
+            tuple(places[name] for name in layer.inputs if places[name] < places[layer.name])
+            for layer in layers
         ),
         fixed=_table([[time.forward_fixed + time.backward_fixed for time in row] for row in of]),
-        per_sample=_table([[time.forward_per_sample + time.backward_per_sample for time in row] for row in of]),
+        per_sample=_table(
+            [[time.forward_per_sample + time.backward_per_sample for time in row] for row in of]
+        ),
         update=_table([[time.update for time in row] for row in of]),
         forward_share=np.array([_forward_share(time, batch) for time in of[0]]),
         output_bytes=np.array([float(layer.output_bytes) for layer in layers]),
         kept_bytes=np.array([float(layer.kept_bytes) for layer in layers]),
-        passing_bytes=np.array([2.0 * layer.output_bytes * bool(layer.flops_forward) for layer in layers]),
-        taken_bytes=np.array([0.0 if layer.inputs else float(model.graph.input_bytes) for layer in layers]),
+        passing_bytes=np.array(
+            [2.0 * layer.output_bytes * bool(layer.flops_forward) for layer in layers]
+        ),
+        taken_bytes=np.array(
+            [0.0 if layer.inputs else float(model.graph.input_bytes) for layer in layers]
+        ),
         state_bytes=_state_bytes(layers, model),
         gradient_bytes=np.array([float(layer.trainable_bytes) for layer in layers]),
         batch=batch,
         share=tuple(_share(row) for row in of),
         later=tuple(
-            tuple(places[name] for name in layer.inputs if places[name] > places[layer.name]) for layer in layers
+            tuple(places[name] for name in layer.inputs if places[name] > places[layer.name])
+            for layer in layers
         ),
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
@@ -105,7 +122,9 @@ def _times_of(
 ) -> list[list[LayerTime]]:
     """The times of every layer on each device; devices with the same times share a row."""
     every = {id(times[device.name]): times[device.name] for device in devices}
-    rows = {key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()}
+    rows = {
+        key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()
+    }
     return [rows[id(times[device.name])] for device in devices]
 
 
@@ -124,7 +143,10 @@ def _state_bytes(layers: Sequence[GraphLayer], model: ModelFacts) -> Array:
     Shared slots count for the first layer.
     """
     slots = [model.slots.get(layer.name, 0) for layer in layers]
-    state = [float(layer.weight_bytes + layer.trainable_bytes + own) for layer, own in zip(layers, slots, strict=True)]
+    state = [
+        float(layer.weight_bytes + layer.trainable_bytes + own)
+        for layer, own in zip(layers, slots, strict=True)
+    ]
     return np.array([size + model.shared_slots * (not place) for place, size in enumerate(state)])
 
 

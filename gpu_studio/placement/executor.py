@@ -17,13 +17,16 @@ from dataclasses import dataclass, field
 from gpu_studio.placement.liveness import Operation, Turn
 
 CHEAP = 3e-6
-"""Seconds. What takes less is not worth handing to another thread (`kOpIsExpensiveThresholdCycles`)."""
+"""Seconds.
+
+What takes less is not worth handing to another thread (`kOpIsExpensiveThresholdCycles`).
+"""
 UNKNOWN = 1e-9
 """Seconds, instead of `CHEAP`, as long as the executor does not know what operations cost.
 
-It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures: for ninety steps
-all operations but those that only pass memory on are handed to other threads (`kInitialCostEstimateCycles`).
-"""
+It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures:
+for ninety steps all operations but those that only pass memory on are handed to other threads
+(`kInitialCostEstimateCycles`). """
 
 
 def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
@@ -94,7 +97,11 @@ class _Waiting:
     """The number of inputs that each operation still waits for."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        makers = {tensor: place for place, operation in enumerate(operations) for tensor, _ in operation.makes}
+        makers = {
+            tensor: place
+            for place, operation in enumerate(operations)
+            for tensor, _ in operation.makes
+        }
         self._followers: list[list[int]] = [[] for _ in operations]
         self._count = [0] * len(operations)
         for place, operation in enumerate(operations):

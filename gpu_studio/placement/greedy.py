@@ -13,7 +13,9 @@ def least_loaded(loads: Sequence[float], devices: int) -> tuple[int, ...]:
     first, Graham 1969, theorem 2). Raises ValueError if there is no device.
     """
     if devices < 1:
-        raise ValueError(f"{len(loads)} loads cannot be dealt to {devices} devices: give at least one.")
+        raise ValueError(
+            f"{len(loads)} loads cannot be dealt to {devices} devices: give at least one."
+        )
     heap = [(0.0, device) for device in range(devices)]
     placed = [0] * len(loads)
     for item in sorted(range(len(loads)), key=lambda item: -loads[item]):

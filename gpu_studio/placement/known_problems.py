@@ -52,7 +52,9 @@ class MisplacedLayers(Problem):
         return changing(self.label, PLACED, layers=dict(self.mended))
 
 
-def known_problems(plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ()) -> tuple[Problem, ...]:
+def known_problems(
+    plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ()
+) -> tuple[Problem, ...]:
     """Every problem of `plan` that its data and model show.
 
     None if they could not be examined just now. A refusal of a part in which the `others` found the
@@ -86,7 +88,11 @@ def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[MisplacedLayers]:
         if why:
             said, label = f"split over {len(devices)} devices", f"Keep it on {devices[0]}"
             yield MisplacedLayers(
-                path_to(LAYERS, name), said, f"{why} Give it one device.", label, _only_first(places, name)
+                path_to(LAYERS, name),
+                said,
+                f"{why} Give it one device.",
+                label,
+                _only_first(places, name),
             )
 
 
@@ -101,8 +107,12 @@ def without_unknown(
         return MisplacedLayers(LAYERS, said, "take them out", "Take them out", kept)
     close = nearest(unknown[0], layers)
     advice = f"did you mean {close}? Otherwise take it out" if close else "take it out"
-    return MisplacedLayers(path_to(LAYERS, unknown[0]), "not a layer of the model", advice, "Take it out", kept)
+    return MisplacedLayers(
+        path_to(LAYERS, unknown[0]), "not a layer of the model", advice, "Take it out", kept
+    )
 
 
 def _only_first(places: dict[str, tuple[str, ...]], name: str) -> Places:
-    return tuple((each, devices[:1] if each == name else devices) for each, devices in places.items())
+    return tuple(
+        (each, devices[:1] if each == name else devices) for each, devices in places.items()
+    )

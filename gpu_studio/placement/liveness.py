@@ -154,7 +154,9 @@ class _Memory:
 
     def moved(self) -> dict[int, int]:
         """The blocks of the variables that are elsewhere than at the start."""
-        return {number: buffer.number for number, buffer in self.variables.items() if buffer.number >= 0}
+        return {
+            number: buffer.number for number, buffer in self.variables.items() if buffer.number >= 0
+        }
 
     def _leave(self, buffer: _Buffer) -> None:
         buffer.uses -= 1
@@ -162,7 +164,9 @@ class _Memory:
             self._count(buffer, taken=False)
 
     def _variable(self, variable: Variable) -> _Buffer:
-        first = _Buffer(Size(variable.bytes), number=block_of(variable.number), uses=1, variable=True)
+        first = _Buffer(
+            Size(variable.bytes), number=block_of(variable.number), uses=1, variable=True
+        )
         return self.variables.setdefault(variable.number, first)
 
     def _write(self, place: int, variable: Variable, value: _Buffer | None) -> None:
@@ -187,7 +191,9 @@ class _Memory:
     def _make(self, operation: Operation) -> None:
         free = [self.buffers[tensor] for tensor in operation.takes] if operation.overwrites else []
         for tensor, size in operation.makes:
-            given = next((buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None)
+            given = next(
+                (buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None
+            )
             if given is None:
                 given = self._new(size, given=tensor in self.given)
             else:

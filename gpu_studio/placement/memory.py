@@ -25,7 +25,9 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMe
         return ()
     taken = _taken(plan, machine, facts.model)
     logical = logical_devices(plan, machine)
-    reported = {name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()}
+    reported = {
+        name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()
+    }
     memories = [reported.get(each.name, PredictedMemory(each.name)) for each in logical]
     # Devices in use take their slices; the others leave theirs free.
     first = sorted(zip(memories, logical, strict=True), key=lambda pair: not pair[0].total)
@@ -53,5 +55,7 @@ def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, Predict
 
 
 def _bytes(available: AvailableMemory) -> tuple[int | None, int | None]:
-    most, now = (None if mib is None else mib * MIB for mib in (available.most_mib, available.now_mib))
+    most, now = (
+        None if mib is None else mib * MIB for mib in (available.most_mib, available.now_mib)
+    )
     return most, now

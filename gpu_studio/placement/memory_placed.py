@@ -7,11 +7,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpu_studio.placement.device_memory import MemoryShare, PredictedMemory, counted, per_sample, with_total
+from gpu_studio.placement.device_memory import (
+    MemoryShare,
+    PredictedMemory,
+    counted,
+    per_sample,
+    with_total,
+)
 from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.placement.stage_memory import StageMemory, Step, at_once, running, shares, summed, with_beyond
+from gpu_studio.placement.stage_memory import (
+    StageMemory,
+    Step,
+    at_once,
+    running,
+    shares,
+    summed,
+    with_beyond,
+)
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
@@ -99,17 +113,30 @@ class _Load:
         self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
 
     def recompute(self, found: Recomputed) -> None:
-        """Keep what goes into the stages only; split layers compute nothing again, and what they keep is here yet."""
+        """Keep what goes into the stages only.
+
+        Split layers compute nothing again, and what they keep is here yet.
+        """
         self.kept += found.kept
         self.again = found.again
 
     def step(self, step: Step) -> int:
         """What it takes besides weights and slots."""
-        stage = StageMemory(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating, self.share)
+        stage = StageMemory(
+            self.gradients,
+            self.taken,
+            self.kept,
+            self.passing,
+            self.again,
+            self.updating,
+            self.share,
+        )
         return round(float(stage.step_bytes(step)))
 
 
-def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: int) -> dict[str, PredictedMemory]:
+def placed_memory(
+    plan: Plan, names: Sequence[str], model: ModelFacts, cores: int
+) -> dict[str, PredictedMemory]:
     """The memory of each device that has layers. `cores` are those of the machine."""
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
@@ -118,13 +145,22 @@ def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: in
     step = Step(batch, parts, _under_way(loads, cores))
     first = next(iter(loads), "")
     return {
-        name: _memory(name, load, _on(name, step, model, graph, cores), model.shared_slots if name == first else 0)
+        name: _memory(
+            name,
+            load,
+            _on(name, step, model, graph, cores),
+            model.shared_slots if name == first else 0,
+        )
         for name, load in loads.items()
     }
 
 
 def _loads(
-    placed: Placed, devices_by_layer: Mapping[str, Sequence[str]], model: ModelFacts, graph: ModelGraph, batch: int
+    placed: Placed,
+    devices_by_layer: Mapping[str, Sequence[str]],
+    model: ModelFacts,
+    graph: ModelGraph,
+    batch: int,
 ) -> dict[str, _Load]:
     loads: dict[str, _Load] = {}
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
@@ -155,7 +191,9 @@ def _on(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: in
     whole = _Load(taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
-    stage = StageMemory(whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating)
+    stage = StageMemory(
+        whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating
+    )
     cpu = device.startswith("CPU")
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
     return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
@@ -170,9 +208,13 @@ def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str
 
     Each tensor counts once.
     """
-    taken = {name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs}
+    taken = {
+        name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs
+    }
     return sum(
-        layer.output_bytes for layer in graph.layers if layer.name in taken and device not in devices[layer.name]
+        layer.output_bytes
+        for layer in graph.layers
+        if layer.name in taken and device not in devices[layer.name]
     )
 
 
@@ -187,9 +229,13 @@ def _memory(name: str, load: _Load, step: Step, shared: int) -> PredictedMemory:
     trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
     memory = PredictedMemory(
         name,
-        weights=_part(load.weights, counted(round(load.parameters), "parameters here", round(load.weights))),
+        weights=_part(
+            load.weights, counted(round(load.parameters), "parameters here", round(load.weights))
+        ),
         gradients=_part(load.gradients, trained),
-        slots=_part(load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)),
+        slots=_part(
+            load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)
+        ),
         activations=_part(load.kept * step.samples, _kept(load, step)),
     )
     total = memory.weights.bytes + memory.slots.bytes + load.step(step)
@@ -201,18 +247,32 @@ def _part(size: float, words: str) -> MemoryShare:
 
 
 def _kept(load: _Load, step: Step) -> str:
-    flight = f" ({min(step.micro_batches, step.under_way)} micro-batches in flight)" if step.micro_batches > 1 else ""
+    flight = (
+        f" ({min(step.micro_batches, step.under_way)} micro-batches in flight)"
+        if step.micro_batches > 1
+        else ""
+    )
     return f"{per_sample(round(load.kept), step.samples)}{flight}, kept for the backward pass"
 
 
 def _momentary(load: _Load, step: Step) -> str:
-    words = f"the largest output here and its gradient, {per_sample(round(load.passing), step.part)}"
+    words = (
+        f"the largest output here and its gradient, {per_sample(round(load.passing), step.part)}"
+    )
     if load.taken:
         words = f"the batch itself, {per_sample(load.taken, step.batch)}; {words}"
     if load.again:
-        words = f"{words}; what one stage computes again, {per_sample(round(load.again), step.part)}"
+        words = (
+            f"{words}; what one stage computes again, {per_sample(round(load.again), step.part)}"
+        )
     if step.beyond * load.share >= 1:
-        words = f"{words}; what operations and the allocator take besides, {round(step.beyond * load.share):,} B"
+        words = (
+            f"{words}; what operations and the allocator take besides, "
+            f"{round(step.beyond * load.share):,} B"
+        )
     gradients = summed(step.micro_batches, step.under_way)
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
-    return f"{words}; or, if that is more, {held}what the largest update needs, {round(load.updating):,} B"
+    return (
+        f"{words}; or, if that is more, {held}what the largest update needs, "
+        f"{round(load.updating):,} B"
+    )

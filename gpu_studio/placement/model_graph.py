@@ -36,7 +36,9 @@ class GraphLayer:
     flops_forward: float = 0.0
     flops_backward: float = 0.0
     normalises_apart: bool = False
-    """Whether replicas normalise their own part of the batch, so that losses depend on their number."""
+    """Whether replicas normalise their own part of the batch, so that losses depend on their
+    number.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,13 +74,17 @@ class _Search:
     def total(self, partition: Partition) -> float:
         return partition.total(self.weight + 1)
 
-    def least(self, interval: _Interval, best: Partition) -> tuple[Partition | None, _Interval | None]:
+    def least(
+        self, interval: _Interval, best: Partition
+    ) -> tuple[Partition | None, _Interval | None]:
         """The cheapest partition with T in the interval, and where in it a better one may be."""
         if interval.blocks is None:
             return self._of_all(interval, best)
         return self._of_few(interval, interval.blocks, best)
 
-    def _of_all(self, interval: _Interval, best: Partition) -> tuple[Partition | None, _Interval | None]:
+    def _of_all(
+        self, interval: _Interval, best: Partition
+    ) -> tuple[Partition | None, _Interval | None]:
         there = frame(self.lines, interval.high)
         if there is None:
             return None, None
@@ -107,7 +111,9 @@ class _Search:
         left = self._left(interval, found, best)
         if left is None:
             return found, None
-        return found, replace(left, blocks=self._better(blocks, ahead, left.low, self._limit(found, best)))
+        return found, replace(
+            left, blocks=self._better(blocks, ahead, left.low, self._limit(found, best))
+        )
 
     def _limit(self, found: Partition, best: Partition) -> float:
         return min(self.total(found), self.total(best)) * STRICTLY
@@ -121,11 +127,14 @@ class _Search:
         high = min(found.longest * STRICTLY, interval.high, (limit - found.cost) / self.weight)
         return replace(interval, high=high) if high >= interval.low else None
 
-    def _listed(self, there: Frame, ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
+    def _listed(
+        self, there: Frame, ahead: Sequence[Array], low: float, limit: float
+    ) -> list[_Blocks]:
         """The blocks of partitions that total less than `limit`, with T of at least `low`."""
         behind = costs_behind(self.lines, there)
         alive = [
-            np.flatnonzero(one + other + self.weight * low < limit) for one, other in zip(ahead, behind, strict=True)
+            np.flatnonzero(one + other + self.weight * low < limit)
+            for one, other in zip(ahead, behind, strict=True)
         ]
         found = []
         for device, line in enumerate(self.lines):
@@ -139,7 +148,9 @@ class _Search:
             found.append(_Blocks(begins[first], ends[last], seconds[kept], cost[kept]))
         return found
 
-    def _better(self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
+    def _better(
+        self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float
+    ) -> list[_Blocks]:
         """The same, restricted to these blocks."""
         behind = _behind(self.layers, blocks)
         left = []

@@ -27,7 +27,9 @@ def timeline_of_parts(
         return timeline(work, devices, [places[0] for places in placement], micro_batches, workers)
     layers = _apart(placement)
     parts, homes = _in_parts(work, placement, layers)
-    step = timeline(parts, [*devices, Device("no device")], homes, micro_batches, workers or len(devices))
+    step = timeline(
+        parts, [*devices, Device("no device")], homes, micro_batches, workers or len(devices)
+    )
     return _named(step, layers, len(devices))
 
 
@@ -47,7 +49,9 @@ def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
     return found
 
 
-def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[int]) -> tuple[Work, list[int]]:
+def _in_parts(
+    work: Work, placement: Sequence[Sequence[int]], layers: Sequence[int]
+) -> tuple[Work, list[int]]:
     """The work of the parts, and the device of each.
 
     A pause has an index beyond the last device.
@@ -63,7 +67,8 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
     parts = Work(
         names=tuple(work.names[layer] if layer >= 0 else "" for layer in layers),
         inputs=tuple(
-            tuple(part for name in work.inputs[layer] for part in here[name]) if layer >= 0 else () for layer in layers
+            tuple(part for name in work.inputs[layer] for part in here[name]) if layer >= 0 else ()
+            for layer in layers
         ),
         # Each part takes the fixed time of a pass in full.
         fixed=_with_pause(work.fixed[:, columns] * exists),

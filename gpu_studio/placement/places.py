@@ -28,14 +28,19 @@ def chosen_devices(plan: Plan, machine: Machine) -> tuple[PlannedDevice, ...]:
     return tuple(device for device in logical if device.name in names)
 
 
-def places(devices: Sequence[PlannedDevice], machine: Machine, bandwidths: Mapping[str, float]) -> list[Device]:
+def places(
+    devices: Sequence[PlannedDevice], machine: Machine, bandwidths: Mapping[str, float]
+) -> list[Device]:
     """The devices with their limits in bytes; `bandwidths` gives the bytes/s to a physical device.
 
     Between the slices of one physical device, and between logical CPUs, tensors are passed by
     reference, whatever their size: a transfer that is not in `bandwidths` takes no time.
     """
     limits = limits_bytes(devices, machine)
-    return [Device(each.name, limits[each.name], bandwidths.get(each.physical, math.inf)) for each in devices]
+    return [
+        Device(each.name, limits[each.name], bandwidths.get(each.physical, math.inf))
+        for each in devices
+    ]
 
 
 def most_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str, int | None]:
@@ -43,7 +48,9 @@ def most_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str, 
 
     None as in `limits_bytes`.
     """
-    known = {name: available.most_mib for name, available in available_memory(devices, machine).items()}
+    known = {
+        name: available.most_mib for name, available in available_memory(devices, machine).items()
+    }
     return {name: None if mib is None else mib * MIB for name, mib in known.items()}
 
 
@@ -56,7 +63,9 @@ def limits_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str
     return {name: None if mib is None else mib * MIB for name, mib in known.items()}
 
 
-def workers(devices: Sequence[PlannedDevice], machine: Machine, threads_per_operation: int = 0) -> int:
+def workers(
+    devices: Sequence[PlannedDevice], machine: Machine, threads_per_operation: int = 0
+) -> int:
     """How many devices work at once: one slice per card; logical CPUs as the cores allow.
 
     An operation on a CPU takes `threads_per_operation` cores; 0 is TensorFlow's default, which is

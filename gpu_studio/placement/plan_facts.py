@@ -32,15 +32,16 @@ class ModelNote:
 class ModelFacts:
     """The model of a plan for its data, with its optimizer.
 
-    `slots` are the bytes of the optimizer's variables that belong to each layer, by its name; `shared_slots` those of
-    the rest (step counter, learning rate, loss scale). `state_bytes` are the model's variables that are no weights,
-    such as dropout's random state. `steps` is what a training step holds on a "GPU" and on a "CPU", whose operations
-    need other scratch memory; `corrections` are the factors by which a measured step corrected it, by the same kinds.
-    `notes` are worth a warning.
-    An error is a sentence, empty if there is none, followed by what to try in `advice`; `details` is the traceback of
-    the user's own code where that failed. `graph` stands where only the optimizer or the loss was refused, which
-    `training_error` says. An error is `of_the_moment` where there was no memory for a look at the model: the plan
-    itself may be in order.
+    `slots` are the bytes of the optimizer's variables that belong to each layer, by its name;
+    `shared_slots` those of the rest (step counter, learning rate, loss scale). `state_bytes` are
+    the model's variables that are no weights, such as dropout's random state. `steps` is what a
+    training step holds on a "GPU" and on a "CPU", whose operations need other scratch memory;
+    `corrections` are the factors by which a measured step corrected it, by the same kinds. `notes`
+    are worth a warning. An error is a sentence, empty if there is none, followed by what to try in
+    `advice`; `details` is the traceback of the user's own code where that failed. `graph` stands
+    where only the optimizer or the loss was refused, which `training_error` says. An error is
+    `of_the_moment` where there was no memory for a look at the model: the plan itself may be in
+    order.
     """
 
     graph: ModelGraph | None = None

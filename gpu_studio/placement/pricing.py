@@ -12,7 +12,9 @@ def one_device_seconds(work: Work, device: int) -> float:
     return float(work.seconds(1)[device].sum() + work.update[device].sum())
 
 
-def mirrored_seconds(work: Work, devices: Sequence[Device], gradient_bytes: float, workers: int | None = None) -> float:
+def mirrored_seconds(
+    work: Work, devices: Sequence[Device], gradient_bytes: float, workers: int | None = None
+) -> float:
     """A step with a replica on each device, each with its part of the batch, and gradients summed.
 
     A ring all-reduce sends 2 · (K - 1) / K of the gradients' bytes over the slowest link (Patarasuk
@@ -20,6 +22,9 @@ def mirrored_seconds(work: Work, devices: Sequence[Device], gradient_bytes: floa
     """
     count = len(devices)
     turns = -(-count // min(count, workers or count))
-    slowest = max(float(row.sum() + update.sum()) for row, update in zip(work.seconds(count), work.update, strict=True))
+    slowest = max(
+        float(row.sum() + update.sum())
+        for row, update in zip(work.seconds(count), work.update, strict=True)
+    )
     link = min(device.bandwidth for device in devices)
     return turns * slowest + 2 * (count - 1) / count * gradient_bytes / link

@@ -15,7 +15,14 @@ from random import Random
 
 from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
 from gpu_studio.placement.executor import CHEAP, UNKNOWN, in_one_queue, in_threads
-from gpu_studio.placement.liveness import MemoryHistory, Operation, Turn, Variable, block_of, history
+from gpu_studio.placement.liveness import (
+    MemoryHistory,
+    Operation,
+    Turn,
+    Variable,
+    block_of,
+    history,
+)
 from gpu_studio.placement.step_memory import CLOSE, Padding, StepMemory, highest
 
 REHEARSED = (8, 64, 512)
@@ -33,15 +40,16 @@ PROCESSES = 2
 SPREAD = 0.5
 """Standard deviation of the logarithm of an operation's time between steps."""
 INTERRUPTED, INTERRUPTION_S = 0.01, 0.004
-"""How often a thread stands still in the midst of an operation, because the machine does other things, and for how
-long on average. The other threads go on, and what the operation holds meets what is not there with it otherwise."""
+"""How often a thread stands still in the midst of an operation, because the machine does other
+things, and for how long on average. The other threads go on, and what the operation holds meets
+what is not there with it otherwise."""
 LOOKED_AT = 8
 """Samples with which a run calls the model while building it, to see its output."""
 DRAWING = 2
 """Temporary tensors of a variable's size while it is drawn: random numbers, raw and scaled."""
 UNREHEARSED = 1.08
-"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from one process to the
-next the fullest of thirty real steps differs by up to a tenth."""
+"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from
+one process to the next the fullest of thirty real steps differs by up to a tenth."""
 _FAR = 2**40
 """Larger than the numbers of all blocks of variables and of a step."""
 
@@ -65,11 +73,19 @@ class TensorKinds:
 def on_card(operations: Sequence[Operation], marks: TensorKinds) -> StepMemory:
     """The memory of a step if one thread launches every operation in one region of memory."""
     steps = [_run(operations, in_one_queue(operations), marks)]
-    return _memory(operations, marks, {BATCHES[0]: steps}, lambda: _built(operations, None, grows=False, loaded=False))
+    return _memory(
+        operations,
+        marks,
+        {BATCHES[0]: steps},
+        lambda: _built(operations, None, grows=False, loaded=False),
+    )
 
 
 def on_cpu(
-    operations: Sequence[Operation], seconds: Callable[[int], Sequence[float]], marks: TensorKinds, threads: int
+    operations: Sequence[Operation],
+    seconds: Callable[[int], Sequence[float]],
+    marks: TensorKinds,
+    threads: int,
 ) -> StepMemory:
     """The memory of a step where `threads` threads run operations that take `seconds(batch)`.
 
@@ -84,7 +100,12 @@ def on_cpu(
         orders = (in_threads(operations, _drawn(times, chance), threads, cheap) for cheap in known)
         rehearsed[batch] = [_run(operations, order, marks) for order in orders]
     look = _looked(operations, marks)
-    return _memory(operations, marks, rehearsed, lambda: _built(operations, look, grows=True, loaded=marks.loaded))
+    return _memory(
+        operations,
+        marks,
+        rehearsed,
+        lambda: _built(operations, look, grows=True, loaded=marks.loaded),
+    )
 
 
 def _steps(operations: Sequence[Operation]) -> int:
@@ -100,9 +121,16 @@ def _interruption(chance: Random) -> float:
     return chance.expovariate(1 / INTERRUPTION_S) if chance.random() < INTERRUPTED else 0.0
 
 
-def _run(operations: Sequence[Operation], turns: Iterable[Turn], marks: TensorKinds) -> MemoryHistory:
+def _run(
+    operations: Sequence[Operation], turns: Iterable[Turn], marks: TensorKinds
+) -> MemoryHistory:
     return history(
-        operations, turns, results=marks.results, gradients=marks.gradients, kept=marks.kept, given=marks.batch
+        operations,
+        turns,
+        results=marks.results,
+        gradients=marks.gradients,
+        kept=marks.kept,
+        given=marks.batch,
     )
 
 
@@ -166,7 +194,9 @@ def _given_out(steps: Sequence[AllocationRequests], arena: Arena, there: Sequenc
     return most
 
 
-def _built(operations: Sequence[Operation], look: MemoryHistory | None, *, grows: bool, loaded: bool) -> Arena:
+def _built(
+    operations: Sequence[Operation], look: MemoryHistory | None, *, grows: bool, loaded: bool
+) -> Arena:
     """The memory as building the model leaves it.
 
     The weights come first, matrices being drawn at random; those that are `loaded` are then

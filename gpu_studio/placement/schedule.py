@@ -55,7 +55,11 @@ def even_bubble(stages: int, micro_batches: int) -> float:
 
 
 def timeline(
-    work: Work, devices: Sequence[Device], placement: Sequence[int], micro_batches: int, workers: int | None = None
+    work: Work,
+    devices: Sequence[Device],
+    placement: Sequence[int],
+    micro_batches: int,
+    workers: int | None = None,
 ) -> StepTimeline:
     """The step of `work` with layer l on device `placement[l]`.
 
@@ -67,7 +71,11 @@ def timeline(
     share = common_share(work, placement)
     if share is None:  # On shared cores, as many run at once as keep the cores busy.
         _hold_back(jobs, work, stages_of(placement), micro_batches)
-    tasks = _run(jobs, len(devices), workers or len(devices)) if share is None else _run_together(jobs, share)
+    tasks = (
+        _run(jobs, len(devices), workers or len(devices))
+        if share is None
+        else _run_together(jobs, share)
+    )
     seconds = max((task.end for task in tasks), default=0.0)
     return StepTimeline(tuple(tasks), seconds, bubble_of(busy_in(tasks).values(), seconds))
 
@@ -101,8 +109,13 @@ def stages_of(placement: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(stage) for stage in stages]
 
 
-def _jobs(work: Work, devices: Sequence[Device], placement: Sequence[int], count: int) -> list[_Job]:
-    """Forward, backward and update of every stage: job number 2 · (micro-batch · stages + stage) is a forward one."""
+def _jobs(
+    work: Work, devices: Sequence[Device], placement: Sequence[int], count: int
+) -> list[_Job]:
+    """Forward, backward and update of every stage.
+
+    Job number 2 · (micro-batch · stages + stage) is a forward one.
+    """
     stages = stages_of(placement)
     seconds = work.seconds(count)
     ahead = seconds * work.forward_share
@@ -110,7 +123,14 @@ def _jobs(work: Work, devices: Sequence[Device], placement: Sequence[int], count
     passes = []
     for stage in stages:
         device, layers = placement[stage[0]], list(stage)
-        passes.append((device, stage, float(ahead[device, layers].sum()), float(seconds[device, layers].sum())))
+        passes.append(
+            (
+                device,
+                stage,
+                float(ahead[device, layers].sum()),
+                float(seconds[device, layers].sum()),
+            )
+        )
     for micro_batch in range(count):
         for device, stage, forward, both in passes:
             jobs.append(_Job(device, stage, micro_batch, "forward", forward))
@@ -120,7 +140,13 @@ def _jobs(work: Work, devices: Sequence[Device], placement: Sequence[int], count
     return jobs
 
 
-def _wire(jobs: list[_Job], work: Work, devices: Sequence[Device], stages: Sequence[Sequence[int]], count: int) -> None:
+def _wire(
+    jobs: list[_Job],
+    work: Work,
+    devices: Sequence[Device],
+    stages: Sequence[Sequence[int]],
+    count: int,
+) -> None:
     """Make stages wait for their inputs on the way forward, and for their users on the way back."""
     sent = _sent(work, stages, count)
     for micro_batch in range(count):
@@ -141,13 +167,18 @@ def _hold_back(jobs: list[_Job], work: Work, stages: Sequence[Sequence[int]], co
     fed = {target for _, target in _sent(work, stages, count)}
     under_way = at_once(len({job.device for job in jobs}))
     for micro_batch in range(under_way, count):
-        back = [2 * ((micro_batch - under_way) * len(stages) + stage) + 1 for stage in range(len(stages))]
+        back = [
+            2 * ((micro_batch - under_way) * len(stages) + stage) + 1
+            for stage in range(len(stages))
+        ]
         for begin in set(range(len(stages))) - fed:
             for ended in back:
                 _then(jobs, ended, 2 * (micro_batch * len(stages) + begin), 0.0)
 
 
-def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]], count: int) -> None:
+def _add_updates(
+    jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]], count: int
+) -> None:
     """Each stage is updated once its gradients of all micro-batches are complete."""
     for place, stage in enumerate(stages):
         device = jobs[2 * place].device
@@ -157,7 +188,9 @@ def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]]
             _then(jobs, 2 * (micro_batch * len(stages) + place) + 1, len(jobs) - 1, 0.0)
 
 
-def _sent(work: Work, stages: Sequence[Sequence[int]], count: int) -> dict[tuple[int, int], tuple[float, float]]:
+def _sent(
+    work: Work, stages: Sequence[Sequence[int]], count: int
+) -> dict[tuple[int, int], tuple[float, float]]:
     """The bytes of a micro-batch sent between stages, and those of the gradients sent back."""
     stage_of = {layer: place for place, stage in enumerate(stages) for layer in stage}
     pairs: dict[tuple[int, int], set[int]] = {}
@@ -170,11 +203,16 @@ def _sent(work: Work, stages: Sequence[Sequence[int]], count: int) -> dict[tuple
     sent = {}
     for pair, producers in pairs.items():
         from_there = list(producers)
-        sent[pair] = samples * float(work.output_bytes[from_there].sum()), samples * float(returned[from_there].sum())
+        sent[pair] = (
+            samples * float(work.output_bytes[from_there].sum()),
+            samples * float(returned[from_there].sum()),
+        )
     return sent
 
 
-def _travel(jobs: Sequence[_Job], source: int, target: int, carried: float, devices: Sequence[Device]) -> float:
+def _travel(
+    jobs: Sequence[_Job], source: int, target: int, carried: float, devices: Sequence[Device]
+) -> float:
     there = jobs[target].device
     return 0.0 if jobs[source].device == there else carried / devices[there].bandwidth
 

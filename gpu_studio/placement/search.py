@@ -42,7 +42,9 @@ def minimise(
     some = [loosest, within(lines, floor / STRICTLY)]
     if known is not None:
         some.append(partition_of(lines, known))
-    best = min((each for each in some if each is not None), key=lambda each: each.total(micro_batches))
+    best = min(
+        (each for each in some if each is not None), key=lambda each: each.total(micro_batches)
+    )
     # None costs less than the loosest: one with a longer stage than this cannot be better.
     high = (best.total(micro_batches) - loosest.cost) / (micro_batches - 1)
     low = floor * STRICTLY
@@ -90,7 +92,9 @@ def place(
     one device works at a time, as when logical CPUs share the cores. With `recompute` stages keep
     only their inputs and run forward twice. Raises ValueError if there is no layer or no device.
     """
-    found = placements(work, devices, objective, micro_batches, overlap=overlap, recompute=recompute)
+    found = placements(
+        work, devices, objective, micro_batches, overlap=overlap, recompute=recompute
+    )
     return found if isinstance(found, tuple) else min(found, key=lambda each: each.seconds)
 
 
@@ -111,7 +115,8 @@ def placements(
     """
     if not work.names or not devices:
         raise ValueError(
-            f"{len(work.names)} layers cannot be placed on {len(devices)} devices: give at least one of both."
+            f"{len(work.names)} layers cannot be placed on {len(devices)} "
+            "devices: give at least one of both."
         )
     model = _Model(work, devices, objective, overlap, recompute)
     found: list[FoundPlacement] = []
@@ -119,7 +124,9 @@ def placements(
     for step in steps:
         best = step.placed(found[-1].devices if found else None)
         found += [best] if best else []
-    return found or min((step.lacks() for step in steps), key=lambda lacks: sum(lack.missing for lack in lacks))
+    return found or min(
+        (step.lacks() for step in steps), key=lambda lacks: sum(lack.missing for lack in lacks)
+    )
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,9 @@ class _Model:
         """The memory of blocks."""
         # Logical CPUs, which may run more at once, have no limits.
         under_way = at_once(len(self.devices))
-        return BlockMemory(self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute)
+        return BlockMemory(
+            self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute
+        )
 
     @cached_property
     def sent(self) -> SentBytes:
@@ -174,12 +183,16 @@ class _Step:
     def placed(self, known: Sequence[int] | None) -> FoundPlacement | None:
         """The best placement; the `known` one for another number of micro-batches may be close."""
         lines = self._lines()
-        partition = minimise(lines, self.stages, None if known is None else _ends(known, len(lines)))
+        partition = minimise(
+            lines, self.stages, None if known is None else _ends(known, len(lines))
+        )
         return None if partition is None else self._found(partition)
 
     def lacks(self) -> tuple[Lack, ...]:
         """The devices that lack memory, and how much, if as little as possible is lacking."""
-        return tuple(Lack(self.model.devices[device].name, missing) for device, missing in self.fit.lacking())
+        return tuple(
+            Lack(self.model.devices[device].name, missing) for device, missing in self.fit.lacking()
+        )
 
     def _found(self, partition: Partition) -> FoundPlacement:
         model, rounds = self.model, self.count // self.stages
@@ -207,14 +220,19 @@ class _Step:
         model = self.model
         batch, limits = model.work.batch, self._limits()
         byte_seconds = self._byte_seconds() if model.objective == "fewest_transfers" else 0.0
-        costs = [batch * (1 / (device.bandwidth * self.count) + byte_seconds) for device in model.devices]
+        costs = [
+            batch * (1 / (device.bandwidth * self.count) + byte_seconds) for device in model.devices
+        ]
         tables = [model.sent if cost else model.free for cost in costs]
         if any(limit is not None for limit in limits):
             tables = self.fit.allowed(tables, limits)
         made: dict[tuple[int, int, float], DeviceStages] = {}
         for clock, table, cost in zip(self.clocks, tables, costs, strict=True):
             made.setdefault((id(clock), id(table), cost), DeviceStages(clock, table, cost or 1.0))
-        return [made[id(clock), id(table), cost] for clock, table, cost in zip(self.clocks, tables, costs, strict=True)]
+        return [
+            made[id(clock), id(table), cost]
+            for clock, table, cost in zip(self.clocks, tables, costs, strict=True)
+        ]
 
     def _byte_seconds(self) -> float:
         """The assumed cost of a byte, such that time only breaks ties between equal bytes.
@@ -227,7 +245,13 @@ class _Step:
         sizes = model.work.sent_bytes
         unit = int(np.gcd.reduce(sizes.astype(np.int64))) or 1
         links = [1 / device.bandwidth for device in model.devices]
-        slower = float(sizes.sum()) * len(links) * model.work.batch * (max(links) - min(links)) / self.count
+        slower = (
+            float(sizes.sum())
+            * len(links)
+            * model.work.batch
+            * (max(links) - min(links))
+            / self.count
+        )
         work = self.count * max(float(clock[-1]) for clock in self.clocks)
         return 2 * max(1e-12, work + slower) / (unit * model.work.batch)
 
@@ -254,4 +278,6 @@ def _ends(placement: Sequence[int], devices: int) -> tuple[int, ...]:
 
 def _dealt(partition: Partition) -> tuple[int, ...]:
     begins = (0, *partition.ends)
-    return tuple(place for place, end in enumerate(partition.ends) for _ in range(end - begins[place]))
+    return tuple(
+        place for place, end in enumerate(partition.ends) for _ in range(end - begins[place])
+    )

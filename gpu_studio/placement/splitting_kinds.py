@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from gpu_studio.placement.model_graph import GraphLayer
 
 SPLIT_KINDS = frozenset(
-    {"Dense", "Embedding"} | {f"Conv{rank}D{suffix}" for rank in (1, 2, 3) for suffix in ("", "Transpose")}
+    {"Dense", "Embedding"}
+    | {f"Conv{rank}D{suffix}" for rank in (1, 2, 3) for suffix in ("", "Transpose")}
 )
 """Each unit of these needs only its own weights. The trainer's own rule also checks the options: it
 refuses grouped convolutions, constraints, and regularizers that are not sums over a weight."""

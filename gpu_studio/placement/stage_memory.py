@@ -89,7 +89,9 @@ class StageMemory:
         are held; their end, when the gradients of those that go back at once are about to be added
         to the sum; and the update.
         """
-        backward = self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
+        backward = (
+            self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
+        )
         summing = self.gradients * summed(step.micro_batches, step.under_way)
         fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
         return np.asarray(self.taken * step.batch + fullest + self.share * step.beyond, np.float64)
@@ -112,7 +114,11 @@ def running(micro_batches: int, under_way: int, cores: int) -> int:
 
 
 def shares(kept: Array, gradients: Array, samples: int) -> Array:
-    """Of each layer the part that it has of what the whole model keeps of so many samples, and of its gradients."""
+    """Of each layer the part that it has of what the whole model keeps of so many samples, and of
+    its gradients.
+    """
     held = kept * samples + gradients
     total = held.sum()
-    return np.asarray(held / total if total else np.full(len(held), 1 / max(1, len(held))), np.float64)
+    return np.asarray(
+        held / total if total else np.full(len(held), 1 / max(1, len(held))), np.float64
+    )

@@ -123,7 +123,11 @@ def costs_before(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
     reached = [np.append(0.0, np.full(layers, np.inf))]
     for device, line in enumerate(lines):
         low, high = there.low[device], there.high[device]
-        if device and line is lines[device - 1] and np.array_equal(reached[-1][low:], reached[-2][low:]):
+        if (
+            device
+            and line is lines[device - 1]
+            and np.array_equal(reached[-1][low:], reached[-2][low:])
+        ):
             reached.append(reached[-1])  # one more of the same kind changes nothing
             continue
         ends = np.arange(there.low[device + 1], there.high[device + 1] + 1)
@@ -149,9 +153,17 @@ def costs_behind(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
         begins = np.arange(there.low[device], there.high[device] + 1)
         last = np.searchsorted(there.begins[device], begins, side="right")
         known = (behind[0] + line.clock) / line.per_byte
-        with_stage = _least(line.sent.table.T, known, begins, np.maximum(begins + 1, low), np.minimum(last, high + 1))
+        with_stage = _least(
+            line.sent.table.T,
+            known,
+            begins,
+            np.maximum(begins + 1, low),
+            np.minimum(last, high + 1),
+        )
         found = np.full(layers + 1, np.inf)
-        found[begins] = np.minimum(behind[0][begins], with_stage * line.per_byte - line.clock[begins])
+        found[begins] = np.minimum(
+            behind[0][begins], with_stage * line.per_byte - line.clock[begins]
+        )
         behind.insert(0, found)
     return behind
 
@@ -175,7 +187,9 @@ def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Plac
         bounds = np.empty((high, 2), np.int64)
         bounds.T[:] = starts[some], stops[some]
         bounds += (np.arange(high) * wide - left)[:, None]
-        found[some] = np.where(starts[some] < stops[some], np.minimum.reduceat(summed, bounds.ravel())[::2], np.inf)
+        found[some] = np.where(
+            starts[some] < stops[some], np.minimum.reduceat(summed, bounds.ravel())[::2], np.inf
+        )
     return found
 
 
@@ -185,8 +199,15 @@ def traced(lines: Sequence[DeviceStages], there: Frame, reached: Sequence[Array]
     for device, line in reversed(list(enumerate(lines))):
         ends.append(end)
         if reached[device][end] != reached[device + 1][end]:
-            begins = slice(max(int(there.begins[device][end]), there.low[device]), min(end, there.high[device] + 1))
-            costs = reached[device][begins] - line.clock[begins] + line.per_byte * line.sent.table[end, begins]
+            begins = slice(
+                max(int(there.begins[device][end]), there.low[device]),
+                min(end, there.high[device] + 1),
+            )
+            costs = (
+                reached[device][begins]
+                - line.clock[begins]
+                + line.per_byte * line.sent.table[end, begins]
+            )
             begin = begins.start + int(costs.argmin())
             longest = max(longest, line.seconds(begin, end))
             end = begin

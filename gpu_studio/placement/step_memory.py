@@ -85,7 +85,9 @@ class StepMemory:
         share = (batch - below.batch) / (above.batch - below.batch)
         smooth = above.batch - below.batch > 1
         lies = given[0] + share * (given[1] - given[0]) if smooth else max(given)
-        asked = self.asked(below.batch) + share * (self.asked(above.batch) - self.asked(below.batch))
+        asked = self.asked(below.batch) + share * (
+            self.asked(above.batch) - self.asked(below.batch)
+        )
         return lies / asked if asked else max(below.factor, above.factor)
 
 

@@ -16,7 +16,10 @@ from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE
 
 MOST_MICRO_BATCHES = 32
 WORTH_TELLING = 0.99
-"""An alternative is better if its step takes less than this share: the accuracy of measured times."""
+"""An alternative is better if its step takes less than this share.
+
+The accuracy of measured times.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +84,45 @@ def suggest(
     share = common_share(work, range(len(devices)))
     at_once = workers if share is None else max(1, round(1 / share))
     counts = (micro_batches,) if micro_batches else candidates(batch)
-    # On shared cores, micro-batches of one device run at once just as those of several do: spreading
-    # layers gains nothing, and the goal is the least work.
+    # On shared cores, micro-batches of one device run at once just as those of several do:
+    # spreading layers gains nothing, and the goal is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
     found = placements(work, devices, objective, counts, overlap=overlap, recompute=recompute)
     if isinstance(found, tuple):
         if recompute:
             return NothingFits(found)
-        again = suggest(model, devices, batch, times, objective, micro_batches, workers, recompute=True)
+        again = suggest(
+            model, devices, batch, times, objective, micro_batches, workers, recompute=True
+        )
         return NothingFits(found, again if isinstance(again, Suggestion) else None)
     timed = recomputing(work) if recompute else work
-    steps = [(timeline(timed, devices, each.devices, each.micro_batches, at_once), each) for each in found]
+    steps = [
+        (timeline(timed, devices, each.devices, each.micro_batches, at_once), each)
+        for each in found
+    ]
     fastest = min(step.seconds for step, _ in steps)
-    # In order of micro-batches: more are chosen only for a gain beyond the accuracy of measured times.
+    # In order of micro-batches: more are chosen only for a gain beyond the accuracy of measured
+    # times.
     step, best = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
     layers = {name: devices[on].name for name, on in zip(work.names, best.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
-    return Suggestion(layers, best.micro_batches, step, _others(work, devices, gradients, at_once), recompute)
+    return Suggestion(
+        layers, best.micro_batches, step, _others(work, devices, gradients, at_once), recompute
+    )
 
 
 def candidates(batch: int) -> tuple[int, ...]:
     """The numbers of micro-batches to try: powers of two, with at least a sample in each."""
-    return tuple(1 << power for power in range(MOST_MICRO_BATCHES.bit_length()) if 1 << power <= max(1, batch))
+    return tuple(
+        1 << power
+        for power in range(MOST_MICRO_BATCHES.bit_length())
+        if 1 << power <= max(1, batch)
+    )
 
 
-def _others(work: Work, devices: Sequence[Device], gradients: float, workers: int | None) -> tuple[Alternative, ...]:
+def _others(
+    work: Work, devices: Sequence[Device], gradients: float, workers: int | None
+) -> tuple[Alternative, ...]:
     """One device, and mirrored over all, if they fit."""
     held, each = replica_bytes(work), replica_bytes(work, len(devices))
     others = [

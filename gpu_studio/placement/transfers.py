@@ -35,7 +35,9 @@ def transfers(graph: ModelGraph, places: Devices, batch: int) -> tuple[Transfer,
     return tuple(found)
 
 
-def _sent(layer: GraphLayer, takers: Sequence[str], places: Devices, samples: int) -> Iterator[Transfer]:
+def _sent(
+    layer: GraphLayer, takers: Sequence[str], places: Devices, samples: int
+) -> Iterator[Transfer]:
     devices = places[layer.name]
     home = home_of(devices, [places[taker] for taker in takers])
     size = layer.output_bytes * samples
@@ -46,7 +48,11 @@ def _sent(layer: GraphLayer, takers: Sequence[str], places: Devices, samples: in
     for taker in takers:
         for device in places[taker]:
             there.setdefault(device, taker)
-    yield from (Transfer(layer.name, taker, home, device, size) for device, taker in there.items() if device != home)
+    yield from (
+        Transfer(layer.name, taker, home, device, size)
+        for device, taker in there.items()
+        if device != home
+    )
 
 
 def with_gradients(graph: ModelGraph) -> set[str]:

@@ -1,8 +1,9 @@
 """The work to be placed, as numbers: the time of each layer on each device, and its bytes.
 
-A training step of `batch` samples in `micro_batches` M costs a layer, on one device and for each micro-batch,
-    seconds = fixed + per_sample · batch / M            (forward and backward together)
-and each tensor that another device needs is sent there once per micro-batch, and its gradient comes back.
+A training step of `batch` samples in `micro_batches` M costs a layer, on one device and for each
+    micro-batch, seconds = fixed + per_sample · batch / M            (forward and backward together)
+and each tensor that another device needs is sent there once per micro-batch, and its gradient comes
+back.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class Work:
     """Layers, each after its inputs.
 
     `inputs[l]` are the indices of those, and `later[l]` those of later layers that are inputs too,
-    as a layer may be used in several places. `directions[l]` is 2 if the output's gradient comes back,
-    else 1; 2 for all if it is empty. `fixed` and `per_sample` have shape (devices, layers), in
-    seconds, and so has `update`, the time of a layer's update once per step. `forward_share` is the
-    forward pass' part of a layer's time. In bytes per sample: `output_bytes` of the output,
+    as a layer may be used in several places. `directions[l]` is 2 if the output's gradient comes
+    back, else 1; 2 for all if it is empty. `fixed` and `per_sample` have shape (devices, layers),
+    in seconds, and so has `update`, the time of a layer's update once per step. `forward_share` is
+    the forward pass' part of a layer's time. In bytes per sample: `output_bytes` of the output,
     `kept_bytes` of what the backward pass needs, `passing_bytes` of an output and its gradient if
     the layer allocates memory, `taken_bytes` of the model's input if the layer takes it. In bytes:
     `state_bytes` of weights, gradients and optimizer slots, and of these `gradient_bytes`. All of
@@ -81,5 +82,8 @@ def recomputing(work: Work) -> Work:
     """The work with recomputation: each backward pass includes another forward pass."""
     again = 1 + work.forward_share
     return replace(
-        work, fixed=work.fixed * again, per_sample=work.per_sample * again, forward_share=work.forward_share / again
+        work,
+        fixed=work.fixed * again,
+        per_sample=work.per_sample * again,
+        forward_share=work.forward_share / again,
     )

@@ -40,7 +40,9 @@ class AvailableMemory:
     @property
     def mib(self) -> int | None:
         """The smaller of the two, as far as they are known."""
-        return min((each for each in (self.most_mib, self.now_mib) if each is not None), default=None)
+        return min(
+            (each for each in (self.most_mib, self.now_mib) if each is not None), default=None
+        )
 
 
 def kept_back_mib(card: Card, available_mib: int) -> int:
@@ -85,7 +87,9 @@ def by_available_memory(cards: Iterable[Card]) -> list[Card]:
     return [card for _, card in sorted(known, key=lambda pair: -pair[0])]
 
 
-def available_memory(devices: Iterable[PlannedDevice], machine: Machine) -> dict[str, AvailableMemory]:
+def available_memory(
+    devices: Iterable[PlannedDevice], machine: Machine
+) -> dict[str, AvailableMemory]:
     """The memory available on each device, by name.
 
     A slice is allocated whole when it is first used, so earlier slices take a card's free memory
@@ -104,5 +108,9 @@ def available_memory(devices: Iterable[PlannedDevice], machine: Machine) -> dict
             )
             left[device.physical] = None if free is None else max(0, free - device.limit_mib)
         else:
-            found[device.name] = AvailableMemory() if card is None else AvailableMemory(most_mib(card), now_mib(card))
+            found[device.name] = (
+                AvailableMemory()
+                if card is None
+                else AvailableMemory(most_mib(card), now_mib(card))
+            )
     return found

@@ -64,7 +64,8 @@ class CardSlices:
     def without(self, index: int) -> CardSlices:
         """Slice `index` removed; its memory is free."""
         return CardSlices(
-            self.sizes[:index] + self.sizes[index + 1 :], self.origins[:index] + self.origins[index + 1 :]
+            self.sizes[:index] + self.sizes[index + 1 :],
+            self.origins[:index] + self.origins[index + 1 :],
         )
 
     def with_another(self, capacity: int) -> CardSlices:
@@ -80,7 +81,9 @@ class CardSlices:
 
     def equalised(self) -> CardSlices:
         """All slices the same size; the few MiB that do not divide evenly stay free."""
-        return CardSlices((max(LEAST_MIB, sum(self.sizes) // len(self.sizes)),) * len(self.sizes), self.origins)
+        return CardSlices(
+            (max(LEAST_MIB, sum(self.sizes) // len(self.sizes)),) * len(self.sizes), self.origins
+        )
 
 
 def equal_slices(device: str, count: int, machine: Machine) -> tuple[int, ...]:

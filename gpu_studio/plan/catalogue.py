@@ -79,7 +79,14 @@ def _dropout(default: float, help_: str) -> Option:
     return Option("dropout", "float", default, help_, least=0, below=1)
 
 
-_SEED = Option("seed", "int", 0, "the seed of the random numbers that the data are made of", least=0, most=2**32 - 1)
+_SEED = Option(
+    "seed",
+    "int",
+    0,
+    "the seed of the random numbers that the data are made of",
+    least=0,
+    most=2**32 - 1,
+)
 _SAMPLES = Option("samples", "int", 10_000, "how many samples in all", least=10, most=10**9)
 
 MODELS: dict[str, ModelEntry] = {
@@ -90,45 +97,88 @@ MODELS: dict[str, ModelEntry] = {
             "dense layers, one after another",
             (
                 Option(
-                    "hidden", "ints", [256, 256, 256], "units of each hidden layer", least=1, most=1_000_000, longest=64
+                    "hidden",
+                    "ints",
+                    [256, 256, 256],
+                    "units of each hidden layer",
+                    least=1,
+                    most=1_000_000,
+                    longest=64,
                 ),
-                Option("activation", "choice", "relu", "activation of the hidden layers", choices=ACTIVATIONS),
-                _dropout(0.0, "share of a hidden layer's outputs left out at random while training"),
+                Option(
+                    "activation",
+                    "choice",
+                    "relu",
+                    "activation of the hidden layers",
+                    choices=ACTIVATIONS,
+                ),
+                _dropout(
+                    0.0, "share of a hidden layer's outputs left out at random while training"
+                ),
             ),
             tasks=("classes", "values"),
         ),
         ModelEntry(
             "lenet",
             "two convolutions (20, 50) and a dense layer of 128, after LeCun et al. 1998",
-            (_dropout(0.0, "share of the dense layer's outputs left out at random while training"),),
+            (
+                _dropout(
+                    0.0, "share of the dense layer's outputs left out at random while training"
+                ),
+            ),
             ranks=(3,),
             smallest_side=16,
         ),
         ModelEntry(
             "cnn",
             "one convolution of 32, pooling, and a dense layer of 64",
-            (_dropout(0.0, "share of the dense layer's outputs left out at random while training"),),
+            (
+                _dropout(
+                    0.0, "share of the dense layer's outputs left out at random while training"
+                ),
+            ),
             ranks=(3,),
             smallest_side=4,
         ),
-        ModelEntry("cifar_cnn", "two convolutions, each with batch normalisation, for CIFAR-10", ranks=(3,)),
-        ModelEntry("resnet20", "the 20-layer residual network for CIFAR, He et al. 2015, section 4.2", ranks=(3,)),
+        ModelEntry(
+            "cifar_cnn", "two convolutions, each with batch normalisation, for CIFAR-10", ranks=(3,)
+        ),
+        ModelEntry(
+            "resnet20",
+            "the 20-layer residual network for CIFAR, He et al. 2015, section 4.2",
+            ranks=(3,),
+        ),
         ModelEntry(
             "transformer",
             "a small encoder that reads rows of an image, a sequence, or tokens",
             (
                 Option(
-                    "width", "int", 64, "numbers that stand for one position; a multiple of heads", least=1, most=16_384
+                    "width",
+                    "int",
+                    64,
+                    "numbers that stand for one position; a multiple of heads",
+                    least=1,
+                    most=16_384,
                 ),
                 Option("heads", "int", 4, "attention heads of each block", least=1, most=256),
-                Option("depth", "int", 2, "blocks of attention and feed-forward", least=1, most=128),
-                Option("feed_forward", "int", 128, "units of each block's hidden layer", least=1, most=65_536),
+                Option(
+                    "depth", "int", 2, "blocks of attention and feed-forward", least=1, most=128
+                ),
+                Option(
+                    "feed_forward",
+                    "int",
+                    128,
+                    "units of each block's hidden layer",
+                    least=1,
+                    most=65_536,
+                ),
                 _dropout(0.1, "share of each sublayer's outputs left out at random while training"),
                 Option(
                     "vocabulary",
                     "int",
                     0,
-                    "how many tokens there are, for data of whole numbers; 0: as many as the training data show",
+                    "how many tokens there are, for data of whole numbers; 0: as many as the "
+                    "training data show",
                     least=0,
                     most=10_000_000,
                 ),
@@ -178,7 +228,16 @@ DATA: dict[str, DataEntry] = {
             "synthetic",
             "made-up data of any shape and size, the same for the same seed",
             (
-                Option("shape", "ints", [28, 28, 1], "shape of one sample", least=1, most=100_000, fewest=1, longest=4),
+                Option(
+                    "shape",
+                    "ints",
+                    [28, 28, 1],
+                    "shape of one sample",
+                    least=1,
+                    most=100_000,
+                    fewest=1,
+                    longest=4,
+                ),
                 Option("classes", "int", 10, "how many classes", least=2, most=100_000),
                 _SAMPLES,
                 _SEED,
@@ -228,7 +287,9 @@ IMAGES = DataEntry(
             fewest=2,
             longest=2,
         ),
-        Option("colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)),
+        Option(
+            "colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)
+        ),
         _SCALE,
     ),
 )
@@ -243,8 +304,20 @@ SCHEDULES: dict[str, BuiltIn] = {
             "multiplies the learning rate by `drop` every so often",
             (
                 Option("drop", "float", 0.5, "factor of each drop", above=0, most=1),
-                Option("every_epochs", "int", 10, "epochs between two drops; not together with every_steps", least=1),
-                Option("every_steps", "int", 0, "steps between two drops; 0: every_epochs holds", least=0),
+                Option(
+                    "every_epochs",
+                    "int",
+                    10,
+                    "epochs between two drops; not together with every_steps",
+                    least=1,
+                ),
+                Option(
+                    "every_steps",
+                    "int",
+                    0,
+                    "steps between two drops; 0: every_epochs holds",
+                    least=0,
+                ),
             ),
         ),
         BuiltIn(
@@ -252,18 +325,44 @@ SCHEDULES: dict[str, BuiltIn] = {
             "multiplies the learning rate by `decay` every so often, smoothly or in a staircase",
             (
                 Option("decay", "float", 0.96, "factor over each period", above=0, most=1),
-                Option("every_epochs", "int", 1, "epochs of a period; not together with every_steps", least=1),
-                Option("every_steps", "int", 0, "steps of a period; 0: every_epochs holds", least=0),
-                Option("staircase", "bool", False, "drop at the end of each period instead of smoothly"),
+                Option(
+                    "every_epochs",
+                    "int",
+                    1,
+                    "epochs of a period; not together with every_steps",
+                    least=1,
+                ),
+                Option(
+                    "every_steps", "int", 0, "steps of a period; 0: every_epochs holds", least=0
+                ),
+                Option(
+                    "staircase", "bool", False, "drop at the end of each period instead of smoothly"
+                ),
             ),
         ),
         BuiltIn(
             "cosine",
-            "rises over a warm-up, then falls along half a cosine to the end, after Loshchilov and Hutter 2017",
+            "rises over a warm-up, then falls along half a cosine to the end, "
+            "after Loshchilov and Hutter 2017",
             (
-                Option("warmup_epochs", "int", 0, "epochs of rising; not together with warmup_steps", least=0),
-                Option("warmup_steps", "int", 0, "steps of rising; 0: warmup_epochs holds", least=0),
-                Option("minimum", "float", 0.0, "where it ends, as a share of the learning rate", least=0, most=1),
+                Option(
+                    "warmup_epochs",
+                    "int",
+                    0,
+                    "epochs of rising; not together with warmup_steps",
+                    least=0,
+                ),
+                Option(
+                    "warmup_steps", "int", 0, "steps of rising; 0: warmup_epochs holds", least=0
+                ),
+                Option(
+                    "minimum",
+                    "float",
+                    0.0,
+                    "where it ends, as a share of the learning rate",
+                    least=0,
+                    most=1,
+                ),
             ),
         ),
     )

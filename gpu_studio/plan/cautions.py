@@ -23,7 +23,9 @@ Find = Callable[[Plan], Iterable[Caution]]
 
 def cautions(plan: Plan, machine: Machine) -> tuple[Caution, ...]:
     """Every warning about the plan on this machine, with remedies that remove it. Never raises."""
-    return checked(plan, machine, lambda changed: (each for rule in RULES for each in rule(changed, machine)))
+    return checked(
+        plan, machine, lambda changed: (each for rule in RULES for each in rule(changed, machine))
+    )
 
 
 def checked(plan: Plan, machine: Machine, find: Find) -> tuple[Caution, ...]:
@@ -86,7 +88,9 @@ def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
         others = listed(device.name for device in devices if device.name not in cards)
         text = f"{others} trains beside cards."
         why = "Each step waits for the slowest replica, and a CPU is much slower than a card."
-        yield Caution("mixed kinds", text, why, changing("Cards alone", "distribution", devices=cards))
+        yield Caution(
+            "mixed kinds", text, why, changing("Cards alone", "distribution", devices=cards)
+        )
 
 
 def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
@@ -96,8 +100,12 @@ def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
     if spread and count > 1 and training.batch_size > count and training.batch_size % count:
         even = training.batch_size // count * count
         text = f"{training.batch_size:,} samples do not share out evenly over {count} replicas."
-        why = "The result is right all the same, but each step waits for those with one sample more."
-        yield Caution("uneven batch", text, why, changing(f"Use {even:,}", "training", batch_size=even))
+        why = (
+            "The result is right all the same, but each step waits for those with one sample more."
+        )
+        yield Caution(
+            "uneven batch", text, why, changing(f"Use {even:,}", "training", batch_size=even)
+        )
 
 
 def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
@@ -106,24 +114,42 @@ def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
     if not idle:
         return
     seen = len(visible_cards(plan.devices, machine))
-    text = f"{len(idle)} of {seen} visible cards {'has' if len(idle) == 1 else 'have'} nothing to do."
-    why = "TensorFlow opens every card that it sees" + (
-        ", which takes some of its memory." if plan.devices.memory_growth else ", and takes its memory."
+    text = (
+        f"{len(idle)} of {seen} visible cards {'has' if len(idle) == 1 else 'have'} nothing to do."
     )
-    yield Caution("unused cards", text, why, Remedy("Hide them", lambda changed: only_used(changed, machine)))
+    why = "TensorFlow opens every card that it sees" + (
+        ", which takes some of its memory."
+        if plan.devices.memory_growth
+        else ", and takes its memory."
+    )
+    yield Caution(
+        "unused cards", text, why, Remedy("Hide them", lambda changed: only_used(changed, machine))
+    )
 
 
 def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """Slices that fit a card, but not besides what others use of it now."""
     for index, carve in enumerate(plan.devices.carve):
         card, total = machine.card(carve.device), sum(carve.slices_mib)
-        if card is None or card.free_mib is None or total <= card.free_mib or total > (card.usable_mib or 0):
+        if (
+            card is None
+            or card.free_mib is None
+            or total <= card.free_mib
+            or total > (card.usable_mib or 0)
+        ):
             continue
         carves = plan.devices.carve
-        fitting = Carve(carve.device, equal_slices(carve.device, max(1, len(carve.slices_mib)), machine))
-        text = f"The slices of {card.title} take {whole_mib(total)}, and {whole_mib(card.free_mib)} are free now."
+        fitting = Carve(
+            carve.device, equal_slices(carve.device, max(1, len(carve.slices_mib)), machine)
+        )
+        text = (
+            f"The slices of {card.title} take {whole_mib(total)}, and "
+            f"{whole_mib(card.free_mib)} are free now."
+        )
         why = "The slice that finds no room ends the run when it is first used."
-        mend = changing("Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :]))
+        mend = changing(
+            "Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :])
+        )
         yield Caution(f"more than free on {card.device}", text, why, mend)
 
 
@@ -131,10 +157,17 @@ def nothing_saved(plan: Plan, _machine: Machine) -> Iterator[Caution]:
     """No checkpoint at all, so that the run leaves no weights."""
     checkpoint = plan.training.checkpoint
     if checkpoint.every_epochs == 0 and checkpoint.every_steps == 0:
-        restored = plan.training.early_stopping is not None and plan.training.early_stopping.restore_best
+        restored = (
+            plan.training.early_stopping is not None and plan.training.early_stopping.restore_best
+        )
         best = ", the best ones that early stopping restores too" if restored else ""
         mend = changing("Save each epoch", "training.checkpoint", every_epochs=1)
-        yield Caution("nothing saved", "No checkpoint is written.", f"The weights are gone at the end{best}.", mend)
+        yield Caution(
+            "nothing saved",
+            "No checkpoint is written.",
+            f"The weights are gone at the end{best}.",
+            mend,
+        )
 
 
 def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
@@ -146,16 +179,23 @@ def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
         text = f"The best checkpoint is judged by {instead}, not by {checkpoint.monitor}."
         why = "Nothing is validated while data.validation_fraction is 0."
         yield Caution(
-            "judged by training", text, why, changing(f"Monitor {instead}", "training.checkpoint", monitor=instead)
+            "judged by training",
+            text,
+            why,
+            changing(f"Monitor {instead}", "training.checkpoint", monitor=instead),
         )
 
 
 def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """Mixed precision where it is slower."""
-    if plan.training.mixed_precision and any(device.physical == CPU for device in replica_devices(plan, machine)):
+    if plan.training.mixed_precision and any(
+        device.physical == CPU for device in replica_devices(plan, machine)
+    ):
         why = "It trains slower than in float32: half precision pays on cards with tensor cores."
         mend = changing("Use float32", "training", mixed_precision=False)
-        yield Caution("half precision on a CPU", "A CPU computes float16 by way of float32.", why, mend)
+        yield Caution(
+            "half precision on a CPU", "A CPU computes float16 by way of float32.", why, mend
+        )
 
 
 RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (

@@ -42,8 +42,15 @@ def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
     """The fields that differ, in the order of a plan file."""
     old, new = dict(_leaves("", to_tables(before))), dict(_leaves("", to_tables(after)))
     fields = list(dict.fromkeys([*new, *old]))
-    changed = (field for field in fields if field not in old or field not in new or not _same(old[field], new[field]))
-    return tuple(Difference(field, _text(old, field), _text(new, field)) for field in sorted(changed, key=section))
+    changed = (
+        field
+        for field in fields
+        if field not in old or field not in new or not _same(old[field], new[field])
+    )
+    return tuple(
+        Difference(field, _text(old, field), _text(new, field))
+        for field in sorted(changed, key=section)
+    )
 
 
 _ORDER = ("version", "name", "devices", "model", "data", "training", "distribution")

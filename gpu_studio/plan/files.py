@@ -15,9 +15,14 @@ from gpu_studio.plan.values import Plan
 from gpu_studio.plan.writing import dumps
 
 LARGEST_BYTES = 4 * 1024 * 1024
-"""A plan is small enough to write by hand; what is larger is no plan, and reading it would only cost time."""
+"""A plan is small enough to write by hand.
 
-_WHERE = re.compile(r"^(?P<why>.*) \(at (?P<where>line \d+, column \d+|end of document)\)$", re.DOTALL)
+What is larger is no plan, and reading it would only cost time.
+"""
+
+_WHERE = re.compile(
+    r"^(?P<why>.*) \(at (?P<where>line \d+, column \d+|end of document)\)$", re.DOTALL
+)
 
 
 def load(path: Path) -> Plan:
@@ -43,7 +48,12 @@ def loads(text: str, source: str = "plan") -> Plan:
     """
     if not text.strip():
         raise PlanError(
-            [Problem(source, "empty", "it was cut off, or never written: start from a starter plan")], source
+            [
+                Problem(
+                    source, "empty", "it was cut off, or never written: start from a starter plan"
+                )
+            ],
+            source,
         )
     return from_tables(_parsed(text, source), source)
 
@@ -60,12 +70,16 @@ def _text_of(path: Path, source: str) -> str:
     try:
         content = _bytes_of(path)
     except FileNotFoundError:
-        problem = Problem(source, "missing", "check the name, or write a plan there with the command `starter`")
+        problem = Problem(
+            source, "missing", "check the name, or write a plan there with the command `starter`"
+        )
     except IsADirectoryError:
         problem = Problem(source, "a folder", "name the plan file in it")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problem = Problem(source, f"not readable ({reason.lower()})", "check its name and permissions")
+        problem = Problem(
+            source, f"not readable ({reason.lower()})", "check its name and permissions"
+        )
     else:
         return _decoded(content, source)
     raise PlanError([problem], source)
@@ -80,10 +94,14 @@ def _decoded(content: bytes, source: str) -> str:
     try:
         if len(content) <= LARGEST_BYTES:
             return content.decode("utf-8-sig")
-        problem = Problem(source, "larger than 4 MiB", "this is no plan, which is a short text: check the name")
+        problem = Problem(
+            source, "larger than 4 MiB", "this is no plan, which is a short text: check the name"
+        )
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        problem = Problem(f"{source}, line {line},", "not UTF-8 text", "save the file as UTF-8, or check the name")
+        problem = Problem(
+            f"{source}, line {line},", "not UTF-8 text", "save the file as UTF-8, or check the name"
+        )
     raise PlanError([problem], source)
 
 
@@ -94,7 +112,9 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
     except UnicodeEncodeError:
         problem = Problem(source, "not UTF-8 text", "write it in UTF-8")
     except RecursionError:
-        problem = Problem(source, "nested too deeply", "a plan needs no more than a few levels of brackets")
+        problem = Problem(
+            source, "nested too deeply", "a plan needs no more than a few levels of brackets"
+        )
     except ValueError as error:
         problem = _syntax_problem(str(error), source)
     raise PlanError([problem], source)
@@ -103,8 +123,16 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
 def _syntax_problem(message: str, source: str) -> Problem:
     found = _WHERE.match(message)
     if not found:
-        return Problem(source, f"not TOML ({message.partition(';')[0].lower()})", "mend it; texts stand in quotes")
+        return Problem(
+            source,
+            f"not TOML ({message.partition(';')[0].lower()})",
+            "mend it; texts stand in quotes",
+        )
     why, where = found["why"].lower(), found["where"]
     if where == "end of document":
-        return Problem(f"{source}, at its end,", f"cut off ({why})", "complete it, or take an older copy")
-    return Problem(f"{source}, {where},", f"not TOML ({why})", "mend the line; texts stand in quotes")
+        return Problem(
+            f"{source}, at its end,", f"cut off ({why})", "complete it, or take an older copy"
+        )
+    return Problem(
+        f"{source}, {where},", f"not TOML ({why})", "mend the line; texts stand in quotes"
+    )

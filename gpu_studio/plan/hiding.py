@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gpu_studio.plan.logical import CPU, is_physical_name, logical_devices, physical_name, visible_cards
+from gpu_studio.plan.logical import (
+    CPU,
+    is_physical_name,
+    logical_devices,
+    physical_name,
+    visible_cards,
+)
 from gpu_studio.plan.logical_names import followed
 from gpu_studio.plan.machine import UUID_PREFIX, Card, Machine
 from gpu_studio.plan.replication import replicas
@@ -21,7 +27,11 @@ def idle_cards(plan: Plan, machine: Machine) -> tuple[str, ...]:
     if strategy_of(plan).places_layers:
         return ()
     used = _used(plan, machine)
-    return tuple(card.device for card in visible_cards(plan.devices, machine) if used and card.device not in used)
+    return tuple(
+        card.device
+        for card in visible_cards(plan.devices, machine)
+        if used and card.device not in used
+    )
 
 
 def only_used(plan: Plan, machine: Machine) -> Plan:
@@ -36,9 +46,13 @@ def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
     """
     hidden = set(cards)
     one_is_lost = any(card.lost for card in machine.cards)
-    shown = plan.devices.visible or tuple(card.device for card in visible_cards(plan.devices, machine))
+    shown = plan.devices.visible or tuple(
+        card.device for card in visible_cards(plan.devices, machine)
+    )
     kept = tuple(name for name in shown if physical_name(name, machine) not in hidden)
-    carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) not in hidden)
+    carve = tuple(
+        each for each in plan.devices.carve if physical_name(each.device, machine) not in hidden
+    )
     if one_is_lost:
         kept = tuple(by_uuid(name, machine) for name in kept)
         carve = tuple(replace(each, device=by_uuid(each.device, machine)) for each in carve)
@@ -57,7 +71,9 @@ def only_on(card: Card, plan: Plan) -> Plan:
     named_so = any(name.startswith(UUID_PREFIX) for name in plan.devices.visible)
     name = card.uuid if named_so and card.uuid else card.device
     chosen = replace(plan.distribution, devices=(), parameter_device=None)
-    return replace(plan, devices=replace(plan.devices, visible=(name,), carve=()), distribution=chosen)
+    return replace(
+        plan, devices=replace(plan.devices, visible=(name,), carve=()), distribution=chosen
+    )
 
 
 def _used(plan: Plan, machine: Machine) -> set[str]:

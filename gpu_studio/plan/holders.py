@@ -27,4 +27,6 @@ def held_by(users: Sequence[CardUser], runs: Mapping[int, str] | None = None) ->
 def _in_words(user: CardUser, run: str) -> str:
     who = run or f"{user.command or 'process'} {user.pid}"
     whose = f" of {user.user}" if user.user else ""
-    return f"{who}{whose}" if user.used_mib is None else f"{who}{whose} ({size(user.used_mib * MIB)})"
+    return (
+        f"{who}{whose}" if user.used_mib is None else f"{who}{whose} ({size(user.used_mib * MIB)})"
+    )

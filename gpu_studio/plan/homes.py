@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Feeds = Mapping[str, Sequence[str]]
-"""The layers of a model in the order in which they run, each with those that it takes its inputs from."""
+"""The layers of a model in the order in which they run, each with those that it takes its inputs
+from.
+"""
 
 Devices = Mapping[str, tuple[str, ...]]
-"""The logical devices of layers, by the layer's name; several where the units of a layer are split."""
+"""The logical devices of layers, by the layer's name.
+
+Several where the units of a layer are split.
+"""
 
 
-def devices_of_layers(feeds: Feeds, chosen: Devices, default: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def devices_of_layers(
+    feeds: Feeds, chosen: Devices, default: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
     """The devices of every layer of `feeds`, in order: the plan's `chosen` ones, or else one.
 
     A layer that the plan does not name goes where its first input is. One that takes the model's
@@ -27,9 +34,14 @@ def devices_of_layers(feeds: Feeds, chosen: Devices, default: tuple[str, ...]) -
 
 
 def homes_of_layers(feeds: Feeds, devices: Devices) -> dict[str, str]:
-    """The device that holds the whole output of each layer of `feeds`; `devices` are those of every layer."""
+    """The device that holds the whole output of each layer of `feeds`.
+
+    `devices` are those of every layer.
+    """
     takers = takers_of(feeds)
-    return {name: home_of(devices[name], [devices[taker] for taker in takers[name]]) for name in feeds}
+    return {
+        name: home_of(devices[name], [devices[taker] for taker in takers[name]]) for name in feeds
+    }
 
 
 def home_of(devices: Sequence[str], taken_on: Collection[tuple[str, ...]]) -> str:

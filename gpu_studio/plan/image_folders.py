@@ -50,7 +50,10 @@ class Layout:
 
 
 def layout_of(folder: Path) -> Layout:
-    """The classes in `folder`, in alphabetical order. Raises ImageFolderError, and OSError if it cannot be listed."""
+    """The classes in `folder`, in alphabetical order.
+
+    Raises ImageFolderError, and OSError if it cannot be listed.
+    """
     names = folder_names(folder)
     train = _called((TRAIN,), names)
     if train is None or not _is_split(folder / train):
@@ -60,18 +63,28 @@ def layout_of(folder: Path) -> Layout:
     classes = _classes(folder / train, folder_names(folder / train), f"{train}/")
     for split in filter(None, further.values()):
         _refuse_new_classes(folder_names(folder / split), classes, train, split)
-    return Layout(classes, folder / train, **{kind: folder / split for kind, split in further.items() if split})
+    return Layout(
+        classes,
+        folder / train,
+        **{kind: folder / split for kind, split in further.items() if split},
+    )
 
 
 def folder_names(folder: Path) -> list[str]:
-    """The folders in `folder` by name, sorted; links to folders count, hidden ones do not. Raises OSError."""
+    """The folders in `folder` by name, sorted; links to folders count, hidden ones do not.
+
+    Raises OSError.
+    """
     with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir())
+        return sorted(
+            entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
+        )
 
 
 def is_image_name(name: str) -> bool:
     """Whether a file of this name is taken for an image."""
-    return not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES  # noqa: PTH122 (10 times as fast)
+    # 10 times as fast.
+    return not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES  # noqa: PTH122
 
 
 def watched_folders(folder: Path) -> list[Path]:
@@ -89,7 +102,10 @@ def _below(folder: Path) -> Iterator[Path]:
         for split in inner:
             if split.name.casefold() in (TRAIN, TEST, *VALIDATION_NAMES):
                 yield from (split / name for name in folder_names(split))
-    except (OSError, ValueError):  # missing, not allowed, or not a path: the code that reads it reports that
+    except (
+        OSError,
+        ValueError,
+    ):  # missing, not allowed, or not a path: the code that reads it reports that
         return
 
 
@@ -136,7 +152,8 @@ def _refuse_new_classes(found: list[str], known: tuple[str, ...], train: str, te
     new = sorted(set(found) - set(known))
     if new:
         raise ImageFolderError(
-            f"holds {_some([f'{test}/{name}' for name in new])}, of which there is nothing in {train}",
+            f"holds {_some([f'{test}/{name}' for name in new])}, of which "
+            f"there is nothing in {train}",
             f"give the classes of {test} the names that they have in {train}",
         )
 
@@ -144,4 +161,8 @@ def _refuse_new_classes(found: list[str], known: tuple[str, ...], train: str, te
 def _some(names: list[str]) -> str:
     """The first names, and the number of the others."""
     more = len(names) - _NAMED
-    return f"{', '.join(map(printable, names[:_NAMED]))} and {more:,} more" if more > 0 else listed(names)
+    return (
+        f"{', '.join(map(printable, names[:_NAMED]))} and {more:,} more"
+        if more > 0
+        else listed(names)
+    )

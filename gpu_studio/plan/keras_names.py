@@ -82,10 +82,16 @@ METRICS_OF: dict[Task, tuple[str, ...]] = {
 }
 
 LOSSES = ("auto", *LOSSES_OF["classes"], *LOSSES_OF["values"])
-"""Every loss. `auto` is the first of its task: the cross-entropy for classes, the squared error for values."""
+"""Every loss.
+
+`auto` is the first of its task: the cross-entropy for classes, the squared error for values.
+"""
 
 METRICS = ("auto", *METRICS_OF["classes"], *METRICS_OF["values"])
-"""Every metric. `auto` is the first of its task: the accuracy for classes, the absolute error for values."""
+"""Every metric.
+
+`auto` is the first of its task: the accuracy for classes, the absolute error for values.
+"""
 
 AUTO_METRICS: dict[Task, str] = {task: names[0] for task, names in METRICS_OF.items()}
 

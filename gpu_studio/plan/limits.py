@@ -15,7 +15,8 @@ DATA_LIMITS = (
         "validation_fraction",
         "float",
         Data().validation_fraction,
-        "share of the training samples kept aside to validate with, where the data bring none for that",
+        "share of the training samples kept aside to validate with, "
+        "where the data bring none for that",
         least=0,
         below=1,
     ),
@@ -30,10 +31,26 @@ DATA_LIMITS = (
 )
 
 TRAINING_LIMITS = (
-    Option("epochs", "int", Training().epochs, "times through the training samples", least=1, most=1_000_000),
+    Option(
+        "epochs",
+        "int",
+        Training().epochs,
+        "times through the training samples",
+        least=1,
+        most=1_000_000,
+    ),
     Option("batch_size", "int", Training().batch_size, "samples of one step", least=1, most=_MANY),
-    Option("learning_rate", "float", Training().learning_rate, "size of the optimizer's steps", above=0),
-    Option("seed", "int", Training().seed, "seed of weights, order and dropout", least=0, most=2**32 - 1),
+    Option(
+        "learning_rate", "float", Training().learning_rate, "size of the optimizer's steps", above=0
+    ),
+    Option(
+        "seed",
+        "int",
+        Training().seed,
+        "seed of weights, order and dropout",
+        least=0,
+        most=2**32 - 1,
+    ),
     Option(
         "steps_per_call",
         "int",
@@ -62,15 +79,36 @@ CHECKPOINT_LIMITS = (
         most=_MANY,
     ),
     Option(
-        "keep", "int", CheckpointSettings().keep, "how many of the last to keep, besides the best", least=1, most=10_000
+        "keep",
+        "int",
+        CheckpointSettings().keep,
+        "how many of the last to keep, besides the best",
+        least=1,
+        most=10_000,
     ),
 )
 
 EARLY_STOPPING_LIMITS = (
-    Option("patience", "int", EarlyStopping().patience, "epochs without improvement to wait", least=0, most=_MANY),
-    Option("min_delta", "float", EarlyStopping().min_delta, "what counts as an improvement", least=0),
+    Option(
+        "patience",
+        "int",
+        EarlyStopping().patience,
+        "epochs without improvement to wait",
+        least=0,
+        most=_MANY,
+    ),
+    Option(
+        "min_delta", "float", EarlyStopping().min_delta, "what counts as an improvement", least=0
+    ),
 )
 
 PLACED_LIMITS = (
-    Option("micro_batches", "int", Placed().micro_batches, "parts that a batch is cut into", least=1, most=10_000),
+    Option(
+        "micro_batches",
+        "int",
+        Placed().micro_batches,
+        "parts that a batch is cut into",
+        least=1,
+        most=10_000,
+    ),
 )

@@ -63,7 +63,10 @@ def visible_cards(devices: DeviceSettings, machine: Machine) -> tuple[Card, ...]
 
 
 def logical_devices(plan: Plan, machine: Machine) -> tuple[PlannedDevice, ...]:
-    """Every logical device under the plan on this machine: the GPUs, then the CPUs, numbered as TensorFlow does."""
+    """Every logical device under the plan on this machine.
+
+    The GPUs, then the CPUs, numbered as TensorFlow does.
+    """
     cards = tuple(card.device for card in visible_cards(plan.devices, machine))
     return gpus(plan.devices, cards, machine) + cpus(plan.devices)
 
@@ -74,10 +77,15 @@ def default_devices(logical: Iterable[DeviceLike]) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith("GPU")) or names
 
 
-def gpus(devices: DeviceSettings, cards: Iterable[str], machine: Machine | None = None) -> tuple[PlannedDevice, ...]:
+def gpus(
+    devices: DeviceSettings, cards: Iterable[str], machine: Machine | None = None
+) -> tuple[PlannedDevice, ...]:
     """The logical GPUs of these physical cards."""
     slices = [(card, limit) for card in cards for limit in _slices(devices, card, machine) or (0,)]
-    return tuple(PlannedDevice(f"GPU:{index}", card, limit or None) for index, (card, limit) in enumerate(slices))
+    return tuple(
+        PlannedDevice(f"GPU:{index}", card, limit or None)
+        for index, (card, limit) in enumerate(slices)
+    )
 
 
 def cpus(devices: DeviceSettings) -> tuple[PlannedDevice, ...]:

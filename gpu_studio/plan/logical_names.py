@@ -16,7 +16,11 @@ Names = Mapping[str, str | None]
 
 
 def followed(
-    before: Plan, after: Plan, machine: Machine, device: str = "", origins: tuple[int | None, ...] = ()
+    before: Plan,
+    after: Plan,
+    machine: Machine,
+    device: str = "",
+    origins: tuple[int | None, ...] = (),
 ) -> Plan:
     """`after`, with the logical devices that `before` named under their new names.
 
@@ -49,7 +53,9 @@ def _renamed(chosen: Distribution, names: Names, everything: tuple[str, ...]) ->
     parameters = chosen.parameter_device
     placed = chosen.placed
     if placed is not None:
-        layers = {layer: now for layer, devices in placed.layers.items() if (now := _now(devices, names))}
+        layers = {
+            layer: now for layer, devices in placed.layers.items() if (now := _now(devices, names))
+        }
         placed = replace(placed, layers=layers)
     return replace(
         chosen,

@@ -104,7 +104,13 @@ class Card:
 
 def title_of(device: str) -> str:
     """The name for a person, `GPU 0`, of the physical device that a plan names `GPU:0`."""
-    return device.replace(":", " ") if device.startswith("GPU:") else "the CPU" if device == "CPU:0" else device
+    return (
+        device.replace(":", " ")
+        if device.startswith("GPU:")
+        else "the CPU"
+        if device == "CPU:0"
+        else device
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 VALIDATION = "val_"
 # Parts of the names of Keras' metrics for which higher is better; for all others, lower is.
-_MORE = ("accuracy", "auc", "precision", "recall", "f1", "fbeta", "score", "iou", "similarity", "r2", "true_", "at_")
+_MORE = (
+    "accuracy",
+    "auc",
+    "precision",
+    "recall",
+    "f1",
+    "fbeta",
+    "score",
+    "iou",
+    "similarity",
+    "r2",
+    "true_",
+    "at_",
+)
 
 
 def more_is_better(monitor: str) -> bool:

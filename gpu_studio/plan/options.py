@@ -16,7 +16,8 @@ Kind = Literal["int", "float", "bool", "choice", "ints"]
 class Option:
     """One option. `least` and `most` are inclusive bounds of a number, or of each number in a list.
 
-    `above` and `below` are exclusive ones. A list (`ints`) holds from `fewest` to `longest` numbers.
+    `above` and `below` are exclusive ones. A list (`ints`) holds from `fewest` to `longest`
+    numbers.
     """
 
     name: str
@@ -37,7 +38,11 @@ class Option:
         if not self._has_kind(value):
             return Problem(field, with_kind(value), advice)
         if self.kind == "choice":
-            return None if value in self.choices else Problem(field, shown(value), choose_one(value, self.choices))
+            return (
+                None
+                if value in self.choices
+                else Problem(field, shown(value), choose_one(value, self.choices))
+            )
         numbers = value if self.kind == "ints" else [value]
         fits = self.kind == "bool" or all(self._allows(number) for number in numbers)
         if self.kind == "ints":
@@ -62,7 +67,11 @@ class Option:
         if self.kind == "choice":
             return f"choose one of {listed(self.choices, 'or')}"
         if self.kind == "ints":
-            many = f"{self.fewest} to {self.longest}" if self.fewest < self.longest else f"{self.longest}"
+            many = (
+                f"{self.fewest} to {self.longest}"
+                if self.fewest < self.longest
+                else f"{self.longest}"
+            )
             return f"give a list of {many} whole numbers{self._range()}"
         return f"give a {'whole ' if self.kind == 'int' else ''}number{self._range()}"
 
@@ -98,13 +107,19 @@ class BuiltIn:
         """What is wrong with the given options, at the path `field`."""
         known = {option.name: option for option in self.options}
         unknown = [self._unknown(path_to(field, key), key) for key in given if key not in known]
-        checked = [option.problem(f"{field}.{name}", given[name]) for name, option in known.items() if name in given]
+        checked = [
+            option.problem(f"{field}.{name}", given[name])
+            for name, option in known.items()
+            if name in given
+        ]
         return unknown + [problem for problem in checked if problem]
 
     def _unknown(self, field: str, key: str) -> Problem:
         names = [option.name for option in self.options]
         if not names:
-            return Problem(field, f"not an option of {self.name}", f"leave it out, {self.name} has no options")
+            return Problem(
+                field, f"not an option of {self.name}", f"leave it out, {self.name} has no options"
+            )
         close = nearest(key, names)
         advice = f"did you mean {close}?" if close else f"{self.name} has {listed(names)}"
         return Problem(field, f"not an option of {self.name}", advice)

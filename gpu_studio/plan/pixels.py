@@ -12,11 +12,17 @@ BRIGHTEST = 255
 CHANNELS = (1, 3, 4)
 """Grey, colours, and colours with what is transparent: the last axis of a picture, or of a film."""
 SMALLEST_SIDE = 8
-"""Pixels. Less is a table: a sequence of a few features at each step has the same axes as a grey picture."""
+"""Pixels.
+
+Less is a table: a sequence of a few features at each step has the same axes as a grey picture.
+"""
 
 
 SCALES = ("auto", "unit", "none")
-"""What `data.options.scale` may be: pictures as 0…1 and other bytes as they are; all bytes as 0…1; all as they are."""
+"""What `data.options.scale` may be: pictures as 0…1 and other bytes as they are; all bytes as 0…1.
+
+All as they are.
+"""
 
 
 def are_scaled(dtype: str, shape: Sequence[int], scale: str) -> bool:

@@ -9,7 +9,9 @@ from gpu_studio.plan.problems import Problem
 
 _TOLD = re.compile(r", line (\d+)")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+_KEY = re.compile(
+    r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*="
+)
 _PART = re.compile(r"\"[^\"]*\"|'[^']*'|[^.\s\[\]]+")
 
 Path = tuple[str, ...]
@@ -49,7 +51,9 @@ def _written(text: str) -> Iterator[tuple[int, Path]]:
 
 def _parts(field: str) -> Path:
     """Split `devices.carve[0].device` into `devices`, `carve`, `0`, `device`."""
-    return tuple(part.strip("\"'") for part in _PART.findall(field.replace("[", ".").replace("]", "")))
+    return tuple(
+        part.strip("\"'") for part in _PART.findall(field.replace("[", ".").replace("]", ""))
+    )
 
 
 def _common(one: Path, other: Path) -> int:

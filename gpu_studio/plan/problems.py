@@ -48,7 +48,10 @@ class PlanError(Exception):
 
     def __str__(self) -> str:
         count = len(self.problems)
-        heading = f"{self.source} cannot be used; {count} {'thing needs' if count == 1 else 'things need'} mending:"
+        heading = (
+            f"{self.source} cannot be used; {count} "
+            f"{'thing needs' if count == 1 else 'things need'} mending:"
+        )
         return "\n".join([heading, *(f"  {problem}" for problem in self.problems)])
 
 
@@ -63,14 +66,18 @@ def _as_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         text = value[: LONGEST_SHOWN * 2]
-        return json.dumps(text, ensure_ascii=False) if text.isprintable() else f'"{printable(text)}"'
+        return (
+            json.dumps(text, ensure_ascii=False) if text.isprintable() else f'"{printable(text)}"'
+        )
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a number of {value.bit_length()} bits"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_as_text(each) for each in value[:LONGEST_SHOWN]) + "]"
     if isinstance(value, Mapping):
         pairs = list(value.items())[:LONGEST_SHOWN]
-        return "{ " + ", ".join(f"{printable(key)} = {_as_text(each)}" for key, each in pairs) + " }"
+        return (
+            "{ " + ", ".join(f"{printable(key)} = {_as_text(each)}" for key, each in pairs) + " }"
+        )
     return str(value)
 
 
@@ -78,7 +85,9 @@ def printable(text: str) -> str:
     """The text with unprintable characters escaped."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def with_kind(value: Any) -> str:
@@ -132,7 +141,9 @@ def choose_one(name: str, known: Iterable[str]) -> str:
     close = nearest(name, names)
     if close is None:
         return f"choose one of {listed(names, 'or')}"
-    return f"did you mean {printable(close)}?" + (f" There are {listed(names)}" if len(names) <= FEW else "")
+    return f"did you mean {printable(close)}?" + (
+        f" There are {listed(names)}" if len(names) <= FEW else ""
+    )
 
 
 def path_to(path: str, key: str) -> str:

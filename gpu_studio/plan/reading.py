@@ -49,11 +49,15 @@ class Reader:
             return self._wrong(path, value, f"write a table with {listed(_hints(cls))}")
         self._unknown_keys(cls, path, value)
         read = {
-            key: self.value(hint, path_to(path, key), value[key]) for key, hint in _hints(cls).items() if key in value
+            key: self.value(hint, path_to(path, key), value[key])
+            for key, hint in _hints(cls).items()
+            if key in value
         }
         readable = {key: each for key, each in read.items() if each is not UNREADABLE}
         missing = _required(cls) - read.keys()
-        self.problems += [Problem(path_to(path, key), "missing", _how_to_write(key)) for key in sorted(missing)]
+        self.problems += [
+            Problem(path_to(path, key), "missing", _how_to_write(key)) for key in sorted(missing)
+        ]
         return cls(**readable) if _required(cls) <= readable.keys() else UNREADABLE
 
     def value(self, hint: Any, path: str, value: Any) -> Any:
@@ -89,7 +93,11 @@ class Reader:
         return UNREADABLE
 
     def _boolean(self, path: str, value: Any) -> Any:
-        return value if isinstance(value, bool) else self._wrong(path, value, "write true or false, without quotes")
+        return (
+            value
+            if isinstance(value, bool)
+            else self._wrong(path, value, "write true or false, without quotes")
+        )
 
     def _whole(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -133,7 +141,9 @@ class Reader:
         if isinstance(value, str):
             return Named(value)
         if not isinstance(value, Mapping):
-            return self._wrong(path, value, 'write a name in quotes, or { name = "…" } with its options')
+            return self._wrong(
+                path, value, 'write a name in quotes, or { name = "…" } with its options'
+            )
         if not isinstance(value.get("name"), str):
             given = with_kind(value["name"]) if "name" in value else "missing"
             self.problems.append(Problem(path_to(path, "name"), given, "write a name in quotes"))
@@ -144,7 +154,10 @@ class Reader:
     def _layers(self, path: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return self._wrong(path, value, 'write a table such as { dense = "GPU:0" }')
-        read = {self._text(path, key): self._several(str, path_to(path, key), each) for key, each in value.items()}
+        read = {
+            self._text(path, key): self._several(str, path_to(path, key), each)
+            for key, each in value.items()
+        }
         return {key: each for key, each in read.items() if UNREADABLE not in (key, each)}
 
     def _options(self, path: str, value: Any) -> Any:
@@ -158,14 +171,19 @@ class Reader:
         if depth == 0:
             return self._wrong(path, value, "nest lists and tables less deeply")
         if isinstance(value, list | tuple):
-            return [self._plain(f"{path}[{index}]", each, depth - 1) for index, each in enumerate(value)]
+            return [
+                self._plain(f"{path}[{index}]", each, depth - 1) for index, each in enumerate(value)
+            ]
         if isinstance(value, Mapping):
             return {
-                self._text(path, key): self._plain(path_to(path, key), each, depth - 1) for key, each in value.items()
+                self._text(path, key): self._plain(path_to(path, key), each, depth - 1)
+                for key, each in value.items()
             }
         simple = self._simple.get(type(value))
         if simple is None:
-            return self._wrong(path, value, "give a number, a text, true or false, a list or a table")
+            return self._wrong(
+                path, value, "give a number, a text, true or false, a list or a table"
+            )
         return simple(path, value)
 
 
@@ -205,7 +223,11 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 @cache
 def _required(cls: Any) -> frozenset[str]:
-    return frozenset(each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING)
+    return frozenset(
+        each.name
+        for each in fields(cls)
+        if each.default is MISSING and each.default_factory is MISSING
+    )
 
 
 def _how_to_write(key: str) -> str:

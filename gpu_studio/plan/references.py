@@ -32,7 +32,12 @@ def reference(text: str) -> Reference | None:
     """
     file, colon, function = text.rpartition(":")
     name = PurePath(file).name
-    if not colon or not text.isprintable() or not name.lower().endswith(SUFFIX) or len(name) == len(SUFFIX):
+    if (
+        not colon
+        or not text.isprintable()
+        or not name.lower().endswith(SUFFIX)
+        or len(name) == len(SUFFIX)
+    ):
         return None
     is_function = function.isidentifier() and not iskeyword(function)
     return Reference(file, function) if is_function else None

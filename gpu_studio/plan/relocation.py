@@ -11,7 +11,9 @@ from gpu_studio.plan.values import Plan
 
 def with_absolute_files(plan: Plan, folder: Path) -> Plan:
     """Return `plan` with each relative file, folder and `file.py:function` taken from `folder`."""
-    model = replace(plan.model, file=_file(plan.model.file, folder), python=_function(plan.model.python, folder))
+    model = replace(
+        plan.model, file=_file(plan.model.file, folder), python=_function(plan.model.python, folder)
+    )
     data = replace(
         plan.data,
         file=_file(plan.data.file, folder),

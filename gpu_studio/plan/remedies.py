@@ -12,7 +12,13 @@ from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.hiding import only_on
 from gpu_studio.plan.hiding import without as without_cards
 from gpu_studio.plan.keras_names import LOSSES, METRICS
-from gpu_studio.plan.limits import CHECKPOINT_LIMITS, DATA_LIMITS, EARLY_STOPPING_LIMITS, PLACED_LIMITS, TRAINING_LIMITS
+from gpu_studio.plan.limits import (
+    CHECKPOINT_LIMITS,
+    DATA_LIMITS,
+    EARLY_STOPPING_LIMITS,
+    PLACED_LIMITS,
+    TRAINING_LIMITS,
+)
 from gpu_studio.plan.logical import CPU, visible_cards
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.mending import Remedy, changing
@@ -61,7 +67,9 @@ def visible(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
     lost = [card for card in visible_cards(plan.devices, machine) if card.lost]
     if lost:
         label = "Hide it" if len(lost) == 1 else "Hide them"
-        yield Remedy(label, lambda changed: without_cards(changed, machine, [card.device for card in lost]))
+        yield Remedy(
+            label, lambda changed: without_cards(changed, machine, [card.device for card in lost])
+        )
     seen = visible_cards(plan.devices, machine)
     first = next((card for card in seen if card.instance), None)
     if first is not None and len(seen) > 1:
@@ -88,7 +96,9 @@ def carve(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
         fitting = Carve(one.device, equal_slices(one.device, len(one.slices_mib), machine))
         label = "No limits" if one.device == CPU else "Share what is free"
         yield changing(label, "devices", carve=put(carves, index, fitting))
-    yield changing(f"Leave {machine.title(one.device)} whole", "devices", carve=without(carves, index))
+    yield changing(
+        f"Leave {machine.title(one.device)} whole", "devices", carve=without(carves, index)
+    )
 
 
 def strategy(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
@@ -103,7 +113,9 @@ def devices(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]
     names, used = plan.distribution.devices, strategy_of(plan).devices
     index = index_in(problem, names)
     if index is not None and len(names) > 1:
-        yield changing(f"Take {shown(names[index])} out", "distribution", devices=without(names, index))
+        yield changing(
+            f"Take {shown(names[index])} out", "distribution", devices=without(names, index)
+        )
     if used == "one" and names:
         yield changing(f"Use {shown(names[0])}", "distribution", devices=names[:1])
     yield changing("Name each once", "distribution", devices=tuple(dict.fromkeys(names)))
@@ -231,12 +243,16 @@ def stopping_monitor(_problem: Problem, plan: Plan, _machine: Machine) -> Iterat
     rule = plan.training.early_stopping
     if rule is not None:
         for name in _losses(plan):
-            yield changing(f"Monitor {name}", "training", early_stopping=replace(rule, monitor=name))
+            yield changing(
+                f"Monitor {name}", "training", early_stopping=replace(rule, monitor=name)
+            )
 
 
 def checkpoint_monitor(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
     """The loss, of the validation samples if there are any."""
-    yield from (changing(f"Monitor {name}", "training.checkpoint", monitor=name) for name in _losses(plan))
+    yield from (
+        changing(f"Monitor {name}", "training.checkpoint", monitor=name) for name in _losses(plan)
+    )
 
 
 def _losses(plan: Plan) -> list[str]:
@@ -255,7 +271,9 @@ def mend_of(problem: Problem, plan: Plan, machine: Machine) -> Remedy | None:
     return mend
 
 
-def mends_of(problems: Sequence[Problem], plan: Plan, machine: Machine) -> tuple[Remedy | None, ...]:
+def mends_of(
+    problems: Sequence[Problem], plan: Plan, machine: Machine
+) -> tuple[Remedy | None, ...]:
     """The remedy of each of the plan's problems, as in `mend_of`."""
     before = Findings(plan, machine)
     return tuple(before.mend_of(problem) for problem in problems)
@@ -270,16 +288,25 @@ class Findings:
         self._count = sum(map(len, self._found))
 
     def mend_of(self, problem: Problem) -> Remedy | None:
-        """The first remedy that solves the problem and leaves fewer of them; None if there is none."""
+        """The first remedy that solves the problem and leaves fewer of them.
+
+        None if there is none.
+        """
         if not any(problem in found for found in self._found):
             return None
         known = (remedies for field, remedies in REMEDIES if _is_in(problem.field, field))
         mends = (mend for each in known for mend in each(problem, self._plan, self._machine))
-        return next((mend for mend in mends if self._is_mended(mend.make(self._plan), problem)), None)
+        return next(
+            (mend for mend in mends if self._is_mended(mend.make(self._plan), problem)), None
+        )
 
     def _is_mended(self, mended: Plan, problem: Problem) -> bool:
         # Unchanged parts are the same objects: comparing values would cost more than it saves.
-        changed = {part for part in Plan.__slots__ if getattr(mended, part) is not getattr(self._plan, part)}
+        changed = {
+            part
+            for part in Plan.__slots__
+            if getattr(mended, part) is not getattr(self._plan, part)
+        }
         count = 0
         for (reads, rule), found in zip(RULES, self._found, strict=True):
             after = found if reads.isdisjoint(changed) else tuple(rule(mended, self._machine))
@@ -336,7 +363,11 @@ REMEDIES: tuple[tuple[str, Remedies], ...] = (
     ("distribution.devices", devices),
     ("distribution.parameter_device", parameter_device),
     ("distribution.all_reduce", all_reduce),
-    *((f"{part}.{option.name}", _usual(part, option)) for part, limits in _NUMBERS for option in limits),
+    *(
+        (f"{part}.{option.name}", _usual(part, option))
+        for part, limits in _NUMBERS
+        for option in limits
+    ),
     ("distribution.placed", placed),
 )
 """The remedies for the problems of each field, or of what is in it."""

@@ -57,7 +57,12 @@ def _bring(table: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> N
 def _can_be_entered(table: Any, key: str, before: Mapping[str, Any], value: Any) -> bool:
     there = table.get(key)
     both = isinstance(value, Mapping) and isinstance(before.get(key), Mapping)
-    return both and key not in INLINE and isinstance(there, AbstractTable) and not isinstance(there, InlineTable)
+    return (
+        both
+        and key not in INLINE
+        and isinstance(there, AbstractTable)
+        and not isinstance(there, InlineTable)
+    )
 
 
 def _item(key: str, value: Any) -> Any:
@@ -77,14 +82,26 @@ def _item(key: str, value: Any) -> Any:
 def _inline(value: Mapping[str, Any]) -> Any:
     table = tomlkit.inline_table()
     for key, each in value.items():
-        table[key] = _inline(each) if isinstance(each, Mapping) else _array(each) if isinstance(each, list) else each
+        table[key] = (
+            _inline(each)
+            if isinstance(each, Mapping)
+            else _array(each)
+            if isinstance(each, list)
+            else each
+        )
     return table
 
 
 def _array(value: list[Any]) -> Any:
     array = tomlkit.array()
     for each in value:
-        array.append(_inline(each) if isinstance(each, Mapping) else _array(each) if isinstance(each, list) else each)
+        array.append(
+            _inline(each)
+            if isinstance(each, Mapping)
+            else _array(each)
+            if isinstance(each, list)
+            else each
+        )
     return array
 
 

@@ -14,10 +14,17 @@ SOURCE = "settings"
 
 _SOURCES = ("name", "file", "folder", "python")
 _REPLACED = {
-    **{f"{part}.{source}": (part, (*_SOURCES, "options")) for part in ("model", "data") for source in _SOURCES},
+    **{
+        f"{part}.{source}": (part, (*_SOURCES, "options"))
+        for part in ("model", "data")
+        for source in _SOURCES
+    },
     "training.optimizer": ("training", ("options",)),
 }
-"""What goes when a setting takes its place: one source of a model replaces another, and its options go with it."""
+"""What goes when a setting takes its place.
+
+One source of a model replaces another, and its options go with it.
+"""
 
 
 def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:
@@ -55,7 +62,9 @@ def _lay_over(tables: dict[str, Any], setting: str) -> list[Problem]:
     key, equals, text = setting.partition("=")
     names = [name.strip() for name in key.split(".")]
     if not equals or not all(names):
-        return [Problem(shown(setting), "not a setting", "write key=value, such as training.epochs=1")]
+        return [
+            Problem(shown(setting), "not a setting", "write key=value, such as training.epochs=1")
+        ]
     _take_out_replaced(tables, ".".join(names), text)
     return _set(tables, names, text.strip())
 

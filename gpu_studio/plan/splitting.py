@@ -18,7 +18,10 @@ SPLITS: Mapping[str, str] = {
 
 
 VALIDATION_NAMES = ("val", "valid", "validation")
-"""Accepted names of the user's own validation samples: image folders, or arrays after `x_`, `y_`."""
+"""Accepted names of the user's own validation samples.
+
+Image folders, or arrays after `x_`, `y_`.
+"""
 STRATIFY = 'data.split = "stratified" gives each class its share in every split.'
 """Advice for a split that lacks a class, if that helps."""
 
@@ -35,7 +38,10 @@ def further_arrays(there: Collection[str]) -> dict[str, tuple[str, str]]:
     """
     known = {"val": VALIDATION_NAMES, "test": ("test",)}
     pairs = {part: [(f"x_{name}", f"y_{name}") for name in names] for part, names in known.items()}
-    found = {part: next((pair for pair in some if set(pair) & set(there)), None) for part, some in pairs.items()}
+    found = {
+        part: next((pair for pair in some if set(pair) & set(there)), None)
+        for part, some in pairs.items()
+    }
     return {part: pair for part, pair in found.items() if pair is not None}
 
 

@@ -9,10 +9,21 @@ from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.logical import CPU, default_devices, logical_devices
 from gpu_studio.plan.machine import Card, Machine
 from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE, Strategy, strategy_named
-from gpu_studio.plan.values import Carve, Data, DeviceSettings, Distribution, ModelSettings, Named, Plan, Training
+from gpu_studio.plan.values import (
+    Carve,
+    Data,
+    DeviceSettings,
+    Distribution,
+    ModelSettings,
+    Named,
+    Plan,
+    Training,
+)
 
 EPOCHS = 20
-"""With the learning rate falling to nothing over them, the digits are learned and the last epochs no longer waver."""
+"""With the learning rate falling to nothing over them, the digits are learned and the last epochs
+no longer waver.
+"""
 BATCH_SIZE = 64
 
 MOST_SLICES = 4
@@ -42,7 +53,11 @@ def spread(machine: Machine) -> Plan:
     free = tuple(card for card in machine.cards if card.is_free and not card.instance)
     card = best_card(machine)
     if len(free) > 1:
-        return _plan(f"digits on {_words(len(free))} cards", DeviceSettings(visible=_visible(machine, free)), len(free))
+        return _plan(
+            f"digits on {_words(len(free))} cards",
+            DeviceSettings(visible=_visible(machine, free)),
+            len(free),
+        )
     return on_cpus(machine) if card is None else _on_slices(machine, card)
 
 
@@ -82,7 +97,9 @@ def _on_slices(machine: Machine, card: Card) -> Plan:
     count, mib = _slices(card)
     if count < 2:
         # Too little is free to divide: grow from nothing, so that other users keep their memory.
-        return _plan(f"digits on one {_kind(card)}", DeviceSettings(visible=visible, memory_growth=True), 1)
+        return _plan(
+            f"digits on one {_kind(card)}", DeviceSettings(visible=visible, memory_growth=True), 1
+        )
     carved = visible[0] if visible else card.device
     devices = DeviceSettings(visible=visible, carve=(Carve(carved, (mib,) * count),))
     whole = "an instance" if card.instance else "a card"

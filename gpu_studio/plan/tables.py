@@ -35,7 +35,9 @@ def _later_version(tables: Mapping[str, Any]) -> Problem | None:
     if isinstance(version, bool) or not isinstance(version, int):
         return Problem("version", with_kind(version), f"write version = {VERSION}")
     if version > VERSION:
-        return Problem("version", shown(version), f"this GPU Studio reads version {VERSION}: update it")
+        return Problem(
+            "version", shown(version), f"this GPU Studio reads version {VERSION}: update it"
+        )
     return None
 
 
@@ -52,7 +54,11 @@ def _plain(value: Any) -> Any:
         return {**_plain(value.options), "name": value.name} if value.options else value.name
     if isinstance(value, Placed):
         layers = {key: _layer(on) for key, on in value.layers.items()}
-        return {"micro_batches": value.micro_batches, "recompute": value.recompute, "layers": layers}
+        return {
+            "micro_batches": value.micro_batches,
+            "recompute": value.recompute,
+            "layers": layers,
+        }
     if is_dataclass(value):
         pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
         return {name: _plain(each) for name, each in pairs if not _is_left_out(name, each)}

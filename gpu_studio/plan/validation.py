@@ -92,7 +92,8 @@ def problems_besides(plan: Plan, found: Collection[Problem]) -> list[Problem]:
     return [
         problem
         for reads, problem in for_each
-        if reads.isdisjoint(parts) or (problem.received != "missing" and _field(problem) not in faulty)
+        if reads.isdisjoint(parts)
+        or (problem.received != "missing" and _field(problem) not in faulty)
     ]
 
 

@@ -52,7 +52,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The model: exactly one of a built-in `name`, a `.keras` `file`, or a `python` function `file.py:function`."""
+    """The model.
+
+    Exactly one of a built-in `name`, a `.keras` `file`, or a `python` function `file.py:function`.
+    """
 
     name: str | None = None
     file: str | None = None
@@ -108,7 +111,10 @@ class CheckpointSettings:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How to train. `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …)."""
+    """How to train.
+
+    `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …).
+    """
 
     epochs: int = 1
     batch_size: int = 32

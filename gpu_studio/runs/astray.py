@@ -34,7 +34,9 @@ def astray(run: RunDirectory, holder: Holder | None) -> Astray | None:
 def _lives(holder: Holder) -> bool:
     """Whether the process is the one that signed, and not a later one with the same id."""
     same_start = holder.is_here and holder.boot == kernel.boot_id()
-    return same_start and holder.started is not None and kernel.started(holder.pid) == holder.started
+    return (
+        same_start and holder.started is not None and kernel.started(holder.pid) == holder.started
+    )
 
 
 def _where_its_lock_is(pid: int, name: str) -> Path | None:

@@ -25,7 +25,10 @@ _Age = tuple[float, int, str]
 
 
 class UnknownRunError(Exception):
-    """There is no such run, or there are several: what was asked for, and what there is, in words."""
+    """There is no such run, or there are several.
+
+    What was asked for, and what there is, in words.
+    """
 
 
 class LiveRunError(Exception):
@@ -46,14 +49,19 @@ class Catalogue:
         self._read_bytes = 0
 
     def summaries(self) -> list[Summary]:
-        """Return every run's summary, newest first; that of one that cannot be read says so, in its `problem`."""
+        """Return every run's summary, newest first.
+
+        That of one that cannot be read says so, in its `problem`.
+        """
         ended = summary_cache.load(self.runs) if self._ended is None else self._ended
         runs = self._directories()
         numbers = number_all(self.runs, reversed(runs))
         found = [_numbered(self._summary(run, ended), numbers[run.id]) for run in runs]
         names = {summary.id for summary in found}
         self._ended = {name: known for name, known in ended.items() if name in names}
-        self._skimmers = {name: skimmer for name, skimmer in self._skimmers.items() if name in names}
+        self._skimmers = {
+            name: skimmer for name, skimmer in self._skimmers.items() if name in names
+        }
         if self._read_bytes >= summary_cache.WORTH_BYTES:
             summary_cache.keep(self.runs, self._ended)
             self._read_bytes = 0
@@ -75,7 +83,8 @@ class Catalogue:
             if known and known[0] == version:
                 return known[1]
             summary = self._skimmers.setdefault(run.id, Skimmer(run)).summary()
-        except Exception as error:  # noqa: BLE001  (whatever is wrong with one run must not hide the others)
+        # Whatever is wrong with one run must not hide the others.
+        except Exception as error:  # noqa: BLE001
             return unreadable(run, error)
         if not summary.live:
             ended[run.id] = version, summary
@@ -85,7 +94,10 @@ class Catalogue:
 
 
 def list_runs(runs: Path) -> list[Summary]:
-    """Return the summary of every run under `runs`, newest first; none if the directory is not there."""
+    """Return the summary of every run under `runs`, newest first.
+
+    None if the directory is not there.
+    """
     return Catalogue(runs).summaries()
 
 
@@ -112,7 +124,9 @@ def delete(run: RunDirectory) -> Path:
     Return its new path. Raises LiveRunError if it is still training, OSError if it cannot be moved.
     """
     if is_live(run):
-        raise LiveRunError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
+        raise LiveRunError(
+            f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}"
+        )
     trash = _own_trash(run.path.parent)
     make_private_directory(trash)
     os.utime(run.path)  # `purge` goes by the time of deletion
@@ -139,7 +153,9 @@ def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
     """
     trash = _own_trash(runs)
     end = time.time() - older_than
-    old = [path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end]
+    old = [
+        path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end
+    ]
     forsaken = [path for path in runs.glob(f"{HIDDEN}*") if path.stat().st_mtime <= end]
     for path in (*old, *forsaken):
         shutil.rmtree(path, ignore_errors=True)
@@ -154,7 +170,9 @@ def _own_trash(runs: Path) -> Path:
     """The trash of this folder. Raises OSError if it has been replaced by a link."""
     trash = runs / TRASH
     if trash.is_symlink():
-        raise NotADirectoryError(errno.ENOTDIR, "this is a link, which is not followed: remove it", str(trash))
+        raise NotADirectoryError(
+            errno.ENOTDIR, "this is a link, which is not followed: remove it", str(trash)
+        )
     return trash
 
 

@@ -48,7 +48,10 @@ class Explanation:
     @property
     def settings(self) -> tuple[str, ...]:
         """The mends for the command line: `Halve the batch: --set training.batch_size=128`."""
-        return tuple(f"{mend.text}: --set {shlex.quote(f'{mend.field}={_as_toml(mend.value)}')}" for mend in self.mends)
+        return tuple(
+            f"{mend.text}: --set {shlex.quote(f'{mend.field}={_as_toml(mend.value)}')}"
+            for mend in self.mends
+        )
 
 
 def _as_toml(value: Any) -> str:
@@ -74,7 +77,9 @@ def reported_no_more(run: RunDirectory) -> Explanation | None:
 def own_code(run: RunDirectory, exit_code: int | None) -> Explanation | None:
     """The user's own code was running, the model was not built, and no signal ended the trainer."""
     reported = [
-        event for line in LineTail(run.events_file).read_all() if isinstance(event := decode(line), Code | Model)
+        event
+        for line in LineTail(run.events_file).read_all()
+        if isinstance(event := decode(line), Code | Model)
     ]
     if not reported or isinstance(reported[-1], Model) or (exit_code or 0) < 0:
         return None
@@ -95,7 +100,8 @@ def restarted(run: RunDirectory) -> Explanation | None:
     if holder.boot == kernel.boot_id():
         return None
     return Explanation(
-        "The trainer ended without a word, and the computer has been restarted since: most likely it went down, or "
+        "The trainer ended without a word, and the computer has been restarted "
+        "since: most likely it went down, or "
         f"lost its power, while the run trained.{_last_seen(run)}"
     )
 
@@ -109,7 +115,8 @@ def out_of_memory(run: RunDirectory, log: str) -> Explanation | None:
     where = refusal.device or "the CPU"
     inside = f", in the layer {layer}" if layer else ""
     return Explanation(
-        f"Out of memory on {where}{inside}: there was no room for another {refusal.size}, and TensorFlow crashed.",
+        f"Out of memory on {where}{inside}: there was no room for another {refusal.size}, and "
+        "TensorFlow crashed.",
         (SMALLER,),
         mends=_smaller(run, refusal.device),
     )
@@ -120,7 +127,9 @@ def card_failed(run: RunDirectory, log: str) -> Explanation | None:
     found = lost_device_in(log)
     if found is None:
         return None
-    message = f"A card failed while it trained: {found.why} ({found.words}).{reported_by_driver(run)}"
+    message = (
+        f"A card failed while it trained: {found.why} ({found.words}).{reported_by_driver(run)}"
+    )
     return Explanation(message, found.suggestions)
 
 
@@ -147,7 +156,8 @@ def killed_for_memory(run: RunDirectory, exit_code: int | None) -> Explanation |
     sure = "most likely" if time.time() - _last_written(run) < _RECENT_SECONDS else "perhaps"
     processes = "process" if count == 1 else "processes"
     return Explanation(
-        f"The trainer was killed, {sure} by the system because the computer had no memory left: since the run began, "
+        f"The trainer was killed, {sure} by the system because the computer had no memory left: "
+        "since the run began, "
         f"the out-of-memory killer has ended {count} {processes}.",
         (SMALLER, "Close other programs that need much memory.", DMESG),
         mends=_smaller(run, None),
@@ -236,7 +246,9 @@ _TRACES = (
         "The trainer crashed in native code (a segmentation fault){where}.",
         DRIVER,
     ),
-    _trace(r"^Fatal Python error: Aborted", "The trainer's native code gave up (abort){where}.", DRIVER),
+    _trace(
+        r"^Fatal Python error: Aborted", "The trainer's native code gave up (abort){where}.", DRIVER
+    ),
     _trace(
         r"^Fatal Python error: Bus error",
         "The trainer lost memory that it had mapped from a file (a bus error){where}.",
@@ -265,7 +277,9 @@ _TRACES = (
     _trace(r"^(?:.*: )? *(?:\d+ +)?Killed\b.*$", "The trainer was killed.", DMESG, SMALLER),
     _trace(r"core dumped", "The trainer crashed in native code.", DRIVER),
 )
-_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE)
+_FRAME = re.compile(
+    r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE
+)
 
 
 def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
@@ -278,7 +292,9 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
     if isinstance(ending, Failed):
         # The trainer knows nothing about the recording of the machine.
         also = reported_by_driver(run) if ending.kind == DEVICE_LOST else ""
-        return Explanation(ending.message + also, tuple(ending.suggestions), ending.traceback, tuple(ending.mends))
+        return Explanation(
+            ending.message + also, tuple(ending.suggestions), ending.traceback, tuple(ending.mends)
+        )
     if ending is not None:
         return Explanation(f"The run has finished: {ending.reason.replace('_', ' ')}.")
     if state != "lost":
@@ -346,14 +362,20 @@ def _innermost_frame(log: str) -> str:
     crash = log.rfind("Fatal Python error")
     current = log.find("Current thread", crash)
     frame = _FRAME.search(log, max(crash, current)) if crash >= 0 else None
-    return f", called from {frame['function']} ({frame['file']}, line {frame['line']})" if frame else ""
+    return (
+        f", called from {frame['function']} ({frame['file']}, line {frame['line']})"
+        if frame
+        else ""
+    )
 
 
 def _go_on(run: RunDirectory) -> tuple[str, ...]:
     saved = checkpoints(run)
     if not saved:
         return ("It had written no checkpoint: train its plan again.",)
-    return (f"Resume from the checkpoint of step {saved[-1].step:,}, with: gpu-studio resume {run.id}",)
+    return (
+        f"Resume from the checkpoint of step {saved[-1].step:,}, with: gpu-studio resume {run.id}",
+    )
 
 
 def _end_of_log(run: RunDirectory) -> str:

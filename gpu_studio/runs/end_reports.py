@@ -86,7 +86,12 @@ def _is_news(run: RunDirectory, since: float) -> bool:
     except OSError:
         return False
     ours = status.st_mtime >= since and status.st_uid == os.getuid()
-    return ours and not run.reported_file.exists() and os.access(run.path, os.W_OK) and not is_live(run)
+    return (
+        ours
+        and not run.reported_file.exists()
+        and os.access(run.path, os.W_OK)
+        and not is_live(run)
+    )
 
 
 def _mark(run: RunDirectory, content: bytes) -> None:

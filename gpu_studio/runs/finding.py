@@ -21,8 +21,8 @@ _NUMBER: Final = re.compile(r"(#?)([1-9][0-9]*)")
 def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
     """Find the run that `text` means.
 
-    It is a number (`7`, `#7`), `latest`, an id, the path of the run's folder, or the beginning or else any part of just
-    one id. `elsewhere` allows the path of a run that is not under `runs`.
+    It is a number (`7`, `#7`), `latest`, an id, the path of the run's folder, or the beginning or
+    else any part of just one id. `elsewhere` allows the path of a run that is not under `runs`.
 
     Raises UnknownRunError otherwise, naming the nearest or the candidates.
     """
@@ -63,12 +63,15 @@ def _at(runs: Path, path: Path, *, elsewhere: bool) -> RunDirectory:
     run = RunDirectory(path)
     if not is_run(run):
         what = "there is no run in it" if path.is_dir() else "there is no such folder"
-        raise UnknownRunError(f"{path} is not the folder of a run: {what}. All runs: gpu-studio runs list")
+        raise UnknownRunError(
+            f"{path} is not the folder of a run: {what}. All runs: gpu-studio runs list"
+        )
     if os.path.realpath(path.parent) == os.path.realpath(runs):
         return RunDirectory(runs / run.id)
     if not elsewhere:
         raise UnknownRunError(
-            f"{path} is not one of the runs in {runs}, so it can only be looked at (show, log, placement, compare, "
+            f"{path} is not one of the runs in {runs}, so it can only be looked at (show, log, "
+            "placement, compare, "
             f"report, export). To do more to it, name its folder: --runs-dir {path.parent}"
         )
     return run
@@ -85,18 +88,30 @@ def _numbered(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) -> 
         return name
     if name is not None:
         # It must not match as a part of another id.
-        back = f" Take it back with: gpu-studio runs restore {name}" if (runs / TRASH / name).is_dir() else ""
+        back = (
+            f" Take it back with: gpu-studio runs restore {name}"
+            if (runs / TRASH / name).is_dir()
+            else ""
+        )
         raise UnknownRunError(f"Run #{wanted}, {name}, is not in {runs} any more.{back}")
     if match[1]:
-        raise UnknownRunError(f"There is no run #{wanted}. All runs with their numbers: gpu-studio runs list")
+        raise UnknownRunError(
+            f"There is no run #{wanted}. All runs with their numbers: gpu-studio runs list"
+        )
     return None
 
 
 def _named(text: str, known: Sequence[str]) -> str:
-    candidates = [name for name in known if name.startswith(text)] or [name for name in known if text in name]
+    candidates = [name for name in known if name.startswith(text)] or [
+        name for name in known if text in name
+    ]
     if len(candidates) == 1 and text:
         return candidates[0]
     if candidates:
-        raise UnknownRunError(f"{text!r} may mean any of {', '.join(candidates)}: write more of it.")
+        raise UnknownRunError(
+            f"{text!r} may mean any of {', '.join(candidates)}: write more of it."
+        )
     near = get_close_matches(text, known, 1, cutoff=0.3)
-    raise UnknownRunError(f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}.")
+    raise UnknownRunError(
+        f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}."
+    )

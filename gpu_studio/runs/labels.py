@@ -62,7 +62,9 @@ def read_labels(run: RunDirectory) -> Labels:
     except (FileNotFoundError, IsADirectoryError):
         return NOTHING
     except OSError as error:
-        return Labels(problem=f"What was written on the run in {path} cannot be read: {error.strerror or error}.")
+        return Labels(
+            problem=f"What was written on the run in {path} cannot be read: {error.strerror or error}."
+        )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = f"What was written on the run in {path} cannot be read: {error}."
         return Labels(problem=f"{why} What you write now takes their place.")
@@ -75,7 +77,9 @@ def write_labels(run: RunDirectory, labels: Labels) -> None:
     20 000 characters.
     """
     if len(labels.note) > LONGEST_NOTE:
-        raise ValueError(f"A note has at most {LONGEST_NOTE} characters, and this one has {len(labels.note)}.")
+        raise ValueError(
+            f"A note has at most {LONGEST_NOTE} characters, and this one has {len(labels.note)}."
+        )
     path = labels_file(run)
     if not labels:
         path.unlink(missing_ok=True)
@@ -143,7 +147,9 @@ def with_tags(tags: Sequence[str], shared: Sequence[str]) -> Change:
     """Replace the tags that all the runs shared, and keep each run's other tags."""
     gone = {tag.casefold() for tag in shared} - {tag.casefold() for tag in tags}
     return lambda labels: replace(
-        labels, tags=tidy_tags([*(tag for tag in labels.tags if tag.casefold() not in gone), *tags]), problem=""
+        labels,
+        tags=tidy_tags([*(tag for tag in labels.tags if tag.casefold() not in gone), *tags]),
+        problem="",
     )
 
 
@@ -189,4 +195,7 @@ def _sentence(failed: Sequence[str]) -> str:
     if not failed:
         return ""
     more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f"This could not be written on {failed[0]}{more}. Look whether the folder is there and may be written."
+    return (
+        f"This could not be written on {failed[0]}{more}. Look whether the "
+        "folder is there and may be written."
+    )

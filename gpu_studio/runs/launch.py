@@ -101,12 +101,18 @@ def _give_number(runs: Path) -> None:
         numbered(runs)
 
 
-def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = None) -> list[plans.Problem]:
+def problems_of(
+    plan: plans.Plan, folder: Path, machine: plans.Machine | None = None
+) -> list[plans.Problem]:
     """Every problem that prevents `plan` from running: values, files, and the `machine` if given.
 
     Relative files are taken from `folder`.
     """
-    return [*plans.validate(plan, machine), *allocator(plan, os.environ), *file_problems(plan, folder)]
+    return [
+        *plans.validate(plan, machine),
+        *allocator(plan, os.environ),
+        *file_problems(plan, folder),
+    ]
 
 
 def trainer_command(python: str = sys.executable) -> list[str]:
@@ -130,8 +136,8 @@ def _start(
     environment = trainer_environment({**added, lock.ENVIRONMENT: str(held.descriptor)})
     try:
         process = _spawn([*command, str(run.path)], run.log_file, held, folder, environment)
-        # Whoever stops it now must not take it for this process. It may have signed itself: behind a script that starts
-        # it, it is another.
+        # Whoever stops it now must not take it for this process. It may have signed itself: behind
+        # a script that starts it, it is another.
         if not held.signed:
             held.sign(process.pid)
         return process

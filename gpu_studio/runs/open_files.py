@@ -11,7 +11,10 @@ PROCESSES = Path("/proc")
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether process `pid` of this computer has the file open. Raises PermissionError, ProcessLookupError."""
+    """Whether process `pid` of this computer has the file open.
+
+    Raises PermissionError, ProcessLookupError.
+    """
     try:
         wanted = path.stat()
     except OSError:
@@ -46,7 +49,10 @@ def _is(entry: os.DirEntry[str], wanted: os.stat_result) -> bool:
 def _has_open_elsewhere(pid: int, wanted: os.stat_result) -> bool:
     """For systems without /proc, such as macOS."""
     try:
-        return any(os.path.samestat(Path(file.path).stat(), wanted) for file in psutil.Process(pid).open_files())
+        return any(
+            os.path.samestat(Path(file.path).stat(), wanted)
+            for file in psutil.Process(pid).open_files()
+        )
     except psutil.AccessDenied:
         raise PermissionError(pid) from None
     except psutil.NoSuchProcess:

@@ -16,7 +16,9 @@ from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problem
 
 def names_files(plan: Plan) -> bool:
     """Whether the plan needs files or folders."""
-    return any((plan.model.file, plan.data.file, plan.data.folder, plan.model.python, plan.data.python))
+    return any(
+        (plan.model.file, plan.data.file, plan.data.folder, plan.model.python, plan.data.python)
+    )
 
 
 def not_allowed(plan: Plan, base: Path) -> tuple[Path, ...]:
@@ -47,6 +49,8 @@ def _in_the_window(problem: Problem) -> Problem:
         return problem
     name = problem.path.name
     new = problem.standing is Standing.NEW
-    why = f"nothing of {name} has been run yet" if new else f"{name} has changed since it was allowed"
+    why = (
+        f"nothing of {name} has been run yet" if new else f"{name} has changed since it was allowed"
+    )
     words = allowances().problem or f"{why}, and it may do whatever you may: read it, then allow it"
     return replace(problem, advice=words)

@@ -17,8 +17,8 @@ ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
 def runs_dir(override: Path | str | None = None) -> Path:
     """Return the directory that holds all runs, as an absolute path; it need not exist yet.
 
-    It is `override` if given, else `$GPU_STUDIO_RUNS_DIR` if set and not empty, else `runs` under the user's data
-    directory.
+    It is `override` if given, else `$GPU_STUDIO_RUNS_DIR` if set and not empty, else `runs` under
+    the user's data directory.
     """
     chosen = override or os.environ.get(ENVIRONMENT) or user_data_path("gpu-studio") / "runs"
     return expanded(chosen).absolute()
@@ -38,7 +38,13 @@ def open_to_others(runs: Path) -> str:
         return ""  # runs cannot be kept there: the code that tries reports it
     if status.st_mode & stat.S_IWOTH:
         mend = f"chmod o-w {shlex.quote(str(runs))}"
-        return f"Every user of this computer can change the runs in {runs}. Allow that no more, with: {mend}"
+        return (
+            f"Every user of this computer can change the runs in {runs}. "
+            f"Allow that no more, with: {mend}"
+        )
     if status.st_uid not in (os.geteuid(), 0):
-        return f"The folder of the runs, {runs}, belongs to another user, who can change them. Choose one of your own."
+        return (
+            f"The folder of the runs, {runs}, belongs to another user, who can "
+            "change them. Choose one of your own."
+        )
     return ""

@@ -30,19 +30,28 @@ KEPT: dict[str, str] = {
     "training.metrics": "the checkpoint holds what they have counted so far",
     "training.seed": "it decides which samples are validation, and in which order the others come",
 }
-"""Fields of a plan that a run is gone on with, and why each stays as it is. All others may change."""
+"""Fields of a plan that a run is gone on with, and why each stays as it is.
+
+All others may change.
+"""
 
 _BATCH = ("training.batch_size", "training.batch_scope")
 
 
-def problems_of(resume: Resume, before: Plan, after: Plan, machine: Machine | None) -> list[Problem]:
+def problems_of(
+    resume: Resume, before: Plan, after: Plan, machine: Machine | None
+) -> list[Problem]:
     """Every problem that prevents the run of the plan `before` from resuming as `after`, by field.
 
     The global batch must not change: it is read from the run, else computed for `machine`.
     """
     changed = {each.field: each for each in differences(before, after)}
     kept = [_kept(each, why) for each in changed.values() if (why := _why_kept(each.field))]
-    return [*kept, *_batch_problems(resume.run, before, after, machine), *_epoch_problems(resume, after)]
+    return [
+        *kept,
+        *_batch_problems(resume.run, before, after, machine),
+        *_epoch_problems(resume, after),
+    ]
 
 
 def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
@@ -55,7 +64,8 @@ def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
     if was == now:
         return ""
     return (
-        f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other random layers draw "
+        f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other "
+        "random layers draw "
         "other numbers from here on. A model without such layers trains to the same losses."
     )
 
@@ -83,7 +93,14 @@ def global_batch(plan: Plan, machine: Machine | None) -> int | None:
 
 
 def _why_kept(field: str) -> str:
-    return next((why for kept, why in KEPT.items() if field == kept or field.startswith((f"{kept}.", f"{kept}["))), "")
+    return next(
+        (
+            why
+            for kept, why in KEPT.items()
+            if field == kept or field.startswith((f"{kept}.", f"{kept}["))
+        ),
+        "",
+    )
 
 
 def _kept(changed: Difference, why: str) -> Problem:
@@ -92,16 +109,29 @@ def _kept(changed: Difference, why: str) -> Problem:
     return Problem(changed.field, f"{now} now", f"{back}, because a resumed run keeps it: {why}")
 
 
-def _batch_problems(run: RunDirectory, before: Plan, after: Plan, machine: Machine | None) -> Iterator[Problem]:
+def _batch_problems(
+    run: RunDirectory, before: Plan, after: Plan, machine: Machine | None
+) -> Iterator[Problem]:
     if all(_same_batch(before, after)) and after.training.batch_scope == "global":
         return
     was, now = trained_batch(run) or global_batch(before, machine), global_batch(after, machine)
     if was is None or now is None or was == now:
         return
     scope = after.training.batch_scope
-    keep = f"set it to {was}" if scope == "global" else f"set training.batch_scope to global and this to {was}"
-    received = f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, {now:,} samples a step"
-    yield Problem(_BATCH[0], received, f"{keep}: the run was trained with {was:,}, and its steps go on being counted")
+    keep = (
+        f"set it to {was}"
+        if scope == "global"
+        else f"set training.batch_scope to global and this to {was}"
+    )
+    received = (
+        f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, "
+        f"{now:,} samples a step"
+    )
+    yield Problem(
+        _BATCH[0],
+        received,
+        f"{keep}: the run was trained with {was:,}, and its steps go on being counted",
+    )
 
 
 def _same_batch(before: Plan, after: Plan) -> Iterator[bool]:
@@ -113,7 +143,10 @@ def _epoch_problems(resume: Resume, after: Plan) -> Iterator[Problem]:
     done, epochs = resume.checkpoint.epoch, after.training.epochs
     if done >= epochs:
         name = resume.checkpoint.name
-        advice = f"{name} has already been trained for {done:,} of {epochs:,} epochs: ask for {done + 1} or more"
+        advice = (
+            f"{name} has already been trained for {done:,} of {epochs:,} epochs: ask for "
+            f"{done + 1} or more"
+        )
         yield Problem("training.epochs", str(epochs), advice)
 
 
@@ -146,7 +179,9 @@ def resume(
     _refuse_if_trained(after, chosen.checkpoint)
     if problems := problems_of(chosen, before, after, machine):
         raise plans.PlanError(problems, after.name)
-    return launch(after, runs or run.path.parent, resume=chosen, base=base, machine=machine, **options)
+    return launch(
+        after, runs or run.path.parent, resume=chosen, base=base, machine=machine, **options
+    )
 
 
 def choose(run: RunDirectory, name: str | None = None) -> Resume:
@@ -155,10 +190,14 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
     Raises ResumeError if the run is still alive, or has no such checkpoint.
     """
     if is_live(run):
-        raise ResumeError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
+        raise ResumeError(
+            f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}"
+        )
     saved = checkpoints(run)
     if not saved:
-        raise ResumeError(f"{run.id} has no complete checkpoint to resume from: train its plan anew.")
+        raise ResumeError(
+            f"{run.id} has no complete checkpoint to resume from: train its plan anew."
+        )
     return Resume(run, named(saved, name, run) if name else saved[-1])
 
 
@@ -178,6 +217,7 @@ def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCh
 def _refuse_if_trained(plan: plans.Plan, checkpoint: SavedCheckpoint) -> None:
     if checkpoint.epoch >= plan.training.epochs:
         raise ResumeError(
-            f"{checkpoint.name} has already been trained for {checkpoint.epoch:,} of {plan.training.epochs:,} epochs: "
+            f"{checkpoint.name} has already been trained for {checkpoint.epoch:,} of "
+            f"{plan.training.epochs:,} epochs: "
             f"ask for more, with --set training.epochs={checkpoint.epoch + 1}"
         )

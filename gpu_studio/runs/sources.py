@@ -73,14 +73,20 @@ def _code_problems(field: str, text: str | None, folder: Path) -> Iterator[Probl
     try:
         code = read_code(path)
     except FileNotFoundError:
-        yield Problem(field, shown, f"there is no such file: {path} is where it was looked for{hint(path)}")
+        yield Problem(
+            field, shown, f"there is no such file: {path} is where it was looked for{hint(path)}"
+        )
     except (OSError, ValueError) as error:
-        yield Problem(field, shown, f"it cannot be read: {getattr(error, 'strerror', None) or error}")
+        yield Problem(
+            field, shown, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        )
     else:
         yield from _problems_of_code(field, shown, path, named.function, code)
 
 
-def _problems_of_code(field: str, shown: str, path: Path, function: str, code: bytes) -> Iterator[Problem]:
+def _problems_of_code(
+    field: str, shown: str, path: Path, function: str, code: bytes
+) -> Iterator[Problem]:
     found = read_as_text(code)
     if wrong := found.problem or found.lacks(function):
         yield Problem(field, shown, wrong)
@@ -94,11 +100,15 @@ def _ask_for_consent(path: Path, said: Standing) -> str:
         return problem
     how = f"read it, then allow it (gpu-studio code allow {shlex.quote(str(path))})"
     if said is Standing.CHANGED:
-        return f"{path.name} has changed since it was allowed, and it may do whatever you may: {how}"
+        return (
+            f"{path.name} has changed since it was allowed, and it may do whatever you may: {how}"
+        )
     return f"nothing of {path.name} has been run yet, and it may do whatever you may: {how}"
 
 
-def _problems(field: str, name: str | None, folder: Path, kind: str, check: _Check) -> Iterator[Problem]:
+def _problems(
+    field: str, name: str | None, folder: Path, kind: str, check: _Check
+) -> Iterator[Problem]:
     if not name or not name.isprintable():
         return
     advice = _advice(absolute(name, folder), kind, check)
@@ -129,7 +139,10 @@ def _folder_problems(field: str, name: str | None, folder: Path) -> Iterator[Pro
 def _advice_of_folder(path: Path) -> str:
     try:
         if not path.is_dir():
-            return f"there is no such folder: {path} is where it was looked for{hint(path, folders=True)}"
+            return (
+                f"there is no such folder: {path} is where it was looked "
+                f"for{hint(path, folders=True)}"
+            )
         layout_of(path)
     except ImageFolderError as error:
         return f"it {error}"
@@ -140,7 +153,11 @@ def _advice_of_folder(path: Path) -> str:
 
 def _lacks_keras_parts(archive: zipfile.ZipFile) -> str:
     missing = _KERAS_PARTS - set(archive.namelist())
-    return f"it lacks {' and '.join(sorted(missing))}: save the model with model.save" if missing else ""
+    return (
+        f"it lacks {' and '.join(sorted(missing))}: save the model with model.save"
+        if missing
+        else ""
+    )
 
 
 def _holds_pickles(archive: zipfile.ZipFile) -> str:
@@ -149,17 +166,25 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
             with archive.open(name) as file:
                 if _dtype(file).hasobject:
                     return (
-                        f"{name.removesuffix('.npy')} holds pickled Python objects, which are never loaded because "
+                        f"{name.removesuffix('.npy')} holds pickled Python objects, which are "
+                        "never loaded because "
                         "loading them can run any program: save arrays of numbers"
                     )
     return ""
 
 
 def _dtype(file: IO[bytes]) -> Any:
-    """The type of an `.npy` file's elements, from its header. Raises ValueError for what is none."""
+    """The type of an `.npy` file's elements, from its header.
+
+    Raises ValueError for what is none.
+    """
     # Imported on first use: the window's start waits for this module.
     import numpy as np
 
     version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
     return read(file)[2]

@@ -51,7 +51,13 @@ def terminal_event(run: RunDirectory) -> Finished | Failed | None:
 def _last_lines(run: RunDirectory) -> list[bytes]:
     try:
         return last_lines(run.events_file, _LAST_BYTES)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegularError, PermissionError):
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        IsADirectoryError,
+        NotRegularError,
+        PermissionError,
+    ):
         return []  # not written by a trainer, or not readable by this user
 
 

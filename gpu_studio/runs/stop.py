@@ -78,7 +78,11 @@ class StopLadder:
 
         Empty once the trainer is gone.
         """
-        why = f"Its folder takes no request ({self.refusal})" if self.refusal else "It has not stopped"
+        why = (
+            f"Its folder takes no request ({self.refusal})"
+            if self.refusal
+            else "It has not stopped"
+        )
         words = {
             "asked": "Asked it to stop.",
             "terminated": f"{why}: sent SIGTERM.",
@@ -129,7 +133,10 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
     except (ProcessLookupError, psutil.NoSuchProcess):
         return _gone(run, holder)
     except PermissionError:
-        return f"The trainer, process {holder.pid}, belongs to another user: it is stopped by its owner only."
+        return (
+            f"The trainer, process {holder.pid}, belongs to another user: "
+            "it is stopped by its owner only."
+        )
 
 
 def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
@@ -144,7 +151,8 @@ def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
         raise PermissionError(holder.pid)
     if not has_open(holder.pid, run.lock_file):
         return (
-            f"Process {holder.pid} does not hold the lock of this run, although {run.lock_file.name} says so: "
+            f"Process {holder.pid} does not hold the lock of this run, although "
+            f"{run.lock_file.name} says so: "
             f"it is left alone.{_holders(run)}"
         )
     return ""
@@ -153,14 +161,18 @@ def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
 def _gone(run: RunDirectory, holder: lock.Holder) -> str:
     if not is_live(run):
         return ""
-    return f"Process {holder.pid}, the trainer of this run, is gone, but its lock is still held.{_holders(run)}"
+    return (
+        f"Process {holder.pid}, the trainer of this run, is gone, but its lock is still "
+        f"held.{_holders(run)}"
+    )
 
 
 def _survived(run: RunDirectory) -> str:
     holder = lock.holder(run.lock_file)
     who = f"Process {holder.pid}" if holder else "The trainer"
     return (
-        f"{who} was sent SIGKILL, but has not ended: it may hang in the kernel, at a disk or a card that does not "
+        f"{who} was sent SIGKILL, but has not ended: it may hang in the kernel, at a disk or a "
+        "card that does not "
         f"answer. Look at the kernel's messages, with: dmesg.{_holders(run)}"
     )
 
@@ -183,6 +195,8 @@ def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
     if holder.started is not None and holder.boot == kernel.boot_id():
         return kernel.started(holder.pid) == holder.started
     try:
-        return psutil.Process(holder.pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
+        return (
+            psutil.Process(holder.pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
+        )
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False

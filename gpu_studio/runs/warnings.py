@@ -99,9 +99,18 @@ def concerns_of(
     known = {concern.key: concern for concern in before}
     sight = WarningFacts(history, cards, now, frozenset(known), disk_full)
     found = {concern.key: concern for rule in RULES for concern in rule(sight)}
-    standing = [replace(each, since=known[key].since) if key in known else each for key, each in found.items()]
-    lingering = [each for each in before if each.key not in found and now - each.seen < LINGER_SECONDS]
-    return tuple(sorted((*standing, *lingering), key=lambda each: (each.level != "error", -each.since, each.key)))
+    standing = [
+        replace(each, since=known[key].since) if key in known else each
+        for key, each in found.items()
+    ]
+    lingering = [
+        each for each in before if each.key not in found and now - each.seen < LINGER_SECONDS
+    ]
+    return tuple(
+        sorted(
+            (*standing, *lingering), key=lambda each: (each.level != "error", -each.since, each.key)
+        )
+    )
 
 
 def not_finite(sight: WarningFacts) -> Iterator[Concern]:
@@ -140,18 +149,26 @@ def input_bound(sight: WarningFacts) -> Iterator[Concern]:
             sight,
             "input",
             f"{figures.share(share)} of the training time goes by waiting for data.",
-            "Train on larger batches or on fewer devices; keep the data in memory, or on a faster disk.",
+            "Train on larger batches or on fewer devices; keep the data "
+            "in memory, or on a faster disk.",
         )
 
 
 MOST_COMMUNICATION, COMMUNICATION_SECONDS = 0.4, 10.0
-_LESS_THAN_RING = 'On slices of one device distribution.all_reduce = "reduction_to_one_device" copies less.'
+_LESS_THAN_RING = (
+    'On slices of one device distribution.all_reduce = "reduction_to_one_device" copies less.'
+)
 
 
 def communication_bound(sight: WarningFacts) -> Iterator[Concern]:
     """Devices that wait for communication, in the profiled steps."""
     reported, devices = sight.history.communication, sight.history.devices
-    if reported is None or reported.version > KNOWN_VERSION or devices is None or sight.history.state != "running":
+    if (
+        reported is None
+        or reported.version > KNOWN_VERSION
+        or devices is None
+        or sight.history.state != "running"
+    ):
         return
     share = reported.exposed / reported.seconds if reported.seconds > 0 else 0.0
     if share > MOST_COMMUNICATION and sight.history.pace.steady.seconds >= COMMUNICATION_SECONDS:
@@ -194,9 +211,17 @@ def replica_idle(sight: WarningFacts) -> Iterator[Concern]:
     Stages of a placed model wait by nature.
     """
     devices = sight.history.devices
-    if sight.history.state != "running" or devices is None or strategy_named(devices.strategy).places_layers:
+    if (
+        sight.history.state != "running"
+        or devices is None
+        or strategy_named(devices.strategy).places_layers
+    ):
         return
-    measured = [(card, card.utilisation) for card in sight.cards if card.trains and card.utilisation is not None]
+    measured = [
+        (card, card.utilisation)
+        for card in sight.cards
+        if card.trains and card.utilisation is not None
+    ]
     for card, percent in measured:
         others = [other for one, other in measured if one is not card]
         key = f"idle {card.label}"
@@ -207,12 +232,16 @@ def replica_idle(sight: WarningFacts) -> Iterator[Concern]:
                 key,
                 f"{card.label} is at {figures.percent(percent)}, "
                 f"the others at {figures.percent(float(np.median(others)))}.",
-                "Look whether another program holds it back, and whether each replica gets samples enough.",
+                "Look whether another program holds it back, and whether each "
+                "replica gets samples enough.",
             )
 
 
 _REMEDIES = {
-    "power": "It has reached its power limit: raise it with nvidia-smi -pl, if the supply and the cooling allow that.",
+    "power": (
+        "It has reached its power limit: raise it with nvidia-smi -pl, if the supply and the "
+        "cooling allow that."
+    ),
     "temperature": "It is too hot: look after fans, dust and the air around it, or lower its power limit.",
     "slowdown": "Power supply or cooling give out: look at both.",
 }
@@ -225,7 +254,10 @@ def throttled(sight: WarningFacts) -> Iterator[Concern]:
             words = ", ".join(card.held_by)
             advice = (text for sign, text in _REMEDIES.items() if sign in words)
             yield _found(
-                sight, f"throttled {card.label}", f"{card.label} is slowed down by: {words}.", next(advice, "")
+                sight,
+                f"throttled {card.label}",
+                f"{card.label} is slowed down by: {words}.",
+                next(advice, ""),
             )
 
 
@@ -238,8 +270,10 @@ def disk_is_full(sight: WarningFacts) -> Iterator[Concern]:
         yield _found(
             sight,
             "disk full",
-            "The disk that holds this run is full: it trains on, and waits for room to write its events, the last too.",
-            "Make room on that disk (df -h). A stop ends it at once, without what could not be written.",
+            "The disk that holds this run is full: it trains on, and waits for room to write its "
+            "events, the last too.",
+            "Make room on that disk (df -h). A stop ends it at once, "
+            "without what could not be written.",
         )
 
 
@@ -253,8 +287,10 @@ def no_progress(sight: WarningFacts) -> Iterator[Concern]:
         yield _found(
             sight,
             "no progress",
-            f"No step has ended for {round(quiet)} s; a call usually takes {steady.seconds / len(steady):.2g} s.",
-            "Look whether the disk is full (df -h), at trainer.log, and at what else this machine does. "
+            f"No step has ended for {round(quiet)} s; a call usually takes "
+            f"{steady.seconds / len(steady):.2g} s.",
+            "Look whether the disk is full (df -h), at trainer.log, and "
+            "at what else this machine does. "
             "Stop waits for the call under way.",
         )
 
@@ -268,7 +304,15 @@ def reported_by_trainer(sight: WarningFacts) -> Iterator[Concern]:
     for event in list(sight.history.warnings)[-MOST_TOLD:]:
         if event.seq >= 0:
             key = f"told {event.message}"
-            concern = Concern(key, event.message, event.suggestion, "warning", event.time, sight.now, reported=True)
+            concern = Concern(
+                key,
+                event.message,
+                event.suggestion,
+                "warning",
+                event.time,
+                sight.now,
+                reported=True,
+            )
             first.setdefault(key, concern)
     yield from first.values()
 
@@ -286,7 +330,9 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def _found(sight: WarningFacts, key: str, text: str, suggestion: str, level: Level = "warning") -> Concern:
+def _found(
+    sight: WarningFacts, key: str, text: str, suggestion: str, level: Level = "warning"
+) -> Concern:
     return Concern(key, text, suggestion, level, sight.now, sight.now)
 
 
@@ -295,7 +341,9 @@ def _last_progress(history: History) -> float:
     last, epoch = history.pace.last, history.epochs.last
     saved = [one.time for one in history.checkpoints[-1:]]
     states = [history.states[-1].time] if history.states else []
-    return max([0.0, *([last.time] if last else []), *([epoch.time] if epoch else []), *saved, *states])
+    return max(
+        [0.0, *([last.time] if last else []), *([epoch.time] if epoch else []), *saved, *states]
+    )
 
 
 def _patience(history: History, call: float) -> float:
@@ -304,6 +352,10 @@ def _patience(history: History, call: float) -> float:
     Epochs end with validation, compiled the first time.
     """
     patience = max(LEAST_QUIET, CALLS_MISSED * call)
-    if history.model and history.model.steps_per_epoch and history.step % history.model.steps_per_epoch == 0:
+    if (
+        history.model
+        and history.model.steps_per_epoch
+        and history.step % history.model.steps_per_epoch == 0
+    ):
         return max(patience, LEAST_AT_END, CALLS_MISSED * (history.pace.usual_gap or 0.0))
     return patience

@@ -60,7 +60,9 @@ class CardWatch:
                 case Slow():
                     for slow in sample.cards:
                         if slow.throttle is not None:
-                            reasons = tuple(reason for reason in slow.throttle if reason not in HARMLESS)
+                            reasons = tuple(
+                                reason for reason in slow.throttle if reason not in HARMLESS
+                            )
                             _add(self._held, slow.card, time, reasons)
 
     def sights(self, devices: Devices | None, now: float) -> tuple[CardSight, ...]:
@@ -83,7 +85,11 @@ class CardWatch:
     def _begin(self) -> None:
         if not self._path.exists():
             return
-        self.take(sample for sample in _samples(LineTail(self._path).read(HEAD_BYTES)) if isinstance(sample, Cards))
+        self.take(
+            sample
+            for sample in _samples(LineTail(self._path).read(HEAD_BYTES))
+            if isinstance(sample, Cards)
+        )
         self._tail = LineTail(self._path)
         # The first line from there on is the end of one, and so not a sample.
         self._tail.offset = max(0, self._path.stat().st_size - LAST_BYTES)
@@ -113,8 +119,14 @@ def _mean(points: Iterable[tuple[float, float]], now: float) -> float | None:
 
 def _all_the_while(points: Iterable[tuple[float, tuple[str, ...]]], now: float) -> tuple[str, ...]:
     """The newest sample's reasons, if each sample of the last seconds, at least two, has some."""
-    recent = [(time, reasons) for time, reasons in points if now - UTILISATION_SECONDS <= time <= now]
-    if len(recent) < LEAST_HELD or now - recent[-1][0] > STALE_SECONDS or not all(reasons for _, reasons in recent):
+    recent = [
+        (time, reasons) for time, reasons in points if now - UTILISATION_SECONDS <= time <= now
+    ]
+    if (
+        len(recent) < LEAST_HELD
+        or now - recent[-1][0] > STALE_SECONDS
+        or not all(reasons for _, reasons in recent)
+    ):
         return ()
     return recent[-1][1]
 

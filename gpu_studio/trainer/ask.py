@@ -31,13 +31,14 @@ QUESTIONS = {
     "evaluate": "gpu_studio.trainer.answers.checkpoint_evaluation",
     "keras_file": "gpu_studio.trainer.answers.checkpoint_file",
 }
-"""Question: the module whose `answer(about, progress)` gives the answer, and whether it holds as long as nothing of
-what it is about, the machine and the installation changes."""
+"""Question: the module whose `answer(about, progress)` gives the answer, and whether it holds as
+long as nothing of what it is about, the machine and the installation changes."""
 
 ANSWERED, FAILED, DESERTED = 0, 1, 3
 NEW_OBJECTS = 100_000
-"""Python looks for garbage as often as so many objects were made. By default it does so hundreds of times while
-TensorFlow is imported, where there is none: a fifth of the time that a short answer takes."""
+"""Python looks for garbage as often as so many objects were made. By default it does so hundreds of
+times while TensorFlow is imported, where there is none: a fifth of the time that a short answer
+takes."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -60,11 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(chosen: argparse.Namespace, say: Say) -> int:
     try:
         reported = import_module(QUESTIONS[chosen.question])
-        answer, lasting = reported.answer(_about(chosen.about), lambda text: say({"progress": text}))
+        answer, lasting = reported.answer(
+            _about(chosen.about), lambda text: say({"progress": text})
+        )
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, the asker must learn of it)
-        say({"error": error.message if isinstance(error, TrainerError) else f"{type(error).__name__}: {error}"})
+    # Whatever TensorFlow raises, the asker must learn of it.
+    except Exception as error:  # noqa: BLE001
+        say(
+            {
+                "error": error.message
+                if isinstance(error, TrainerError)
+                else f"{type(error).__name__}: {error}"
+            }
+        )
         return FAILED
     say({"answer": answer, "lasting": lasting})
     return ANSWERED
@@ -112,9 +122,15 @@ def _leave_with_the_asker() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.ask", description=__doc__)
-    parser.add_argument("question", choices=sorted(QUESTIONS), metavar="QUESTION", help=", ".join(sorted(QUESTIONS)))
-    parser.add_argument("--about", type=int, metavar="N", help="the descriptor to read what it is about from")
-    parser.add_argument("--to", type=int, metavar="N", help="the descriptor to answer on, for programs")
+    parser.add_argument(
+        "question", choices=sorted(QUESTIONS), metavar="QUESTION", help=", ".join(sorted(QUESTIONS))
+    )
+    parser.add_argument(
+        "--about", type=int, metavar="N", help="the descriptor to read what it is about from"
+    )
+    parser.add_argument(
+        "--to", type=int, metavar="N", help="the descriptor to answer on, for programs"
+    )
     return parser
 
 

@@ -40,10 +40,13 @@ class Cut:
         return -(-(self.samples - offset) // self.batch)
 
     def parts(self, offset: int = 0) -> np.ndarray:
-        """One row a replica and step, in that order: start, stop (places in the epoch's order), size of the batch.
+        """One row a replica and step, in that order.
 
-        The rows of a step differ by at most one sample. A replica for which none is left gets one sample with size 0,
-        which weighs nothing: an empty batch would turn the statistics of batch normalisation into NaN.
+        Start, stop (places in the epoch's order), size of the batch.
+
+        The rows of a step differ by at most one sample. A replica for which none is left gets one
+        sample with size 0, which weighs nothing: an empty batch would turn the statistics of batch
+        normalisation into NaN.
         """
         starts = np.arange(offset, self.samples, self.batch, dtype=np.int64)
         sizes = np.minimum(self.batch, self.samples - starts)
@@ -59,7 +62,10 @@ class Cut:
 
 
 def order_of(epoch: Any, samples: int, seed: int) -> Any:
-    """The order of an epoch: a permutation of 0 … samples − 1, shape (samples,), by (seed, epoch) alone."""
+    """The order of an epoch.
+
+    A permutation of 0 … samples − 1, shape (samples,), by (seed, epoch) alone.
+    """
     seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(epoch, tf.int64)])
     return tf.random.experimental.stateless_shuffle(tf.range(samples, dtype=tf.int64), seed=seeds)
 
@@ -67,7 +73,8 @@ def order_of(epoch: Any, samples: int, seed: int) -> Any:
 def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) -> tf.data.Dataset:
     """Yield parts without end, from sample `offset` of epoch `epoch` (counted from 0) on.
 
-    An element is (x, y, weight) with as many rows as the part has samples; the weights of a step sum to 1.
+    An element is (x, y, weight) with as many rows as the part has samples; the weights of a step
+    sum to 1.
     """
     given = _given_of(split)
 
@@ -77,14 +84,18 @@ def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) 
 
     first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64))
     first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts(offset))))
-    later = tf.data.Dataset.counter(start=epoch + 1).flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts())))
+    later = tf.data.Dataset.counter(start=epoch + 1).flat_map(
+        _as_it_stands(lambda e: parts_of(e, cut.parts()))
+    )
     return _endless(first.concatenate(later))
 
 
 def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
     """Parts of the whole split in its own order, over and over."""
     given = _given_of(split)
-    return _endless(_gathered(cut.parts(), given, lambda start, stop: tf.range(start, stop)).repeat())
+    return _endless(
+        _gathered(cut.parts(), given, lambda start, stop: tf.range(start, stop)).repeat()
+    )
 
 
 def _gathered(parts: np.ndarray, given: Given, places: Any) -> tf.data.Dataset:
@@ -99,7 +110,9 @@ def _gathered(parts: np.ndarray, given: Given, places: Any) -> tf.data.Dataset:
 
 def _given_of(split: Split) -> Given:
     """Return the function that maps places in the split to samples and targets."""
-    return _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
+    return (
+        _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
+    )
 
 
 def _given_by_tensorflow(split: Split) -> Given:
@@ -120,8 +133,12 @@ def _given_by_numpy(split: Split) -> Given:
     kinds = (split.seen_type, split.wanted_type)
 
     def given(places: Any) -> tuple[Any, Any]:
-        x, y = tf.numpy_function(lambda rows: (split.seen(rows), split.wanted(rows)), [places], kinds)
-        return tf.ensure_shape(x, (None, *split.x.shape[1:])), tf.ensure_shape(y, (None, *split.y.shape[1:]))
+        x, y = tf.numpy_function(
+            lambda rows: (split.seen(rows), split.wanted(rows)), [places], kinds
+        )
+        return tf.ensure_shape(x, (None, *split.x.shape[1:])), tf.ensure_shape(
+            y, (None, *split.y.shape[1:])
+        )
 
     return given
 

@@ -11,9 +11,12 @@ from gpu_studio.trainer.meters import Deltas
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`losses` has shape (steps,): the mean over each global batch; `deltas` is what the metrics got.
+    """`losses` has shape (steps,): the mean over each global batch.
 
-    `input_seconds` were spent waiting for data; `aside_seconds` on watching the call, which is no training.
+    `deltas` is what the metrics got.
+
+    `input_seconds` were spent waiting for data; `aside_seconds` on watching the call, which is no
+    training.
     """
 
     losses: np.ndarray

@@ -53,14 +53,18 @@ def _name(step: int) -> str:
 class Checkpoints:
     """The checkpoints of one run: the last `keep`, and the best by the plan's monitor."""
 
-    def __init__(self, directory: Path, settings: plan.CheckpointSettings, tell: Callable[[Event], object]) -> None:
+    def __init__(
+        self, directory: Path, settings: plan.CheckpointSettings, tell: Callable[[Event], object]
+    ) -> None:
         self._directory = directory
         self._settings = settings
         self._monitor = Monitor(settings.monitor)
         self._tell = tell
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
         self._last: Future[None] | None = None
-        with suppress(OSError):  # a disk that is full now need not be so when the first checkpoint is written
+        with suppress(
+            OSError
+        ):  # a disk that is full now need not be so when the first checkpoint is written
             directory.mkdir(mode=0o700, exist_ok=True)
         self._kept = _values_on_disk(directory)
 
@@ -95,11 +99,14 @@ class Checkpoints:
         # The loss before the last update was finite; the weights after it need not be. Resuming
         # from them is pointless, and they would push out a useful checkpoint. Infinite
         # weights may be intended, as in a mask.
-        broken = next((name for name, array in snapshot.arrays.items() if _is_broken(name, array)), None)
+        broken = next(
+            (name for name, array in snapshot.arrays.items() if _is_broken(name, array)), None
+        )
         if broken is not None:
             advice = "Make training.learning_rate smaller; the checkpoints from before are kept."
             message = (
-                f"The checkpoint {snapshot.name} was not written: {broken} holds values that are no numbers (nan)."
+                f"The checkpoint {snapshot.name} was not written: {broken} holds "
+                "values that are no numbers (nan)."
             )
             self._tell(Warned(message=message, suggestion=advice))
             return
@@ -109,12 +116,17 @@ class Checkpoints:
         except OSError as error:
             advice = f"The next checkpoint is tried again. {advice_for(str(error))}"
             self._tell(
-                Warned(message=f"The checkpoint {snapshot.name} could not be written: {error}.", suggestion=advice)
+                Warned(
+                    message=f"The checkpoint {snapshot.name} could not be written: {error}.",
+                    suggestion=advice,
+                )
             )
 
     def _written(self, snapshot: Snapshot) -> Checkpoint:
         began = time.perf_counter()
-        best = snapshot.value is not None and self._monitor.better(snapshot.value, self._best_value())
+        best = snapshot.value is not None and self._monitor.better(
+            snapshot.value, self._best_value()
+        )
         state = {
             **snapshot.progress.as_dict(),
             "best_value": snapshot.progress.best,
@@ -144,7 +156,9 @@ class Checkpoints:
 
     def _remove_old(self) -> list[str]:
         best_value = self._best_value()
-        best = [name for name, value in self._kept.items() if value is not None and value == best_value][:1]
+        best = [
+            name for name, value in self._kept.items() if value is not None and value == best_value
+        ][:1]
         last = list(self._kept)[-self._settings.keep :]
         removed = [name for name in self._kept if name not in last and name not in best]
         for name in removed:
@@ -154,13 +168,18 @@ class Checkpoints:
 
 
 def write_whole(path: Path, state: Mapping[str, Any], arrays: Arrays) -> int:
-    """Write a checkpoint so that `path` is there only if it is complete; its size in bytes. Raises OSError."""
+    """Write a checkpoint so that `path` is there only if it is complete; its size in bytes.
+
+    Raises OSError.
+    """
     temporary = path.with_name(f".tmp-{path.name}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)
     try:
         _write_file(temporary / WEIGHTS_FILE, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-        _write_file(temporary / STATE_FILE, lambda file: file.write(json.dumps(state, indent=1).encode()))
+        _write_file(
+            temporary / STATE_FILE, lambda file: file.write(json.dumps(state, indent=1).encode())
+        )
         size = sum(entry.stat().st_size for entry in temporary.iterdir())
         if path.exists():
             _remove(path)
@@ -173,7 +192,10 @@ def write_whole(path: Path, state: Mapping[str, Any], arrays: Arrays) -> int:
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The state and the arrays of a checkpoint. Raises TrainerError if it cannot be read; nothing is unpickled."""
+    """The state and the arrays of a checkpoint.
+
+    Raises TrainerError if it cannot be read; nothing is unpickled.
+    """
     try:
         state = read_json(path / STATE_FILE, json.loads)
         with opened(path / WEIGHTS_FILE) as file, np.load(file, allow_pickle=False) as archive:

@@ -36,7 +36,15 @@ _EDGE: Final = "edge_"
 _BETWEEN_CARDS: Final = "MemcpyP2P"
 _NO_WORK: Final = frozenset(
     {"IteratorGetNext", "MultiDeviceIteratorGetNextFromShard", "OptionalGetValue"}
-    | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "PartitionedCall", "StatefulPartitionedCall"}
+    | {
+        "While",
+        "StatelessWhile",
+        "If",
+        "StatelessIf",
+        "Case",
+        "PartitionedCall",
+        "StatefulPartitionedCall",
+    }
 )
 """What waits for data, and what only holds other operations."""
 
@@ -91,10 +99,12 @@ class _Work:
 def communication_of(
     recorded: Recorded, where: Mapping[str, str], devices: Sequence[str], replicas: int
 ) -> Communication | None:
-    """How the time of the recorded steps was spent on `devices`; None if none of them was seen at work.
+    """How the time of the recorded steps was spent on `devices`.
 
-    `where` has the device of each operation by its name. What is not in it belongs to other functions, as those that
-    read data ahead.
+    None if none of them was seen at work.
+
+    `where` has the device of each operation by its name. What is not in it belongs to other
+    functions, as those that read data ahead.
     """
     work = _work(recorded.executed, where, devices)
     every = _Work()
@@ -118,7 +128,9 @@ def communication_of(
     )
 
 
-def _device(name: str, work: _Work, seconds: float, steps: int, waiting: float | None) -> DeviceTimes:
+def _device(
+    name: str, work: _Work, seconds: float, steps: int, waiting: float | None
+) -> DeviceTimes:
     compute = covered(work.compute)
     return DeviceTimes(
         device=name,
@@ -146,7 +158,9 @@ def _is_collective(each: Executed) -> bool:
     return any(_COLLECTIVE.match(name) for name in (each.kind, each.kernel))
 
 
-def _work(executed: Iterable[Executed], where: Mapping[str, str], devices: Sequence[str]) -> dict[str, _Work]:
+def _work(
+    executed: Iterable[Executed], where: Mapping[str, str], devices: Sequence[str]
+) -> dict[str, _Work]:
     found = {device: _Work() for device in devices}
     seen = _undisturbed([each for each in executed if each.kind not in _NO_WORK])
     cards = _cards(seen, where)
@@ -175,11 +189,17 @@ def _undisturbed(executed: Sequence[Executed]) -> list[Executed]:
     for each in executed:
         took[each.name].append(each.end - each.begin)
     usual = {name: median_low(times) for name, times in took.items()}
-    return [each if each.card else replace(each, end=min(each.end, each.begin + usual[each.name])) for each in executed]
+    return [
+        each if each.card else replace(each, end=min(each.end, each.begin + usual[each.name]))
+        for each in executed
+    ]
 
 
 def _cards(executed: Iterable[Executed], where: Mapping[str, str]) -> dict[str, str]:
-    """The logical device of each card in the profile that has only one: NCCL names no operation of the graph."""
+    """The logical device of each card in the profile that has only one.
+
+    NCCL names no operation of the graph.
+    """
     on: dict[str, set[str]] = defaultdict(set)
     for each in executed:
         if each.card and where.get(each.name, "").startswith("GPU"):
@@ -192,11 +212,18 @@ def _waiting(work: Mapping[str, _Work]) -> dict[str, float]:
 
     Empty unless at least two devices have such operations, and equally many of them.
     """
-    taking_part = {device: sorted(one.collectives) for device, one in work.items() if one.collectives}
+    taking_part = {
+        device: sorted(one.collectives) for device, one in work.items() if one.collectives
+    }
     if len(taking_part) < 2 or len({len(spans) for spans in taking_part.values()}) > 1:
         return {}
-    last = [max(begin for begin, _ in together) for together in zip(*taking_part.values(), strict=True)]
+    last = [
+        max(begin for begin, _ in together) for together in zip(*taking_part.values(), strict=True)
+    ]
     return {
-        device: sum(max(0.0, min(end, all_in) - begin) for (begin, end), all_in in zip(spans, last, strict=True))
+        device: sum(
+            max(0.0, min(end, all_in) - begin)
+            for (begin, end), all_in in zip(spans, last, strict=True)
+        )
         for device, spans in taking_part.items()
     }

@@ -83,7 +83,10 @@ def _logical(devices: DeviceSettings, physical: dict[str, Any]) -> list[LogicalD
             if device.device_type == kind
             for limit in limits.get(name) or (0,)
         ]
-        names = [logical.name.removeprefix("/device:") for logical in tf.config.list_logical_devices(kind)]
+        names = [
+            logical.name.removeprefix("/device:")
+            for logical in tf.config.list_logical_devices(kind)
+        ]
         rows += [replace(one, name=logical) for logical, one in zip(names, slices, strict=True)]
     return rows
 

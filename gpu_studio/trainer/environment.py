@@ -28,7 +28,8 @@ def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None
     """Return the variables to set before `import tensorflow`, None to unset. Raises PlanRefused."""
     if next(allocator(plan, environ), None):
         raise PlanRefused(
-            "TF_GPU_ALLOCATOR=cuda_malloc_async gives all slices of a card one common pool, so a carve has no limits.",
+            "TF_GPU_ALLOCATOR=cuda_malloc_async gives all slices of a card one common pool, so a "
+            "carve has no limits.",
             ["Unset TF_GPU_ALLOCATOR.", "Or take the carve out of the plan."],
         )
     return {
@@ -36,7 +37,8 @@ def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None
         "CUDA_VISIBLE_DEVICES": visible_cards(plan.devices, environ.get("CUDA_VISIBLE_DEVICES")),
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
-        # A cluster left over in the environment would make TensorFlow wait for workers that this run does not have.
+        # A cluster left over in the environment would make TensorFlow wait for workers that this
+        # run does not have.
         "TF_CONFIG": None,
         "TF_USE_LEGACY_KERAS": None,
     }
@@ -53,7 +55,11 @@ def visible_cards(devices: DeviceSettings, inherited: str | None) -> str | None:
     cards = [name for name in devices.visible if not name.startswith("CPU")]
     if not cards:
         return HIDE_ALL
-    allowed = [part.strip() for part in inherited.split(",") if part.strip()] if inherited is not None else None
+    allowed = (
+        [part.strip() for part in inherited.split(",") if part.strip()]
+        if inherited is not None
+        else None
+    )
     return ",".join(_cuda_name(card, allowed) for card in cards)
 
 
@@ -65,7 +71,11 @@ def _cuda_name(card: str, allowed: list[str] | None) -> str:
         return str(index)
     if index >= len(allowed):
         raise PlanRefused(
-            f"The plan wants {card}, but CUDA_VISIBLE_DEVICES shows this process only {len(allowed)} card(s).",
-            ["Name another card in devices.visible.", "Or start GPU Studio with CUDA_VISIBLE_DEVICES unset."],
+            f"The plan wants {card}, but CUDA_VISIBLE_DEVICES shows this process only "
+            f"{len(allowed)} card(s).",
+            [
+                "Name another card in devices.visible.",
+                "Or start GPU Studio with CUDA_VISIBLE_DEVICES unset.",
+            ],
         )
     return allowed[index]

@@ -21,7 +21,9 @@ class TrainerError(Exception):
     # message and lacks the suggestions: this attribute tells it that it has already done so.
     _keras_call_info_injected = True
 
-    def __init__(self, message: str, suggestions: Sequence[str] = (), mends: Sequence[SuggestedChange] = ()) -> None:
+    def __init__(
+        self, message: str, suggestions: Sequence[str] = (), mends: Sequence[SuggestedChange] = ()
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.suggestions = tuple(suggestions)

@@ -36,7 +36,10 @@ def _forget_earlier_graphs(eager: Any) -> None:
 
 
 def logical_name(device: str) -> str:
-    """`CPU:1` of TensorFlow's `/job:localhost/replica:0/task:0/device:CPU:1`; empty for no device."""
+    """`CPU:1` of TensorFlow's `/job:localhost/replica:0/task:0/device:CPU:1`.
+
+    Empty for no device.
+    """
     return device.rpartition("device:")[2]
 
 

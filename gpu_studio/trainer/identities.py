@@ -41,7 +41,9 @@ def identities(described: Mapping[str, str]) -> dict[str, CardIdentity]:
     return {name: identity(name, card, cards, visible) for name, card in described.items()}
 
 
-def identity(device: str, description: str, cards: Iterable[Mapping[str, Any]], visible: str | None) -> CardIdentity:
+def identity(
+    device: str, description: str, cards: Iterable[Mapping[str, Any]], visible: str | None
+) -> CardIdentity:
     """Return the card of the physical GPU `device`, among `cards` in CUDA's numbering.
 
     CUDA numbers them under CUDA_VISIBLE_DEVICES=`visible`. The identity is unknown if TensorFlow
@@ -51,7 +53,9 @@ def identity(device: str, description: str, cards: Iterable[Mapping[str, Any]], 
     card = next((card for card in cards if str(card["ordinal"]) == ordinal), {})
     if description and card.get("name") and description != card["name"]:
         return NO_CARD
-    return CardIdentity(_part(visible) or card.get("uuid") or None, card.get("bus_id", "").lower() or None)
+    return CardIdentity(
+        _part(visible) or card.get("uuid") or None, card.get("bus_id", "").lower() or None
+    )
 
 
 def _part(visible: str | None) -> str | None:

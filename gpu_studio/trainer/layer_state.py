@@ -4,9 +4,9 @@ A part belongs to a replica or is a micro-batch. Every part starts from the same
 its layers assign is held back until all are done; then each variable gets one new value, by the
 `aggregation` that it was made with:
 
-        sum                  its value, plus what all parts have added (a layer that counts samples);
-        only_first_replica   the value that the first part left;
-        mean, none           the mean of the values that the parts left, weighted by their samples.
+        sum                  its value, plus what all parts have added (a layer that counts
+        samples); only_first_replica   the value that the first part left; mean, none           the
+        mean of the values that the parts left, weighted by their samples.
 
 Random state is not kept: what a part draws follows from the seed, the step and the part's number
 alone.
@@ -42,10 +42,13 @@ class BatchPart:
     def of_batch(self, term: Any) -> Any:
         """Return the share of a layer's loss for this part in the loss of the whole batch.
 
-        One number is taken for a mean over the samples, as Keras' own are; of several, the sum is meant.
+        One number is taken for a mean over the samples, as Keras' own are; of several, the sum is
+        meant.
         """
         term = tf.cast(term, tf.float32)
-        return term * self.share if term.shape.rank == 0 else tf.reduce_sum(term) * tf.sign(self.share)
+        return (
+            term * self.share if term.shape.rank == 0 else tf.reduce_sum(term) * tf.sign(self.share)
+        )
 
 
 class RandomStates:
@@ -119,7 +122,9 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         variable, value = update
         if not _is_random_state(variable):
             self._changed[id(variable)] = variable
-        super().add_update((variable, _as_if_read(variable, value) if variable.trainable else value))
+        super().add_update(
+            (variable, _as_if_read(variable, value) if variable.trainable else value)
+        )
 
 
 def draws(model: keras.Model) -> bool:
@@ -174,7 +179,8 @@ def _as_if_read(variable: Any, value: Any) -> Any:
     def read(new: Any, _old: Any) -> tuple[Any, Any]:
         return tf.identity(new), lambda gradient: (None, gradient)
 
-    return read(value, tf.convert_to_tensor(variable._value))  # noqa: SLF001 (`value` is what the scope holds)
+    # `value` is what the scope holds.
+    return read(value, tf.convert_to_tensor(variable._value))  # noqa: SLF001
 
 
 def _is_random_state(variable: Any) -> bool:

@@ -12,11 +12,14 @@ import tensorflow as tf
 
 SMALL = 1 << 20
 LARGE = (1 << 27, 1 << 24)
-"""Bytes. The time that a transfer takes whatever its size falls out of their difference. The second is for slices that
-have no room for the first."""
+"""Bytes. The time that a transfer takes whatever its size falls out of their difference. The second
+is for slices that have no room for the first."""
 REPETITIONS = 12
 HANDED_OVER = 1e12
-"""Bytes a second that no link reaches: what is faster was not copied but handed over by reference."""
+"""Bytes a second that no link reaches.
+
+What is faster was not copied but handed over by reference.
+"""
 
 
 def bandwidth(source: str, target: str) -> float | None:

@@ -36,7 +36,12 @@ class Loop:
     """Trains a session from where `reached` says to the end of the plan, or until it must stop."""
 
     def __init__(
-        self, session: Session, control: Control, telemetry: Telemetry, checkpoints: Checkpoints, reached: Reached
+        self,
+        session: Session,
+        control: Control,
+        telemetry: Telemetry,
+        checkpoints: Checkpoints,
+        reached: Reached,
     ) -> None:
         self._reached = reached
         self.tally = Tally(session.meters)
@@ -74,13 +79,19 @@ class Loop:
             return self._finished(reason, self._test())
         except Stopped:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
-            if self._saved_step != self.progress.step:  # A second one would replace the first and its value.
+            if (
+                self._saved_step != self.progress.step
+            ):  # A second one would replace the first and its value.
                 self._save(None)
             # The disk may have refused it: then nobody must be told that it exists.
-            return self._finished("stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {})
+            return self._finished(
+                "stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {}
+            )
 
     def _finished(
-        self, reason: Literal["completed", "early_stopping", "stopped", "stopped_now"], metrics: dict[str, float]
+        self,
+        reason: Literal["completed", "early_stopping", "stopped", "stopped_now"],
+        metrics: dict[str, float],
     ) -> Finished:
         self._checkpoints.wait()
         return Finished(
@@ -169,7 +180,9 @@ class Loop:
             )
         )
         every = self._settings.checkpoint.every_epochs
-        if every and (self.progress.epoch % every == 0 or self.progress.epoch == self._settings.epochs):
+        if every and (
+            self.progress.epoch % every == 0 or self.progress.epoch == self._settings.epochs
+        ):
             self._save(Monitor(self._settings.checkpoint.monitor).value(metrics))
 
     def _evaluate(self, split: Split, prefix: str) -> dict[str, float]:
@@ -210,7 +223,9 @@ class Loop:
         if value is not None and monitor.better(value, self.progress.best, rule.min_delta):
             self.progress = replace(self.progress, best=value, waited=0)
             if rule.restore_best:
-                self.best_weights = {k: v for k, v in self._session.capture().items() if k.startswith("model/")}
+                self.best_weights = {
+                    k: v for k, v in self._session.capture().items() if k.startswith("model/")
+                }
         else:
             self.progress = replace(self.progress, waited=self.progress.waited + 1)
 

@@ -14,7 +14,10 @@ HOST = "host"
 
 
 def bytes_by_device(variables: Iterable[Any]) -> dict[str, int]:
-    """Bytes of the Keras variables by the logical device that holds them; a mirrored one counts on each device."""
+    """Bytes of the Keras variables by the logical device that holds them.
+
+    A mirrored one counts on each device.
+    """
     total: dict[str, int] = {}
     for variable in variables:
         for part in _parts(variable.value):
@@ -52,7 +55,11 @@ class MemoryMeter:
         info = tf.config.experimental.get_memory_info(device.name)
         limit = device.limit_mib * MIB if device.limit_mib else None
         return DeviceMemory(
-            device=device.name, current=info["current"], peak=info["peak"], source="allocator", limit=limit
+            device=device.name,
+            current=info["current"],
+            peak=info["peak"],
+            source="allocator",
+            limit=limit,
         )
 
     def _placed(self, name: str) -> DeviceMemory:

@@ -33,7 +33,9 @@ class Meters:
 
     def nothing(self) -> Deltas:
         """Return the contribution of no sample: zeros in the shape of each metric's state."""
-        return [[tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial]
+        return [
+            [tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial
+        ]
 
     def added(self, labels: Any, outputs: Any, weight: Any) -> Deltas:
         """Return what these samples add to each metric's state, in a replica.
@@ -51,7 +53,10 @@ class Meters:
         """Return the value of each metric, by name, from the sum of all contributions."""
         values = {}
         for metric, initial, added in zip(self.metrics, self._initial, sums, strict=True):
-            state = [tf.constant((old + new).astype(old.dtype)) for old, new in zip(initial, added, strict=True)]
+            state = [
+                tf.constant((old + new).astype(old.dtype))
+                for old, new in zip(initial, added, strict=True)
+            ]
             values[metric.name] = float(metric.stateless_result(state))
         return values
 
@@ -63,7 +68,9 @@ class Tally:
         self._meters = meters
         self.loss = 0.0
         self.samples = 0
-        self.sums = [[np.zeros(s.shape, np.float64) for s in states] for states in _values(meters.nothing())]
+        self.sums = [
+            [np.zeros(s.shape, np.float64) for s in states] for states in _values(meters.nothing())
+        ]
 
     def add(self, loss: float, samples: int, deltas: Sequence[Sequence[Any]]) -> None:
         """Count in `samples` samples whose losses sum to `loss`."""
@@ -79,7 +86,9 @@ class Tally:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tally as named arrays, for a checkpoint."""
-        states = {f"{m}.{s}": value for m, row in enumerate(self.sums) for s, value in enumerate(row)}
+        states = {
+            f"{m}.{s}": value for m, row in enumerate(self.sums) for s, value in enumerate(row)
+        }
         return {"loss": np.float64(self.loss), "samples": np.int64(self.samples), **states}  # type: ignore[dict-item]
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
@@ -91,7 +100,9 @@ class Tally:
         if {k: v.shape for k, v in mine.items()} != {k: v.shape for k, v in arrays.items()}:
             return False
         self.loss, self.samples = float(arrays["loss"]), int(arrays["samples"])
-        self.sums = [[arrays[f"{m}.{s}"].copy() for s in range(len(row))] for m, row in enumerate(self.sums)]
+        self.sums = [
+            [arrays[f"{m}.{s}"].copy() for s in range(len(row))] for m, row in enumerate(self.sums)
+        ]
         return True
 
 

@@ -63,9 +63,14 @@ class _Listing:
         self._found: dict[str, tuple[Any, dict[str, None]]] = {}
 
     def layers(self) -> list[PlaceableLayer]:
-        return [PlaceableLayer(path, layer, tuple(feeds)) for path, (layer, feeds) in self._found.items()]
+        return [
+            PlaceableLayer(path, layer, tuple(feeds))
+            for path, (layer, feeds) in self._found.items()
+        ]
 
-    def model(self, model: Any, prefix: str, feeds: Sequence[Producers], shapes: Any) -> list[Producers]:
+    def model(
+        self, model: Any, prefix: str, feeds: Sequence[Producers], shapes: Any
+    ) -> list[Producers]:
         """Return what feeds the outputs of `model` when `feeds` feed its inputs."""
         graph = graph_of(model)
         if graph is None:
@@ -82,7 +87,9 @@ class _Listing:
         feeds = [known[id(x)] for x in tensors]
         operation = node.operation
         if isinstance(operation, keras.Model):
-            made = self.model(operation, f"{prefix}{operation.name}/", feeds, [x.shape for x in tensors])
+            made = self.model(
+                operation, f"{prefix}{operation.name}/", feeds, [x.shape for x in tensors]
+            )
         elif isinstance(operation, keras.layers.Layer):
             made = [self._leaf(operation, prefix, _joined(feeds))]
         else:
@@ -101,9 +108,15 @@ class _Listing:
     def _called(self, model: Any, prefix: str, feeds: Producers, shapes: Any) -> Producers:
         leaves = {id(layer): layer for _, layer in leaves_below(model)}
         paths = {id(layer): path for path, layer in leaves_below(model, prefix)}
-        calls, results = called_layers(model, list(leaves.values()), shapes) or _chain(leaves.values())
+        calls, results = called_layers(model, list(leaves.values()), shapes) or _chain(
+            leaves.values()
+        )
         for call in calls:
-            self._leaf(call.layer, paths[id(call.layer)].removesuffix(call.layer.name), self._sources(call, feeds))
+            self._leaf(
+                call.layer,
+                paths[id(call.layer)].removesuffix(call.layer.name),
+                self._sources(call, feeds),
+            )
         return _joined([(self._paths[id(layer)],) for layer in results]) or feeds
 
     def _sources(self, call: Called, feeds: Producers) -> Producers:
@@ -132,7 +145,9 @@ def _chain(leaves: Iterable[Any]) -> tuple[list[Called], list[Any]]:
     """Return the leaves as if each took the output of the one before it."""
     layers = list(leaves)
     after = [[], *([layer] for layer in layers[:-1])]
-    calls = [Called(layer, before, not before) for layer, before in zip(layers, after, strict=False)]
+    calls = [
+        Called(layer, before, not before) for layer, before in zip(layers, after, strict=False)
+    ]
     return calls, layers[-1:]
 
 

@@ -29,14 +29,20 @@ def replicas_apart(model: keras.Model, cut: Cut) -> Iterator[Warned]:
     """Return a warning if several replicas train the model differently from one device."""
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
-        layers = "Its batch normalisation normalises" if count == 1 else f"Its {count} batch normalisations normalise"
+        layers = (
+            "Its batch normalisation normalises"
+            if count == 1
+            else f"Its {count} batch normalisations normalise"
+        )
         yield Warned(
             message=(
-                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} samples by itself, so that "
+                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} "
+                "samples by itself, so that "
                 "losses differ from those of one device."
             ),
             suggestion=(
-                "In a model of your own keras.layers.BatchNormalization(synchronized=True) normalises the whole batch, "
+                "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
+                "normalises the whole batch, "
                 "and losses are the same. Else keep 16 samples or more for each replica."
             ),
         )

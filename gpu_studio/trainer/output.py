@@ -44,7 +44,9 @@ def leave(status: int) -> None:
     with suppress(OSError):  # a full disk must not prevent it
         sys.stdout.flush()
         sys.stderr.flush()
-    ctypes.CDLL(None).fflush(None)  # what native code has printed, such as where operations were placed
+    ctypes.CDLL(None).fflush(
+        None
+    )  # what native code has printed, such as where operations were placed
     os._exit(status)
 
 

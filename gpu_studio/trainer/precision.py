@@ -20,7 +20,9 @@ def set_precision(mixed: bool, replicas: Sequence[str]) -> str:
     """
     policy = "float32"
     if mixed:
-        old = any(name.startswith("GPU") for name in replicas) and any(_older(card) for card in _cards())
+        old = any(name.startswith("GPU") for name in replicas) and any(
+            _older(card) for card in _cards()
+        )
         policy = "mixed_float16" if old else "mixed_bfloat16"
     keras.mixed_precision.set_global_policy(policy)
     return policy

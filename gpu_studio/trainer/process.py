@@ -52,7 +52,10 @@ class Ending:
 
 FINISHED, FAILED = 0, 1
 ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
-"""So long a trainer that has ended waits for room on a full disk, lest its last events be lost; and once stopped."""
+"""So long a trainer that has ended waits for room on a full disk, lest its last events be lost.
+
+And once stopped.
+"""
 
 
 def train(run: RunDirectory) -> int:
@@ -100,7 +103,11 @@ def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
 
 
 def _train(
-    run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, context: FailureContext
+    run: RunDirectory,
+    writer: EventWriter,
+    control: Control,
+    reached: Reached,
+    context: FailureContext,
 ) -> Finished:
     context.plan = todo = _plan_of(run)
     writer.write(_started(run, todo))

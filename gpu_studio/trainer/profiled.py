@@ -28,10 +28,12 @@ _NAMELESS = ("nccl", "MemcpyP2P")
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """An operation: its name in the graph, when it began and ended, in seconds on one clock, and its type.
+    """An operation.
 
-    A kernel of a card has the name of the operation that launched it, `kernel` of its own, and the card: `GPU:0`, by
-    CUDA's count.
+    Its name in the graph, when it began and ended, in seconds on one clock, and its type.
+
+    A kernel of a card has the name of the operation that launched it, `kernel` of its own, and the
+    card: `GPU:0`, by CUDA's count.
     """
 
     name: str
@@ -70,9 +72,16 @@ def _read(folder: Path) -> list[Executed]:
 
 def executed_in(space: Any) -> list[Executed]:
     """Return the operations in a profile."""
-    kernels = [e for p in space.planes if p.name.startswith("/device:GPU") for e in _events(p, kernels=True)]
+    kernels = [
+        e
+        for p in space.planes
+        if p.name.startswith("/device:GPU")
+        for e in _events(p, kernels=True)
+    ]
     launched = {each.name for each in kernels} - {""}
-    hosts = [e for p in space.planes if p.name.startswith("/host:CPU") for e in _events(p, kernels=False)]
+    hosts = [
+        e for p in space.planes if p.name.startswith("/host:CPU") for e in _events(p, kernels=False)
+    ]
     return kernels + [each for each in hosts if each.name not in launched]
 
 
@@ -86,7 +95,14 @@ def _events(plane: Any, *, kernels: bool) -> Iterator[Executed]:
             if name or (kernels and text.startswith(_NAMELESS)):
                 begin = start + event.offset_ps
                 end = begin + event.duration_ps
-                yield Executed(name, begin * PICOSECONDS, end * PICOSECONDS, kind, text if kernels else "", card)
+                yield Executed(
+                    name,
+                    begin * PICOSECONDS,
+                    end * PICOSECONDS,
+                    kind,
+                    text if kernels else "",
+                    card,
+                )
 
 
 def _operation(text: str) -> tuple[str, str]:

@@ -1,12 +1,13 @@
 """The compiled functions of a run: some training steps, or some evaluation steps, in one call.
 
-One loop serves every strategy, because Keras 3's own `fit` does not. In a replica:
-    loss = sum(weight · loss per sample), where the weights of a global batch sum to 1;
-    gradients are summed over the replicas first, and only then clipped and applied. (Keras clips each replica's
+One loop serves every strategy, because Keras 3's own `fit` does not. In a replica: loss =
+    sum(weight · loss per sample), where the weights of a global batch sum to 1; gradients are
+    summed over the replicas first, and only then clipped and applied. (Keras clips each replica's
     gradients before it sums them, which trains another model on four devices than on one.)
-Whatever a layer changes while it is called (batch normalisation's statistics, a weight that it normalises) is caught,
-and written once for all replicas; see `layer_state`. Random numbers follow from (seed, step, replica), so that dropout
-after a resume is what it would have been. Losses that layers add and regularizers count in evaluation too, as in Keras.
+Whatever a layer changes while it is called (batch normalisation's statistics, a weight that it
+normalises) is caught, and written once for all replicas; see `layer_state`. Random numbers follow
+from (seed, step, replica), so that dropout after a resume is what it would have been. Losses that
+layers add and regularizers count in evaluation too, as in Keras.
 """
 
 from __future__ import annotations
@@ -20,13 +21,23 @@ from gpu_studio.contract.events import Event
 from gpu_studio.trainer.call import Call, added_up
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
 from gpu_studio.trainer.executed_graphs import logical_name
-from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, BatchPart, Caught, RandomStates, contribution, joined
+from gpu_studio.trainer.layer_state import (
+    DRAWS_PER_STEP,
+    BatchPart,
+    Caught,
+    RandomStates,
+    contribution,
+    joined,
+)
 from gpu_studio.trainer.meters import Deltas, Meters
 from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.step_recorder import StepRecorder
 
 RECORDED_STEPS = 5
-"""So many steps tell how the time of a step is spent: the machine does other things too, and one may be its victim."""
+"""So many steps tell how the time of a step is spent.
+
+The machine does other things too, and one may be its victim.
+"""
 
 
 class Program:
@@ -46,7 +57,13 @@ class Program:
 
         `tell` gets the traffic between the replicas, if there are several.
         """
-        self.strategy, self.model, self.optimizer, self.loss, self.meters = strategy, model, optimizer, loss, meters
+        self.strategy, self.model, self.optimizer, self.loss, self.meters = (
+            strategy,
+            model,
+            optimizer,
+            loss,
+            meters,
+        )
         self._replicas = strategy.num_replicas_in_sync
         self._random = RandomStates(model.variables, seed)
         self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
@@ -96,7 +113,9 @@ class Program:
     # for each function that it converts; a killed process would not remove it.
 
     def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
-        def step(index: Any, losses: Any, deltas: Deltas, waited: Any, before: Any) -> tuple[Any, ...]:
+        def step(
+            index: Any, losses: Any, deltas: Deltas, waited: Any, before: Any
+        ) -> tuple[Any, ...]:
             with tf.control_dependencies([before]):
                 asked = tf.timestamp()
             with tf.control_dependencies([asked]):
@@ -147,7 +166,9 @@ class Program:
         context = tf.distribute.get_replica_context()
         trainable = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            loss, outputs, changes = self._judged_replica(context, x, y, weight, step, training=True)
+            loss, outputs, changes = self._judged_replica(
+                context, x, y, weight, step, training=True
+            )
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
         # First, because an update changes the state that the layers left.
@@ -181,7 +202,9 @@ class Program:
 
     def _penalty(self, caught: Caught, part: BatchPart) -> Any:
         """Return this part's share of the regularizers and of the losses that layers add."""
-        weights = [v.regularizer(v) for v in self.model.trainable_variables if v.regularizer is not None]
+        weights = [
+            v.regularizer(v) for v in self.model.trainable_variables if v.regularizer is not None
+        ]
         terms = [part.of_batch(term) for term in (*caught.losses, *weights)]
         return tf.add_n(terms) if terms else 0.0
 
@@ -231,7 +254,9 @@ def _taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:
 
     The optimizer would have each replica write these variables, which CentralStorage forbids.
     """
-    constraints = [(variable, variable.constraint) for variable in variables if variable.constraint is not None]
+    constraints = [
+        (variable, variable.constraint) for variable in variables if variable.constraint is not None
+    ]
     for variable, _ in constraints:
         variable.constraint = None
     return constraints
@@ -243,7 +268,9 @@ def _assign_constrained(constraint: Any) -> Callable[[Any], Any]:
 
 def _recorder(strategy: Any, tell: Callable[[Event], object]) -> StepRecorder:
     extended = strategy.extended
-    devices = [logical_name(device) for device in (*extended.worker_devices, *extended.parameter_devices)]
+    devices = [
+        logical_name(device) for device in (*extended.worker_devices, *extended.parameter_devices)
+    ]
     meter = CommunicationMeter(devices, strategy.num_replicas_in_sync)
     return StepRecorder(meter.watching, [meter.read], tell, RECORDED_STEPS)
 

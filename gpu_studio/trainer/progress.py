@@ -40,7 +40,10 @@ class TrainingProgress:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> TrainingProgress:
         """Read it from `state.json`, ignoring unknown keys. Raises KeyError, TypeError."""
-        counts = {name: int(state[name]) for name in ("epoch", "step", "step_in_epoch", "samples", "waited")}
+        counts = {
+            name: int(state[name])
+            for name in ("epoch", "step", "step_in_epoch", "samples", "waited")
+        }
         best = state.get("best_value")
         return cls(**counts, best=None if best is None else float(best))
 

@@ -52,12 +52,15 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingPro
         progress = TrainingProgress.from_dict(dict(state))
     except (KeyError, TypeError, ValueError) as error:
         raise TrainerError(
-            f"The checkpoint's state cannot be read: {error!r}.", ["Resume from an earlier checkpoint of the run."]
+            f"The checkpoint's state cannot be read: {error!r}.",
+            ["Resume from an earlier checkpoint of the run."],
         ) from error
     changed = _changed(state, session.identity())
     mixed = _are_other_samples(state, changed)
     if mixed or "seed" in changed:
-        return replace(progress, samples=0, step_in_epoch=0), _other_training(progress, changed, mixed, session)
+        return replace(progress, samples=0, step_in_epoch=0), _other_training(
+            progress, changed, mixed, session
+        )
     return progress, _same_training(progress, changed, session)
 
 
@@ -80,10 +83,19 @@ def _are_other_samples(state: Mapping[str, Any], changed: Collection[str]) -> bo
     return bool(changed)
 
 
-def _other_training(progress: TrainingProgress, changed: Collection[str], mixed: bool, session: Session) -> Warned:
+def _other_training(
+    progress: TrainingProgress, changed: Collection[str], mixed: bool, session: Session
+) -> Warned:
     """Say that other samples are trained on (`mixed`), or the same in another order."""
-    what = "Other data than the checkpoint's" if mixed else "The samples come in another order than the checkpoint's"
-    reasons = ", ".join(_IN_WORDS[name] for name in changed if name in _IN_WORDS) or "the samples themselves"
+    what = (
+        "Other data than the checkpoint's"
+        if mixed
+        else "The samples come in another order than the checkpoint's"
+    )
+    reasons = (
+        ", ".join(_IN_WORDS[name] for name in changed if name in _IN_WORDS)
+        or "the samples themselves"
+    )
     repeated = f" Epoch {progress.epoch + 1} starts anew." if progress.samples else ""
     measured = mixed and (session.dataset.validation or session.dataset.test)
     seen = " Samples that validate or test now may have been trained on before." if measured else ""
@@ -109,10 +121,15 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
     if before not in (None, now) and layer_state.draws(session.model):
         yield Warned(
             message=(
-                f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and other random layers "
-                "draw other numbers from here on, so that losses are not those that the first run would have had."
+                f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and "
+                "other random layers "
+                "draw other numbers from here on, so that losses are not those "
+                "that the first run would have had."
             ),
-            suggestion="It trains as well. For the same losses resume with as many replicas and micro-batches.",
+            suggestion=(
+                "It trains as well. For the same losses resume with as many "
+                "replicas and micro-batches."
+            ),
         )
 
 
@@ -125,4 +142,8 @@ def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> N
 
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -119,7 +119,9 @@ class _Board:
         return self._file.lost
 
     def add(self, values: Mapping[str, float], step: int) -> None:
-        self._file.write(b"".join(self._records.scalar(name, value, step) for name, value in values.items()))
+        self._file.write(
+            b"".join(self._records.scalar(name, value, step) for name, value in values.items())
+        )
 
     def close(self) -> None:
         self._file.close()
@@ -130,7 +132,8 @@ def _board(run: RunDirectory) -> _Board | None:
         return None
     try:
         return _Board(run)
-    except Exception:  # noqa: BLE001  (a broken installation fails in many ways, and costs scalars only)
+    # A broken installation fails in many ways, and costs scalars only.
+    except Exception:  # noqa: BLE001
         return None
 
 

@@ -18,7 +18,16 @@ from gpu_studio.contract import events
 from gpu_studio.plan import Plan
 from gpu_studio.plan.monitors import VALIDATION
 from gpu_studio.plan.splitting import groups_array
-from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
+from gpu_studio.trainer import (
+    batches,
+    devices,
+    keras_objects,
+    memory,
+    precision,
+    strategies,
+    telemetry,
+    user_code,
+)
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.data.fingerprint import fingerprints
@@ -75,18 +84,25 @@ class Session:
         }
 
     def training_stream(self, epoch: int, offset: int) -> Any:
-        """An iterator over the training batches from `offset` samples into epoch `epoch` (from 0) on."""
+        """An iterator over the training batches from `offset` samples into epoch `epoch` (from 0)
+        on.
+        """
         seed = self.plan.training.seed
         stream = batches.training_stream(self.dataset.train, self.cut, seed, epoch, offset)
         return batches.distribute(self.spread.strategy, stream)
 
     def evaluation_stream(self, split: Split) -> Any:
         """An iterator over the batches of `split`, over and over."""
-        return batches.distribute(self.spread.strategy, batches.evaluation_stream(split, self.cut_for(split)))
+        return batches.distribute(
+            self.spread.strategy, batches.evaluation_stream(split, self.cut_for(split))
+        )
 
     def capture(self) -> dict[str, np.ndarray]:
         """Copy the values of all variables to host memory."""
-        return {name: np.array(keras.ops.convert_to_numpy(variable)) for name, variable in self.variables.items()}
+        return {
+            name: np.array(keras.ops.convert_to_numpy(variable))
+            for name, variable in self.variables.items()
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Set the variables.
@@ -98,8 +114,12 @@ class Session:
             if name not in arrays or arrays[name].shape != tuple(variable.shape):
                 kind = "model" if name.startswith("model/") else "optimizer"
                 raise TrainerError(
-                    f"The checkpoint is of another {kind}: it has no {name} of shape {tuple(variable.shape)}.",
-                    [f"Resume with the {kind} of the run that wrote it.", "Or train from the beginning."],
+                    f"The checkpoint is of another {kind}: it has no {name} of shape "
+                    f"{tuple(variable.shape)}.",
+                    [
+                        f"Resume with the {kind} of the run that wrote it.",
+                        "Or train from the beginning.",
+                    ],
                 )
         for name, variable in variables.items():
             variable.assign(arrays[name])
@@ -115,7 +135,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     tell(_devices_event(logical, spread))
     policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
     if plan.data.folder:
-        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # with many images it takes minutes
+        tell(
+            events.Log(message=f"Reading the images in {plan.data.folder}.")
+        )  # with many images it takes minutes
     seed = plan.training.seed
     dataset = load_data(plan.data, seed, base)
     _refuse_unmeasured(plan, dataset)
@@ -127,7 +149,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
         # Asked of the whole model: once its layers are split, only the program can run it.
         form = keras_objects.OutputForm.of(dataset, model)
         placed = _placed(spread, logical, model)
-        optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
+        optimizer = keras_objects.make_optimizer(
+            plan.training, cut.steps(), cut.steps() * plan.training.epochs
+        )
         # Built here and not by the first step, so that slots are on their variables' devices.
         optimizer.build(placed.trainable if placed else model.trainable_variables)
     for note in notes_on(plan.model, model, dataset, dataset.train.range()):
@@ -142,7 +166,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
         program = Program(spread.strategy, model, optimizer, loss, meters, seed, reported)
     for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
         tell(warned)
-    session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
+    session = Session(
+        plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy
+    )
     tell(_model_event(session))
     return session
 
@@ -152,7 +178,9 @@ def memory_meter(session: Session) -> memory.MemoryMeter:
     return memory.MemoryMeter(session.logical, memory.bytes_by_device(session.program.storage))
 
 
-def _placed(spread: strategies.Spread, logical: list[events.LogicalDevice], model: Any) -> PlacedModel | None:
+def _placed(
+    spread: strategies.Spread, logical: list[events.LogicalDevice], model: Any
+) -> PlacedModel | None:
     if spread.placement is None:
         return None
     return place(model, spread.placement, [device.name for device in logical], spread.replicas[0])
@@ -163,9 +191,13 @@ def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
     rule = plan.training.early_stopping
     if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
         raise PlanRefused(
-            f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: {dataset.name} brings no "
+            f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: "
+            f"{dataset.name} brings no "
             "validation samples, and data.validation_fraction is 0.",
-            ["Set data.validation_fraction above 0.", f"Or monitor {rule.monitor.removeprefix(VALIDATION)}."],
+            [
+                "Set data.validation_fraction above 0.",
+                f"Or monitor {rule.monitor.removeprefix(VALIDATION)}.",
+            ],
         )
 
 
@@ -174,11 +206,14 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
     batch = plan.training.batch_size * (replicas if plan.training.batch_scope == "replica" else 1)
     if batch < replicas:
         raise TrainerError(
-            f"training.batch_size is {batch}, but {replicas} replicas want at least one sample each.",
+            f"training.batch_size is {batch}, but {replicas} replicas "
+            "want at least one sample each.",
             [f"Set training.batch_size to {replicas} or more."],
         )
     # A placed model takes its micro-batches one after another, as replicas take their parts.
-    return Cut(len(dataset.train), batch, spread.placement.micro_batches if spread.placement else replicas)
+    return Cut(
+        len(dataset.train), batch, spread.placement.micro_batches if spread.placement else replicas
+    )
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
@@ -186,7 +221,9 @@ def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
     return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
 
 
-def _devices_event(logical: list[events.LogicalDevice], spread: strategies.Spread) -> events.Devices:
+def _devices_event(
+    logical: list[events.LogicalDevice], spread: strategies.Spread
+) -> events.Devices:
     build_info = tf.sysconfig.get_build_info()
     return events.Devices(
         logical=logical,
@@ -227,5 +264,9 @@ def _layer(layer: Any) -> events.Layer:
     size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in layer.weights)
     text = " × ".join(str(axis) for axis in shape[1:])
     return events.Layer(
-        name=layer.name, kind=type(layer).__name__, output_shape=text, parameters=layer.count_params(), bytes=size
+        name=layer.name,
+        kind=type(layer).__name__,
+        output_shape=text,
+        parameters=layer.count_params(),
+        bytes=size,
     )

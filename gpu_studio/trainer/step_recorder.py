@@ -17,7 +17,10 @@ from gpu_studio.trainer.call import Call
 from gpu_studio.trainer.profiled import Executed, profiled
 
 RECORDED_CALL: Final = 3
-"""The first call is compiled, the second finds its buffers: the third is the first that is like all others."""
+"""The first call is compiled, the second finds its buffers.
+
+The third is the first that is like all others.
+"""
 Train = Callable[[Any, int, int], Call]
 Entered = TypeVar("Entered")
 
@@ -62,7 +65,11 @@ class StepRecorder:
             return train(stream, first_step, count)
         steps = min(count, self._most)
         call = self._recorded(train, stream, first_step, steps)
-        return call if count == steps else call.followed_by(train(stream, first_step + steps, count - steps))
+        return (
+            call
+            if count == steps
+            else call.followed_by(train(stream, first_step + steps, count - steps))
+        )
 
     def _recorded(self, train: Train, stream: Any, first_step: int, steps: int) -> Call:
         began = time.perf_counter()
@@ -84,7 +91,9 @@ class StepRecorder:
 
 
 @contextmanager
-def if_possible(made: Callable[[], AbstractContextManager[Entered]], otherwise: Entered) -> Iterator[Entered]:
+def if_possible(
+    made: Callable[[], AbstractContextManager[Entered]], otherwise: Entered
+) -> Iterator[Entered]:
     """Enter `made()`, or `otherwise` if it fails to begin; ignore what it raises at its end.
 
     What fails inside fails as ever.

@@ -43,7 +43,12 @@ class Telemetry:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
         if self._scalars is not None and not self._scalars.for_tensorboard:
-            self.tell(Warned(message="No scalars for TensorBoard.", suggestion="Install it: pip install tensorboard."))
+            self.tell(
+                Warned(
+                    message="No scalars for TensorBoard.",
+                    suggestion="Install it: pip install tensorboard.",
+                )
+            )
 
     def start(self) -> None:
         """Start watching memory."""
@@ -88,13 +93,23 @@ class Telemetry:
         self._scalars.steps(event.first_step, {"learning_rate": rate})
         values = {"loss": event.losses[-1], "samples_per_second": event.samples / event.seconds}
         last = event.first_step + len(event.losses) - 1
-        self._scalars.steps(last, {name: value for name, value in values.items() if value is not None})
+        self._scalars.steps(
+            last, {name: value for name, value in values.items() if value is not None}
+        )
 
     def _tell_lost_scalars(self, scalars: Scalars) -> None:
         if scalars.lost and not self._reported_lost:
             self._reported_lost = True
-            message = f"Some scalars for TensorBoard and scalars.csv could not be written: {scalars.lost}."
-            self.tell(Warned(message=message, suggestion="The run's own record, which is shown here, is kept."))
+            message = (
+                "Some scalars for TensorBoard and scalars.csv could not "
+                f"be written: {scalars.lost}."
+            )
+            self.tell(
+                Warned(
+                    message=message,
+                    suggestion="The run's own record, which is shown here, is kept.",
+                )
+            )
 
     def _watch_memory(self) -> None:
         self._tell_memory()

@@ -24,7 +24,9 @@ class Called:
     takes_input: bool = False
 
 
-def called_layers(model: Any, leaves: Sequence[Any], shapes: Any) -> tuple[list[Called], list[Any]] | None:
+def called_layers(
+    model: Any, leaves: Sequence[Any], shapes: Any
+) -> tuple[list[Called], list[Any]] | None:
     """Return the calls of `leaves` in order, and the leaves that the model's outputs come from.
 
     `shapes` are those of the model's inputs, batch included. None if they are not known, or if the
@@ -36,14 +38,19 @@ def called_layers(model: Any, leaves: Sequence[Any], shapes: Any) -> tuple[list[
     specs = [tf.TensorSpec(shape, keras.config.floatx()) for shape in shapes]
     try:
         with recorder.listening(leaves):
-            tf.function(lambda *inputs: recorder.run(model, inputs), autograph=False).get_concrete_function(*specs)
-    except Exception:  # noqa: BLE001  (the model's own code: whatever it raises, its layers can still be listed)
+            tf.function(
+                lambda *inputs: recorder.run(model, inputs), autograph=False
+            ).get_concrete_function(*specs)
+    # The model's own code: whatever it raises, its layers can still be listed.
+    except Exception:  # noqa: BLE001
         return None
     return recorder.calls, recorder.ends
 
 
 @contextmanager
-def replaced_call(layer: Any, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+def replaced_call(
+    layer: Any, around: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Iterator[None]:
     """While entered, `layer.call` is `around(call)`; `layer(…)` otherwise works as in Keras."""
     # In the instance's own dictionary: Keras would track an attribute.
     layer.__dict__["call"] = around(layer.call)

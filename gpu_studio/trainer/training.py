@@ -20,7 +20,12 @@ from gpu_studio.trainer.telemetry import Telemetry
 
 
 def train_plan(
-    run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached, context: FailureContext
+    run: RunDirectory,
+    plan: Plan,
+    writer: EventWriter,
+    control: Control,
+    reached: Reached,
+    context: FailureContext,
 ) -> Finished:
     """Train, reporting to `writer` and obeying `control`; return how it ended.
 

@@ -24,7 +24,9 @@ def may_install() -> bool:
 
 def command(packages: Sequence[str]) -> str:
     """What somebody who is not root types to install the packages."""
-    return "sudo apt-get update && sudo apt-get install --no-install-recommends " + " ".join(packages)
+    return "sudo apt-get update && sudo apt-get install --no-install-recommends " + " ".join(
+        packages
+    )
 
 
 def install(packages: Sequence[str]) -> bool:
@@ -35,7 +37,14 @@ def install(packages: Sequence[str]) -> bool:
 
 def _quietly(words: Sequence[str]) -> bool:
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         os.write(2, (done.stdout + done.stderr)[-2000:].encode())
     return done.returncode == 0

@@ -49,7 +49,9 @@ class Environment:
         return self.root / "packaging" / "locks" / f"{name}.txt"
 
     def lacks(self, locks: Sequence[str]) -> list[str]:
-        """Which of the locks, and "project" for the project itself, are not installed as they are written now."""
+        """Which of the locks, and "project" for the project itself, are not installed as they are
+        written now.
+        """
         held = self._held()
         return [name for name in (*locks, "project") if held.get(name) != self._fingerprint(name)]
 
@@ -58,27 +60,47 @@ class Environment:
         held = self._held()
         self.stamp.unlink(missing_ok=True)
         for lock in locks:
-            self._pip("--require-hashes", "--requirement", str(self.lock(lock)), what=f"packaging/locks/{lock}.txt")
-        self._pip("--no-deps", "--no-build-isolation", "--editable", str(self.root), what="GPU Studio itself")
+            self._pip(
+                "--require-hashes",
+                "--requirement",
+                str(self.lock(lock)),
+                what=f"packaging/locks/{lock}.txt",
+            )
+        self._pip(
+            "--no-deps",
+            "--no-build-isolation",
+            "--editable",
+            str(self.root),
+            what="GPU Studio itself",
+        )
         names = {"project", *locks, *(part for lock in locks for part in INCLUDES.get(lock, ()))}
         self._write_stamp(held | {name: self._fingerprint(name) for name in names})
 
     def make(self, wanted: tuple[int, int] | None) -> None:
-        """Make the environment with this interpreter, unless there is one that works. Raises `SetupError`.
+        """Make the environment with this interpreter, unless there is one that works.
 
-        `wanted` is the version asked for by name; an environment of another version is then made anew.
+        Raises `SetupError`.
+
+        `wanted` is the version asked for by name; an environment of another version is then made
+        anew.
         """
         version = self._version()
         if version is not None and wanted in (None, version):
             return
-        done = subprocess.run([sys.executable, "-m", "venv", "--clear", str(self.folder)], check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "venv", "--clear", str(self.folder)], check=False
+        )
         if done.returncode != 0:
-            raise SetupError(f"{sys.executable} could not make {self.folder}; what it said stands above.")
+            raise SetupError(
+                f"{sys.executable} could not make {self.folder}; what it said stands above."
+            )
 
     def _version(self) -> tuple[int, int] | None:
         ask = "import sys, pip; print(*sys.version_info[:2])"
         try:
-            said = subprocess.run([self.python, "-I", "-c", ask], capture_output=True, text=True, check=True).stdout
+            said = subprocess.run(
+                [self.python, "-I", "-c", ask], capture_output=True, text=True, check=True
+            ).stdout
         except (OSError, subprocess.CalledProcessError):
             return None
         major, minor = (int(word) for word in said.split())
@@ -86,10 +108,24 @@ class Environment:
 
     def _pip(self, *words: str, what: str) -> None:
         quiet = () if sys.stderr.isatty() else ("--quiet",)
-        command = [self.python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *quiet, *words]
+        command = [
+            self.python,
+            "-m",
+            "pip",
+            "install",
+            "--no-input",
+            "--disable-pip-version-check",
+            *quiet,
+            *words,
+        ]
         environment = {**os.environ, "PIP_USER": "0"}
         environment.pop("PYTHONPATH", None)
-        if subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        if (
+            subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, check=False
+            ).returncode
+            != 0
+        ):
             raise SetupError(
                 f"pip could not install {what}; what it said stands above. "
                 "If the network is down, try again when it is up: nothing half-installed is used."
@@ -108,6 +144,9 @@ class Environment:
         unfinished.replace(self.stamp)
 
     def _fingerprint(self, name: str) -> str:
-        # The project is installed by its path: in a tree that was moved or copied it is not installed.
-        part, of = ("pyproject.toml", str(self.root)) if name == "project" else (self.lock(name), "")
+        # The project is installed by its path: in a tree that was moved or copied it is not
+        # installed.
+        part, of = (
+            ("pyproject.toml", str(self.root)) if name == "project" else (self.lock(name), "")
+        )
         return hashlib.sha256((self.root / part).read_bytes() + of.encode()).hexdigest()

@@ -1,6 +1,9 @@
-"""Make everything ready for `make run`, `make test` and the others: `prepare.py run|window|check|test`.
+"""Make everything ready for `make run`, `make test` and the others.
 
-Only Python's own library is used, because nothing else is there yet. When all is ready already it says nothing.
+`prepare.py run|window|check|test`.
+
+Only Python's own library is used, because nothing else is there yet. When all is ready already it
+says nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ class Purpose:
 
 
 def purpose(name: str) -> Purpose:
-    """What it takes to `run` (a window only where there is a display), to open a `window`, to `check`, to `test`."""
+    """What it takes to `run` (a window only where there is a display), to open a `window`, to
+    `check`, to `test`.
+    """
     if name == "run":
         return Purpose("runtime", _groups_of_display(), TERMINAL)
     return {
@@ -51,7 +56,10 @@ def main(words: Sequence[str]) -> int:
         say(str(error))
         return 1
     except OSError as error:
-        say(f"the set-up could not go on: {error}. It writes to {ROOT / '.venv'}, and must be allowed to.")
+        say(
+            f"the set-up could not go on: {error}. It writes to {ROOT / '.venv'}, "
+            "and must be allowed to."
+        )
         return 1
     except KeyboardInterrupt:
         return 130
@@ -59,14 +67,20 @@ def main(words: Sequence[str]) -> int:
 
 
 def prepare(wanted: Purpose) -> None:
-    """Install what is missing, system libraries first. Raises `SetupError` with what a person must do."""
+    """Install what is missing, system libraries first.
+
+    Raises `SetupError` with what a person must do.
+    """
     environment = Environment(ROOT)
     locks = [wanted.lock, *(["cuda"] if wants_cuda() else [])]
     with alone(ROOT / ".venv.lock"):
         check_system(wanted)
         environment.make(_wanted_version())
         if lacking := environment.lacks(locks):
-            say(f"installing {_words(lacking)} into {environment.folder} (the first time takes some minutes)")
+            say(
+                f"installing {_words(lacking)} into {environment.folder} (the "
+                "first time takes some minutes)"
+            )
             environment.fill([lock for lock in locks if lock in lacking])
             say("ready")
 
@@ -78,7 +92,10 @@ def say(text: str) -> None:
 
 
 def check_system(wanted: Purpose) -> None:
-    """Install missing system packages where that is allowed. Raises SetupError if some stay missing."""
+    """Install missing system packages where that is allowed.
+
+    Raises SetupError if some stay missing.
+    """
     lacking = missing(wanted.groups)
     if lacking and debian.may_install():
         packages = _packages(lacking)
@@ -92,7 +109,10 @@ def check_system(wanted: Purpose) -> None:
 def _tell(lacking: Sequence[Missing], instead: str) -> None:
     names = ", ".join(item.name for item in lacking)
     if not debian.is_here():
-        say(f"this system has not: {names}. It goes on, but without these windows or tests may fail; install them.")
+        say(
+            f"this system has not: {names}. It goes on, but without these windows or tests may "
+            "fail; install them."
+        )
         return
     how = f"Install them, then try again:\n  {debian.command(_packages(lacking))}"
     raise SetupError(f"these are missing: {names}. " + "\n".join(filter(None, (how, instead))))
@@ -109,7 +129,10 @@ def _groups_of_display() -> tuple[str, ...]:
 
 
 def wants_cuda() -> bool:
-    """TensorFlow's CUDA libraries are several GiB: only where there is a driver to use them, or as $CUDA says."""
+    """TensorFlow's CUDA libraries are several GiB.
+
+    Only where there is a driver to use them, or as $CUDA says.
+    """
     said = os.environ.get("CUDA", "auto")
     if said in ("yes", "no"):
         return said == "yes"
@@ -122,12 +145,17 @@ def _wanted_version() -> tuple[int, int] | None:
 
 def _words(lacking: Sequence[str]) -> str:
     known = {"project": "GPU Studio itself"}
-    return " and ".join(known.get(name, f"the packages of packaging/locks/{name}.txt") for name in lacking)
+    return " and ".join(
+        known.get(name, f"the packages of packaging/locks/{name}.txt") for name in lacking
+    )
 
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Wait until no other set-up of this tree is at work. The system frees the lock of one that dies."""
+    """Wait until no other set-up of this tree is at work.
+
+    The system frees the lock of one that dies.
+    """
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,7 +163,9 @@ def alone(path: Path) -> Iterator[None]:
             say("another set-up is at work here; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError:
-            say("this file system has no locks; start no second set-up here before this one is done")
+            say(
+                "this file system has no locks; start no second set-up here before this one is done"
+            )
         yield
 
 

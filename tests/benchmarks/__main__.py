@@ -1,4 +1,7 @@
-"""`make bench`: measure what the budgets speak of. Nothing fails for being slow; only for not working."""
+"""`make bench`: measure what the budgets speak of.
+
+Nothing fails for being slow; only for not working.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ UNITS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure what is named, all by default; 0 if everything could be measured, whatever came out."""
+    """Measure what is named, all by default.
+
+    0 if everything could be measured, whatever came out.
+    """
     chosen = _arguments(words)
     progress = Console(stderr=True)
     rows, works = list[Row](), True
@@ -71,7 +77,9 @@ def main(words: Sequence[str] | None = None) -> int:
             try:
                 for row in BENCHMARKS[name](place, chosen.times):
                     rows.append(row)
-                    progress.print(f"{row.what}: {row.ratio:.2f} × {row.reference_what}", highlight=False)
+                    progress.print(
+                        f"{row.what}: {row.ratio:.2f} × {row.reference_what}", highlight=False
+                    )
             except BenchmarkError as error:
                 progress.print(f"{name} cannot be measured: {error}", markup=False, highlight=False)
                 works = False
@@ -81,8 +89,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("benchmarks", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHMARKS)}")
-    parser.add_argument("--times", type=_count, default=3, help="repetitions of each, in turn with its reference")
+    parser.add_argument(
+        "benchmarks", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHMARKS)}"
+    )
+    parser.add_argument(
+        "--times", type=_count, default=3, help="repetitions of each, in turn with its reference"
+    )
     parser.add_argument("--json", action="store_true", help="print every figure as JSON")
     chosen = parser.parse_args(words)
     if unknown := sorted(set(chosen.benchmarks) - set(BENCHMARKS)):
@@ -98,7 +110,10 @@ def _count(text: str) -> int:
 
 def _print(rows: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({"machine": _machine(), "rows": [row.plain() for row in rows]}, indent=2) + "\n")
+        sys.stdout.write(
+            json.dumps({"machine": _machine(), "rows": [row.plain() for row in rows]}, indent=2)
+            + "\n"
+        )
     else:
         # A table in a file need not be as narrow as no terminal at all is taken to be.
         Console(width=None if sys.stdout.isatty() else 130).print(table(rows), highlight=False)
@@ -107,21 +122,38 @@ def _print(rows: Sequence[Row], *, as_json: bool) -> None:
 def table(rows: Sequence[Row]) -> Table:
     """The results as a table; a budget that is missed says by how much."""
     made = Table(title="Ratios of medians (where it is named, of the worst), measured in turn")
-    for title, justify in (("what", "left"), ("", "right"), ("against", "left"), ("", "right"), ("ratio", "right")):
+    for title, justify in (
+        ("what", "left"),
+        ("", "right"),
+        ("against", "left"),
+        ("", "right"),
+        ("ratio", "right"),
+    ):
         made.add_column(title, justify=justify)  # type: ignore[arg-type]
     made.add_column("budget", justify="right")
     made.add_column("")
     for row in rows:
         unit = UNITS[row.unit]
         kept = "kept" if row.ok else f"missed by {abs(row.ratio / row.budget.limit - 1):.0%}"
-        measured = unit.format(row.median) + (f", worst {unit.format(row.worst)}" if row.by_worst else "")
-        figures = (measured, row.reference_what, unit.format(row.reference_median), f"{row.ratio:.2f}")
+        measured = unit.format(row.median) + (
+            f", worst {unit.format(row.worst)}" if row.by_worst else ""
+        )
+        figures = (
+            measured,
+            row.reference_what,
+            unit.format(row.reference_median),
+            f"{row.ratio:.2f}",
+        )
         made.add_row(row.what, *figures, str(row.budget), kept)
     return made
 
 
 def _machine() -> dict[str, Any]:
-    return {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
+    return {
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
 
 
 if __name__ == "__main__":

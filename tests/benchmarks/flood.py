@@ -1,8 +1,9 @@
-"""The Train page of the real window under ten minutes of 1,000 steps a second on 16 devices, after a day of history.
+"""The Train page of the real window under ten minutes of 1,000 steps a second on 16 devices, after
+a day of history.
 
-Half a minute of that comes as time passes, half a minute more with a hand on mouse and keys, and the rest as fast as
-the window takes it. What is measured is the window's process; the trainer beside it only writes.
-"""
+Half a minute of that comes as time passes, half a minute more with a hand on mouse and keys, and
+the rest as fast as the window takes it. What is measured is the window's process; the trainer
+beside it only writes."""
 
 from __future__ import annotations
 
@@ -32,16 +33,32 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     before = replace(PRELOADED, begin=time.time() - PRELOADED.seconds - 2 * HISTORY_S)
     write_run(run, before, ended=False, recorded=True)
     simulated = replace(place, environment={**place.environment, "GPU_STUDIO_SIMULATE": "16xH100"})
-    words = (str(run.path.parent), str(run.path), str(before.steps), str(before.per_call), str(before.begin))
+    words = (
+        str(run.path.parent),
+        str(run.path),
+        str(before.steps),
+        str(before.per_call),
+        str(before.begin),
+    )
     del times  # ten minutes of history once are enough
     told = simulated.program("flood_window.py", *words, str(QUIET_S), str(LIVE_S), str(HISTORY_S))
     shutil.rmtree(run.path)
     yield _row("window, nothing comes", "of a core", "%", [told["idle"]], IDLE_PERCENT)
-    yield _row("window, 1,000 steps/s, 16 devices", "of a core", "%", [told["flood"]], FLOOD_PERCENT)
-    yield _row("frame p95, 1,000 steps/s", "a frame at 60 Hz", "ms", [percentile_95(told["frames"])], FRAME_MS)
+    yield _row(
+        "window, 1,000 steps/s, 16 devices", "of a core", "%", [told["flood"]], FLOOD_PERCENT
+    )
+    yield _row(
+        "frame p95, 1,000 steps/s",
+        "a frame at 60 Hz",
+        "ms",
+        [percentile_95(told["frames"])],
+        FRAME_MS,
+    )
     fast = percentile_95(told["hand_frames"])
     yield _row("frame p95, in use and at full speed", "a frame at 60 Hz", "ms", [fast], FRAME_MS)
-    yield _row("lag of mouse and keys, p95", "what is allowed", "ms", [percentile_95(told["lags"])], LAG_MS)
+    yield _row(
+        "lag of mouse and keys, p95", "what is allowed", "ms", [percentile_95(told["lags"])], LAG_MS
+    )
     yield _row("memory after ten minutes more", "flat", "MiB", [told["grown"]], GROWN_MIB)
 
 

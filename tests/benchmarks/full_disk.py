@@ -1,9 +1,10 @@
-"""Real trainers on a real disk that fills up at fifty random moments: each goes on, or ends with words about the disk.
+"""Real trainers on a real disk that fills up at fifty random moments.
 
-Half of them get room again and are to go on and finish with every event; the others are stopped while the disk is full.
-The disk is a file system in memory, which only root can mount: for others this needs
-`unshare --map-root-user --mount make bench ARGS=full-disk`.
-"""
+Each goes on, or ends with words about the disk.
+
+Half of them get room again and are to go on and finish with every event; the others are stopped
+while the disk is full. The disk is a file system in memory, which only root can mount: for others
+this needs `unshare --map-root-user --mount make bench ARGS=full-disk`."""
 
 from __future__ import annotations
 
@@ -51,7 +52,10 @@ START_SHARE = 0.3
 """Of the moments: so many are of the start."""
 FULL_FOR_S, POLL_S = 2.0, 0.02
 START_S, LATEST_STEP = 8.0, 600
-"""So long a trainer takes until it trains, more or less; and the latest step at which the disk is full."""
+"""So long a trainer takes until it trains, more or less.
+
+And the latest step at which the disk is full.
+"""
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
@@ -66,13 +70,22 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
                 stops += _one(place, disk, moment, stopped=number % 2 == 1)
         except (OSError, BenchmarkError) as error:
             raise BenchmarkError(f"at moment {number} ({moment:.3f}): {error}") from error
-    yield Row(f"stops on a full disk, {len(stops)}, slowest", "its patience", "s", KEPT, (max(stops),), (STOP_S,))
+    yield Row(
+        f"stops on a full disk, {len(stops)}, slowest",
+        "its patience",
+        "s",
+        KEPT,
+        (max(stops),),
+        (STOP_S,),
+    )
 
 
 def _one(place: Workplace, disk: SmallDisk, moment: float, *, stopped: bool) -> list[float]:
     # What happens at the start is seen in a trainer that really starts.
     warm = warm_python.command("gpu_studio.trainer") if moment >= START_SHARE else None
-    launched = launch(loads(PLAN), disk.path / "runs", environment=dict(place.environment), trainer=warm)
+    launched = launch(
+        loads(PLAN), disk.path / "runs", environment=dict(place.environment), trainer=warm
+    )
     try:
         _until(launched, moment)
         disk.fill()
@@ -92,12 +105,23 @@ def _until(launched: Launched, moment: float) -> None:
     if moment < START_SHARE:
         _rest(moment / START_SHARE * START_S)
         return
-    tail, wanted = Tail(launched.directory.events_file), 1 + int((moment - START_SHARE) * LATEST_STEP)
-    _wait(launched, lambda: any(isinstance(event, Steps) and event.first_step >= wanted for event in tail.read()))
+    tail, wanted = (
+        Tail(launched.directory.events_file),
+        1 + int((moment - START_SHARE) * LATEST_STEP),
+    )
+    _wait(
+        launched,
+        lambda: any(
+            isinstance(event, Steps) and event.first_step >= wanted for event in tail.read()
+        ),
+    )
 
 
 def _goes_on(launched: Launched) -> None:
-    """With room again it trains to its end with every event; or it had ended before, with words about the disk."""
+    """With room again it trains to its end with every event.
+
+    Or it had ended before, with words about the disk.
+    """
     _wait(launched, lambda: False)
     events = Tail(launched.directory.events_file).read_all()
     if [event.seq for event in events] != list(range(len(events))):
@@ -110,7 +134,17 @@ def _goes_on(launched: Launched) -> None:
 def _stopped(launched: Launched, disk: SmallDisk) -> float:
     """Stop it on the full disk with the command; the seconds that took."""
     run, began = launched.directory, time.monotonic()
-    command = [sys.executable, "-P", "-m", "gpu_studio", "--runs-dir", str(run.path.parent), "runs", "stop", run.id]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "gpu_studio",
+        "--runs-dir",
+        str(run.path.parent),
+        "runs",
+        "stop",
+        run.id,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     seconds = time.monotonic() - began
     # Refused is the stop of one that was gone already.
@@ -126,7 +160,9 @@ def _check_words(run: RunDirectory, said: str = "") -> None:
     """Whether the end of a run, or what was `said` when it was stopped, names the disk."""
     why = explain(run)
     if "No space left on device" not in f"{why.message} {why.details} {said}":
-        raise BenchmarkError(f"the end of {run.id} does not name the disk: {why.message} {why.details[-1500:]}")
+        raise BenchmarkError(
+            f"the end of {run.id} does not name the disk: {why.message} {why.details[-1500:]}"
+        )
 
 
 def _wait(launched: Launched, condition: Callable[[], bool]) -> None:
@@ -134,10 +170,15 @@ def _wait(launched: Launched, condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while launched.poll() is None and not condition():
         if time.monotonic() > end:
-            raise BenchmarkError(f"{launched.directory.id} has not come so far in {PATIENCE_S:.0f} s")
+            raise BenchmarkError(
+                f"{launched.directory.id} has not come so far in {PATIENCE_S:.0f} s"
+            )
         _rest(POLL_S)
 
 
 def _rest(seconds: float) -> None:
-    """Let time pass: a moment of the start is one in time, since the trainer has told nothing yet to be waited for."""
+    """Let time pass.
+
+    A moment of the start is one in time, since the trainer has told nothing yet to be waited for.
+    """
     time.sleep(seconds)

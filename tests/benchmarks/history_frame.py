@@ -1,4 +1,6 @@
-"""One frame of the devices' plots with 16 cards and 24 hours of history, and the memory of that history."""
+"""One frame of the devices' plots with 16 cards and 24 hours of history, and the memory of that
+history.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs of any length as a trainer leaves them, made in seconds: their lines are those of the real writers.
+"""Runs of any length as a trainer leaves them, made in seconds.
+
+Their lines are those of the real writers.
 
 Of a training that never was: the times are chosen, the numbers come from a seed.
 """
@@ -25,7 +27,9 @@ CARD_MIB = 80_000
 
 @dataclass(frozen=True)
 class Training:
-    """So many steps in calls of `per_call`, ten calls a second, on so many devices; an epoch is `calls_an_epoch`.
+    """So many steps in calls of `per_call`, ten calls a second, on so many devices.
+
+    An epoch is `calls_an_epoch`.
 
     It is to have `epochs`; with 0 it ends when it has trained these steps.
     """
@@ -53,8 +57,13 @@ class Training:
         return self.begin + 2.0 + (call + 1) * CALL_SECONDS
 
 
-def write_run(run: RunDirectory, training: Training, *, ended: bool = True, recorded: bool = False) -> None:
-    """Fill the directory of a run: its plan, its events, and with `recorded` the machine each second."""
+def write_run(
+    run: RunDirectory, training: Training, *, ended: bool = True, recorded: bool = False
+) -> None:
+    """Fill the directory of a run.
+
+    Its plan, its events, and with `recorded` the machine each second.
+    """
     write_private(run.plan_file, b'version = 1\nname = "a long run"\n')
     write_private(run.events_file, b"")
     with run.events_file.open("ab", buffering=MIB) as file:
@@ -94,7 +103,9 @@ def losses(training: Training, number: int, random: np.random.Generator) -> list
 
 def memory(training: Training, now: float, random: np.random.Generator) -> Event:
     """What each device uses."""
-    used = (CARD_MIB * MIB * (0.5 + 0.2 * random.random(training.devices))).astype(np.int64).tolist()
+    used = (
+        (CARD_MIB * MIB * (0.5 + 0.2 * random.random(training.devices))).astype(np.int64).tolist()
+    )
     return events.Memory(
         time=now,
         devices=[
@@ -111,7 +122,12 @@ def epoch_end(training: Training, epoch: int, now: float) -> Event:
     """The end of an epoch, with two metrics of both splits."""
     height = 0.08 + 2.2 * np.exp(-7 * epoch * training.calls_an_epoch / max(training.calls, 1))
     accuracy = "sparse_categorical_accuracy"
-    metrics = {"loss": height, accuracy: 1 - height / 3, "val_loss": height * 1.1, f"val_{accuracy}": 1 - height / 2.9}
+    metrics = {
+        "loss": height,
+        accuracy: 1 - height / 3,
+        "val_loss": height * 1.1,
+        f"val_{accuracy}": 1 - height / 2.9,
+    }
     return events.Epoch(
         epoch=epoch, step=epoch * training.calls_an_epoch * training.per_call, metrics=metrics, time=now,
         seconds=training.calls_an_epoch * CALL_SECONDS, samples_per_second=256_000.0,
@@ -119,16 +135,27 @@ def epoch_end(training: Training, epoch: int, now: float) -> Event:
 
 
 def recording(training: Training) -> Iterator[bytes]:
-    """The lines of what the sampler recorded: the cards, then their figures and the host's each second."""
-    yield samples.encode(samples.SamplerStarted(time=training.begin, pid=1, gpu_studio="0", simulated="16 cards"))
-    yield samples.encode(samples.Cards(time=training.begin, cards=[_card(place) for place in range(training.devices)]))
+    """The lines of what the sampler recorded.
+
+    The cards, then their figures and the host's each second.
+    """
+    yield samples.encode(
+        samples.SamplerStarted(time=training.begin, pid=1, gpu_studio="0", simulated="16 cards")
+    )
+    yield samples.encode(
+        samples.Cards(
+            time=training.begin, cards=[_card(place) for place in range(training.devices)]
+        )
+    )
     random = np.random.default_rng(training.seed)
     for second in range(int(training.seconds)):
         for sample in machine(training, training.begin + second, random):
             yield samples.encode(sample)
 
 
-def machine(training: Training, now: float, random: np.random.Generator) -> Iterator[samples.AnySample]:
+def machine(
+    training: Training, now: float, random: np.random.Generator
+) -> Iterator[samples.AnySample]:
     """What the sampler tells of a second."""
     shares = random.random(training.devices).tolist()
     yield samples.Fast(
@@ -142,7 +169,9 @@ def machine(training: Training, now: float, random: np.random.Generator) -> Iter
             for place, share in enumerate(shares)
         ],
     )  # fmt: skip
-    yield samples.Host(time=now, cpu_percent=100 * shares[0], memory_used_mib=20_000, memory_total_mib=128_000)
+    yield samples.Host(
+        time=now, cpu_percent=100 * shares[0], memory_used_mib=20_000, memory_total_mib=128_000
+    )
 
 
 def _events(training: Training, run: str, *, ended: bool) -> Iterator[Event]:
@@ -166,9 +195,17 @@ def beginning(training: Training, run: str) -> Iterator[Event]:
         for place, name in enumerate(names)
     ]
     yield events.Started(
-        run=run, plan="a long run", pid=1, host="here", gpu_studio="0", python="3", time=training.begin
+        run=run,
+        plan="a long run",
+        pid=1,
+        host="here",
+        gpu_studio="0",
+        python="3",
+        time=training.begin,
     )
-    yield events.Devices(logical=logical, replicas=names, strategy="mirrored", tensorflow="2.21", time=training.begin)
+    yield events.Devices(
+        logical=logical, replicas=names, strategy="mirrored", tensorflow="2.21", time=training.begin
+    )
     yield events.Model(
         name="mlp", parameters=335_114, trainable=335_114, layers=[], data="digits", train_samples=100_000,
         validation_samples=0, test_samples=0, epochs=epochs,

@@ -32,8 +32,8 @@ class Budget:
 class Row:
     """One result. `measured` and `reference` hold every repetition, in `unit`.
 
-    With `by_worst` it is the greatest of what was measured that the budget holds for, not the median.
-    """
+    With `by_worst` it is the greatest of what was measured that the budget holds for, not the
+    median."""
 
     what: str
     reference_what: str
@@ -70,11 +70,17 @@ class Row:
 
     def plain(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        results = {"median": self.median, "worst": self.worst, "reference_median": self.reference_median}
+        results = {
+            "median": self.median,
+            "worst": self.worst,
+            "reference_median": self.reference_median,
+        }
         return asdict(self) | results | {"ratio": self.ratio, "ok": self.ok}
 
 
-def in_turn(measure: Measure, reference: Measure, times: int) -> tuple[Sequence[float], Sequence[float]]:
+def in_turn(
+    measure: Measure, reference: Measure, times: int
+) -> tuple[Sequence[float], Sequence[float]]:
     """Measure each `times` times, taking turns at going first."""
     results: dict[int, list[float]] = {0: [], 1: []}
     for repetition in range(times):
@@ -85,7 +91,13 @@ def in_turn(measure: Measure, reference: Measure, times: int) -> tuple[Sequence[
 
 
 def compare(
-    what: str, measure: Measure, reference_what: str, reference: Measure, unit: str, budget: Budget, times: int
+    what: str,
+    measure: Measure,
+    reference_what: str,
+    reference: Measure,
+    unit: str,
+    budget: Budget,
+    times: int,
 ) -> Row:
     """Measure a thing and its reference in turn and make the row of it."""
     measured, held_against = in_turn(measure, reference, times)

@@ -1,10 +1,10 @@
-"""The memory that a step is predicted to take, against the peak of TensorFlow's allocator in real steps.
+"""The memory that a step is predicted to take, against the peak of TensorFlow's allocator in real
+steps.
 
-Everything that a device holds is counted: weights, slots, the batch, and all that a step computes. On a CPU steps
-differ with the order in which its threads happen to run: what counts is the fullest of those of several processes. A
-prediction may be 15 % above it, and not below; one that is below is shown the other way round, and breaks the budget of
-its row.
-"""
+Everything that a device holds is counted: weights, slots, the batch, and all that a step computes.
+On a CPU steps differ with the order in which its threads happen to run: what counts is the fullest
+of those of several processes. A prediction may be 15 % above it, and not below; one that is below
+is shown the other way round, and breaks the budget of its row."""
 
 from __future__ import annotations
 
@@ -34,10 +34,18 @@ from gpu_studio.plan import (
 from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET, BELOW = Budget("at most", 1.15), Budget("at most", 1.0)
-SHAPES = {"mlp": [28, 28, 1], "cnn": [28, 28, 1], "resnet20": [32, 32, 3], "transformer": [28, 28, 1]}
+SHAPES = {
+    "mlp": [28, 28, 1],
+    "cnn": [28, 28, 1],
+    "resnet20": [32, 32, 3],
+    "transformer": [28, 28, 1],
+}
 BATCHES = (32, 128, 512)
 IN_ALL = Budget("at most", 1.5)
-"""Of placed plans: each device is predicted at its own fullest moment, and they are not full at the same one."""
+"""Of placed plans.
+
+Each device is predicted at its own fullest moment, and they are not full at the same one.
+"""
 PLACED, PLACED_BATCH = ("mlp", "cnn", "transformer"), 128
 FEW = 100
 """Samples of the data, which need not be more: batches are made of them over and over."""
@@ -55,8 +63,17 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
         for parts in (1, 4):
             plan = in_halves(plan_of(model), facts, parts)
             batch = plan.training.batch_size
-            held = [bytes_held for _ in range(times) for bytes_held in totals(steps_of(place, plan, batch))]
-            yield _row(f"{model} in two halves, batch {batch} in {parts}", _in_all(plan, facts), held, IN_ALL)
+            held = [
+                bytes_held
+                for _ in range(times)
+                for bytes_held in totals(steps_of(place, plan, batch))
+            ]
+            yield _row(
+                f"{model} in two halves, batch {batch} in {parts}",
+                _in_all(plan, facts),
+                held,
+                IN_ALL,
+            )
 
 
 def cases(place: Workplace) -> Iterator[tuple[str, Plan, int]]:
@@ -69,7 +86,9 @@ def cases(place: Workplace) -> Iterator[tuple[str, Plan, int]]:
         yield name, plan, plan.training.batch_size
 
 
-def measured_and_known(place: Workplace, plan: Plan, batch: int) -> tuple[dict[str, Any], PlanFacts]:
+def measured_and_known(
+    place: Workplace, plan: Plan, batch: int
+) -> tuple[dict[str, Any], PlanFacts]:
     """What real steps of the plan held, and the facts that it is predicted from."""
     return steps_of(place, plan, batch), decoded(ask_about(plan, place.folder))
 
@@ -86,7 +105,11 @@ def made_plan(name: str, training: Mapping[str, Any]) -> Plan:
     """The plan of one of the models that `models_to_measure.py` saved into the workplace."""
     model, data = ModelSettings(file=f"{name}.keras"), Data(file=f"{name}.npz")
     return Plan(
-        name=name, devices=DeviceSettings(visible=("CPU:0",)), model=model, data=data, training=Training(**training)
+        name=name,
+        devices=DeviceSettings(visible=("CPU:0",)),
+        model=model,
+        data=data,
+        training=Training(**training),
     )
 
 
@@ -103,12 +126,16 @@ def plan_of(model: str) -> Plan:
 
 def predicted(plan: Plan, batch: int, facts: PlanFacts) -> PredictedMemory:
     """The prediction for one CPU that trains with this batch."""
-    (memory,) = predict(replace(plan, training=replace(plan.training, batch_size=batch)), Machine(), facts)
+    (memory,) = predict(
+        replace(plan, training=replace(plan.training, batch_size=batch)), Machine(), facts
+    )
     return memory
 
 
 def in_halves(plan: Plan, facts: PlanFacts, parts: int) -> Plan:
-    """The plan with the first half of its layers on one logical CPU and the rest on another, in so many parts."""
+    """The plan with the first half of its layers on one logical CPU and the rest on another, in so
+    many parts.
+    """
     names = [layer.name for layer in facts.graph.layers] if facts.graph else []
     layers = {name: (f"CPU:{2 * place // len(names)}",) for place, name in enumerate(names)}
     devices = DeviceSettings(visible=("CPU:0",), carve=(Carve("CPU:0", (0, 0)),))
@@ -124,8 +151,13 @@ def totals(measured: Mapping[str, Any]) -> list[int]:
 
 
 def _in_all(plan: Plan, facts: PlanFacts) -> int:
-    """What is predicted of all devices of a plan: logical CPUs have one memory, of which only the sum is measured."""
-    return sum(memory.total for memory in predict(plan, Machine(cpu_cores=os.cpu_count() or 1), facts))
+    """What is predicted of all devices of a plan.
+
+    Logical CPUs have one memory, of which only the sum is measured.
+    """
+    return sum(
+        memory.total for memory in predict(plan, Machine(cpu_cores=os.cpu_count() or 1), facts)
+    )
 
 
 def _row(what: str, foreseen: int, held: Sequence[int], budget: Budget = BUDGET) -> Row:

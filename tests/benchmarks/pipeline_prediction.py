@@ -1,15 +1,18 @@
-"""The time of a step that is predicted for a placement, against that of real steps; and what overlapping brings.
+"""The time of a step that is predicted for a placement, against that of real steps.
 
-Each layer is timed as *Place for me* has it timed, and the steps right after that, some times over in one process. A
-virtual machine's host moves its processors about: where these two share no cache a step can take half as long again,
-for seconds or minutes, and both times are such. Of all repetitions the medians are held against each other. Devices are
-logical CPUs: an operation has one thread, and TensorFlow two threads for all of them, whatever else the machine has.
-The larger figure is shown against the smaller one, so that a ratio of 1.15 is a prediction that is 15 % off, either
+And what overlapping brings.
+
+Each layer is timed as *Place for me* has it timed, and the steps right after that, some times over
+in one process. A virtual machine's host moves its processors about: where these two share no cache
+a step can take half as long again, for seconds or minutes, and both times are such. Of all
+repetitions the medians are held against each other. Devices are logical CPUs: an operation has one
+thread, and TensorFlow two threads for all of them, whatever else the machine has. The larger figure
+is shown against the smaller one, so that a ratio of 1.15 is a prediction that is 15 % off, either
 way.
 
-glibc is told to keep memory that is freed. Left to itself it gives it back to the system after every step or not,
-by what the process has freed before: the same step of resnet20 takes 40 ms in one process, and 60 ms in another.
-"""
+glibc is told to keep memory that is freed. Left to itself it gives it back to the system after
+every step or not, by what the process has freed before: the same step of resnet20 takes 40 ms in
+one process, and 60 ms in another."""
 
 from __future__ import annotations
 
@@ -26,7 +29,17 @@ from gpu_studio.placement.estimate import times_in, work_of
 from gpu_studio.placement.places import places
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.schedule import timeline
-from gpu_studio.plan import Carve, Data, DeviceSettings, Machine, ModelSettings, Plan, Training, logical_devices, save
+from gpu_studio.plan import (
+    Carve,
+    Data,
+    DeviceSettings,
+    Machine,
+    ModelSettings,
+    Plan,
+    Training,
+    logical_devices,
+    save,
+)
 from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET, OVERLAP = Budget("at most", 1.15), Budget("at least", 1.0)
@@ -57,7 +70,10 @@ CASES = (
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """For each model a row for one device and two, the batch whole and in four micro-batches; and the overlap."""
+    """For each model a row for one device and two, the batch whole and in four micro-batches.
+
+    And the overlap.
+    """
     for case in CASES:
         plan = plan_of(case)
         path = place.folder / f"pipeline {case.model}.plan.toml"
@@ -98,7 +114,10 @@ def _even(facts: ModelFacts, stages: int) -> list[int]:
 
 def _word(facts: ModelFacts, way: tuple[int, int], placement: Sequence[int]) -> str:
     assert facts.graph is not None
-    layers = {layer.name: f"CPU:{place}" for layer, place in zip(facts.graph.layers, placement, strict=True)}
+    layers = {
+        layer.name: f"CPU:{place}"
+        for layer, place in zip(facts.graph.layers, placement, strict=True)
+    }
     return f"{_label(way)}={json.dumps({'micro_batches': way[1], 'layers': layers})}"
 
 
@@ -107,20 +126,35 @@ def _label(way: tuple[int, int]) -> str:
 
 
 def _rows(
-    case: Case, plan: Plan, facts: ModelFacts, placements: dict[tuple[int, int], list[int]], measured: Any
+    case: Case,
+    plan: Plan,
+    facts: ModelFacts,
+    placements: dict[tuple[int, int], list[int]],
+    measured: Any,
 ) -> Iterator[Row]:
     logical = logical_devices(plan, MACHINE)
     devices = places(logical, MACHINE, {})
-    works = [work_of(facts, devices, case.batch, times_in(answer, logical)) for answer in measured["answers"]]
-    steps = {way: tuple(1e3 * each for each in measured["steps"][_label(way)]) for way in placements}
+    works = [
+        work_of(facts, devices, case.batch, times_in(answer, logical))
+        for answer in measured["answers"]
+    ]
+    steps = {
+        way: tuple(1e3 * each for each in measured["steps"][_label(way)]) for way in placements
+    }
     for way, placement in placements.items():
-        predicted = tuple(1e3 * timeline(work, devices, placement, way[1]).seconds for work in works)
+        predicted = tuple(
+            1e3 * timeline(work, devices, placement, way[1]).seconds for work in works
+        )
         yield _row(f"{case.model}, {way[0]} stages, {way[1]} micro-batches", predicted, steps[way])
     one, four = (tuple(1e3 / each for each in steps[2, count]) for count in (1, 4))
-    yield Row(f"{case.model}, 2 stages, 4 micro-batches", "1 micro-batch", "steps/s", OVERLAP, four, one)
+    yield Row(
+        f"{case.model}, 2 stages, 4 micro-batches", "1 micro-batch", "steps/s", OVERLAP, four, one
+    )
 
 
 def _row(what: str, predicted: tuple[float, ...], real: tuple[float, ...]) -> Row:
     pair = ("predicted", predicted, "measured", real)
-    larger, figures, smaller, others = pair if median(predicted) >= median(real) else pair[2:] + pair[:2]
+    larger, figures, smaller, others = (
+        pair if median(predicted) >= median(real) else pair[2:] + pair[:2]
+    )
     return Row(f"{what}, {larger}", smaller, "ms, exactly", BUDGET, figures, others)

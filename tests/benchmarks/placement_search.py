@@ -1,9 +1,11 @@
-"""*Place for me* in a large model: 1,000 layers on eight devices in 0.2 s at the worst, and nothing left to chance.
+"""*Place for me* in a large model.
 
-The models are chains, or have skips; the devices are alike, or of unlike speed; and there are memory limits that bind,
-or none. A row has one objective and one number of micro-batches, or leaves that to the search, over all of these and
-several models of each; what counts is the slowest. What is found is the optimum; that it is, tests show.
-"""
+1,000 layers on eight devices in 0.2 s at the worst, and nothing left to chance.
+
+The models are chains, or have skips; the devices are alike, or of unlike speed; and there are
+memory limits that bind, or none. A row has one objective and one number of micro-batches, or leaves
+that to the search, over all of these and several models of each; what counts is the slowest. What
+is found is the optimum; that it is, tests show."""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ BUDGET = Budget("at most", 1.0)
 
 
 def rows(_place: Workplace, times: int) -> Iterator[Row]:
-    """A row for each objective and number of micro-batches, and some with recomputation, in milliseconds."""
+    """A row for each objective and number of micro-batches, and some with recomputation, in
+    milliseconds.
+    """
     for objective in OBJECTIVES:
         for counts in (*((count,) for count in COUNTS), CHOSEN):
             yield _row(objective, counts, times)
@@ -35,7 +39,9 @@ def rows(_place: Workplace, times: int) -> Iterator[Row]:
         yield _row("fastest", counts, times, recompute=True)
 
 
-def _row(objective: Objective, counts: tuple[int, ...], times: int, *, recompute: bool = False) -> Row:
+def _row(
+    objective: Objective, counts: tuple[int, ...], times: int, *, recompute: bool = False
+) -> Row:
     taken = []
     either = (False, True)
     for seed, unlike, limited, chain in product(range(times), either, either, either):
@@ -44,15 +50,25 @@ def _row(objective: Objective, counts: tuple[int, ...], times: int, *, recompute
         found = placements(work, devices, objective, counts, recompute=recompute)
         taken.append(1e3 * (time.perf_counter() - begin))
         if isinstance(found, tuple):
-            raise BenchmarkError("There is no room for the made model: give its devices larger limits.")
+            raise BenchmarkError(
+                "There is no room for the made model: give its devices larger limits."
+            )
     allowed = ALLOWED_MS if len(counts) == 1 else ALLOWED_CHOSEN_MS
     given = f"M = {counts[0]}" if len(counts) == 1 else "M chosen"
-    what = f"place {LAYERS:,} layers, {objective.replace('_', ' ')}, {given}{', recomputed' * recompute}"
-    return Row(what, "what is allowed", "ms", BUDGET, tuple(taken), (allowed,) * len(taken), by_worst=True)
+    what = (
+        f"place {LAYERS:,} layers, {objective.replace('_', ' ')}, "
+        f"{given}{', recomputed' * recompute}"
+    )
+    return Row(
+        what, "what is allowed", "ms", BUDGET, tuple(taken), (allowed,) * len(taken), by_worst=True
+    )
 
 
 def _made(seed: int, *, unlike: bool, limited: bool, chain: bool) -> tuple[Work, list[Device]]:
-    """Layers as unlike as those of real models; where it is no chain a third take the output of one far before too."""
+    """Layers as unlike as those of real models.
+
+    Where it is no chain a third take the output of one far before too.
+    """
     random = np.random.default_rng(seed)
     seconds = np.exp(random.normal(0.0, 1.2, LAYERS)) * 1e-4
     speeds = 1 + 2 * random.random(DEVICES) if unlike else np.ones(DEVICES)
@@ -60,7 +76,9 @@ def _made(seed: int, *, unlike: bool, limited: bool, chain: bool) -> tuple[Work,
         layer - 1 if chain or random.random() > 1 / 3 else int(random.integers(0, max(1, layer)))
         for layer in range(LAYERS)
     ]
-    inputs = tuple(tuple(sorted({layer - 1, skips[layer]})) if layer else () for layer in range(LAYERS))
+    inputs = tuple(
+        tuple(sorted({layer - 1, skips[layer]})) if layer else () for layer in range(LAYERS)
+    )
     activations, gradients = (random.integers(0, 1 << 16, LAYERS).astype(float) for _ in range(2))
     state, nothing = 4 * gradients, np.zeros((DEVICES, LAYERS))
     work = Work(

@@ -1,8 +1,9 @@
-"""What watching eight cards once a second costs, against the budget and against gpustat and nvitop on the same library.
+"""What watching eight cards once a second costs, against the budget and against gpustat and nvitop
+on the same library.
 
-The library is the tests' own, compiled here. The two tools are measured where they are found: on the PATH, or in the
-folder that `$GPU_STUDIO_BENCH_TOOLS` names (`python -m venv …; pip install gpustat nvitop`).
-"""
+The library is the tests' own, compiled here. The two tools are measured where they are found: on
+the PATH, or in the folder that `$GPU_STUDIO_BENCH_TOOLS` names (`python -m venv …; pip install
+gpustat nvitop`)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ SUPPORT = str(Path(__file__).parents[1] / "support")
 CARDS = 8
 SETTLE_S, MEASURE_S = 3.0, 12.0
 MIB = 1024 * 1024
-TOOLS: Mapping[str, Sequence[str]] = {"gpustat -i 1": ("gpustat", "-i", "1"), "nvitop": ("nvitop", "--interval", "1")}
+TOOLS: Mapping[str, Sequence[str]] = {
+    "gpustat -i 1": ("gpustat", "-i", "1"),
+    "nvitop": ("nvitop", "--interval", "1"),
+}
 COMPARED = (("CPU", "%"), ("memory", "MiB"), ("NVML", "calls/s"))
 BUDGETS = (("CPU", "%", 0.5), ("memory", "MiB", 40.0))
 
@@ -77,7 +81,14 @@ def _rows(costs: Mapping[str, Sequence[Cost]]) -> Iterator[Row]:
     ours = list(zip(*(cost.figures for cost in costs["sampler"]), strict=True))
     what = f"sampler, {CARDS} cards at 1 Hz"
     for (name, unit, limit), measured in zip(BUDGETS, ours, strict=False):
-        yield Row(f"{what}, {name}", "the budget", unit, Budget("at most", 1.0), measured, (limit,) * len(measured))
+        yield Row(
+            f"{what}, {name}",
+            "the budget",
+            unit,
+            Budget("at most", 1.0),
+            measured,
+            (limit,) * len(measured),
+        )
     for tool in list(costs)[1:]:
         theirs = list(zip(*(cost.figures for cost in costs[tool]), strict=True))
         for name, unit, mine, other in zip(
@@ -87,14 +98,22 @@ def _rows(costs: Mapping[str, Sequence[Cost]]) -> Iterator[Row]:
 
 
 def _tools() -> dict[str, list[str]]:
-    path = os.pathsep.join(filter(None, (os.environ.get("GPU_STUDIO_BENCH_TOOLS"), os.environ.get("PATH"))))
+    path = os.pathsep.join(
+        filter(None, (os.environ.get("GPU_STUDIO_BENCH_TOOLS"), os.environ.get("PATH")))
+    )
     found = {name: shutil.which(words[0], path=path) for name, words in TOOLS.items()}
     return {name: [program, *TOOLS[name][1:]] for name, program in found.items() if program}
 
 
 def _cost(command: Sequence[str], library: NvmlLibrary, environment: Mapping[str, str]) -> Cost:
     ours, theirs = pty.openpty()
-    variables = {**environment, **library.environment, "TERM": "xterm-256color", "COLUMNS": "160", "LINES": "60"}
+    variables = {
+        **environment,
+        **library.environment,
+        "TERM": "xterm-256color",
+        "COLUMNS": "160",
+        "LINES": "60",
+    }
     # gpustat asks the terminal on its stdin what it can do, and waits for the answer.
     source = subprocess.DEVNULL if Path(command[0]).name == "gpustat" else theirs
     process = subprocess.Popen(command, env=variables, stdin=source, stdout=theirs, stderr=theirs)

@@ -1,4 +1,6 @@
-"""From asking a run to stop until its process is gone with its checkpoint written, against two seconds and one call."""
+"""From asking a run to stop until its process is gone with its checkpoint written, against two
+seconds and one call.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,29 @@ POLL_S = 0.02
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """Two rows for each model and strategy, in seconds: the median of its stops, and the slowest. 52 stops by default.
+    """Two rows for each model and strategy, in seconds: the median of its stops, and the slowest.
+
+    52 stops by default.
 
     A checkpoint that does not hold what was trained is no result: the benchmark fails.
     """
     for case in CASES:
         pairs = [stopped(place, case) for _ in range(4 * times + 1)]
         measured, reference = zip(*pairs, strict=True)
-        yield Row(f"stop, {case}, of {len(pairs)}", "2 s and one call", "s", BUDGET, measured, reference)
+        yield Row(
+            f"stop, {case}, of {len(pairs)}", "2 s and one call", "s", BUDGET, measured, reference
+        )
         slowest = max(pairs, key=lambda pair: pair[0] / pair[1])
-        yield Row(f"stop, {case}, slowest", "2 s and one call", "s", BUDGET, slowest[:1], slowest[1:])
+        yield Row(
+            f"stop, {case}, slowest", "2 s and one call", "s", BUDGET, slowest[:1], slowest[1:]
+        )
 
 
 def stopped(place: Workplace, case: Case) -> tuple[float, float]:
-    """Start a long run and stop it under way; the seconds it took, and those it might have taken."""
+    """Start a long run and stop it under way.
+
+    The seconds it took, and those it might have taken.
+    """
     launched = launch(plan_of(case, epochs=10_000), place.runs, environment=dict(place.environment))
     try:
         call_s = _one_call(launched)
@@ -56,18 +67,30 @@ def stopped(place: Workplace, case: Case) -> tuple[float, float]:
 
 
 def check(run: RunDirectory) -> None:
-    """Open the checkpoint that the stop has left, and read all of it. Raises BenchmarkError if it is not whole."""
+    """Open the checkpoint that the stop has left, and read all of it.
+
+    Raises BenchmarkError if it is not whole.
+    """
     told = terminal_event(run)
     saved = checkpoints(run)
-    if not isinstance(told, events.Finished) or told.reason != "stopped" or not saved or saved[-1].step != told.step:
-        raise BenchmarkError(f"{run.id} was stopped, but has no checkpoint of its last step: {told}")
+    if (
+        not isinstance(told, events.Finished)
+        or told.reason != "stopped"
+        or not saved
+        or saved[-1].step != told.step
+    ):
+        raise BenchmarkError(
+            f"{run.id} was stopped, but has no checkpoint of its last step: {told}"
+        )
     try:
         with np.load(saved[-1].path / WEIGHTS_FILE, allow_pickle=False) as arrays:
             finite = [bool(np.isfinite(arrays[name]).all()) for name in arrays.files]
     except (OSError, ValueError, BadZipFile) as error:
         raise BenchmarkError(f"the checkpoint of {run.id} cannot be read: {error}") from error
     if not finite or not all(finite):
-        raise BenchmarkError(f"the checkpoint of {run.id} holds {len(finite)} arrays, and not all are numbers")
+        raise BenchmarkError(
+            f"the checkpoint of {run.id} holds {len(finite)} arrays, and not all are numbers"
+        )
 
 
 def _one_call(launched: Launched) -> float:
@@ -76,7 +99,9 @@ def _one_call(launched: Launched) -> float:
     deadline = time.monotonic() + PATIENCE_S
     while len(calls) < CALLS_BEFORE:
         if launched.poll() is not None or time.monotonic() > deadline:
-            raise BenchmarkError(f"{launched.directory.id} did not train: see {launched.directory.log_file}")
+            raise BenchmarkError(
+                f"{launched.directory.id} did not train: see {launched.directory.log_file}"
+            )
         calls += [event.seconds for event in tail.read() if isinstance(event, events.Steps)]
         time.sleep(POLL_S)
     return calls[-1]

@@ -1,8 +1,8 @@
-"""Samples a second of a run with all its telemetry, against the same run with none but the epochs' ends.
+"""Samples a second of a run with all its telemetry, against the same run with none but the epochs'
+ends.
 
-By the fastest of many epochs: what else the machine does slows an epoch down by far more than the two hundredths that
-the budget speaks of, and never speeds one up.
-"""
+By the fastest of many epochs: what else the machine does slows an epoch down by far more than the
+two hundredths that the budget speaks of, and never speeds one up."""
 
 from __future__ import annotations
 

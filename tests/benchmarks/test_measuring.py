@@ -20,7 +20,9 @@ def row(measured, reference):
 
 def test_that_the_two_take_turns_at_going_first():
     order = []
-    measured, reference = in_turn(lambda: order.append("a") or 1.0, lambda: order.append("b") or 2.0, 3)
+    measured, reference = in_turn(
+        lambda: order.append("a") or 1.0, lambda: order.append("b") or 2.0, 3
+    )
     assert "".join(order) == "abbaab"
     assert (measured, reference) == ([1.0] * 3, [2.0] * 3)
 
@@ -45,7 +47,11 @@ def test_that_a_budget_holds_up_to_its_limit(kind, limit, ratio, holds):
 def test_that_a_row_tells_every_figure():
     plain = compare("a", lambda: 3.0, "b", lambda: 2.0, "s", Budget("at most", 1.0), 2).plain()
     assert plain["measured"] == (3.0, 3.0)
-    assert (plain["ratio"], plain["ok"], plain["budget"]) == (1.5, False, {"kind": "at most", "limit": 1.0})
+    assert (plain["ratio"], plain["ok"], plain["budget"]) == (
+        1.5,
+        False,
+        {"kind": "at most", "limit": 1.0},
+    )
 
 
 def test_that_the_table_says_what_is_missed_and_by_how_much():
@@ -68,6 +74,8 @@ def test_that_a_program_that_fails_says_why(tmp_path, monkeypatch):
 
 def test_that_a_program_works_in_the_workplace_and_answers_in_json(tmp_path, monkeypatch):
     monkeypatch.setattr("workplace.PROGRAMS", tmp_path)
-    (tmp_path / "where.py").write_text("import json, os; print('chatter'); print(json.dumps(os.getcwd()))")
+    (tmp_path / "where.py").write_text(
+        "import json, os; print('chatter'); print(json.dumps(os.getcwd()))"
+    )
     with workplace() as place:
         assert place.program("where.py") == str(place.folder.resolve())

@@ -20,4 +20,12 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     for case in CASES:
         plan = plan_of(case)
         measure, reference = partial(watched_pace, place, plan), partial(pace_of_fit, place, plan)
-        yield compare(f"training, {case}, watched", measure, "plain model.fit", reference, "samples/s", BUDGET, times)
+        yield compare(
+            f"training, {case}, watched",
+            measure,
+            "plain model.fit",
+            reference,
+            "samples/s",
+            BUDGET,
+            times,
+        )

@@ -13,7 +13,16 @@ from workplace import PATIENCE_S, PROGRAMS, BenchmarkError, Workplace
 
 from gpu_studio.contract import events
 from gpu_studio.hardware import inventory
-from gpu_studio.plan import CheckpointSettings, Data, Distribution, ModelSettings, Plan, Training, save, starter
+from gpu_studio.plan import (
+    CheckpointSettings,
+    Data,
+    Distribution,
+    ModelSettings,
+    Plan,
+    Training,
+    save,
+    starter,
+)
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import events_of
 
@@ -24,7 +33,10 @@ CLASSES = 10
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained. `samples` is an epoch's, so many that on two cores it takes about a second."""
+    """What is trained.
+
+    `samples` is an epoch's, so many that on two cores it takes about a second.
+    """
 
     model: str
     strategy: str
@@ -44,17 +56,24 @@ TIMES_SAMPLES_ON_CARDS = 20
 
 
 def plan_of(case: Case, epochs: int = EPOCHS) -> Plan:
-    """The plan of a case for this machine: mirrored over what the starter plan mirrors over. Data are MNIST-shaped."""
+    """The plan of a case for this machine: mirrored over what the starter plan mirrors over.
+
+    Data are MNIST-shaped.
+    """
     machine = inventory()
     samples = case.samples * (TIMES_SAMPLES_ON_CARDS if machine.cards else 1)
     options = {"shape": [28, 28, 1], "classes": CLASSES, "samples": samples}
     return replace(
-        starter(machine) if case.strategy == "mirrored" else Plan(distribution=Distribution(strategy="none")),
+        starter(machine)
+        if case.strategy == "mirrored"
+        else Plan(distribution=Distribution(strategy="none")),
         name=f"bench {case.model} {case.strategy}",
         model=ModelSettings(name=case.model),
         # Nothing is held out, so that an epoch is training and nothing else.
         data=Data(name="synthetic", options=options, validation_fraction=0.0, test_fraction=0.0),
-        training=Training(epochs=epochs, batch_size=BATCH, checkpoint=CheckpointSettings(every_epochs=0)),
+        training=Training(
+            epochs=epochs, batch_size=BATCH, checkpoint=CheckpointSettings(every_epochs=0)
+        ),
     )
 
 
@@ -76,10 +95,17 @@ def pace(place: Workplace, plan: Plan, pick: Pick = statistics.median, **environ
 
 
 def watched_pace(place: Workplace, plan: Plan) -> float:
-    """The same with all that stands beside a training at work: the window that shows it, and its sampler."""
+    """The same with all that stands beside a training at work.
+
+    The window that shows it, and its sampler.
+    """
     command = [sys.executable, "-P", str(PROGRAMS / "watch_runs.py"), str(place.runs)]
     with subprocess.Popen(
-        command, env=dict(place.environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        env=dict(place.environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as window:
         try:
             if window.stdout is None or not window.stdout.readline():

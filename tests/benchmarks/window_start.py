@@ -1,4 +1,6 @@
-"""From the start of the process to a painted window with the devices listed, against a bare window with one plot."""
+"""From the start of the process to a painted window with the devices listed, against a bare window
+with one plot.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     """One row, in milliseconds."""
 
     def started(program: str) -> float:
-        # Both clocks are the machine's monotonic one, so the child's reading can be held against the parent's.
+        # Both clocks are the machine's monotonic one, so the child's reading can be held against
+        # the parent's.
         began = time.monotonic()
         return (float(place.program(program)["shown"]) - began) * 1000
 

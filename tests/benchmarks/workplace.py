@@ -18,7 +18,10 @@ PATIENCE_S = 300.0
 
 
 class BenchmarkError(Exception):
-    """Something that was to be measured did not work; the text says what, with the end of what it said."""
+    """Something that was to be measured did not work.
+
+    The text says what, with the end of what it said.
+    """
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,19 @@ class Workplace:
         return self.folder / "runs"
 
     def program(self, name: str, *words: str) -> Any:
-        """Run a program of `programs/` to its end; what it printed last, which is JSON. Raises BenchmarkError."""
+        """Run a program of `programs/` to its end; what it printed last, which is JSON.
+
+        Raises BenchmarkError.
+        """
         command = [sys.executable, "-P", str(PROGRAMS / name), *words]
         try:
             done = self._run(command)
         except subprocess.TimeoutExpired as error:
             raise BenchmarkError(f"{name} did not end within {PATIENCE_S:.0f} s") from error
         if done.returncode != 0:
-            raise BenchmarkError(f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
+            raise BenchmarkError(
+                f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}"
+            )
         return json.loads(done.stdout.splitlines()[-1])
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -62,9 +70,22 @@ def workplace() -> Iterator[Workplace]:
     """A workplace that is removed in the end."""
     with tempfile.TemporaryDirectory(prefix="gpu-studio-bench-") as name:
         folder = Path(name)
-        homes = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "KERAS_HOME")
+        homes = (
+            "XDG_DATA_HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "XDG_STATE_HOME",
+            "KERAS_HOME",
+        )
         own = {variable: str(folder / variable.lower()) for variable in homes}
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "QT_QPA_PLATFORM": "offscreen", "PYTHONFAULTHANDLER": "1"}
-        place = Workplace(folder, {**os.environ, **quiet, **own, "HOME": name, "GPU_STUDIO_RUNS_DIR": f"{name}/runs"})
+        quiet = {
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "QT_QPA_PLATFORM": "offscreen",
+            "PYTHONFAULTHANDLER": "1",
+        }
+        place = Workplace(
+            folder,
+            {**os.environ, **quiet, **own, "HOME": name, "GPU_STUDIO_RUNS_DIR": f"{name}/runs"},
+        )
         place.runs.mkdir(mode=0o700)
         yield place

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, kill_trainers, start, training
+from real_runs import (
+    PATIENCE_S,
+    PLAN,
+    ended,
+    eventually,
+    fake_trainer,
+    kill_trainers,
+    start,
+    training,
+)
 
 from gpu_studio import hardware
 from gpu_studio.cli import main
@@ -59,8 +68,15 @@ def gpu_studio_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        process = subprocess.Popen([*COMMAND, *map(str, arguments)], env=trainer_environment({}), text=True, **streams)
+        streams = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **options,
+        }
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)], env=trainer_environment({}), text=True, **streams
+        )
         started.append(process)
         return process
 

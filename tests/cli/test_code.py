@@ -1,4 +1,7 @@
-"""`code`: what may run, by the command line; and the other commands that ask for the user's word on a plan's code."""
+"""`code`: what may run, by the command line.
+
+And the other commands that ask for the user's word on a plan's code.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,17 @@ def test_that_a_file_is_allowed_as_it_is_and_no_longer(gpu_studio, file) -> None
 
 def test_that_a_folder_is_allowed_with_all_in_it(gpu_studio, file) -> None:
     answer = gpu_studio("code", "allow", file.parent)
-    assert answer.err == f"{file.parent}: all Python files in and below it may run, and do whatever you may.\n"
+    assert (
+        answer.err
+        == f"{file.parent}: all Python files in and below it may run, and do whatever you may.\n"
+    )
     assert of(file) is Standing.ALLOWED
     refused = gpu_studio("code", "forbid", file)
     assert refused.code == 2
-    assert f"may still run, because its folder may: gpu-studio code forbid {file.parent}" in refused.err
+    assert (
+        f"may still run, because its folder may: gpu-studio code forbid {file.parent}"
+        in refused.err
+    )
 
 
 def test_that_a_folder_in_which_others_put_files_is_refused(gpu_studio, file) -> None:
@@ -109,7 +118,11 @@ def test_that_allowances_with_impossible_names_are_listed_as_gone(gpu_studio, fi
 
 def test_that_nothing_is_allowed_where_one_of_several_cannot_be(gpu_studio, file, tmp_path) -> None:
     (tmp_path / "note.txt").touch()
-    for other, why in (("note.txt", "is no Python file"), ("model.py", f"did you mean {file}?"), ("x.py", "no file")):
+    for other, why in (
+        ("note.txt", "is no Python file"),
+        ("model.py", f"did you mean {file}?"),
+        ("x.py", "no file"),
+    ):
         refused = gpu_studio("code", "allow", file, tmp_path / other)
         assert refused.code == 2
         assert why in refused.err
@@ -166,7 +179,10 @@ def test_that_a_checkpoint_s_question_is_not_asked_of_code_that_is_not_allowed(
     save(replace(load(run.plan_file), model=ModelSettings(python=f"{file}:build")), run.plan_file)
     refused = gpu_studio("runs", words[0], "latest", *(tmp_path / word for word in words[1:]))
     assert refused.code == 2
-    assert f"models.py is not allowed yet: read first, then allow (gpu-studio code allow {file})." in refused.err
+    assert (
+        f"models.py is not allowed yet: read first, then allow (gpu-studio code allow {file})."
+        in refused.err
+    )
 
 
 def test_that_code_is_allowed_as_it_is_now_by_the_word_on_the_command_line(
@@ -180,12 +196,17 @@ def test_that_code_is_allowed_as_it_is_now_by_the_word_on_the_command_line(
     assert gpu_studio("train", plan_with_code).code == 0
 
 
-def test_that_a_run_shows_the_code_that_made_it_and_what_became_of_that(gpu_studio, runs_dir, file) -> None:
+def test_that_a_run_shows_the_code_that_made_it_and_what_became_of_that(
+    gpu_studio, runs_dir, file
+) -> None:
     run = make_run(runs_dir, Script(trained=1, ending="stopped"))
     tell(run, Code(part="model", file=str(file), function="build", sha256=consent.digest(CODE)))
     file.write_bytes(b"other")
     shown = gpu_studio("runs", "show", "latest").out
-    assert f"model code   build in models.py, SHA-256 {consent.digest(CODE)[:12]}, which has changed since" in shown
+    assert (
+        f"model code   build in models.py, SHA-256 {consent.digest(CODE)[:12]}, "
+        "which has changed since" in shown
+    )
     assert gpu_studio("runs", "show", run.id, "--json").document["code"] == [
         {
             "part": "model",
@@ -199,7 +220,10 @@ def test_that_a_run_shows_the_code_that_made_it_and_what_became_of_that(gpu_stud
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch, typed: bytes) -> Iterator[int]:
-    """Stdin and stderr are a terminal, at which this has been typed; what reads what is shown there."""
+    """Stdin and stderr are a terminal, at which this has been typed.
+
+    What reads what is shown there.
+    """
     person, program = pty.openpty()
     with os.fdopen(program, "r") as reading, os.fdopen(os.dup(program), "w") as writing:
         os.write(person, typed)
@@ -212,7 +236,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch, typed: bytes) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code"), [(b"y\n", 0), (b"Yes\n", 0), (b"n\n", 2), (b"\n", 2), (b"yesterday\n", 2), (b"\x04", 2)]
+    ("typed", "code"),
+    [(b"y\n", 0), (b"Yes\n", 0), (b"n\n", 2), (b"\n", 2), (b"yesterday\n", 2), (b"\x04", 2)],
 )
 def test_that_a_person_at_a_terminal_is_asked(
     gpu_studio, plan_with_code, machine, trainer, file, monkeypatch, typed, code
@@ -222,25 +247,34 @@ def test_that_a_person_at_a_terminal_is_asked(
         shown = ""
         while "[y/N] " not in shown:
             shown += os.read(screen, 65536).decode()
-    assert f"The plan runs code from {file}. Nothing of it has been run yet. It may do whatever you may." in shown
+    assert (
+        f"The plan runs code from {file}. Nothing of it has been run "
+        "yet. It may do whatever you may." in shown
+    )
     assert "Allow models.py (17 bytes, changed 20" in shown
     assert ") to run? [y/N] " in shown
     assert of(file) is (Standing.NEW if code else Standing.ALLOWED)
 
 
-def test_that_a_program_is_not_asked(gpu_studio, plan_with_code, machine, trainer, file, monkeypatch) -> None:
+def test_that_a_program_is_not_asked(
+    gpu_studio, plan_with_code, machine, trainer, file, monkeypatch
+) -> None:
     with terminal(monkeypatch, b"y\n"):
         assert gpu_studio("train", plan_with_code, "--json").code == 2
     assert of(file) is Standing.NEW
 
 
-def test_that_a_plan_is_exported_without_a_word_on_its_code(gpu_studio, plan_with_code, machine, file) -> None:
+def test_that_a_plan_is_exported_without_a_word_on_its_code(
+    gpu_studio, plan_with_code, machine, file
+) -> None:
     answer = gpu_studio("export", plan_with_code)
     assert "gpu-studio code allow" not in answer.err
     assert of(file) is Standing.NEW
 
 
-def test_that_modules_beside_are_allowed_in_the_same_breath(gpu_studio, plan_with_code, machine, trainer, file) -> None:
+def test_that_modules_beside_are_allowed_in_the_same_breath(
+    gpu_studio, plan_with_code, machine, trainer, file
+) -> None:
     helper = file.with_name("helper.py")
     helper.write_text("UNITS = 1\n")
     file.write_text("import helper\n" + file.read_text())

@@ -53,7 +53,11 @@ def test_that_every_card_is_shown_and_marked_as_simulated(gpu_studio):
 def test_that_what_is_missing_says_why(gpu_studio):
     out = gpu_studio("--simulate", "broken", "devices").out
 
-    for reason in ("lost: the driver no longer answers for it", "asleep: it was not woken to ask", "no permission"):
+    for reason in (
+        "lost: the driver no longer answers for it",
+        "asleep: it was not woken to ask",
+        "no permission",
+    ):
         assert reason in out
     assert "N/A" not in out
 
@@ -67,7 +71,9 @@ def test_that_json_is_one_object_with_a_reason_for_each_null(gpu_studio):
         "", "lost: the driver no longer answers for it", "", "asleep: it was not woken to ask", "",
     ]  # fmt: skip
     for card in document["cards"]:
-        assert set(card["why"]) == {name for name, value in card.items() if value is None and name != "index"}
+        assert set(card["why"]) == {
+            name for name, value in card.items() if value is None and name != "index"
+        }
         assert all(card["why"].values())
     assert document["cards"][2]["why"]["power_w"] == "no permission"
     assert document["host"]["memory_total_mib"] > 0
@@ -77,7 +83,9 @@ def test_that_json_is_one_object_with_a_reason_for_each_null(gpu_studio):
 def test_that_a_trainer_on_the_cpu_is_named_without_any_card(gpu_studio, tmp_path):
     code = "import signal; print('ready', flush=True); signal.pause()"
     words = ("gpu_studio.trainer", str(tmp_path / "20261122T080000Z-digits-ab12"))
-    with subprocess.Popen([sys.executable, "-S", "-c", code, *words], stdout=subprocess.PIPE) as trainer:
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code, *words], stdout=subprocess.PIPE
+    ) as trainer:
         try:
             assert trainer.stdout is not None
             assert trainer.stdout.readline() == b"ready\n"
@@ -95,11 +103,16 @@ def test_that_the_keys_that_the_help_tells_of_are_there(gpu_studio):
     told = gpu_studio("devices", "--help").out
 
     assert all(f"  {key}" in told or f", {key}" in told for key in document)
-    assert [instance["total_mib"] for instance in document["cards"][0]["instances"]] == [40_192, 19_968]
+    assert [instance["total_mib"] for instance in document["cards"][0]["instances"]] == [
+        40_192,
+        19_968,
+    ]
 
 
 def test_that_csv_has_a_line_for_each_card_and_reasons_in_the_cells(gpu_studio):
-    rows = list(csv.DictReader(io.StringIO(gpu_studio("devices", "--csv", "--simulate", "broken").out)))
+    rows = list(
+        csv.DictReader(io.StringIO(gpu_studio("devices", "--csv", "--simulate", "broken").out))
+    )
 
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 5
@@ -109,7 +122,9 @@ def test_that_csv_has_a_line_for_each_card_and_reasons_in_the_cells(gpu_studio):
     assert all(cell != "" for name, cell in rows[0].items() if name != "gone")
 
 
-@pytest.mark.parametrize("arguments", [["--simulate", "H9000"], ["--json", "--csv"], ["--watch"], ["--seconds", "-1"]])
+@pytest.mark.parametrize(
+    "arguments", [["--simulate", "H9000"], ["--json", "--csv"], ["--watch"], ["--seconds", "-1"]]
+)
 def test_that_what_cannot_be_is_refused_in_words(gpu_studio, arguments):
     answer = gpu_studio("devices", *arguments)
 
@@ -147,7 +162,9 @@ def test_that_watching_writes_an_object_a_line(gpu_studio):
 @pytest.mark.slow
 def test_that_a_recording_is_shown_again(gpu_studio, tmp_path):
     path = tmp_path / "evening.jsonl"
-    assert gpu_studio("devices", "--record", path, "--seconds", "2.5", "--simulate", "2xL4").code == 0
+    assert (
+        gpu_studio("devices", "--record", path, "--seconds", "2.5", "--simulate", "2xL4").code == 0
+    )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     answer = gpu_studio("devices", "--json", "--simulate", path)
 
@@ -174,7 +191,12 @@ def test_that_ctrl_c_ends_a_recording_and_keeps_it(gpu_studio_process, tmp_path)
 @pytest.mark.slow
 def test_that_watching_on_a_terminal_ends_with_q():
     ours, theirs = pty.openpty()
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": {**os.environ, "TERM": "xterm"}}
+    streams = {
+        "stdin": theirs,
+        "stdout": theirs,
+        "stderr": theirs,
+        "env": {**os.environ, "TERM": "xterm"},
+    }
     process = subprocess.Popen([*COMMAND, "--watch", "--simulate", "L4"], **streams)
     shown = b""
     try:

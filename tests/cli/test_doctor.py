@@ -14,10 +14,13 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE
 def no_tensorflow(tmp_path, monkeypatch):
     """A Python that has no TensorFlow to answer with."""
     program = (
-        f"import os, runpy, sys; sys.argv[1:1] = ['fail']; runpy.run_path({fake_asker.__file__!r}, run_name='__main__')"
+        f"import os, runpy, sys; sys.argv[1:1] = ['fail']; runpy.run_path({fake_asker.__file__!r}, "
+        "run_name='__main__')"
     )
     script = tmp_path / "python"
-    script.write_text(f'#!/bin/sh\nshift 2\nexec {shlex.quote(sys.executable)} -c {shlex.quote(program)} "$@"\n')
+    script.write_text(
+        f'#!/bin/sh\nshift 2\nexec {shlex.quote(sys.executable)} -c {shlex.quote(program)} "$@"\n'
+    )
     script.chmod(0o700)
     monkeypatch.setenv(TRAINER_VARIABLE, f"{script} -m gpu_studio.trainer")
 

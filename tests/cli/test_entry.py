@@ -37,7 +37,9 @@ def opened(monkeypatch):
     calls = []
     monkeypatch.setenv("DISPLAY", ":7")
     monkeypatch.setitem(
-        sys.modules, "gpu_studio.ui.window.app", SimpleNamespace(run=lambda **options: calls.append(options) or 7)
+        sys.modules,
+        "gpu_studio.ui.window.app",
+        SimpleNamespace(run=lambda **options: calls.append(options) or 7),
     )
     return calls
 
@@ -82,10 +84,14 @@ def test_that_without_a_display_it_says_so_and_what_to_type(gpu_studio, headless
     assert window([]) == 2
 
 
-def test_that_the_window_opens_on_the_runs_and_the_plan_that_were_named(opened, isolated_home, tmp_path, plan_file):
+def test_that_the_window_opens_on_the_runs_and_the_plan_that_were_named(
+    opened, isolated_home, tmp_path, plan_file
+):
     assert main([]) == window([]) == main([str(plan_file)]) == 7
     assert main(["--runs-dir", str(tmp_path), "new.plan.toml"]) == 7
-    assert [(str(call["runs_dir"]), call["plan_path"] and call["plan_path"].name) for call in opened] == [
+    assert [
+        (str(call["runs_dir"]), call["plan_path"] and call["plan_path"].name) for call in opened
+    ] == [
         (str(isolated_home.runs), None),
         (str(isolated_home.runs), None),
         (str(isolated_home.runs), "mine.plan.toml"),
@@ -98,7 +104,10 @@ def test_that_the_command_of_the_window_takes_a_plan_runs_and_cards_to_simulate(
 ):
     monkeypatch.delenv(VARIABLE, raising=False)
     assert window(["--simulate", "2xL4", "--runs-dir", str(tmp_path), "mine.plan.toml"]) == 7
-    assert (str(opened[0]["runs_dir"]), opened[0]["plan_path"].name) == (str(tmp_path), "mine.plan.toml")
+    assert (str(opened[0]["runs_dir"]), opened[0]["plan_path"].name) == (
+        str(tmp_path),
+        "mine.plan.toml",
+    )
     assert os.environ.pop(VARIABLE) == "2xL4"
     assert window(["--help"]) == 0
     assert "gpu-studio-window --simulate 8xH100" in capsys.readouterr().out
@@ -119,10 +128,13 @@ def test_that_help_imports_nothing_large(tmp_path):
     code = (
         "import sys, gpu_studio.cli as cli\n"
         "cli.main(['train', '--help'])\n"
-        "large = {'rich', 'numpy', 'msgspec', 'PySide6', 'tensorflow', 'keras', 'psutil'} & set(sys.modules)\n"
+        "large = {'rich', 'numpy', 'msgspec', 'PySide6', 'tensorflow', 'keras', 'psutil'} & "
+        "set(sys.modules)\n"
         "sys.exit(f'imported {large}' if large else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -134,7 +146,9 @@ def test_that_help_imports_nothing_that_a_command_works_with():
         "own = {name for name in sys.modules if name.startswith('gpu_studio.')}\n"
         "print({name for name in own if not name.startswith('gpu_studio.cli')})"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True
+    )
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
 
 
@@ -149,7 +163,9 @@ def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):
     assert (process.returncode, errors) == (0, "")
 
 
-def test_that_a_runs_directory_that_cannot_be_used_is_told_in_words(gpu_studio, plan_file, machine, trainer, tmp_path):
+def test_that_a_runs_directory_that_cannot_be_used_is_told_in_words(
+    gpu_studio, plan_file, machine, trainer, tmp_path
+):
     (tmp_path / "file").touch()
     answer = gpu_studio("train", plan_file, "--runs-dir", tmp_path / "file")
     assert answer.code == 2

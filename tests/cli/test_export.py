@@ -22,14 +22,18 @@ def test_that_a_script_goes_to_stdout(gpu_studio, plan_file, machine):
     compile(answer.out, "train.py", "exec")
 
 
-def test_that_a_script_is_written_with_what_it_reads_beside_it(gpu_studio, plan_file, machine, tmp_path):
+def test_that_a_script_is_written_with_what_it_reads_beside_it(
+    gpu_studio, plan_file, machine, tmp_path
+):
     target = tmp_path / "elsewhere.py"
     digits = "data.name=digits"
     answer = gpu_studio("export", plan_file, "--to", target, "--set", digits)
     assert (answer.code, answer.out) == (0, "")
     assert f"python {target}" in answer.err
     compile(target.read_text(), str(target), "exec")
-    assert {path.name: path.stat().st_mode & 0o777 for path in (target, tmp_path / "digits.npz")} == {
+    assert {
+        path.name: path.stat().st_mode & 0o777 for path in (target, tmp_path / "digits.npz")
+    } == {
         "elsewhere.py": 0o600,
         "digits.npz": 0o600,
     }
@@ -68,7 +72,9 @@ def test_that_settings_are_laid_over_the_plan(gpu_studio, plan_file, machine):
         (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
     ],
 )
-def test_that_a_plan_which_cannot_be_exported_is_refused_in_words(gpu_studio, plan_file, machine, settings, said):
+def test_that_a_plan_which_cannot_be_exported_is_refused_in_words(
+    gpu_studio, plan_file, machine, settings, said
+):
     answer = gpu_studio("export", plan_file, "--set", *settings)
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
@@ -85,8 +91,13 @@ def test_that_a_script_can_be_written_for_another_machine(gpu_studio, plan_file,
     described.write_text(json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768}))
     visible = ["--set", 'devices.visible=["GPU:0"]']
     assert '"CUDA_VISIBLE_DEVICES"] = "0"' in gpu_studio("export", plan_file, *visible).out
-    assert '"CUDA_VISIBLE_DEVICES"] = "GPU-1"' in gpu_studio("export", plan_file, *visible, "--machine", described).out
-    wrong = gpu_studio("export", plan_file, "--set", 'devices.visible=["GPU:3"]', "--machine", described)
+    assert (
+        '"CUDA_VISIBLE_DEVICES"] = "GPU-1"'
+        in gpu_studio("export", plan_file, *visible, "--machine", described).out
+    )
+    wrong = gpu_studio(
+        "export", plan_file, "--set", 'devices.visible=["GPU:3"]', "--machine", described
+    )
     assert (wrong.code, "GPU:3" in wrong.err) == (2, True)
 
 
@@ -102,11 +113,15 @@ def test_that_export_starts_without_tensorflow_and_qt(plan_file):
         "import sys; from gpu_studio.cli import main; code = main(['export', sys.argv[1]]); "
         "sys.exit(code or 9 * bool({'tensorflow', 'keras', 'PySide6'} & set(sys.modules)))"
     )
-    ended = subprocess.run([sys.executable, "-c", program, str(plan_file)], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(plan_file)], capture_output=True, text=True
+    )
     assert ended.returncode == 0, ended.stderr
 
 
-def test_that_a_script_with_data_of_ones_own_asks_what_they_are(gpu_studio, plan_file, machine, tmp_path, monkeypatch):
+def test_that_a_script_with_data_of_ones_own_asks_what_they_are(
+    gpu_studio, plan_file, machine, tmp_path, monkeypatch
+):
     own = tmp_path / "own_data.py"
     own.write_text("def load():\n    return [[0.0, 1.0]] * 9, [0, 1, 2] * 3\n")
     settings = [f"--set=data.{each}" for each in ("name=", "options={}", f"python={own}:load")]
@@ -117,7 +132,9 @@ def test_that_a_script_with_data_of_ones_own_asks_what_they_are(gpu_studio, plan
     seen = DataFacts("load", "classes", 3, 9, x_shape=(2,), arrays=("x", "y"))
     monkeypatch.setattr(plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(seen)))
     assert 'call_own(DATA_FILE, "load"' in gpu_studio("export", plan_file, *settings).out
-    monkeypatch.setattr(plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(data_error="No rows.")))
+    monkeypatch.setattr(
+        plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(data_error="No rows."))
+    )
     failed = gpu_studio("export", plan_file, *settings)
     assert (failed.code, failed.out) == (2, "")
     assert "No rows." in failed.err

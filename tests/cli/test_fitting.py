@@ -30,7 +30,10 @@ def test_that_columns_that_cannot_be_narrower_go_below():
     rows = [["", *(f"run number {n} of seven" for n in range(3))], ["loss", "1", "2", "3"]]
     lines = list(fitted(rows, 4 + 2 * (NARROWEST + GAP)))
     assert lines.count("") == 1
-    assert [line.split() for line in lines if line.startswith("loss")] == [["loss", "1", "2"], ["loss", "3"]]
+    assert [line.split() for line in lines if line.startswith("loss")] == [
+        ["loss", "1", "2"],
+        ["loss", "3"],
+    ]
 
 
 @given(tables, st.integers(20, 120))

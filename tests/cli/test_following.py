@@ -15,7 +15,9 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS
 
 
-@pytest.mark.parametrize(("problem", "leaves"), [("", False), ("Process 7 was sent SIGKILL, but has not ended.", True)])
+@pytest.mark.parametrize(
+    ("problem", "leaves"), [("", False), ("Process 7 was sent SIGKILL, but has not ended.", True)]
+)
 def test_that_a_run_that_cannot_be_ended_is_followed_no_longer(monkeypatch, problem, leaves):
     ladder = SimpleNamespace(stage="stuck", problem=problem, said=problem, advance=lambda: "stuck")
     monkeypatch.setattr(following, "StopLadder", lambda run, **_: ladder)
@@ -39,7 +41,9 @@ class Lines:
 
 def use(history: History, share: float) -> None:
     used = int(share * 1000 * MIB)
-    memory = events.DeviceMemory(device="GPU:0", current=used, peak=used, source="allocator", limit=1000 * MIB)
+    memory = events.DeviceMemory(
+        device="GPU:0", current=used, peak=used, source="allocator", limit=1000 * MIB
+    )
     history.apply(events.Memory(devices=[memory], time=1.0))
 
 
@@ -52,7 +56,9 @@ def test_that_a_warning_is_told_once_when_it_begins_and_when_it_is_over(runs_dir
         watch.look(history)
         now[0] += EVERY_SECONDS
     (line,) = sink.lines
-    assert line.startswith("warning: GPU:0 uses 95 % of its memory limit. A larger batch may not fit")
+    assert line.startswith(
+        "warning: GPU:0 uses 95 % of its memory limit. A larger batch may not fit"
+    )
     use(history, 0.5)
     now[0] += LINGER_SECONDS
     watch.look(history)
@@ -73,13 +79,23 @@ def test_that_it_looks_at_most_once_a_second_also_after_the_clock_was_put_back(r
 
 
 @pytest.mark.parametrize("off", [86_400.0, -86_400.0])
-def test_that_a_run_that_trains_is_quiet_by_no_clock_that_was_set_and_one_that_hangs_by_any(runs_dir, off) -> None:
+def test_that_a_run_that_trains_is_quiet_by_no_clock_that_was_set_and_one_that_hangs_by_any(
+    runs_dir, off
+) -> None:
     sink, history, now = Lines(), History(), [0.0]
     history.apply(events.StateChanged(state="running", time=1000.0, elapsed=1.0))
     for second in range(2, 50):
         now[0] = 999.0 + second + (off if second > 20 else 0.0)
         history.apply(
-            events.Steps(epoch=1, first_step=second, losses=[0.5], samples=8, seconds=1.0, time=now[0], elapsed=second)
+            events.Steps(
+                epoch=1,
+                first_step=second,
+                losses=[0.5],
+                samples=8,
+                seconds=1.0,
+                time=now[0],
+                elapsed=second,
+            )
         )
     watch = Watch(make_run(runs_dir, Script(trained=0.1)), sink, lambda: now[0])
     watch.look(history)
@@ -97,7 +113,9 @@ def test_that_a_full_disk_is_told_to_whoever_follows_the_run(small_disk: SmallDi
     small_disk.fill()
     watch.look(History())
     (line,) = sink.lines
-    assert line.startswith("warning: The disk that holds this run is full: it trains on, and waits for room")
+    assert line.startswith(
+        "warning: The disk that holds this run is full: it trains on, and waits for room"
+    )
     small_disk.clear()
     now[0] += LINGER_SECONDS + 1
     watch.look(History())

@@ -17,7 +17,9 @@ from gpu_studio.runs.questions import answer_cache, ask
 from gpu_studio.runs.questions.plan_question import data_question, model_question
 from gpu_studio.runs.results import prediction
 
-PLAN = plans.Plan(name="A plan", model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits"))
+PLAN = plans.Plan(
+    name="A plan", model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits")
+)
 
 
 def told_before(plan, base, *, model=True):
@@ -40,7 +42,9 @@ def run(runs_dir):
     return made
 
 
-def test_that_training_writes_down_what_was_predicted(gpu_studio, plan_file, machine, trainer, runs_dir):
+def test_that_training_writes_down_what_was_predicted(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
     plan = plans.load(plan_file)
     told_before(plan, plan_file.parent)
     assert gpu_studio("train", plan_file).code == 0
@@ -60,7 +64,9 @@ def test_that_nobody_is_asked_where_nothing_is_known(run, machine):
 def test_that_an_answer_that_cannot_be_made_out_is_as_none(run, machine):
     told_before(PLAN, run.path, model=False)
     about = model_question(PLAN, run.path, encoded(DATA))
-    answer_cache.keep(ask._content("model", ask.ask_command(), {}, about), {"graph": "of another version"})
+    answer_cache.keep(
+        ask._content("model", ask.ask_command(), {}, about), {"graph": "of another version"}
+    )
     keep_prediction(run, machine)
     assert prediction.read(run) is None
 
@@ -82,12 +88,17 @@ def test_that_a_run_that_is_gone_already_is_left_alone(run, machine):
 def test_that_a_placement_which_the_model_is_known_not_to_have_is_refused_before_anything_starts(
     gpu_studio, plan_file, machine, trainer, runs_dir
 ):
-    placed = plans.Distribution("placed", placed=plans.Placed(2, {"one": ("CPU:0",), "twoo": ("CPU:0",)}))
+    placed = plans.Distribution(
+        "placed", placed=plans.Placed(2, {"one": ("CPU:0",), "twoo": ("CPU:0",)})
+    )
     plans.save(replace(plans.load(plan_file), distribution=placed), plan_file)
     assert gpu_studio("check", plan_file).code == 0
     told_before(plans.load(plan_file), plan_file.parent)
     for command in (("check", plan_file), ("train", plan_file), ("queue", "add", plan_file)):
         answer = gpu_studio(*command)
         assert answer.code == 2
-        assert "distribution.placed.layers.twoo is not a layer of the model: did you mean two?" in answer.err
+        assert (
+            "distribution.placed.layers.twoo is not a layer of the model: did you mean two?"
+            in answer.err
+        )
     assert directories(runs_dir) == []

@@ -18,9 +18,21 @@ from gpu_studio.cli.output import RefusedError
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
-from gpu_studio.plan import Carve, Data, DeviceSettings, Distribution, ModelSettings, Plan, PlanError, Training, save
+from gpu_studio.plan import (
+    Carve,
+    Data,
+    DeviceSettings,
+    Distribution,
+    ModelSettings,
+    Plan,
+    PlanError,
+    Training,
+    save,
+)
 
-SMALL = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+SMALL = Plan(
+    devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000)
+)
 
 
 def drawn(table) -> str:
@@ -50,7 +62,9 @@ def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
 
 
 def test_that_the_document_can_be_read_by_programs() -> None:
-    told = json.loads(json.dumps(model_command.document(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS))))
+    told = json.loads(
+        json.dumps(model_command.document(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS)))
+    )
     assert told["parameters"] == 1600
     assert told["devices"][0]["fits"] is False
     assert told["devices"][0]["weights"]["formula"].startswith("1,600 parameters")
@@ -58,28 +72,41 @@ def test_that_the_document_can_be_read_by_programs() -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two simulated L4, of which grace's program holds a third of the second, and a model that is known."""
+    """Two simulated L4, of which grace's program holds a third of the second, and a model that is
+    known.
+    """
     monkeypatch.setenv(SIMULATE, "2xL4")
     monkeypatch.setattr(model_command, "_known", lambda _plan, _base: (THREE_LAYERS, FACTS))
 
 
 def asked(batch: int, folder: Path) -> Path:
     path = folder / "asked.plan.toml"
-    training, distribution = Training(batch_size=batch), Distribution("one_device", devices=("GPU:1",))
-    save(Plan("asked", DeviceSettings(), ModelSettings("mlp"), Data("digits"), training, distribution), path)
+    training, distribution = (
+        Training(batch_size=batch),
+        Distribution("one_device", devices=("GPU:1",)),
+    )
+    save(
+        Plan(
+            "asked", DeviceSettings(), ModelSettings("mlp"), Data("digits"), training, distribution
+        ),
+        path,
+    )
     return path
 
 
 @pytest.mark.usefixtures("told")
 @pytest.mark.parametrize(
-    ("batch", "verdict", "code"), [(5_000_000, "fits", 0), (12_000_000, "does not fit now", 1), (10**8, "not fit", 1)]
+    ("batch", "verdict", "code"),
+    [(5_000_000, "fits", 0), (12_000_000, "does not fit now", 1), (10**8, "not fit", 1)],
 )
 def test_that_what_others_hold_of_a_card_is_no_room(tmp_path, capsys, batch, verdict, code) -> None:
     assert model_command.model(arguments(asked(batch, tmp_path))) == code
     told = capsys.readouterr()
     row = next(line for line in told.out.splitlines() if line.startswith("GPU:1"))
     assert row.endswith(verdict)
-    assert ("held by python -m gpu_studio.trainer 4194306 of grace (7." in told.err) == (verdict == "does not fit now")
+    assert ("held by python -m gpu_studio.trainer 4194306 of grace (7." in told.err) == (
+        verdict == "does not fit now"
+    )
 
 
 @pytest.mark.usefixtures("told")
@@ -92,7 +119,12 @@ def test_that_programs_are_told_what_is_free_now(tmp_path, capsys) -> None:
 
 def test_that_a_plan_with_a_problem_is_refused(tmp_path) -> None:
     path = tmp_path / "wrong.plan.toml"
-    save(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits"), training=Training(epochs=0)), path)
+    save(
+        Plan(
+            model=ModelSettings(name="mlp"), data=Data(name="digits"), training=Training(epochs=0)
+        ),
+        path,
+    )
     with pytest.raises(PlanError, match="epochs"):
         model_command.model(arguments(path))
 
@@ -113,7 +145,9 @@ def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) 
 
 
 def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
-    note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
+    note = ModelNote(
+        "compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts."
+    )
     lacks = "The test split has no samples of class 2. Its figures say nothing of it."
     data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True, notes=(lacks,))
     told = model_command.what_it_sees(PlanFacts(data, replace(MODEL, notes=(note,))))

@@ -27,7 +27,9 @@ ANYTHING = st.text(st.characters(codec=None))
 
 def commands_in(text: str) -> list[str]:
     unsafe = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return [letter for letter in text if unicodedata.category(letter) in unsafe and letter not in "\n\t"]
+    return [
+        letter for letter in text if unicodedata.category(letter) in unsafe and letter not in "\n\t"
+    ]
 
 
 @given(ANYTHING)
@@ -36,7 +38,8 @@ def test_that_no_text_commands_a_terminal(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "loss 1,234.5 µs × 3 – “digits”…", "日本語 😀 é", "a\n\tb", "no\u202fbreak\u00a0space"]
+    "text",
+    ["", "loss 1,234.5 µs × 3 – “digits”…", "日本語 😀 é", "a\n\tb", "no\u202fbreak\u00a0space"],
 )
 def test_that_what_can_be_read_stays_as_it_is(text):
     assert escaped(text) == text
@@ -53,7 +56,9 @@ def test_that_json_is_the_same_document_and_commands_no_terminal(document):
 
 def test_that_a_table_and_a_display_are_drawn_without_commands_of_their_texts():
     file = io.StringIO()
-    console = EscapingConsole(escaped, file=file, width=120, force_terminal=False, highlight=False, markup=False)
+    console = EscapingConsole(
+        escaped, file=file, width=120, force_terminal=False, highlight=False, markup=False
+    )
     table = Table(EVIL)
     table.add_row(EVIL, Text(EVIL))
     console.print(table)
@@ -66,7 +71,9 @@ def test_that_a_table_and_a_display_are_drawn_without_commands_of_their_texts():
 
 def test_that_the_console_still_draws_with_colours_on_a_terminal():
     file = io.StringIO()
-    console = EscapingConsole(escaped, file=file, width=80, force_terminal=True, color_system="standard")
+    console = EscapingConsole(
+        escaped, file=file, width=80, force_terminal=True, color_system="standard"
+    )
     console.print(Text("red\x1b[0m", "red"))
     assert file.getvalue() == "\x1b[31mred\\x1b[0m\x1b[0m\n"
 
@@ -99,9 +106,16 @@ def test_that_a_refusal_nobody_can_be_told_is_still_a_refusal(gpu_studio, monkey
 
 
 def test_that_streams_which_the_shell_closed_do_not_stop_a_command(gpu_studio_process):
-    for words, closed, code in ((["runs", "list"], (0, 1, 2), 0), (["runs", "show", "none"], (1, 2), 2)):
+    for words, closed, code in (
+        (["runs", "list"], (0, 1, 2), 0),
+        (["runs", "show", "none"], (1, 2), 2),
+    ):
         process = gpu_studio_process(
-            *words, stdin=None, stdout=None, stderr=None, preexec_fn=lambda closed=closed: close(closed)
+            *words,
+            stdin=None,
+            stdout=None,
+            stderr=None,
+            preexec_fn=lambda closed=closed: close(closed),
         )
         assert process.wait(60) == code
 

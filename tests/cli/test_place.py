@@ -40,7 +40,10 @@ def plan(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
-    """Choose what the asked process does from then on; what it was asked so far, a list of words each."""
+    """Choose what the asked process does from then on.
+
+    What it was asked so far, a list of words each.
+    """
     starts = tmp_path / "asked"
     starts.touch()
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(starts))
@@ -54,7 +57,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
     return behaves
 
 
-def test_that_a_table_says_which_layers_are_where_and_what_else_there_is(gpu_studio, plan, machine, asked) -> None:
+def test_that_a_table_says_which_layers_are_where_and_what_else_there_is(
+    gpu_studio, plan, machine, asked
+) -> None:
     answer = gpu_studio("place", plan)
     assert answer.code == 0, answer.err
     assert "CPU:0" in answer.out
@@ -84,7 +89,9 @@ def test_that_an_estimate_goes_by_flops_and_times_nothing(gpu_studio, plan, mach
     assert "By FLOPs, not measured" in gpu_studio("place", plan, "--estimate").out
 
 
-def test_that_the_layers_are_timed_once_and_again_if_asked_for(gpu_studio, plan, machine, asked) -> None:
+def test_that_the_layers_are_timed_once_and_again_if_asked_for(
+    gpu_studio, plan, machine, asked
+) -> None:
     gpu_studio("place", plan)
     gpu_studio("place", plan)
     assert [words[0] for words in asked()].count("times") == 1
@@ -92,14 +99,20 @@ def test_that_the_layers_are_timed_once_and_again_if_asked_for(gpu_studio, plan,
     assert [words[0] for words in asked()].count("times") == 2
 
 
-def test_that_a_measured_step_corrects_what_a_step_is_said_to_hold(gpu_studio, plan, machine, asked) -> None:
+def test_that_a_measured_step_corrects_what_a_step_is_said_to_hold(
+    gpu_studio, plan, machine, asked
+) -> None:
     def step(*options: str) -> int:
-        (device,) = (each for each in gpu_studio("model", plan, "--json", *options).document["devices"])
+        (device,) = (
+            each for each in gpu_studio("model", plan, "--json", *options).document["devices"]
+        )
         return int(device["total"]) - device["weights"]["bytes"] - device["slots"]["bytes"]
 
     assert step() != fake_place_asker.HELD
     assert step("--measured") == pytest.approx(fake_place_asker.HELD, rel=0.001)
-    assert "corrected by a measured step" in gpu_studio("model", plan, "--measured", "--formulas").out
+    assert (
+        "corrected by a measured step" in gpu_studio("model", plan, "--measured", "--formulas").out
+    )
     assert [words[0] for words in asked()].count("times") == 1
 
 
@@ -121,12 +134,16 @@ def test_that_other_threads_an_operation_are_another_question_and_reach_the_proc
     assert [words[2:] for words in asked() if words[0] == "times"] == [[], ["1"]]
 
 
-def test_that_threads_that_are_no_number_do_no_harm(gpu_studio, plan, machine, asked, monkeypatch) -> None:
+def test_that_threads_that_are_no_number_do_no_harm(
+    gpu_studio, plan, machine, asked, monkeypatch
+) -> None:
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "many")
     assert gpu_studio("place", plan, "--estimate").code == 0
 
 
-def test_that_the_plan_is_written_with_its_layers_placed(gpu_studio, plan, machine, asked, tmp_path) -> None:
+def test_that_the_plan_is_written_with_its_layers_placed(
+    gpu_studio, plan, machine, asked, tmp_path
+) -> None:
     target = tmp_path / "placed.plan.toml"
     answer = gpu_studio("place", plan, "--to", target, "--micro-batches", "4")
     assert f"gpu-studio train {target}" in answer.err
@@ -136,18 +153,29 @@ def test_that_the_plan_is_written_with_its_layers_placed(gpu_studio, plan, machi
     assert (set(written.placed.layers), written.placed.micro_batches) == (set(NAMES), 4)
 
 
-def test_that_a_plan_written_elsewhere_still_names_its_own_files(gpu_studio, machine, asked, tmp_path) -> None:
-    code, path, target = tmp_path / "own.py", tmp_path / "own.plan.toml", tmp_path / "other" / "placed.plan.toml"
+def test_that_a_plan_written_elsewhere_still_names_its_own_files(
+    gpu_studio, machine, asked, tmp_path
+) -> None:
+    code, path, target = (
+        tmp_path / "own.py",
+        tmp_path / "own.plan.toml",
+        tmp_path / "other" / "placed.plan.toml",
+    )
     code.write_text("def build(): ...\n", "utf-8")
     save(replace(PLAN, model=ModelSettings(python="own.py:build")), path)
     target.parent.mkdir()
-    for written, named in ((target, f"{code}:build"), (tmp_path / "placed.plan.toml", "own.py:build")):
+    for written, named in (
+        (target, f"{code}:build"),
+        (tmp_path / "placed.plan.toml", "own.py:build"),
+    ):
         answer = gpu_studio("place", path, "--allow-code", "--to", written)
         assert answer.code == 0, answer.err
         assert load(written).model.python == named
 
 
-def test_that_a_file_that_is_there_is_replaced_by_force_only(gpu_studio, plan, machine, asked, tmp_path) -> None:
+def test_that_a_file_that_is_there_is_replaced_by_force_only(
+    gpu_studio, plan, machine, asked, tmp_path
+) -> None:
     target = tmp_path / "there.toml"
     target.write_text("precious", "utf-8")
     answer = gpu_studio("place", plan, "--to", target)
@@ -158,7 +186,9 @@ def test_that_a_file_that_is_there_is_replaced_by_force_only(gpu_studio, plan, m
     assert load(target).distribution.strategy == "placed"
 
 
-def test_that_a_model_without_room_is_refused_with_what_is_lacking(gpu_studio, tmp_path, asked) -> None:
+def test_that_a_model_without_room_is_refused_with_what_is_lacking(
+    gpu_studio, tmp_path, asked
+) -> None:
     cards = tmp_path / "machine.json"
     cards.write_bytes(msgspec.json.encode(TWO_CARDS))
     path = tmp_path / "large.plan.toml"
@@ -170,11 +200,20 @@ def test_that_a_model_without_room_is_refused_with_what_is_lacking(gpu_studio, t
     assert "a smaller batch" in answer.err
 
 
-def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(gpu_studio, tmp_path, asked) -> None:
+def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(
+    gpu_studio, tmp_path, asked
+) -> None:
     cards, target = tmp_path / "machine.json", tmp_path / "placed.plan.toml"
     cards.write_bytes(msgspec.json.encode(TWO_CARDS))
     path = tmp_path / "kept.plan.toml"
-    save(Plan(model=PLAN.model, data=PLAN.data, devices=DeviceSettings(carve=(Carve("GPU:0", (1, 1)),))), path)
+    save(
+        Plan(
+            model=PLAN.model,
+            data=PLAN.data,
+            devices=DeviceSettings(carve=(Carve("GPU:0", (1, 1)),)),
+        ),
+        path,
+    )
     words = (
         "place",
         path,
@@ -199,9 +238,14 @@ def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(gpu_s
     assert ", activations recomputed" in gpu_studio("place", target, "--machine", cards).out
 
 
-def test_that_what_is_wrong_with_the_data_is_said_with_advice(gpu_studio, plan, machine, asked) -> None:
+def test_that_what_is_wrong_with_the_data_is_said_with_advice(
+    gpu_studio, plan, machine, asked
+) -> None:
     answer = gpu_studio("place", plan, "--set", "data.options={ shape = [10], samples = 13 }")
-    assert (answer.code, answer.err.splitlines()[-1]) == (2, "gpu-studio: There are 13 samples. Give more.")
+    assert (answer.code, answer.err.splitlines()[-1]) == (
+        2,
+        "gpu-studio: There are 13 samples. Give more.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +256,9 @@ def test_that_what_is_wrong_with_the_data_is_said_with_advice(gpu_studio, plan, 
         ("nonsense-times", "Add --estimate to go by FLOPs."),
     ],
 )
-def test_that_an_answer_that_does_not_come_is_explained(gpu_studio, plan, machine, asked, flag, said) -> None:
+def test_that_an_answer_that_does_not_come_is_explained(
+    gpu_studio, plan, machine, asked, flag, said
+) -> None:
     asked(flag)
     answer = gpu_studio("place", plan)
     assert (answer.code, answer.out) == (exit_codes.REFUSED, "")
@@ -234,7 +280,9 @@ def test_that_a_plan_with_a_problem_is_not_placed(gpu_studio, plan, machine, ask
     assert asked() == []
 
 
-def test_that_ctrl_c_while_the_layers_are_timed_leaves_no_process(gpu_studio_process, plan, asked) -> None:
+def test_that_ctrl_c_while_the_layers_are_timed_leaves_no_process(
+    gpu_studio_process, plan, asked
+) -> None:
     asked("hang-times")
     process = gpu_studio_process("place", plan)
     while "training steps" not in process.stderr.readline():

@@ -12,7 +12,9 @@ CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mi
 WITH_CARD = json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768})
 
 
-def test_that_a_plan_which_can_be_run_is_told_with_what_tensorflow_will_see(gpu_studio, plan_file, machine):
+def test_that_a_plan_which_can_be_run_is_told_with_what_tensorflow_will_see(
+    gpu_studio, plan_file, machine
+):
     answer = gpu_studio("check", plan_file)
     assert answer.code == 0
     assert "this plan can be run" in answer.out
@@ -22,12 +24,16 @@ def test_that_a_plan_which_can_be_run_is_told_with_what_tensorflow_will_see(gpu_
 
 def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):
     carved = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
-    answer = gpu_studio("check", plan_file, "--json", "--set", carved, "distribution.strategy=mirrored")
+    answer = gpu_studio(
+        "check", plan_file, "--json", "--set", carved, "distribution.strategy=mirrored"
+    )
     assert answer.code == 0
     assert answer.document == {
         "plan": "A plan",
         "strategy": "mirrored",
-        "devices": [{"name": f"CPU:{index}", "physical": "CPU:0", "limit_mib": None} for index in range(2)],
+        "devices": [
+            {"name": f"CPU:{index}", "physical": "CPU:0", "limit_mib": None} for index in range(2)
+        ],
         "replicas": ["CPU:0", "CPU:1"],
         "problems": [],
     }
@@ -73,7 +79,9 @@ def test_that_a_plan_can_be_held_against_another_machine(gpu_studio, plan_file, 
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"cards": 3}', "{}", '{"other": 1}'])
-def test_that_a_file_which_describes_no_machine_is_refused(gpu_studio, plan_file, tmp_path, content):
+def test_that_a_file_which_describes_no_machine_is_refused(
+    gpu_studio, plan_file, tmp_path, content
+):
     described = tmp_path / "node.json"
     described.write_text(content)
     answer = gpu_studio("check", plan_file, "--machine", described)
@@ -102,10 +110,15 @@ def test_that_the_starter_plan_is_a_plan_made_for_this_machine(gpu_studio, machi
     answer = gpu_studio("starter")
     assert answer.code == 0
     assert plans.loads(answer.out) == plans.starter(machine)
-    assert gpu_studio("starter", "--json").document["training"]["epochs"] == plans.starter(machine).training.epochs
+    assert (
+        gpu_studio("starter", "--json").document["training"]["epochs"]
+        == plans.starter(machine).training.epochs
+    )
 
 
-def test_that_the_starter_plan_can_be_written_but_replaces_nothing_unasked(gpu_studio, machine, tmp_path):
+def test_that_the_starter_plan_can_be_written_but_replaces_nothing_unasked(
+    gpu_studio, machine, tmp_path
+):
     path = tmp_path / "my.plan.toml"
     assert gpu_studio("starter", "--output", path).code == 0
     assert plans.load(path) == plans.starter(machine)

@@ -52,7 +52,10 @@ def add(queue, *plans_named: str, **changes) -> list[str]:
 
 def on_card(name: str, device: str) -> Plan:
     """A plan that trains on one of two cards, with a slice of 64 MiB on each."""
-    carve = "devices.carve=[{ device = 'GPU:0', slices_mib = [64] }, { device = 'GPU:1', slices_mib = [64] }]"
+    carve = (
+        "devices.carve=[{ device = 'GPU:0', slices_mib = [64] }, { device "
+        "= 'GPU:1', slices_mib = [64] }]"
+    )
     chosen = ["distribution.strategy=one_device", f"distribution.devices=['{device}']"]
     return with_settings(replace(PLAN, name=name), [carve, *chosen])
 
@@ -75,7 +78,9 @@ def test_that_plans_are_trained_one_after_another_in_their_order(queue, run_here
     assert queue.entries() == ()
 
 
-def test_that_a_plan_that_cannot_be_trained_any_more_is_held_and_the_next_goes_on(queue, run_here, runs_dir, tmp_path):
+def test_that_a_plan_that_cannot_be_trained_any_more_is_held_and_the_next_goes_on(
+    queue, run_here, runs_dir, tmp_path
+):
     data = tmp_path / "gone.npz"
     (moved,) = add(queue, "moved", data=replace(PLAN.data, name=None, file=str(data)))
     (spoiled,) = add(queue, "spoiled")
@@ -99,7 +104,9 @@ def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, train
         left = next(free)
         told.extend(wait.text for wait in queue.waits().values())
         card = TWO_CARDS.cards[1]
-        return replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], replace(card, used_mib=card.usable_mib - left)))
+        return replace(
+            TWO_CARDS, cards=(TWO_CARDS.cards[0], replace(card, used_mib=card.usable_mib - left))
+        )
 
     runner = Runner(runs_dir, told.append, found)
     assert runner.run()
@@ -111,7 +118,9 @@ def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, train
     assert prediction.read(run).bytes == {"GPU:1": 3 * 1024 * MIB}
 
 
-def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_not(queue, trainer, runs_dir):
+def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_not(
+    queue, trainer, runs_dir
+):
     trainer("--hold-at", "3")
     for name, device in (("a", "GPU:0"), ("b", "GPU:0"), ("c", "GPU:1")):
         queue.add(on_card(name, device), runs_dir)
@@ -126,10 +135,14 @@ def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_no
         getattr(process, "process", process).wait(PATIENCE_S)
 
 
-def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_is_free(queue, trainer, runs_dir):
+def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_is_free(
+    queue, trainer, runs_dir
+):
     trainer("--hold-at", "3")
     queue.add(on_card("a", "GPU:0"), runs_dir)
-    both = with_settings(on_card("both", "GPU:0"), ["distribution.strategy=mirrored", "distribution.devices=[]"])
+    both = with_settings(
+        on_card("both", "GPU:0"), ["distribution.strategy=mirrored", "distribution.devices=[]"]
+    )
     waiting = [queue.add(plan, runs_dir).id for plan in (both, on_card("c", "GPU:1"))]
     runner = Runner(runs_dir, lambda _: None, lambda: TWO_CARDS)
     runner.step()
@@ -190,14 +203,21 @@ def test_that_what_a_killed_runner_had_claimed_is_started_once(queue, run_here, 
         launched.process.wait(PATIENCE_S)
 
 
-def test_that_plans_are_added_listed_moved_held_and_removed(gpu_studio, queue, plan_file, machine, trainer, runs_dir):
-    answer = gpu_studio("queue", "add", plan_file, plan_file, "--set", "training.epochs=9", "--hold")
+def test_that_plans_are_added_listed_moved_held_and_removed(
+    gpu_studio, queue, plan_file, machine, trainer, runs_dir
+):
+    answer = gpu_studio(
+        "queue", "add", plan_file, plan_file, "--set", "training.epochs=9", "--hold"
+    )
     first, second = answer.out.split()
     assert [entry.held for entry in queue.entries()] == ["held by hand"] * 2
     assert queue.plan_of(queue.entries()[0]).training.epochs == 9
     gpu_studio("queue", "down", first)
     documents = gpu_studio("queue", "list", "--json").document
-    assert [(each["id"], each["state"]) for each in documents] == [(second, "held by hand"), (first, "held by hand")]
+    assert [(each["id"], each["state"]) for each in documents] == [
+        (second, "held by hand"),
+        (first, "held by hand"),
+    ]
     assert documents[0]["needs"] == "the CPU, with no other run"
     table = gpu_studio("queue", "list").out.splitlines()
     assert table[0].split() == ["ID", "PLAN", "NEEDS", "STATE"]
@@ -210,7 +230,9 @@ def test_that_plans_are_added_listed_moved_held_and_removed(gpu_studio, queue, p
 
 def test_that_a_wrong_plan_among_several_adds_none(gpu_studio, queue, plan_file, machine, tmp_path):
     wrong = tmp_path / "wrong.plan.toml"
-    wrong.write_text('version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nepochs = 0\n')
+    wrong.write_text(
+        'version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nepochs = 0\n'
+    )
     answer = gpu_studio("queue", "add", plan_file, wrong)
     assert answer.code == 2
     assert "training.epochs" in answer.err
@@ -226,11 +248,16 @@ def test_that_simulated_cards_are_not_trained_on(gpu_studio, queue, plan_file, m
 
 @pytest.fixture
 def runner_process(monkeypatch, runs_dir):
-    """Have a process run instead of the queue's runner: `code` in Python, which finds the runs directory in `runs`."""
+    """Have a process run instead of the queue's runner.
+
+    `code` in Python, which finds the runs directory in `runs`.
+    """
 
     def run(code: str) -> None:
         start = f"from pathlib import Path; runs = Path({str(runs_dir)!r}); {code}"
-        monkeypatch.setattr(queueing, "module_command", lambda _module: [sys.executable, "-c", start])
+        monkeypatch.setattr(
+            queueing, "module_command", lambda _module: [sys.executable, "-c", start]
+        )
 
     return run
 
@@ -240,14 +267,19 @@ def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
 ):
     add(queue, "a", "b")
     queue.hold(queue.entries()[1].id)
-    assert gpu_studio("queue", "list").err == ""  # whoever has just added to it has also started its runner
+    assert (
+        gpu_studio("queue", "list").err == ""
+    )  # whoever has just added to it has also started its runner
     monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
     listed = gpu_studio("queue", "list")
     assert "gpu-studio queue start" in listed.err
     rows = gpu_studio("queue", "list", "--json").document
     assert [row["state"] for row in rows] == ["waits: nobody works the queue", "held by hand"]
     assert not queue.has_runner  # looking starts nothing
-    code = "import signal; from gpu_studio.contract import lock; held = lock.take(runs / 'queue.lock'); signal.pause()"
+    code = (
+        "import signal; from gpu_studio.contract import lock; held = lock.take(runs / "
+        "'queue.lock'); signal.pause()"
+    )
     runner_process(code)
     answer = gpu_studio("queue", "start")
     assert (answer.code, queue.has_runner) == (0, True)
@@ -258,7 +290,9 @@ def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
     eventually(lambda: not queue.has_runner, "the end of the runner")
 
 
-def test_that_a_runner_that_cannot_work_is_told_of_with_what_it_said(gpu_studio, queue, runner_process):
+def test_that_a_runner_that_cannot_work_is_told_of_with_what_it_said(
+    gpu_studio, queue, runner_process
+):
     assert gpu_studio("queue", "start").err == "Nothing in the queue may start.\n"
     add(queue, "a")
     runner_process("raise SystemExit('no room')")
@@ -273,10 +307,16 @@ def test_that_a_runner_that_cannot_work_is_told_of_with_what_it_said(gpu_studio,
 def test_that_the_queue_is_worked_off_in_the_background_and_after_a_kill(
     gpu_studio, queue, plan_file, trainer, runs_dir
 ):
-    """The runner is a process of its own; killed, whoever touches the queue next starts another, which goes on."""
+    """The runner is a process of its own.
+
+    Killed, whoever touches the queue next starts another, which goes on.
+    """
     trainer("--hold-at", "2")
     assert gpu_studio("queue", "add", plan_file, plan_file, plan_file).code == 0
-    eventually(lambda: len(directories(runs_dir)) == 1 and queue.waits(), "the first run, and what waits for it")
+    eventually(
+        lambda: len(directories(runs_dir)) == 1 and queue.waits(),
+        "the first run, and what waits for it",
+    )
     runner = lock.holder(queue.runner_lock)
     assert os.getsid(runner.pid) == runner.pid
     os.kill(runner.pid, signal.SIGKILL)

@@ -27,7 +27,8 @@ def crowded(monkeypatch):
     first = TWO_CARDS.cards[0]
     users = (CardUser(4312, 20_480, "python train.py", "anna"),)
     machine = replace(
-        TWO_CARDS, cards=(replace(first, used_mib=first.usable_mib - 1024, users=users), *TWO_CARDS.cards[1:])
+        TWO_CARDS,
+        cards=(replace(first, used_mib=first.usable_mib - 1024, users=users), *TWO_CARDS.cards[1:]),
     )
     monkeypatch.setattr(hardware, "inventory", lambda **_options: machine)
     return machine
@@ -47,16 +48,23 @@ def add(queue: Queue, name: str, needs: int) -> str:
 def test_that_the_row_says_since_when_it_waits_and_who_holds_the_memory(gpu_studio, queue, crowded):
     entry = add(queue, "big", 8 * GIB)
     said = looked_at_once(queue, crowded)
-    waits = "waits for 8 GiB on GPU 0: 0.3 GiB can be had now; held by python train.py 4312 of anna (20 GiB)"
+    waits = (
+        "waits for 8 GiB on GPU 0: 0.3 GiB can be had now; held by python "
+        "train.py 4312 of anna (20 GiB)"
+    )
     assert said == [f"big {waits}"]
     assert queue.waits()[entry].text == waits
     assert queue.waits()[entry].since >= queue.find(entry).added
-    fuller = replace(crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 256),))
+    fuller = replace(
+        crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 256),)
+    )
     assert looked_at_once(queue, fuller) == []  # it still waits for the same
     assert "0 GiB can be had now" in queue.waits()[entry].text
 
 
-def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(gpu_studio, queue, crowded, monkeypatch):
+def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(
+    gpu_studio, queue, crowded, monkeypatch
+):
     monkeypatch.setattr(queueing, "ensure_runner", lambda _runs: None)
     big, small = add(queue, "big", 8 * GIB), add(queue, "small", 2 * GIB)
     looked_at_once(queue, crowded)

@@ -33,29 +33,42 @@ def the_run(runs_dir):
     return lambda: eventually(trained, "the run to train")
 
 
-def test_that_training_is_told_by_a_line_for_each_epoch(gpu_studio, plan_file, machine, trainer, runs_dir):
+def test_that_training_is_told_by_a_line_for_each_epoch(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
     answer = gpu_studio("train", plan_file)
     assert answer.code == 0
     [run] = directories(runs_dir)
     lines = answer.out.splitlines()
     assert lines[0] == f"a plan: run {run.id}"
-    assert [line.split("  ")[0] for line in lines if line.startswith("epoch")] == ["epoch 1/2", "epoch 2/2"]
+    assert [line.split("  ")[0] for line in lines if line.startswith("epoch")] == [
+        "epoch 1/2",
+        "epoch 2/2",
+    ]
     assert "val_loss 0.2000" in answer.out
     assert lines[-1].startswith("finished after ")
     assert not run.reported_file.exists()  # nobody need have looked: a window is to tell of it
 
 
-def test_that_json_is_the_events_as_they_stand_in_the_file(gpu_studio, plan_file, machine, trainer, runs_dir):
+def test_that_json_is_the_events_as_they_stand_in_the_file(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
     answer = gpu_studio("train", plan_file, "--json")
     [run] = directories(runs_dir)
-    assert answer.documents == [json.loads(line) for line in run.events_file.read_text().splitlines()]
+    assert answer.documents == [
+        json.loads(line) for line in run.events_file.read_text().splitlines()
+    ]
     assert (answer.code, answer.err) == (0, "")
 
 
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
     [
-        (["--fail-at", "3"], 1, ["failed: Training broke: the data has a hole.", "  - Mend the data."]),
+        (
+            ["--fail-at", "3"],
+            1,
+            ["failed: Training broke: the data has a hole.", "  - Mend the data."],
+        ),
         (["--crash-at", "3"], 4, ["lost: The trainer crashed in native code"]),
         (["--vanish-at", "3"], 4, ["lost: The trainer ended with exit code 3"]),
         (["--raise-at-start"], 4, ["lost: The trainer could not start: ModuleNotFoundError"]),
@@ -87,18 +100,32 @@ def test_that_a_trainer_which_lingers_after_its_last_word_is_not_waited_for_for_
     assert is_live(directories(runs_dir)[0])
 
 
-def test_that_settings_and_a_name_change_the_plan(gpu_studio, plan_file, machine, trainer, runs_dir):
-    gpu_studio("train", plan_file, "--set", "training.epochs=7", "training.batch_size=16", "--name", "Another One")
+def test_that_settings_and_a_name_change_the_plan(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
+    gpu_studio(
+        "train",
+        plan_file,
+        "--set",
+        "training.epochs=7",
+        "training.batch_size=16",
+        "--name",
+        "Another One",
+    )
     [run] = directories(runs_dir)
     plan = plans.load(run.plan_file)
     assert (plan.training.epochs, plan.training.batch_size, plan.name) == (7, 16, "Another One")
     assert "another-one" in run.id
 
 
-def test_that_without_a_plan_the_starter_plan_of_this_machine_is_trained(gpu_studio, machine, trainer, runs_dir):
+def test_that_without_a_plan_the_starter_plan_of_this_machine_is_trained(
+    gpu_studio, machine, trainer, runs_dir
+):
     assert gpu_studio("train").code == 0
     assert gpu_studio("train", "starter").code == 0
-    assert [plans.load(run.plan_file) for run in directories(runs_dir)] == [plans.starter(machine)] * 2
+    assert [plans.load(run.plan_file) for run in directories(runs_dir)] == [
+        plans.starter(machine)
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -115,7 +142,9 @@ def test_that_a_refused_plan_writes_nothing_and_starts_nothing(
     assert list(runs_dir.iterdir()) == []
 
 
-def test_that_an_empty_name_is_refused_and_not_passed_over(gpu_studio, plan_file, machine, trainer, runs_dir):
+def test_that_an_empty_name_is_refused_and_not_passed_over(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
     answer = gpu_studio("train", plan_file, "--name", "")
     assert answer.code == 2
     assert "give the plan a name" in answer.err
@@ -127,7 +156,9 @@ def test_that_a_detached_run_is_named_and_goes_on(gpu_studio, plan_file, machine
     answer = gpu_studio("train", plan_file, "--detach")
     run = the_run()
     assert (answer.code, answer.out) == (0, f"{run.id}\n")
-    assert answer.err == "Run #1 trains in the background. Watch it with: gpu-studio runs attach 1\n"
+    assert (
+        answer.err == "Run #1 trains in the background. Watch it with: gpu-studio runs attach 1\n"
+    )
     assert is_live(run)
 
 
@@ -139,7 +170,9 @@ def test_that_a_detached_run_is_described_in_json(gpu_studio, plan_file, machine
     assert os.getsid(document["pid"]) == document["pid"]
 
 
-def test_that_a_lost_run_is_resumed_where_it_stood(gpu_studio, plan_file, machine, trainer, runs_dir):
+def test_that_a_lost_run_is_resumed_where_it_stood(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
     trainer("--vanish-at", "7", "--checkpoint-every", "3")
     gpu_studio("train", plan_file)
     [lost] = directories(runs_dir)
@@ -147,7 +180,12 @@ def test_that_a_lost_run_is_resumed_where_it_stood(gpu_studio, plan_file, machin
     answer = gpu_studio("resume", "latest", "--set", "training.epochs=2")
     assert answer.code == 0
     assert f"resumed from {lost.id} at step 6" in answer.out
-    assert gpu_studio("resume", lost.id, "--checkpoint", "step-00000003", "--json").documents[0]["from_step"] == 3
+    assert (
+        gpu_studio("resume", lost.id, "--checkpoint", "step-00000003", "--json").documents[0][
+            "from_step"
+        ]
+        == 3
+    )
 
 
 def test_that_a_lost_run_goes_on_with_another_plan_by_either_command(
@@ -158,7 +196,9 @@ def test_that_a_lost_run_goes_on_with_another_plan_by_either_command(
     [lost] = directories(runs_dir)
     trainer()
     other = tmp_path / "other.plan.toml"
-    plans.save(plans.with_settings(plans.load(plan_file), ["distribution.strategy=one_device"]), other)
+    plans.save(
+        plans.with_settings(plans.load(plan_file), ["distribution.strategy=one_device"]), other
+    )
     assert gpu_studio("resume", lost.id, "--plan", other).code == 0
     assert plans.load(directories(runs_dir)[0].plan_file).distribution.strategy == "one_device"
     assert gpu_studio("runs", "resume", lost.id, "--set", "training.epochs=3").code == 0
@@ -211,7 +251,9 @@ def _read_until(stream, text):
     return next((line for line in stream if text in line), None)
 
 
-def test_that_killing_the_command_leaves_the_run_alive(gpu_studio_process, plan_file, trainer, the_run):
+def test_that_killing_the_command_leaves_the_run_alive(
+    gpu_studio_process, plan_file, trainer, the_run
+):
     trainer("--hold-at", "2")
     process = gpu_studio_process("train", plan_file)
     run = the_run()
@@ -222,7 +264,10 @@ def test_that_killing_the_command_leaves_the_run_alive(gpu_studio_process, plan_
 
 @pytest.fixture
 def terminal(gpu_studio_process):
-    """Start a command in a terminal of its own, as its shell would; gives the process and the terminal."""
+    """Start a command in a terminal of its own, as its shell would.
+
+    Gives the process and the terminal.
+    """
     leaders = []
 
     def open_terminal(*arguments):
@@ -245,7 +290,9 @@ def terminal(gpu_studio_process):
             os.close(leader)
 
 
-def test_that_a_terminal_shows_progress_that_moves_and_passes_ctrl_c_on(terminal, plan_file, trainer, the_run):
+def test_that_a_terminal_shows_progress_that_moves_and_passes_ctrl_c_on(
+    terminal, plan_file, trainer, the_run
+):
     trainer("--hold-at", "2")
     process, screen = terminal("train", plan_file)
     run = the_run()

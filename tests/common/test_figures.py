@@ -31,7 +31,14 @@ def test_that_a_time_is_written_for_a_person(seconds, text):
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [(None, "–"), (0, "0 B"), (1023, "1,023 B"), (1536, "1.5 KiB"), (12 << 30, "12 GiB"), (5 << 50, "5,120 TiB")],
+    [
+        (None, "–"),
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (1536, "1.5 KiB"),
+        (12 << 30, "12 GiB"),
+        (5 << 50, "5,120 TiB"),
+    ],
 )
 def test_that_memory_is_written_in_binary_units(amount, text):
     assert figures.size(amount) == text
@@ -84,7 +91,12 @@ def test_that_a_short_time_has_a_unit_that_suits_it(seconds, text):
 
 
 def test_that_a_time_of_any_length_has_digits_that_mean_something():
-    assert [figures.spent(each) for each in (0.0, 0.0382, 0.951, 75.0)] == ["0.0 s", "38.2 ms", "1.0 s", "1 min 15 s"]
+    assert [figures.spent(each) for each in (0.0, 0.0382, 0.951, 75.0)] == [
+        "0.0 s",
+        "38.2 ms",
+        "1.0 s",
+        "1 min 15 s",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,5 +148,7 @@ def test_that_no_count_is_written_with_more_than_three_digits_or_a_power_of_ten(
         (0, 2 * figures.GIB, "0 / 2,048 MiB"),
     ],
 )
-def test_that_a_part_and_its_whole_share_a_unit_in_which_the_part_tells_something(part, whole, says):
+def test_that_a_part_and_its_whole_share_a_unit_in_which_the_part_tells_something(
+    part, whole, says
+):
     assert figures.size_of(part, whole) == says

@@ -1,4 +1,7 @@
-"""One figure is one text: in the window, in the terminal, in a report, and where a run's end is explained."""
+"""One figure is one text.
+
+In the window, in the terminal, in a report, and where a run's end is explained.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +25,49 @@ from gpu_studio.ui.train.memory_now import DeviceMemoryNow
 
 PACKAGE = Path(gpu_studio.__file__).parent
 ROOMS = ("cli", "contract", "hardware", "placement", "plan", "runs", "trainer", "ui")
-# A unit right behind a value that is put into a text, or a value that is divided into a larger unit for it.
+# A unit right behind a value that is put into a text, or a value that is divided into a larger unit
+# for it.
 OWN_WAY = re.compile(
     r""":\.0[f%]\}\s?%|:\.0%\}|\}\s?(?:[KMGT]iB|[mµ]s|FLOP|samples/s)\b|\{[^{}"']*/\s?(?:1024|KIB|MIB|GIB)\b|1024\s?\*\*|2\s?\*\*\s?[123]0\b"""
 )
 # Sizes of buffers and arenas, which nobody reads.
-NO_TEXT = {"placement/arena.py", "hardware/simulated/link_functions.py", "hardware/simulated/programs.py"}
+NO_TEXT = {
+    "placement/arena.py",
+    "hardware/simulated/link_functions.py",
+    "hardware/simulated/programs.py",
+}
 
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [(900, "900 B"), (1536, "1.5 KiB"), (812 * MIB, "812 MiB"), (2 * GIB, "2 GiB"), (85_521 * MIB, "83.5 GiB")],
+    [
+        (900, "900 B"),
+        (1536, "1.5 KiB"),
+        (812 * MIB, "812 MiB"),
+        (2 * GIB, "2 GiB"),
+        (85_521 * MIB, "83.5 GiB"),
+    ],
 )
 def test_that_memory_reads_the_same_everywhere(amount: int, text: str) -> None:
     with pytest.raises(DataError) as refused:
         check_memory("The arrays", amount, 0, [])
     assert f"take {text}, but" in refused.value.message
-    assert f": {text}, peak {text} (" in DeviceMemoryNow("GPU:0", 0, amount, amount, None, "allocator").text
+    assert (
+        f": {text}, peak {text} ("
+        in DeviceMemoryNow("GPU:0", 0, amount, amount, None, "allocator").text
+    )
     assert in_words([Need("GPU:0", amount)]) == f"{text} on GPU 0"
     assert figures.size(amount) == text
     if amount >= MIB:
         assert f"({text})" in held_by([CardUser(7, amount // MIB)])
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(45, "45 s"), (90, "1 min 30 s"), (120, "2 min"), (5400, "1 h 30 min")])
-def test_that_a_round_time_reads_the_same_on_every_axis_and_as_what_is_left(seconds: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(45, "45 s"), (90, "1 min 30 s"), (120, "2 min"), (5400, "1 h 30 min")]
+)
+def test_that_a_round_time_reads_the_same_on_every_axis_and_as_what_is_left(
+    seconds: int, text: str
+) -> None:
     assert left_in_words(seconds) == f"about {text}"
     spans = [seconds * part for part in (1.0, 1.4, 2.0, 3.0, 4.0)]
     assert text in {told for span in spans for _, told in time_ticks(0.0, span, 4)}
@@ -103,4 +124,8 @@ def test_that_a_private_way_to_write_a_figure_is_found(line: str) -> None:
 
 
 def test_that_units_are_powers_of_two() -> None:
-    assert [figures.UNITS[name] for name in ("KiB", "MiB", "GiB")] == [KIB, MIB, GIB] == [2**10, 2**20, 2**30]
+    assert (
+        [figures.UNITS[name] for name in ("KiB", "MiB", "GiB")]
+        == [KIB, MIB, GIB]
+        == [2**10, 2**20, 2**30]
+    )

@@ -35,9 +35,13 @@ IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_RDWR | os.O_CREAT])
+@pytest.mark.parametrize(
+    "flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_RDWR | os.O_CREAT]
+)
 @pytest.mark.parametrize("kind", IRREGULAR)
-def test_that_what_is_no_file_is_neither_waited_for_nor_written(tmp_path: Path, kind: str, flags: int) -> None:
+def test_that_what_is_no_file_is_neither_waited_for_nor_written(
+    tmp_path: Path, kind: str, flags: int
+) -> None:
     make, words = IRREGULAR[kind]
     path = tmp_path / "x"
     make(path)
@@ -56,9 +60,13 @@ def test_that_a_link_that_is_followed_must_lead_to_a_file(tmp_path: Path, target
         read_regular(tmp_path / "x", 10, follow=True)
 
 
-def test_that_what_was_swapped_after_the_look_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_what_was_swapped_after_the_look_is_refused_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "x")
-    monkeypatch.setattr("gpu_studio.common.regular_files._refuse_irregular", lambda path, follow: None)
+    monkeypatch.setattr(
+        "gpu_studio.common.regular_files._refuse_irregular", lambda path, follow: None
+    )
     with pytest.raises(NotRegularError):
         open_regular(tmp_path / "x")
     (tmp_path / "y").symlink_to("/etc/hostname")

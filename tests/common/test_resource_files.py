@@ -22,5 +22,7 @@ def test_that_resources_lie_in_the_package_or_beside_it(monkeypatch, tmp_path, p
 
 def test_that_a_missing_resource_names_both_places(monkeypatch, tmp_path):
     monkeypatch.setattr(resource_files, "_PACKAGE", tmp_path / "package")
-    with pytest.raises(FileNotFoundError, match=r"neither .*package/resources/a\.svg nor .*/resources/a\.svg"):
+    with pytest.raises(
+        FileNotFoundError, match=r"neither .*package/resources/a\.svg nor .*/resources/a\.svg"
+    ):
         resource("a.svg")

@@ -48,7 +48,11 @@ def test_that_lines_of_an_older_program_may_stand_between_others():
     assert [clock.at(*each) for each in told] == [1000.0, 1001.0, 1002.0, 1003.0]
 
 
-@given(st.lists(st.tuples(st.floats(-1e12, 1e12), st.floats(0, 1e308) | st.just(math.nan)), max_size=50))
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e12, 1e12), st.floats(0, 1e308) | st.just(math.nan)), max_size=50
+    )
+)
 def test_that_whatever_is_told_no_time_falls_and_each_is_finite(told):
     clock = SteadyClock()
     times = [clock.at(*each) for each in told]

@@ -16,7 +16,9 @@ from gpu_studio.runs.ticks import count_ticks
 from gpu_studio.ui.kit.fields.typed import read_whole
 
 SOURCES = sorted(Path(gpu_studio.__file__).parent.rglob("*.py"))
-OTHER_STYLE = re.compile(r"""\\u2009|\\u202f(?=\d)|\u2009|:_\}|replace\(["'],["'], ["'](?:[ \u2009\u202f']|)["']\)""")
+OTHER_STYLE = re.compile(
+    r"""\\u2009|\\u202f(?=\d)|\u2009|:_\}|replace\(["'],["'], ["'](?:[ \u2009\u202f']|)["']\)"""
+)
 
 
 @given(st.integers(-(10**24), 10**24))

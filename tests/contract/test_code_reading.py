@@ -38,8 +38,13 @@ def test_that_the_nearest_function_is_told() -> None:
     assert found.lacks("build_modl") == (
         "the file defines no build_modl: did you mean build_model? There are build_model and load"
     )
-    assert read_as_text(b"def build(): ...\n").lacks("load") == "the file defines no load: did you mean build?"
-    assert read_as_text(b"x = 1\n").lacks("load") == "the file defines no load, nor any other function"
+    assert (
+        read_as_text(b"def build(): ...\n").lacks("load")
+        == "the file defines no load: did you mean build?"
+    )
+    assert (
+        read_as_text(b"x = 1\n").lacks("load") == "the file defines no load, nor any other function"
+    )
 
 
 @pytest.mark.parametrize("code", [b"from nets import *\n", b"def __getattr__(name): ...\n"])
@@ -62,7 +67,9 @@ def test_that_what_is_no_python_is_told_with_its_line(code: bytes, said: str) ->
 
 def test_that_what_is_no_text_is_told() -> None:
     assert "'utf-8' codec can't decode" in read_as_text(b"x = 'caf\xe9'\n").problem
-    assert read_as_text(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\ndef f(): ...\n").lacks("f") == ""
+    assert (
+        read_as_text(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\ndef f(): ...\n").lacks("f") == ""
+    )
 
 
 def test_that_code_nested_too_deeply_to_be_read_is_left_to_python() -> None:

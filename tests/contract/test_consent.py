@@ -85,7 +85,9 @@ def test_that_links_lead_to_the_file_that_would_run(file: Path, tmp_path: Path) 
     inside = allowed / "own.py"
     inside.write_text("1\n")
     assert of(tmp_path / "elsewhere" / "own.py") is Standing.ALLOWED
-    assert of(allowed / ".." / "models.py") is Standing.ALLOWED  # by its own word, not by the folder's
+    assert (
+        of(allowed / ".." / "models.py") is Standing.ALLOWED
+    )  # by its own word, not by the folder's
     assert standing(allowed / ".." / "other.py", b"") is Standing.NEW
 
 
@@ -121,8 +123,12 @@ def test_that_allowances_are_for_their_owner_s_eyes(file: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@pytest.mark.parametrize("held", [b"", b"{", b"[]", b'{"files": 3}', b"\xff", b'{"files": {"/a": 1}}', b"[" * 100_000])
-def test_that_a_damaged_file_allows_nothing_says_so_and_is_not_overwritten(file: Path, held: bytes) -> None:
+@pytest.mark.parametrize(
+    "held", [b"", b"{", b"[]", b'{"files": 3}', b"\xff", b'{"files": {"/a": 1}}', b"[" * 100_000]
+)
+def test_that_a_damaged_file_allows_nothing_says_so_and_is_not_overwritten(
+    file: Path, held: bytes
+) -> None:
     allow(file)
     consent.allowances_file().write_bytes(held)
     assert of(file) is Standing.NEW
@@ -180,9 +186,13 @@ def test_that_two_windows_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_that_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from gpu_studio.contract import consent\n"
-        "for number in range(20): consent.allow_file(Path(sys.argv[1]) / f'{sys.argv[2]}-{number}.py', b'1')"
+        "for number in range(20): consent.allow_file(Path(sys.argv[1]) / "
+        "f'{sys.argv[2]}-{number}.py', b'1')"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(name)]) for name in range(2)]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(name)])
+        for name in range(2)
+    ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     assert len(allowances().files) == 40
 
@@ -218,7 +228,9 @@ def test_that_a_plan_s_files_are_named_once_and_start_at_its_folder(tmp_path: Pa
 
 
 SEGMENTS = st.sampled_from(["a", "b", "a.py", "b.py", "ä ö"])
-PATHS = st.lists(SEGMENTS, min_size=1, max_size=3).map(lambda parts: Path("/nowhere-at-all", *parts))
+PATHS = st.lists(SEGMENTS, min_size=1, max_size=3).map(
+    lambda parts: Path("/nowhere-at-all", *parts)
+)
 CODE = st.sampled_from([b"", b"1", b"2"])
 STEPS = st.lists(
     st.one_of(

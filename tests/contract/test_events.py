@@ -48,7 +48,9 @@ def test_that_a_number_that_is_not_finite_becomes_null(value):
 
 @pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), np.array(0.5)])
 def test_that_a_number_of_numpy_is_written_as_a_number(value):
-    assert decode(encode(LearningRate(step=np.int64(3), value=value))) == LearningRate(step=3, value=0.5)
+    assert decode(encode(LearningRate(step=np.int64(3), value=value))) == LearningRate(
+        step=3, value=0.5
+    )
     assert as_dict(LearningRate(step=3, value=value))["value"] == 0.5
 
 
@@ -71,7 +73,10 @@ def test_that_a_device_brings_the_card_that_it_was_carved_from(uuid, bus_id):
 
 def test_that_a_device_of_an_older_version_has_no_known_card():
     device = b'{"name":"GPU:0","physical":"GPU:0","limit_mib":null,"description":"NVIDIA L4"}'
-    line = b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],"replicas":["GPU:0"],"strategy":"none"}' % device
+    line = (
+        b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],"replicas":["GPU:0"],"strategy":"none"}'
+        % device
+    )
     (found,) = decode(line).logical
     assert (found.uuid, found.bus_id, found.description) == (None, None, "NVIDIA L4")
 

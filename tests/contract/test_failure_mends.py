@@ -13,7 +13,9 @@ from gpu_studio.contract.failure_mends import (
 from gpu_studio.plan import loads, with_value
 
 MIB = 1024 * 1024
-PLAN = loads('version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nbatch_size = 64\n')
+PLAN = loads(
+    'version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nbatch_size = 64\n'
+)
 SLICED = with_value(PLAN, "devices.carve", [{"device": "GPU:0", "slices_mib": [1024, 1024]}])
 SLICES = [LogicalDevice(name=f"GPU:{index}", physical="GPU:0", limit_mib=1024) for index in (0, 1)]
 
@@ -24,7 +26,9 @@ def texts(mends: list[SuggestedChange]) -> list[str]:
 
 def held(*peaks: int) -> list[DeviceMemory]:
     return [
-        DeviceMemory(device=f"GPU:{index}", current=0, peak=peak * MIB, source="allocator", limit=1024 * MIB)
+        DeviceMemory(
+            device=f"GPU:{index}", current=0, peak=peak * MIB, source="allocator", limit=1024 * MIB
+        )
         for index, peak in enumerate(peaks)
     ]
 
@@ -36,12 +40,16 @@ def test_that_half_the_batch_and_mixed_precision_are_offered_against_want_of_mem
 
 
 def test_that_a_batch_of_one_is_not_halved():
-    assert texts(against_want_of_memory(with_value(PLAN, "training.batch_size", 1))) == ["Mixed precision"]
+    assert texts(against_want_of_memory(with_value(PLAN, "training.batch_size", 1))) == [
+        "Mixed precision"
+    ]
 
 
 def test_that_a_placed_plan_is_offered_micro_batches_and_recomputing():
     placed = with_value(
-        with_value(PLAN, "distribution.strategy", "placed"), "distribution.placed", {"micro_batches": 4}
+        with_value(PLAN, "distribution.strategy", "placed"),
+        "distribution.placed",
+        {"micro_batches": 4},
     )
     assert {"8 micro-batches", "Recompute activations"} < set(texts(against_want_of_memory(placed)))
 
@@ -64,11 +72,15 @@ def test_that_a_neighbour_without_room_or_figures_gives_none(peaks):
 def test_that_a_diverged_run_is_offered_smaller_steps_and_clipping():
     mends = against_divergence(PLAN)
     assert texts(mends) == ["Halve the learning rate: 0.0005", "Clip the gradients"]
-    assert with_value(PLAN, mends[1].field, mends[1].value).training.options == {"global_clipnorm": 1.0}
+    assert with_value(PLAN, mends[1].field, mends[1].value).training.options == {
+        "global_clipnorm": 1.0
+    }
 
 
 def test_that_clipping_is_offered_once_and_full_precision_only_after_mixed():
-    plan = with_value(with_value(PLAN, "training.options", {"clipnorm": 2.0}), "training.mixed_precision", True)
+    plan = with_value(
+        with_value(PLAN, "training.options", {"clipnorm": 2.0}), "training.mixed_precision", True
+    )
     assert texts(against_divergence(plan)) == ["Halve the learning rate: 0.0005", "Full precision"]
 
 

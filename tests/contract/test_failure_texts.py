@@ -5,17 +5,23 @@ import pytest
 from gpu_studio.contract.failure_texts import device_in, layer_of, operations_in, refusal_in
 from gpu_studio.contract.lost_device import lost_device_in
 
-STEP = "W0000 00:00:1795224048.377882    3419 bfc_allocator.cc:502] Allocator (bfc_cpu_allocator_for_gpu) ran out of "
-REFUSED = (
-    STEP + "memory trying to allocate 7.22MiB (rounded to 7571200)requested by op while/body/_1/while/cnn_1/pool_1/Max"
+STEP = (
+    "W0000 00:00:1795224048.377882    3419 bfc_allocator.cc:502] Allocator "
+    "(bfc_cpu_allocator_for_gpu) ran out of "
+)
+REFUSED = STEP + (
+    "memory trying to allocate 7.22MiB (rounded to 7571200)requested by op "
+    "while/body/_1/while/cnn_1/pool_1/Max"
 )
 SLICE = (
-    "W0 bfc_allocator.cc:502] Allocator (GPU_3_bfc) ran out of memory trying to allocate 3.70GiB (rounded to 3972844)"
+    "W0 bfc_allocator.cc:502] Allocator (GPU_3_bfc) ran out of memory trying to allocate 3.70GiB "
+    "(rounded to 3972844)"
 )
 HARMLESS = (
     "2019-01-19 23:32:25.086846: W tensorflow/core/common_runtime/bfc_allocator.cc:211] "
     "Allocator (GPU_0_bfc) ran out of "
-    "memory trying to allocate 3.70GiB. The caller indicates that this is not a failure, but may mean that there could "
+    "memory trying to allocate 3.70GiB. The caller indicates that this is not a failure, but may "
+    "mean that there could "
     "be performance gains if more memory were available."
 )  # https://github.com/tensorflow/tensorflow/issues/25046
 
@@ -24,7 +30,10 @@ HARMLESS = (
     ("operation", "layer"),
     [
         ("while/body/_1/while/cnn_1/pool_1/MaxPool2d", "pool"),
-        ("while/body/_1/gradient_tape/while/replica_1/mlp_1/dense_1/MatMul/MatMul_1/_88", "dense_1"),
+        (
+            "while/body/_1/gradient_tape/while/replica_1/mlp_1/dense_1/MatMul/MatMul_1/_88",
+            "dense_1",
+        ),
         ("while/mlp_1/dense_1/placed.1.0/MatMul", "dense_1"),
         ("while/mlp_1/dense_1_1/MatMul", "dense_1"),
         ("outer/dense/block/conv/Conv2D", "conv"),
@@ -38,7 +47,8 @@ def test_that_an_operation_s_scopes_name_its_layer(operation, layer):
 
 def test_that_devices_and_operations_are_found_in_an_error():
     text = (
-        "OOM on /job:localhost/replica:0/task:0/device:GPU:1\n\t [[{{node while/dense/MatMul}}]] Detected at node 'a/b'"
+        "OOM on /job:localhost/replica:0/task:0/device:GPU:1\n\t [[{{node while/dense/MatMul}}]] "
+        "Detected at node 'a/b'"
     )
     assert device_in(text) == "GPU:1"
     assert list(operations_in(text)) == ["while/dense/MatMul", "a/b"]
@@ -61,14 +71,32 @@ def test_that_the_last_refusal_that_was_a_failure_is_found_in_a_log():
     [
         # https://github.com/tensorflow/tensorflow/issues/20356
         (
-            "E cuda_event.cc:49] failed to query event: CUDA_ERROR_LAUNCH_FAILED\nF gpu_event_mgr.cc] Unexpected Event",
+            (
+                "E cuda_event.cc:49] failed to query event: CUDA_ERROR_LAUNCH_FAILED\nF "
+                "gpu_event_mgr.cc] Unexpected Event"
+            ),
             "a computation on it crashed",
         ),
         # https://github.com/tensorflow/tensorflow/issues/53568
-        ("Internal: error destroying CUDA event in context 0x51f18f0: CUDA_ERROR_ILLEGAL_ADDRESS", "beyond its memory"),
-        ("F tensorflow/core/common_runtime/device/device_event_mgr.cc:221] Unexpected Event status: 1", "failed"),
-        ("CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered", "could not be corrected"),
-        ("cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable", "no longer lets it be used"),
+        (
+            "Internal: error destroying CUDA event in context 0x51f18f0: CUDA_ERROR_ILLEGAL_ADDRESS",
+            "beyond its memory",
+        ),
+        (
+            (
+                "F tensorflow/core/common_runtime/device/device_event_mgr.cc:221] "
+                "Unexpected Event status: 1"
+            ),
+            "failed",
+        ),
+        (
+            "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered",
+            "could not be corrected",
+        ),
+        (
+            "cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable",
+            "no longer lets it be used",
+        ),
         ("NVML: GPU is lost", "off the bus"),
     ],
 )
@@ -82,7 +110,10 @@ def test_that_a_card_that_fails_is_known_by_the_words_of_cuda_and_tensorflow(tex
 @pytest.mark.parametrize(
     "text",
     [
-        "E cuda_driver.cc:152] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+        (
+            "E cuda_driver.cc:152] failed call to cuInit: CUDA_ERROR_NO_DEVICE: "
+            "no CUDA-capable device is detected"
+        ),
         "failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_UNKNOWN",
         "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "ResourceExhaustedError: OOM when allocating tensor",

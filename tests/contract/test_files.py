@@ -20,7 +20,9 @@ from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results import evaluations
 from gpu_studio.runs.results.evaluations import Evaluation
 
-EVALUATION = Evaluation(checkpoint="c", split="test", metrics={}, samples=1, seconds=1.0, device="CPU:0", time=1.0)
+EVALUATION = Evaluation(
+    checkpoint="c", split="test", metrics={}, samples=1, seconds=1.0, device="CPU:0", time=1.0
+)
 WRITES: dict[str, Callable[[RunDirectory], object]] = {
     "commands.jsonl": lambda run: send(run, "checkpoint"),
     "evaluations.jsonl": lambda run: evaluations.keep(run, EVALUATION),
@@ -37,7 +39,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("there", [True, False])
-def test_that_no_link_in_a_run_is_written_through(tmp_path: Path, run: RunDirectory, name: str, there: bool) -> None:
+def test_that_no_link_in_a_run_is_written_through(
+    tmp_path: Path, run: RunDirectory, name: str, there: bool
+) -> None:
     victim = tmp_path / "victim"
     if there:
         victim.write_text("mine")
@@ -47,7 +51,9 @@ def test_that_no_link_in_a_run_is_written_through(tmp_path: Path, run: RunDirect
     assert (victim.read_text() if there else victim.exists()) == ("mine" if there else False)
 
 
-def test_that_a_link_is_replaced_by_what_is_put_in_its_place(tmp_path: Path, run: RunDirectory) -> None:
+def test_that_a_link_is_replaced_by_what_is_put_in_its_place(
+    tmp_path: Path, run: RunDirectory
+) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (run.path / "labels.json").symlink_to(victim)
@@ -65,7 +71,9 @@ def test_that_no_name_under_which_something_is_written_can_be_foreseen(tmp_path:
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
 
 
-def test_that_nothing_is_left_of_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_nothing_is_left_of_what_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.fsync", _refuse)
     with pytest.raises(OSError, match="no room"):
         write_private(tmp_path / "x", b"new")
@@ -77,7 +85,9 @@ def _refuse(_descriptor: int) -> None:
 
 
 @pytest.mark.parametrize("held", [b"", b"{", b"[" * 100_000, b"\xff", b"1e999", b"9" * 5000])
-def test_that_whatever_is_wrong_with_a_file_of_json_is_one_kind_of_error(tmp_path: Path, held: bytes) -> None:
+def test_that_whatever_is_wrong_with_a_file_of_json_is_one_kind_of_error(
+    tmp_path: Path, held: bytes
+) -> None:
     from gpu_studio.runs.results.prediction import _decoder
 
     (tmp_path / "x").write_bytes(held)

@@ -70,7 +70,9 @@ def test_that_readers_who_probe_all_the_time_do_not_keep_a_trainer_out(path):
             thread.join()
 
 
-def test_that_a_variable_which_names_another_file_is_not_taken_for_the_lock(path, tmp_path, monkeypatch):
+def test_that_a_variable_which_names_another_file_is_not_taken_for_the_lock(
+    path, tmp_path, monkeypatch
+):
     with (tmp_path / "other").open("w") as other:
         monkeypatch.setenv(lock.ENVIRONMENT, str(other.fileno()))
         assert lock.adopt(path) is None
@@ -128,8 +130,12 @@ signal.pause()
 
 @pytest.fixture
 def orphan(path):
-    """The child of a process that held the lock, forked as `multiprocessing` forks, and then killed from outside."""
-    with subprocess.Popen([sys.executable, "-c", FORKS, path], stdout=subprocess.PIPE, text=True) as parent:
+    """The child of a process that held the lock, forked as `multiprocessing` forks, and then killed
+    from outside.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKS, path], stdout=subprocess.PIPE, text=True
+    ) as parent:
         child = int(parent.stdout.readline())
         parent.kill()
     yield child
@@ -162,7 +168,9 @@ def test_that_of_another_computer_start_or_container_the_lock_alone_tells(path, 
     words[part] = "other"
     path.write_text(" ".join(words))
     assert lock.held(path)
-    path.write_text(" ".join(words[:5]))  # as it was signed by versions that did not know of containers
+    path.write_text(
+        " ".join(words[:5])
+    )  # as it was signed by versions that did not know of containers
     assert lock.held(path)
     taken.release()
 
@@ -190,7 +198,8 @@ def test_that_a_process_that_only_its_owner_may_see_is_not_taken_for_gone(path, 
 
 
 @pytest.mark.parametrize(
-    "words", ["9" * 5000, "9" * 15, f"{os.getpid()} host - {'9' * 5000} {'9' * 5000}", "\u0661 host"]
+    "words",
+    ["9" * 5000, "9" * 15, f"{os.getpid()} host - {'9' * 5000} {'9' * 5000}", "\u0661 host"],
 )
 def test_that_no_number_in_a_signature_stops_the_reader(path, words):
     taken = lock.take(path)

@@ -9,7 +9,13 @@ from gpu_studio.contract.nearest_file import hint, nearest_file
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("data/digits-2026.npz", "data/digits-2026.txt", "old/faces.npz", "data/inner/birds.npz", "cats.npz"):
+    for name in (
+        "data/digits-2026.npz",
+        "data/digits-2026.txt",
+        "old/faces.npz",
+        "data/inner/birds.npz",
+        "cats.npz",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -28,12 +34,15 @@ def folder(tmp_path: Path) -> Path:
         ("data/digits-2026.npz/within", None),
     ],
 )
-def test_that_the_file_most_likely_meant_is_found(folder: Path, missing: str, found: str | None) -> None:
+def test_that_the_file_most_likely_meant_is_found(
+    folder: Path, missing: str, found: str | None
+) -> None:
     assert nearest_file(folder / missing) == (folder / found if found else None)
 
 
 @pytest.mark.parametrize(
-    ("missing", "found"), [("date", "data"), ("data/old", "old"), ("inner", "data/inner"), ("digits-2026.npz", None)]
+    ("missing", "found"),
+    [("date", "data"), ("data/old", "old"), ("inner", "data/inner"), ("digits-2026.npz", None)],
 )
 def test_that_of_folders_a_folder_is_found(folder: Path, missing: str, found: str | None) -> None:
     (folder / "dat").touch()

@@ -45,7 +45,9 @@ def folder(tmp_path: Path) -> Path:
         ("", []),
     ],
 )
-def test_that_each_way_to_import_a_file_beside_is_seen(folder: Path, code: str, files: list[str]) -> None:
+def test_that_each_way_to_import_a_file_beside_is_seen(
+    folder: Path, code: str, files: list[str]
+) -> None:
     own = folder / "own.py"
     own.write_text(code)
     assert modules_beside(own) == [folder / name for name in files]
@@ -54,7 +56,9 @@ def test_that_each_way_to_import_a_file_beside_is_seen(folder: Path, code: str, 
 def test_that_what_is_imported_is_looked_into_as_well_and_circles_end(folder: Path) -> None:
     (folder / "own.py").write_text("import helper")
     (folder / "helper.py").write_text("import own, nets.blocks")
-    (folder / "nets/blocks.py").write_text("from . import deep\nfrom .. import helper\nfrom ..plain import tool")
+    (folder / "nets/blocks.py").write_text(
+        "from . import deep\nfrom .. import helper\nfrom ..plain import tool"
+    )
     assert [path.relative_to(folder).as_posix() for path in modules_beside(folder / "own.py")] == [
         "helper.py",
         "nets/__init__.py",
@@ -64,7 +68,9 @@ def test_that_what_is_imported_is_looked_into_as_well_and_circles_end(folder: Pa
     ]
 
 
-def test_that_modules_are_looked_for_where_a_linked_file_really_stands(folder: Path, tmp_path: Path) -> None:
+def test_that_modules_are_looked_for_where_a_linked_file_really_stands(
+    folder: Path, tmp_path: Path
+) -> None:
     (folder / "own.py").write_text("import helper")
     linked = tmp_path / "plans" / "own.py"
     linked.parent.mkdir()

@@ -15,12 +15,24 @@ EVERY_KIND = [
     samples.SamplerStarted(time=1.0, pid=7, gpu_studio="1", simulated="8xH100"),
     samples.Opening(time=1.0),
     samples.Asking(time=1.0, index=3),
-    samples.Cards(time=1.0, cards=[samples.CardFacts(card="GPU-1", gone="lost", why={"serial": "no permission"})]),
-    samples.Fast(time=1.0, cards=[samples.FastFigures(card="GPU-1", power_w=3.5, why={"memory_used_mib": "lost"})]),
+    samples.Cards(
+        time=1.0,
+        cards=[samples.CardFacts(card="GPU-1", gone="lost", why={"serial": "no permission"})],
+    ),
+    samples.Fast(
+        time=1.0,
+        cards=[samples.FastFigures(card="GPU-1", power_w=3.5, why={"memory_used_mib": "lost"})],
+    ),
     samples.Slow(time=1.0, cards=[samples.SlowFigures(card="GPU-1", throttle=["power limit"])]),
     samples.Pcie(time=1.0, cards=[samples.PcieFigures(card="GPU-1", sent_mib_s=2.0)]),
-    samples.Processes(time=1.0, processes=[samples.Process(card="GPU-1", pid=3, kinds=["compute"])], why={"a": "b"}),
-    samples.HostProcesses(time=1.0, processes=[samples.HostProcess(pid=3, cpu_percent=98.5, why={"user": "b"})]),
+    samples.Processes(
+        time=1.0,
+        processes=[samples.Process(card="GPU-1", pid=3, kinds=["compute"])],
+        why={"a": "b"},
+    ),
+    samples.HostProcesses(
+        time=1.0, processes=[samples.HostProcess(pid=3, cpu_percent=98.5, why={"user": "b"})]
+    ),
     samples.Host(time=1.0, cpu_percent=2.0),
     samples.Happened(time=1.0, card="GPU-1", kind="xid", code=79, words="XID 79"),
     samples.Beat(time=1.0, cpu_percent=0.1, memory_mib=20.0, nvml_calls=3),
@@ -49,7 +61,9 @@ def test_that_a_field_of_a_later_sampler_is_passed_over():
     assert decode(b'{"sample":"opening","time":1,"later":true}') == samples.Opening(time=1.0)
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"sample":"fast"}', b'{"sample":3}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b'{"sample":"fast"}', b'{"sample":3}', b"\xff", b"[" * 100_000]
+)
 def test_that_what_is_no_sample_is_refused(line):
     with pytest.raises(SampleError):
         decode(line)

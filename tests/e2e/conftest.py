@@ -39,7 +39,10 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
     def opened(plan: Path | None = None) -> MainWindow:
-        settings, facts = Settings(tmp_path / "settings.ini"), FactsReader((sys.executable, fake_plan_asker.__file__))
+        settings, facts = (
+            Settings(tmp_path / "settings.ini"),
+            FactsReader((sys.executable, fake_plan_asker.__file__)),
+        )
         settings.set(QUIT, LEAVE)
         settings.set(NOTIFY, NO)
         window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, facts=facts)

@@ -18,12 +18,16 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def program(x_environment: dict[str, str]) -> Iterator[Program]:
     """A window with a card of 80 GiB in four slices of 16 GiB."""
-    with started([sys.executable, str(PROGRAM)], {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}) as child:
+    with started(
+        [sys.executable, str(PROGRAM)], {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
+    ) as child:
         yield child
 
 
 @pytest.mark.slow
-def test_that_a_divider_is_dragged_and_nudged_by_real_pointer_and_keys(program, x_environment) -> None:
+def test_that_a_divider_is_dragged_and_nudged_by_real_pointer_and_keys(
+    program, x_environment
+) -> None:
     xdotool = partial(send, x_environment)
     left, top, width, height = told(program, "bar")
     middle = top + height // 2
@@ -40,7 +44,9 @@ def test_that_a_divider_is_dragged_and_nudged_by_real_pointer_and_keys(program, 
     assert told(program, "slices") == [12_352, 20_416, 16_384, 16_384]
     xdotool("key", "Delete")
     assert told(program, "slices") == [32_768, 16_384, 16_384]
-    xdotool("mousemove", x_of(2048 + 32_768), middle, "mousedown", 1, "mousemove", x_of(20_000), middle)
+    xdotool(
+        "mousemove", x_of(2048 + 32_768), middle, "mousedown", 1, "mousemove", x_of(20_000), middle
+    )
     xdotool("key", "Escape", "mouseup", 1)
     xdotool("key", "s")
     assert told(program, "slices") == [16_384, 16_384, 16_384, 16_384]

@@ -40,8 +40,14 @@ DEATHS = {
 def test_that_a_trainer_killed_for_want_of_memory_is_told_as_that_with_a_smaller_plan(
     qtbot, open_window: Open, held: Launched, tmp_path: Path, monkeypatch, fault: Fault
 ) -> None:
-    """The trainer is really killed; that the kernel did it is told by a stand-in of its counters."""
-    fault.is_about("killed by the out-of-memory killer", "lost; says so, with the plan's change that needs less memory")
+    """The trainer is really killed.
+
+    That the kernel did it is told by a stand-in of its counters.
+    """
+    fault.is_about(
+        "killed by the out-of-memory killer",
+        "lost; says so, with the plan's change that needs less memory",
+    )
     window = open_window()
     shown(qtbot, window, "running")
     before = len(told(held))
@@ -49,7 +55,9 @@ def test_that_a_trainer_killed_for_want_of_memory_is_told_as_that_with_a_smaller
     assert holder is not None
     (tmp_path / "vmstat").write_text(f"oom_kill {(holder.memory_kills or 0) + 1}\n")
     monkeypatch.setattr(kernel, "COUNTERS", tmp_path / "vmstat")
-    held.directory.lock_file.write_text(f"{holder.pid} {holder.host} {holder.boot} {holder.memory_kills or 0}\n")
+    held.directory.lock_file.write_text(
+        f"{holder.pid} {holder.host} {holder.boot} {holder.memory_kills or 0}\n"
+    )
     kill(held)
     with fault.noticed():
         live = shown(qtbot, window, "lost")
@@ -65,7 +73,9 @@ def test_that_a_death_in_native_code_or_at_the_start_is_told_in_words(
     qtbot, open_window: Open, start: Start, fault: Fault, item: str
 ) -> None:
     flags, message, resumable = DEATHS[item]
-    fault.is_about(item, "lost; says why and what to do" + ("; offers to resume" if resumable else ""))
+    fault.is_about(
+        item, "lost; says why and what to do" + ("; offers to resume" if resumable else "")
+    )
     window = open_window()
     launched = start(*flags)
     with fault.noticed():
@@ -81,22 +91,32 @@ def test_that_an_import_error_in_code_of_one_s_own_is_told_with_its_line_and_how
     qtbot, open_window: Open, runs: Path, tmp_path: Path, fault: Fault
 ) -> None:
     fault.is_about(
-        "import error in code of one's own", "failed; names the file, the line and the module, and how to install it"
+        "import error in code of one's own",
+        "failed; names the file, the line and the module, and how to install it",
     )
     models = tmp_path / "models.py"
-    models.write_text("import keras\n\nimport nowhere\n\n\ndef build():\n    return nowhere.model()\n")
+    models.write_text(
+        "import keras\n\nimport nowhere\n\n\ndef build():\n    return nowhere.model()\n"
+    )
     allow_file(models, models.read_bytes())
-    plan = Plan(name="mine", model=ModelSettings(python="models.py:build"), data=Data(name="digits"))
+    plan = Plan(
+        name="mine", model=ModelSettings(python="models.py:build"), data=Data(name="digits")
+    )
     window = open_window()
     launched = launch(plan, runs, base=tmp_path, trainer=warm_python.command("gpu_studio.trainer"))
     with fault.noticed():
         window.show_run(launched.directory)
         live = shown(qtbot, window, "failed")
     assert launched.process.wait(10) == 1
-    assert said(window) == f"models.py needs the module nowhere (line 3), which is not installed for {sys.executable}."
-    assert f"{sys.executable} -m pip install nowhere" in window.train_page.outcome.suggestions.text()
+    assert said(window) == (
+        f"models.py needs the module nowhere (line 3), which is not installed for {sys.executable}."
+    )
+    assert (
+        f"{sys.executable} -m pip install nowhere" in window.train_page.outcome.suggestions.text()
+    )
     assert live.history.failure is not None
     assert live.history.failure.traceback.startswith(
-        f'Traceback (most recent call last):\n  File "{models}", line 3, in <module>\n    import nowhere\n'
+        f'Traceback (most recent call last):\n  File "{models}", line 3, '
+        "in <module>\n    import nowhere\n"
     )
     fault.kept(len(told(launched)), taken(live))

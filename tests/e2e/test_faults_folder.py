@@ -30,7 +30,10 @@ def test_that_a_run_whose_computer_was_restarted_is_lost_and_its_old_lock_harms_
     qtbot, open_window: Open, held: Launched, runs: Path, fault: Fault
 ) -> None:
     """The number of the old trainer belongs to another process now: this one."""
-    fault.is_about("machine rebooted (stale lock)", "lost; says so, with the last sign of life; offers to resume")
+    fault.is_about(
+        "machine rebooted (stale lock)",
+        "lost; says so, with the last sign of life; offers to resume",
+    )
     before = len(told(held))
     kill(held)
     holder = lock.last_holder(held.directory.lock_file)
@@ -67,14 +70,22 @@ def test_that_events_cut_at_any_byte_are_shown_to_their_last_whole_line(
 def test_that_a_plan_whose_files_moved_is_not_trained_and_the_new_place_is_named(
     qtbot, open_window: Open, runs: Path, tmp_path: Path, fault: Fault
 ) -> None:
-    fault.is_about("a plan whose files moved", "not resumed; says which, where it was looked for, and what is near")
+    fault.is_about(
+        "a plan whose files moved",
+        "not resumed; says which, where it was looked for, and what is near",
+    )
     made = make_run(runs, Script(epochs=2, trained=1.0, steps=20, ending="stopped"))
     moved = tmp_path / "data" / "mine-2.npz"
     moved.parent.mkdir()
     moved.touch()
     asked = moved.with_name("mine.npz")
     save(
-        Plan(name="mine", model=ModelSettings(name="mlp"), data=Data(file=str(asked)), training=Training(epochs=3)),
+        Plan(
+            name="mine",
+            model=ModelSettings(name="mlp"),
+            data=Data(file=str(asked)),
+            training=Training(epochs=3),
+        ),
         made.plan_file,
     )
     window = open_window()
@@ -91,7 +102,10 @@ def test_that_a_plan_whose_files_moved_is_not_trained_and_the_new_place_is_named
 def test_that_a_folder_that_was_only_moved_away_is_not_told_to_have_ended_well(
     qtbot, open_window: Open, runs: Path, fault: Fault
 ) -> None:
-    fault.is_about("run folder moved away and back", "lost while it is away; all of it is there once it is back")
+    fault.is_about(
+        "run folder moved away and back",
+        "lost while it is away; all of it is there once it is back",
+    )
     made = make_run(runs, Script(epochs=1, trained=0.5, steps=20, ending="completed"))
     events = len(list(events_of(made)))
     window = open_window()

@@ -1,4 +1,7 @@
-"""One real training that meets one fault after another, and goes on through each; in the end its folder is deleted."""
+"""One real training that meets one fault after another, and goes on through each.
+
+In the end its folder is deleted.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ from gpu_studio.runs.results.run_times import read_times
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(200),
-    pytest.mark.skipif(compiler() is None, reason="there is no C compiler for the library that brings the faults"),
+    pytest.mark.skipif(
+        compiler() is None, reason="there is no C compiler for the library that brings the faults"
+    ),
 ]
 
 HOUR = 3600
@@ -74,7 +79,11 @@ def goes_on(live: Running) -> None:
 
 
 def unwritten(live: Running) -> list[str]:
-    return [warning.message for warning in live.of(events.Warned) if "could not be written" in warning.message]
+    return [
+        warning.message
+        for warning in live.of(events.Warned)
+        if "could not be written" in warning.message
+    ]
 
 
 def writes_a_checkpoint(live: Running) -> None:
@@ -90,9 +99,12 @@ def changed(folder: Path) -> Callable[[], bool]:
     return lambda: folder.stat().st_mtime_ns != before and not list(folder.glob(".tmp-*"))
 
 
-def test_that_a_full_disk_costs_one_checkpoint_and_no_event(live: Running, faults: Faults, fault: Fault) -> None:
+def test_that_a_full_disk_costs_one_checkpoint_and_no_event(
+    live: Running, faults: Faults, fault: Fault
+) -> None:
     fault.is_about(
-        "disk full under events and checkpoints", "trains on; events wait for room; the checkpoint is told as unwritten"
+        "disk full under events and checkpoints",
+        "trains on; events wait for room; the checkpoint is told as unwritten",
     )
     before = gapless(live)
     tried = changed(live.directory.checkpoints)
@@ -110,8 +122,12 @@ def test_that_a_full_disk_costs_one_checkpoint_and_no_event(live: Running, fault
     fault.kept(before, gapless(live))
 
 
-def test_that_a_folder_that_becomes_read_only_costs_one_checkpoint(live: Running, faults: Faults, fault: Fault) -> None:
-    fault.is_about("run folder read-only under a live run", "trains on; the checkpoint is told as unwritten")
+def test_that_a_folder_that_becomes_read_only_costs_one_checkpoint(
+    live: Running, faults: Faults, fault: Fault
+) -> None:
+    fault.is_about(
+        "run folder read-only under a live run", "trains on; the checkpoint is told as unwritten"
+    )
     before, warned = gapless(live), len(unwritten(live))
     with faults.read_only(live.directory.path):
         live.send("checkpoint")
@@ -127,14 +143,17 @@ def test_that_a_clock_that_is_set_loses_nothing_and_changes_no_time(
     live: Running, faults: Faults, fault: Fault
 ) -> None:
     fault.is_about(
-        "clock set back, then on by a day, under a live run", "trains on; every time and duration stays sound"
+        "clock set back, then on by a day, under a live run",
+        "trains on; every time and duration stays sound",
     )
     before = gapless(live)
     for off in (-HOUR, 24 * HOUR, 0):
         newest = live.read()[-1].time
         faults.set_clock(off)
         with fault.noticed():
-            eventually(lambda was=newest: abs(live.read()[-1].time - was) > HOUR / 2, "another time")
+            eventually(
+                lambda was=newest: abs(live.read()[-1].time - was) > HOUR / 2, "another time"
+            )
         goes_on(live)
         trained = sum(len(each.losses) for each in live.of(events.Steps))
         history, times = read_history(live.directory), read_times(live.directory)
@@ -147,8 +166,12 @@ def test_that_a_clock_that_is_set_loses_nothing_and_changes_no_time(
     fault.kept(before, gapless(live))
 
 
-def test_that_a_killed_sampler_is_started_again_and_a_killed_recorder_harms_no_run(live: Running, fault: Fault) -> None:
-    fault.is_about("sampler killed", "started again; the run's recording goes on; the run takes no notice")
+def test_that_a_killed_sampler_is_started_again_and_a_killed_recorder_harms_no_run(
+    live: Running, fault: Fault
+) -> None:
+    fault.is_about(
+        "sampler killed", "started again; the run's recording goes on; the run takes no notice"
+    )
     before = gapless(live)
     recorder = accompany(live.directory.path)
     assert recorder is not None
@@ -160,7 +183,10 @@ def test_that_a_killed_sampler_is_started_again_and_a_killed_recorder_harms_no_r
         sampler.kill()
         size = record.stat().st_size
         with fault.noticed():
-            eventually(lambda: [each for each in parent.children() if each.pid != sampler.pid], "another sampler")
+            eventually(
+                lambda: [each for each in parent.children() if each.pid != sampler.pid],
+                "another sampler",
+            )
         eventually(lambda: record.stat().st_size > size, "more of the recording")
         (sampler,) = parent.children()
     finally:
@@ -175,7 +201,10 @@ def test_that_a_run_whose_folder_is_deleted_ends_by_itself_and_the_window_says_s
     live: Running, fault: Fault, open_window, qtbot
 ) -> None:
     """The last of the file: after it there is no run any more."""
-    fault.is_about("run folder deleted under a live run", "the trainer ends by itself; the window says what happened")
+    fault.is_about(
+        "run folder deleted under a live run",
+        "the trainer ends by itself; the window says what happened",
+    )
     window = open_window()
     shown = window.train_page.live_run
     qtbot.waitUntil(lambda: shown.state == "running" and shown.history.step > 0, timeout=20_000)

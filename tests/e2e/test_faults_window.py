@@ -22,7 +22,9 @@ THOUSAND = 1000
 HOUR = 3600
 
 
-def test_that_two_windows_show_and_steer_one_run(qtbot, open_window: Open, held: Launched, fault: Fault) -> None:
+def test_that_two_windows_show_and_steer_one_run(
+    qtbot, open_window: Open, held: Launched, fault: Fault
+) -> None:
     fault.is_about("two windows on one run", "what one asks for, both show; both see the same end")
     first, second = open_window(), open_window()
     one, other = shown(qtbot, first, "running"), shown(qtbot, second, "running")
@@ -44,9 +46,13 @@ def test_that_two_windows_show_and_steer_one_run(qtbot, open_window: Open, held:
 def test_that_a_thousand_runs_are_listed_and_the_live_one_is_found(
     qtbot, open_window: Open, held: Launched, runs: Path, fault: Fault
 ) -> None:
-    made = make_run(runs, Script(name="old", epochs=1, trained=0.3, steps=20, ending="completed", ago=HOUR))
+    made = make_run(
+        runs, Script(name="old", epochs=1, trained=0.3, steps=20, ending="completed", ago=HOUR)
+    )
     for number in range(THOUSAND):
-        shutil.copytree(made.path, runs / f"20260101T{number:06}Z-old-{number:04x}", copy_function=os.link)
+        shutil.copytree(
+            made.path, runs / f"20260101T{number:06}Z-old-{number:04x}", copy_function=os.link
+        )
     window = open_window()
     heart = Heartbeat(window)
     live = shown(qtbot, window, "running")
@@ -55,15 +61,30 @@ def test_that_a_thousand_runs_are_listed_and_the_live_one_is_found(
     model = window.run_list.page.model
     with fault.noticed():
         qtbot.waitUntil(lambda: model.rowCount() == THOUSAND + 2, timeout=WAIT_MS)
-    fault.is_about("1,000 runs in the folder", f"all listed; the window never busy for over {heart.longest:.2f} s")
+    fault.is_about(
+        "1,000 runs in the folder",
+        f"all listed; the window never busy for over {heart.longest:.2f} s",
+    )
     fault.kept(THOUSAND + 2, model.rowCount())
 
 
 @pytest.mark.parametrize(
     ("flags", "item", "outcome", "sign", "unknown"),
     [
-        (("--long-line", str(1 << 20)), "an event of 1 MB", "shown to its first part", "y" * 4000, 0),
-        (("--later-version",), "events of a later version", "passed over; all others are shown", "running", 1),
+        (
+            ("--long-line", str(1 << 20)),
+            "an event of 1 MB",
+            "shown to its first part",
+            "y" * 4000,
+            0,
+        ),
+        (
+            ("--later-version",),
+            "events of a later version",
+            "passed over; all others are shown",
+            "running",
+            1,
+        ),
     ],
 )
 def test_that_strange_lines_hide_no_other(
@@ -99,6 +120,7 @@ def test_that_a_hundred_megabytes_of_output_neither_stop_the_run_nor_the_window(
     assert launched.poll() is None
     assert launched.directory.log_file.stat().st_size >= 100 << 20
     fault.is_about(
-        "100 MB of output in trainer.log", f"its end is shown; the window never busy for over {heart.longest:.2f} s"
+        "100 MB of output in trainer.log",
+        f"its end is shown; the window never busy for over {heart.longest:.2f} s",
     )
     fault.kept(len(told(launched)), taken(live))

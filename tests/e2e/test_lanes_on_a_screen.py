@@ -1,4 +1,7 @@
-"""Layers dragged with a real pointer under a real X server; then trained, and found where the lanes have them."""
+"""Layers dragged with a real pointer under a real X server.
+
+Then trained, and found where the lanes have them.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,14 @@ Reported = dict[str, Any]
 
 @pytest.fixture
 def program(x_environment: dict[str, str], runs: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A window with the layers of an mlp, all on the first of two logical CPUs, which trains in `runs`."""
+    """A window with the layers of an mlp, all on the first of two logical CPUs, which trains in
+    `runs`.
+    """
     environment = {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     command = [sys.executable, str(PROGRAM), str(runs)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
+    ) as child:
         try:
             yield child
         finally:
@@ -50,7 +57,9 @@ def xdotool(x_environment: dict[str, str]) -> Callable[..., None]:
     """Move the real pointer and press real keys."""
 
     def run(*words: object) -> None:
-        subprocess.run(["xdotool", *map(str, words)], env=x_environment, check=True, timeout=PATIENCE_S)
+        subprocess.run(
+            ["xdotool", *map(str, words)], env=x_environment, check=True, timeout=PATIENCE_S
+        )
 
     return run
 
@@ -99,7 +108,16 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
     start = places(at)
     xdotool("mousemove", *at["layers"]["dense_1"]["CPU:0"], "click", 1)
     for name in ("dense_2", "outputs"):
-        xdotool("keydown", "ctrl", "mousemove", *at["layers"][name]["CPU:0"], "click", 1, "keyup", "ctrl")
+        xdotool(
+            "keydown",
+            "ctrl",
+            "mousemove",
+            *at["layers"][name]["CPU:0"],
+            "click",
+            1,
+            "keyup",
+            "ctrl",
+        )
     drag(xdotool, at["layers"]["dense_2"]["CPU:0"], at["lanes"]["CPU:1"])
     told(program, saying("drop to run on CPU:1"))
     xdotool("mouseup", 1)
@@ -131,15 +149,22 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
     assert_ran_in_the_lanes(launched, lanes(at), loads(at["plan"]))
 
 
-def assert_ran_in_the_lanes(run: RunDirectory, shown: dict[str, tuple[str, ...]], plan: Plan) -> None:
-    """Hold what TensorFlow executed, operation by operation, against the lanes in which the layers were left."""
+def assert_ran_in_the_lanes(
+    run: RunDirectory, shown: dict[str, tuple[str, ...]], plan: Plan
+) -> None:
+    """Hold what TensorFlow executed, operation by operation, against the lanes in which the layers
+    were left.
+    """
     placement = first_of(run, Placement)
     assert placement is not None, run.log_file.read_text(errors="replace")
     found = judged(placement)
     assert found.wrong == ()
     assert {layer.layer: layer.asked for layer in found.layers} == shown
     assert all(layer.by_plan for layer in found.layers)
-    ran = {layer.layer: {device for each in layer.passes for device, _ in each.ran} for layer in found.layers}
+    ran = {
+        layer.layer: {device for each in layer.passes for device, _ in each.ran}
+        for layer in found.layers
+    }
     busy = {"dense", "dense_1", "dense_2", "outputs"}
     assert {name: ran[name] for name in busy} == {name: set(shown[name]) for name in busy}
     assert headline(found).startswith("All ")

@@ -1,4 +1,7 @@
-"""The whole window, a process of its own on a real X server: a card is carved with a real pointer and real keys."""
+"""The whole window, a process of its own on a real X server.
+
+A card is carved with a real pointer and real keys.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,19 @@ QUIET_S = 2.0
 def plan_file(tmp_path: Path) -> Path:
     """A plan for a card that is whole."""
     path = tmp_path / "mine.plan.toml"
-    path.write_text('[model]\nname = "mlp"\n[data]\nname = "digits"\n[distribution]\nstrategy = "mirrored"\n')
+    path.write_text(
+        '[model]\nname = "mlp"\n[data]\nname = "digits"\n[distribution]\nstrategy = "mirrored"\n'
+    )
     return path
 
 
 @pytest.fixture
 def environment(x_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """Settings that are nobody's."""
-    own = {"GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"), "FAKE_ASKER_STARTS": str(tmp_path / "questions")}
+    own = {
+        "GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"),
+        "FAKE_ASKER_STARTS": str(tmp_path / "questions"),
+    }
     return {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
 
 
@@ -60,14 +68,24 @@ def program(environment: dict[str, str], plan_file: Path, runs: Path) -> Iterato
 def two_cpus(tmp_path: Path) -> Path:
     """A plan that trains for a moment on the first of two logical CPUs."""
     path = tmp_path / "two.plan.toml"
-    save(small_plan('devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]', "distribution.strategy=none"), path)
+    save(
+        small_plan(
+            'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',
+            "distribution.strategy=none",
+        ),
+        path,
+    )
     return path
 
 
-def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(program, environment, plan_file) -> None:
+def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(
+    program, environment, plan_file
+) -> None:
     point = partial(xdotool, environment)
     left, top, width, height = told(program, "bar")
-    window = point("search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio").split()[-1]
+    window = point(
+        "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
+    ).split()[-1]
     point("windowfocus", "--sync", window)
     middle = top + height // 2
 
@@ -97,7 +115,10 @@ def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(program
 
 
 def settled(program: Program, part: str) -> list[int]:
-    """Where a part is once nothing has moved for a while: what is told of the model comes a little later."""
+    """Where a part is once nothing has moved for a while.
+
+    What is told of the model comes a little later.
+    """
     place: list[int] = told(program, "parts", lambda parts: part in parts)[part]
     while select.select([program.stdout], [], [], QUIET_S)[0]:
         facts = json.loads(program.stdout.readline() if program.stdout else b"{}")
@@ -116,19 +137,26 @@ def test_that_a_strategy_and_its_all_reduce_are_clicked_and_the_run_has_them(
         point("mousemove", left + width // 2, top + height // 2, "click", 1)
 
     with opened(environment, two_cpus, runs) as program:
-        window = point("search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio").split()[-1]
+        window = point(
+            "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
+        ).split()[-1]
         point("windowfocus", "--sync", window)
         parts = told(program, "parts", lambda parts: {"mirrored", "train"} <= set(parts))
         click(parts["mirrored"])
         assert told(program, "strategy", lambda strategy: strategy == "mirrored")
         point("key", "alt+5")
         click(settled(program, "hierarchical_copy"))
-        facts = facts_with(program, "all_reduce", lambda all_reduce: all_reduce == "hierarchical_copy")
+        facts = facts_with(
+            program, "all_reduce", lambda all_reduce: all_reduce == "hierarchical_copy"
+        )
         assert facts["strategy"] == "mirrored"
         click(parts["train"])
         qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=20_000)
         (run,) = catalogue.directories(runs)
-        qtbot.waitUntil(lambda: any(isinstance(each, events.Finished) for each in events_of(run)), timeout=120_000)
+        qtbot.waitUntil(
+            lambda: any(isinstance(each, events.Finished) for each in events_of(run)),
+            timeout=120_000,
+        )
     (devices,) = [event for event in events_of(run) if isinstance(event, events.Devices)]
     assert devices.replicas == ["CPU:0", "CPU:1"]
     assert (devices.strategy, devices.all_reduce) == ("mirrored", "hierarchical_copy")

@@ -22,7 +22,10 @@ ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
 
 
 def decide(qtbot, window: MainWindow) -> None:
-    """Two logical CPUs, mirrored over both, their gradients by hierarchical copy: all of it by keys."""
+    """Two logical CPUs, mirrored over both, their gradients by hierarchical copy.
+
+    All of it by keys.
+    """
     page = window.plan_page
     type_over(page.training.epochs, "1")
     qtbot.keyClick(window, Qt.Key.Key_1, ALT)
@@ -50,10 +53,15 @@ def test_that_the_run_has_the_devices_replicas_and_all_reduce_that_the_page_prom
     qtbot, open_window, runs: Path
 ) -> None:
     window: MainWindow = open_window()
-    qtbot.waitUntil(lambda: window.document.plan is not None and not window.readiness.why_not, timeout=20_000)
+    qtbot.waitUntil(
+        lambda: window.document.plan is not None and not window.readiness.why_not, timeout=20_000
+    )
     decide(qtbot, window)
     promised = {name: row.prospect for name, row in window.plan_page.outlook.rows.items()}
-    assert {name: each.share for name, each in promised.items()} == {"CPU:0": "32 samples", "CPU:1": "32 samples"}
+    assert {name: each.share for name, each in promised.items()} == {
+        "CPU:0": "32 samples",
+        "CPU:1": "32 samples",
+    }
     qtbot.keyClick(window, Qt.Key.Key_Return, CTRL)
     (run,) = catalogue.directories(runs)
     qtbot.waitUntil(lambda: bool(the_end(run)), timeout=LONG_MS)

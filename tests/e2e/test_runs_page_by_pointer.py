@@ -1,4 +1,7 @@
-"""The whole window, a process of its own on a real X server: runs are found, compared, tagged and reported."""
+"""The whole window, a process of its own on a real X server.
+
+Runs are found, compared, tagged and reported.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ def made(runs: Path):
     """Three runs that have ended."""
     script = {"ending": "completed", "epochs": 3, "trained": 3, "steps": 20, "devices": 1}
     return {
-        name: make_run(runs, Script(name=name, seed=seed, **script)) for seed, name in enumerate(["one", "two", "blue"])
+        name: make_run(runs, Script(name=name, seed=seed, **script))
+        for seed, name in enumerate(["one", "two", "blue"])
     }
 
 
@@ -43,7 +47,9 @@ def program(environment: dict[str, str], made, runs: Path) -> Iterator[Program]:
         yield child
 
 
-def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(program, environment, made, tmp_path) -> None:
+def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(
+    program, environment, made, tmp_path
+) -> None:
     point = partial(xdotool, environment)
 
     def at(place: list[int]) -> tuple[int, int]:
@@ -56,7 +62,9 @@ def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(program, en
         point("mousemove", *at(facts["parts"][name]), *chain(*held), "click", 1, *chain(*let_go))
 
     facts_with(program, "parts", lambda parts: {"one", "two", "blue", "Report"} <= set(parts))
-    window = point("search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio").split()[-1]
+    window = point(
+        "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
+    ).split()[-1]
     point("windowfocus", "--sync", window)
     point("key", "ctrl+f")
     point("type", "--", "-blue")
@@ -68,7 +76,9 @@ def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(program, en
     facts = facts_with(program, "parts", lambda parts: "Compare 2" in parts)
     assert facts["chosen"] == ["one", "two"]
     click(facts, "Compare 2")
-    facts = facts_with(program, "parts", lambda parts: "one" not in parts and "Show all runs" in parts)
+    facts = facts_with(
+        program, "parts", lambda parts: "one" not in parts and "Show all runs" in parts
+    )
     while facts["curves"] < 2:
         facts = facts_with(program, "curves", lambda curves: curves == 2)
     assert "training.batch_size" not in facts["differs"]
@@ -92,4 +102,8 @@ def test_that_two_runs_are_found_compared_zoomed_tagged_and_reported(program, en
     point("type", "best")
     point("key", "Return")
     assert told(program, "tags", lambda tags: bool(tags)) == ["best"]
-    assert [read_labels(made[name]).tags for name in ("one", "two", "blue")] == [("best",), ("best",), ()]
+    assert [read_labels(made[name]).tags for name in ("one", "two", "blue")] == [
+        ("best",),
+        ("best",),
+        (),
+    ]

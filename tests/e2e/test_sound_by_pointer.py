@@ -65,20 +65,35 @@ def ended(runs: Path) -> None:
 
 @pytest.fixture
 def open_desk(x_environment: dict[str, str], runs: Path, tmp_path: Path) -> OpenDesk:
-    """Open the window with a plan, before which a person sits, and its process id. Settings last between two."""
-    own = {"GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"), "FAKE_ASKER_STARTS": str(tmp_path / "questions")}
+    """Open the window with a plan, before which a person sits, and its process id.
+
+    Settings last between two.
+    """
+    own = {
+        "GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"),
+        "FAKE_ASKER_STARTS": str(tmp_path / "questions"),
+    }
 
     @contextmanager
     def opened(plan: Path, **variables: str) -> Iterator[tuple[Desk, int]]:
-        environment = {**x_environment, **own, **variables, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
-        with started([sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan)], environment) as program:
+        environment = {
+            **x_environment,
+            **own,
+            **variables,
+            "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}",
+        }
+        with started(
+            [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan)], environment
+        ) as program:
             yield Desk(program, environment), program.pid
 
     return opened
 
 
 @pytest.mark.timeout(200)
-def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(open_desk, ended, tmp_path) -> None:
+def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(
+    open_desk, ended, tmp_path
+) -> None:
     plan = tmp_path / "large.plan.toml"
     plan.write_text(TOO_LARGE)
     with open_desk(plan, **{SIMULATE: "2xL4"}) as (desk, process):
@@ -92,7 +107,9 @@ def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(open_
 
 
 @pytest.mark.timeout(100)
-def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_out(open_desk, tmp_path) -> None:
+def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_out(
+    open_desk, tmp_path
+) -> None:
     plan = tmp_path / "misplaced.plan.toml"
     plan.write_text(MISPLACED)
     with open_desk(plan) as (desk, _):
@@ -107,24 +124,33 @@ def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_ou
 
 
 def make_it_fit(desk: Desk) -> None:
-    """What others hold of a card is no room: they are named, and a button makes the step smaller."""
+    """What others hold of a card is no room.
+
+    They are named, and a button makes the step smaller.
+    """
     facts = desk.sees(lambda facts: any("A step needs" in caution for caution in facts["cautions"]))
     (caution,) = (caution for caution in facts["cautions"] if "A step needs" in caution)
     assert "on GPU:1" in caution
     assert re.search(r"GPU 1 is held by .* of grace", caution)
     desk.enter()
-    # What is held of the simulated card grows for some seconds, and what fits beside it shrinks with it.
+    # What is held of the simulated card grows for some seconds, and what fits beside it shrinks
+    # with it.
     desk.sees(lambda facts: SMALLEST in facts["parts"])
     desk.click(SMALLEST)
     desk.sees(lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
 
 
 def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:
-    """Type another number of epochs, and kill the window once it is written down, as it is while one works."""
+    """Type another number of epochs, and kill the window once it is written down, as it is while
+    one works.
+    """
     desk.click("epochs")
     desk.hands("key", "ctrl+a", "type", "--delay", 1, "77")
     desk.sees(lambda facts: facts["epochs"] == 77)
-    until(lambda: any("epochs = 77" in draft.read_text() for draft in drafts.glob("*.draft.json")), PATIENCE_S)
+    until(
+        lambda: any("epochs = 77" in draft.read_text() for draft in drafts.glob("*.draft.json")),
+        PATIENCE_S,
+    )
     os.kill(process, signal.SIGKILL)
 
 
@@ -141,7 +167,9 @@ def compare_with_what_another_program_wrote(desk: Desk, plan_file: Path) -> None
     theirs = plan_file.read_text().replace("[training]", '[training]\noptimizer = "sgd"')
     plan_file.write_text(theirs)
     desk.hands("key", "ctrl+s")
-    desk.sees(lambda facts: facts["dialog"] == "Replace the changed file?" and "Compare" in facts["parts"])
+    desk.sees(
+        lambda facts: facts["dialog"] == "Replace the changed file?" and "Compare" in facts["parts"]
+    )
     desk.settle()
     desk.click("Compare")
     facts = desk.sees(lambda facts: not facts["dialog"] and facts["changed"])
@@ -154,15 +182,22 @@ def rename_the_stopped_run(desk: Desk) -> None:
     """It is not called finished, it has a number, and F2 gives it a name."""
     desk.enter()  # where no window manager is, nobody gives the keys back after a dialog
     desk.hands("key", "ctrl+4")
-    facts = desk.sees(lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["done", "halted"])
-    assert dict(zip(facts["rows"], facts["states"], strict=True)) == {"done": "finished", "halted": "stopped"}
+    facts = desk.sees(
+        lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["done", "halted"]
+    )
+    assert dict(zip(facts["rows"], facts["states"], strict=True)) == {
+        "done": "finished",
+        "halted": "stopped",
+    }
     desk.click("halted")
     desk.sees(lambda facts: facts["chosen"] == ["halted"])
     desk.hands("key", "F2")
     desk.sees(lambda facts: facts["dialog"] == "Rename the run")
     desk.hands("key", "ctrl+a", "type", "--delay", 1, "too slow")
     desk.hands("key", "Return")
-    desk.sees(lambda facts: not facts["dialog"] and sorted(facts["titles"]) == ["#1 too slow", "#2 done"])
+    desk.sees(
+        lambda facts: not facts["dialog"] and sorted(facts["titles"]) == ["#1 too slow", "#2 done"]
+    )
     desk.enter()
 
 
@@ -171,7 +206,11 @@ def see_the_loss_of_the_finished_run(desk: Desk) -> None:
     desk.click("done")
     desk.sees(lambda facts: facts["chosen"] == ["done"])
     desk.hands("key", "Return")
-    facts = desk.sees(lambda facts: facts["page"] == "train" and facts["run"] == "#2 done" and any(facts["windows"]))
+    facts = desk.sees(
+        lambda facts: (
+            facts["page"] == "train" and facts["run"] == "#2 done" and any(facts["windows"])
+        )
+    )
     assert facts["state"] == "finished"
     for start, end in facts["windows"].values():
         assert start == 0

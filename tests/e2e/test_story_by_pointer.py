@@ -1,4 +1,7 @@
-"""The whole story with a real pointer and real keys: open, train, zoom, pause, resume, stop, compare, report."""
+"""The whole story with a real pointer and real keys.
+
+Open, train, zoom, pause, resume, stop, compare, report.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +36,37 @@ def plan_file(tmp_path: Path) -> Path:
     """A plan that trains until it is stopped."""
     path = tmp_path / "story.plan.toml"
     devices = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]'
-    save(small_plan("name=story", devices, "training.epochs=100000", "distribution.strategy=mirrored"), path)
+    save(
+        small_plan(
+            "name=story", devices, "training.epochs=100000", "distribution.strategy=mirrored"
+        ),
+        path,
+    )
     return path
 
 
 @pytest.fixture
 def before(runs: Path) -> RunDirectory:
     """A run that has ended already."""
-    return make_run(runs, Script(name="before", ending="completed", epochs=3, trained=3, steps=20, devices=1))
+    return make_run(
+        runs, Script(name="before", ending="completed", epochs=3, trained=3, steps=20, devices=1)
+    )
 
 
 @pytest.fixture
-def desk(x_environment: dict[str, str], plan_file: Path, before: RunDirectory, runs: Path) -> Iterator[Desk]:
+def desk(
+    x_environment: dict[str, str], plan_file: Path, before: RunDirectory, runs: Path
+) -> Iterator[Desk]:
     """The window with the plan open and settings that are nobody's."""
     folder = plan_file.parent
-    own = {"GPU_STUDIO_SETTINGS": str(folder / "window.ini"), "FAKE_ASKER_STARTS": str(folder / "questions")}
+    own = {
+        "GPU_STUDIO_SETTINGS": str(folder / "window.ini"),
+        "FAKE_ASKER_STARTS": str(folder / "questions"),
+    }
     environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
-    with started([sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)], environment) as program:
+    with started(
+        [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)], environment
+    ) as program:
         yield Desk(program, environment)
     assert program.returncode == 0
 
@@ -71,7 +88,9 @@ def train(desk: Desk, before: RunDirectory, runs: Path) -> tuple[RunDirectory, p
     desk.enter()
     desk.settle()
     desk.click("Train")
-    desk.sees(lambda facts: facts["page"] == "train" and facts["state"] == "running" and facts["step"] > 0)
+    desk.sees(
+        lambda facts: facts["page"] == "train" and facts["state"] == "running" and facts["step"] > 0
+    )
     assert re.fullmatch(r"#\d+ story", desk.facts["run"])
     (run,) = (each for each in catalogue.directories(runs) if each != before)
     holder = lock.holder(run.lock_file)
@@ -86,7 +105,8 @@ def zoom(desk: Desk) -> None:
     assert start == 0
     desk.brush("loss")
     desk.sees(lambda facts: shared(facts) and shared(facts)[0] > 0)
-    # The axis goes on growing with the run until the brush is let go: only its beginning tells of the zoom.
+    # The axis goes on growing with the run until the brush is let go: only its beginning tells of
+    # the zoom.
     first, last = shared(desk.facts)
     assert 0 < first < last
     desk.hands("click", "--repeat", 2, "--delay", 40, 1)
@@ -104,7 +124,9 @@ def pause_and_resume(desk: Desk, run: RunDirectory) -> None:
     desk.hands("key", "ctrl+p")
     paused = desk.sees(lambda facts: facts["state"] == "paused")["step"]
     assert "Resume" in desk.facts["parts"]
-    assert [event.state for event in events_of(run) if isinstance(event, events.StateChanged)][-1] == "paused"
+    assert [event.state for event in events_of(run) if isinstance(event, events.StateChanged)][
+        -1
+    ] == "paused"
     desk.hands("key", "ctrl+p")
     desk.sees(lambda facts: facts["state"] == "running" and facts["step"] > paused)
 
@@ -119,7 +141,9 @@ def stop(desk: Desk, run: RunDirectory, trainer: psutil.Process) -> None:
     last = [event for event in told if isinstance(event, events.Checkpoint)][-1]
     assert last.step == step
     with np.load(run.checkpoints / last.name / "weights.npz", allow_pickle=False) as weights:
-        assert all(np.isfinite(weights[name]).all() for name in weights.files if name.startswith("model/"))
+        assert all(
+            np.isfinite(weights[name]).all() for name in weights.files if name.startswith("model/")
+        )
     until(lambda: not is_live(run) and not alive(trainer), PATIENCE_S)
     assert not is_live(run)
     assert not alive(trainer)
@@ -132,11 +156,17 @@ def alive(process: psutil.Process) -> bool:
 def compare(desk: Desk) -> None:
     """Choose both runs on the Runs page, and see their curves over each other and what differs."""
     desk.hands("key", "ctrl+4")
-    desk.sees(lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["before", "story"])
+    desk.sees(
+        lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["before", "story"]
+    )
     desk.click("before")
     desk.click("story", "ctrl")
     desk.click("Compare 2")
-    facts = desk.sees(lambda facts: "Show all runs" in facts["parts"] and facts["curves"] == 2 and facts["differs"])
+    facts = desk.sees(
+        lambda facts: (
+            "Show all runs" in facts["parts"] and facts["curves"] == 2 and facts["differs"]
+        )
+    )
     assert facts["chosen"] == ["before", "story"]
     assert {"training.epochs", "model.options.hidden"} <= set(facts["differs"])
 

@@ -50,9 +50,13 @@ def kill(run: RunDirectory, number: int = signal.SIGKILL) -> None:
     os.kill(holder.pid, number)
 
 
-def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_end(qtbot, open_window, runs) -> None:
+def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_end(
+    qtbot, open_window, runs
+) -> None:
     window = open_window()
-    qtbot.waitUntil(lambda: window.document.plan is not None and not window.readiness.why_not, timeout=20_000)
+    qtbot.waitUntil(
+        lambda: window.document.plan is not None and not window.readiness.why_not, timeout=20_000
+    )
     qtbot.keyClick(window, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert window.page == "train"
     page = window.train_page
@@ -73,7 +77,9 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     qtbot, open_window, runs, endless, x_environment, fault
 ) -> None:
-    """The first window is a process of its own on a real X server, and its Train is a real key press."""
+    """The first window is a process of its own on a real X server, and its Train is a real key
+    press.
+    """
     command = [sys.executable, "-m", "gpu_studio", "--runs-dir", str(runs), str(endless)]
     with subprocess.Popen(command, env=x_environment, stderr=subprocess.PIPE) as window_process:
         try:
@@ -107,7 +113,15 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     """Ctrl+Return in the first window of the process, until a run is there."""
 
     def search() -> list[str]:
-        asked = ["xdotool", "search", "--onlyvisible", "--pid", str(window_process.pid), "--name", "GPU Studio"]
+        asked = [
+            "xdotool",
+            "search",
+            "--onlyvisible",
+            "--pid",
+            str(window_process.pid),
+            "--name",
+            "GPU Studio",
+        ]
         return subprocess.run(asked, env=environment, capture_output=True, text=True).stdout.split()
 
     qtbot.waitUntil(lambda: bool(search()), timeout=30_000)
@@ -115,7 +129,8 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     def pressed() -> bool:
         press = ["xdotool", "windowfocus", "--sync", search()[-1], "key", "ctrl+Return"]
         subprocess.run(press, env=environment, capture_output=True, timeout=10)
-        # A press that comes before the window listens is lost; one that comes after must not be followed by another.
+        # A press that comes before the window listens is lost; one that comes after must not be
+        # followed by another.
         with suppress(qtbot.TimeoutError):
             qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=10_000)
         return bool(catalogue.directories(runs))
@@ -124,19 +139,24 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
 
 
 @pytest.mark.usefixtures("warm_trainer")
-def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_window, runs, endless, fault) -> None:
+def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(
+    qtbot, open_window, runs, endless, fault
+) -> None:
     fault.is_about("trainer killed", "lost; goes on from its newest checkpoint at a click")
     window = open_window(endless)
     window.actions_["train"].trigger()
     live = window.train_page.live_run
     qtbot.waitUntil(lambda: len(live.history.checkpoints) > 0, timeout=LONG_MS)
     run = the_run(runs)
-    # While a few steps are profiled there is a temporary folder, which nobody removes if the trainer is killed then.
+    # While a few steps are profiled there is a temporary folder, which nobody removes if the
+    # trainer is killed then.
     qtbot.waitUntil(lambda: bool(told(run, events.Communication)), timeout=LONG_MS)
     kill(run)
     with (
         fault.noticed(),
-        qtbot.waitSignal(live.state_changed, timeout=10_000, check_params_cb=lambda state: state == "lost"),
+        qtbot.waitSignal(
+            live.state_changed, timeout=10_000, check_params_cb=lambda state: state == "lost"
+        ),
     ):
         pass
     fault.kept(len(list(events_of(run))), taken(live))
@@ -157,7 +177,9 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_w
 def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     qtbot, open_window, runs, tmp_path, monkeypatch, fault
 ) -> None:
-    fault.is_about("out of memory", "failed; says where, in which layer, what was held and what to change")
+    fault.is_about(
+        "out of memory", "failed; says where, in which layer, what was held and what to change"
+    )
     monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "true")
     monkeypatch.setenv("TF_CPU_BFC_MEM_LIMIT_IN_MB", "64")
     path = tmp_path / "large.plan.toml"
@@ -178,7 +200,9 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
 
 
 @pytest.mark.usefixtures("warm_trainer")
-def test_that_pause_and_resume_from_the_menu_reach_the_trainer(qtbot, open_window, runs, endless) -> None:
+def test_that_pause_and_resume_from_the_menu_reach_the_trainer(
+    qtbot, open_window, runs, endless
+) -> None:
     window = open_window(endless)
     window.actions_["train"].trigger()
     live = window.train_page.live_run

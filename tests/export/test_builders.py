@@ -1,4 +1,7 @@
-"""Scripts have the trainer's own builders of the built-in models; which layers those call is known without Keras."""
+"""Scripts have the trainer's own builders of the built-in models.
+
+Which layers those call is known without Keras.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,11 @@ PLANS = {
     "cifar_cnn on images": ("model.name=cifar_cnn", *IMAGES),
     "resnet20 on cifar10": ("model.name=resnet20", "data.name=cifar10"),
     "transformer on digits": ("model.name=transformer",),
-    "transformer without dropout": ("model.name=transformer", "model.options={ dropout = 0.0, depth = 2 }", *IMAGES),
+    "transformer without dropout": (
+        "model.name=transformer",
+        "model.options={ dropout = 0.0, depth = 2 }",
+        *IMAGES,
+    ),
     "tokens": ("model.name=transformer",),
     "a vocabulary": ("model.name=transformer", "model.options={ vocabulary = 33 }"),
 }
@@ -60,7 +67,11 @@ def dataset_of(facts: ScriptFacts) -> Dataset:
     if facts.source.tokens:
         return made_data.tokens(vocabulary=TOKENS)
     classes = facts.source.classes
-    return made_data.classes(facts.source.shape, classes) if classes else made_data.values(facts.source.shape)
+    return (
+        made_data.classes(facts.source.shape, classes)
+        if classes
+        else made_data.values(facts.source.shape)
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -72,7 +83,9 @@ def test_that_a_builder_needs_nothing_but_keras(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_that_a_builder_in_a_script_has_its_docstrings_but_no_annotations_and_no_private_names(name: str) -> None:
+def test_that_a_builder_in_a_script_has_its_docstrings_but_no_annotations_and_no_private_names(
+    name: str,
+) -> None:
     functions = ast.parse(builder_source(name)).body
     assert all(isinstance(each, ast.FunctionDef | ast.Assign) for each in functions)
     for function in functions:
@@ -80,14 +93,17 @@ def test_that_a_builder_in_a_script_has_its_docstrings_but_no_annotations_and_no
             assert ast.get_docstring(function)
             assert not function.name.startswith("_")
             assert function.returns is None
-            assert not any(each.annotation for each in ast.walk(function) if isinstance(each, ast.arg))
+            assert not any(
+                each.annotation for each in ast.walk(function) if isinstance(each, ast.arg)
+            )
 
 
 def test_that_layers_are_known_without_starting_tensorflow_or_keras() -> None:
     code = (
         "import sys; from gpu_studio.export.builders import called_layers; "
         "assert called_layers('resnet20', (8, 8, 3), {}); "
-        "print([name for name in ('keras', 'tensorflow', 'gpu_studio.trainer') if name in sys.modules])"
+        "print([name for name in ('keras', 'tensorflow', 'gpu_studio.trainer') "
+        "if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
@@ -95,10 +111,19 @@ def test_that_layers_are_known_without_starting_tensorflow_or_keras() -> None:
 
 def test_that_layers_that_draw_and_layers_that_normalise_are_seen() -> None:
     options = {"hidden": [8], "activation": "relu"}
-    quiet, drawing = (called_layers("mlp", (4,), options | {"dropout": rate}) for rate in (0.0, 0.5))
+    quiet, drawing = (
+        called_layers("mlp", (4,), options | {"dropout": rate}) for rate in (0.0, 0.5)
+    )
     assert [layer.draws for layer in quiet] == [False]
     assert [layer.draws for layer in drawing] == [False, True]
-    attention = {"width": 8, "heads": 2, "depth": 1, "feed_forward": 8, "dropout": 0.1, "vocabulary": 0}
+    attention = {
+        "width": 8,
+        "heads": 2,
+        "depth": 1,
+        "feed_forward": 8,
+        "dropout": 0.1,
+        "vocabulary": 0,
+    }
     drawn = {layer.name for layer in called_layers("transformer", (4, 3), attention) if layer.draws}
     assert {"block1_attention", "block1_attention_dropout"} <= drawn
     kinds = {layer.name: layer.kind for layer in called_layers("cifar_cnn", (8, 8, 3), {})}
@@ -115,7 +140,9 @@ def test_that_no_model_both_draws_and_keeps_statistics_or_the_step_of_a_whole_ba
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
-def test_that_a_script_builds_the_model_of_a_run_and_its_layers_are_foreseen(name: str, folder: Path) -> None:
+def test_that_a_script_builds_the_model_of_a_run_and_its_layers_are_foreseen(
+    name: str, folder: Path
+) -> None:
     import keras
 
     from gpu_studio.trainer.model_layers import placeable_layers
@@ -131,4 +158,6 @@ def test_that_a_script_builds_the_model_of_a_run_and_its_layers_are_foreseen(nam
     for mine, theirs in zip(script.weights, run.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(mine), np.asarray(theirs))
     assert [each.name for each in script.layers] == [each.name for each in run.layers]
-    assert dict(feeds_of(facts.layers)) == {each.path: each.inputs for each in placeable_layers(script)}
+    assert dict(feeds_of(facts.layers)) == {
+        each.path: each.inputs for each in placeable_layers(script)
+    }

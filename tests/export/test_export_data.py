@@ -28,8 +28,12 @@ from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.downloaded import keras_home
 
 
-def functions_of(plan: Plan, folder: Path, keras: Any = None, seen: DataFacts | None = None) -> Mapping[str, Any]:
-    """What the script of a plan defines, with stand-ins for Keras and TensorFlow, which loading data does not use."""
+def functions_of(
+    plan: Plan, folder: Path, keras: Any = None, seen: DataFacts | None = None
+) -> Mapping[str, Any]:
+    """What the script of a plan defines, with stand-ins for Keras and TensorFlow, which loading
+    data does not use.
+    """
     path = folder / "train.py"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "keras", keras or SimpleNamespace())
@@ -47,7 +51,9 @@ def check(plan: Plan, folder: Path, keras: Any = None) -> None:
     dataset = load_data(plan.data, plan.training.seed, folder)
     seen = facts_of(dataset) if plan.data.python else None
     loaded = functions_of(plan, folder, keras, seen)["load_data"]()
-    wanted = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
+    wanted = [
+        split for split in (dataset.train, dataset.validation, dataset.test) if split is not None
+    ]
     assert len(loaded) == len(wanted)
     for (x, y), split in zip(loaded, wanted, strict=True):
         for mine, theirs in ((x, split.seen(slice(None))), (y, split.wanted(slice(None)))):
@@ -59,7 +65,9 @@ def test_that_digits_are_read_where_gpu_studio_has_them(tmp_path):
     check(small_plan(), tmp_path)
 
 
-def test_that_a_script_elsewhere_reads_the_digits_beside_it_or_says_how_they_come_there(tmp_path, monkeypatch):
+def test_that_a_script_elsewhere_reads_the_digits_beside_it_or_says_how_they_come_there(
+    tmp_path, monkeypatch
+):
     plan = small_plan()
     beside = files_beside(plan)
     monkeypatch.setattr(data_sets, "digits_file", lambda: tmp_path / "another machine's.npz")
@@ -77,7 +85,9 @@ def test_that_a_script_elsewhere_reads_the_digits_beside_it_or_says_how_they_com
     st.integers(10, 70),
 )
 @settings(max_examples=40)
-def test_that_splits_are_cut_as_the_trainer_cuts_them(tmp_path_factory, test, validation, seed, samples):
+def test_that_splits_are_cut_as_the_trainer_cuts_them(
+    tmp_path_factory, test, validation, seed, samples
+):
     plan = small_plan(
         "data.name=synthetic",
         f"data.options={{ shape = [3, 2], classes = 3, samples = {samples}, seed = {seed} }}",
@@ -90,12 +100,19 @@ def test_that_splits_are_cut_as_the_trainer_cuts_them(tmp_path_factory, test, va
 
 def test_that_made_up_data_are_made_in_one_piece_as_in_many(tmp_path):
     # The trainer makes them in pieces of 4 million numbers.
-    check(small_plan("data.name=synthetic", "data.options={ shape = [100000], samples = 50 }"), tmp_path)
+    check(
+        small_plan("data.name=synthetic", "data.options={ shape = [100000], samples = 50 }"),
+        tmp_path,
+    )
 
 
-@pytest.mark.parametrize("options", ["", "{ slope = -2.5, intercept = -1, noise = 0.5, samples = 77, seed = 9 }"])
+@pytest.mark.parametrize(
+    "options", ["", "{ slope = -2.5, intercept = -1, noise = 0.5, samples = 77, seed = 9 }"]
+)
 def test_that_a_line_with_noise_is_the_same_line(tmp_path, options):
-    check(small_plan("model.name=linear", "data.name=regression", f"data.options={options}"), tmp_path)
+    check(
+        small_plan("model.name=linear", "data.name=regression", f"data.options={options}"), tmp_path
+    )
 
 
 def test_that_downloaded_pictures_are_scaled_alike(tmp_path):
@@ -104,7 +121,9 @@ def test_that_downloaded_pictures_are_scaled_alike(tmp_path):
     folder.mkdir(parents=True)
     (x, y), (x_test, y_test) = arrays
     np.savez(folder / "mnist.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test)
-    keras = SimpleNamespace(datasets=SimpleNamespace(mnist=SimpleNamespace(load_data=lambda: arrays)))
+    keras = SimpleNamespace(
+        datasets=SimpleNamespace(mnist=SimpleNamespace(load_data=lambda: arrays))
+    )
     check(small_plan("data.name=mnist"), tmp_path, keras)
 
 
@@ -113,20 +132,36 @@ def test_that_colour_pictures_are_scaled_alike(tmp_path):
     members = {f"data_batch_{number}.bin": batches[number - 1][0] for number in range(1, 6)}
     folder = keras_home() / "datasets"
     folder.mkdir(parents=True)
-    (folder / "cifar-10-binary.tar.gz").write_bytes(cifar_archive(members | {"test_batch.bin": batches[5][0]}))
+    (folder / "cifar-10-binary.tar.gz").write_bytes(
+        cifar_archive(members | {"test_batch.bin": batches[5][0]})
+    )
     # As `keras.datasets` gives them: one column of classes.
-    train = np.concatenate([each[1] for each in batches[:5]]), np.concatenate([each[2] for each in batches[:5]])
+    train = (
+        np.concatenate([each[1] for each in batches[:5]]),
+        np.concatenate([each[2] for each in batches[:5]]),
+    )
     arrays = (train[0], train[1][:, None]), (batches[5][1], batches[5][2][:, None])
-    keras = SimpleNamespace(datasets=SimpleNamespace(cifar10=SimpleNamespace(load_data=lambda: arrays)))
+    keras = SimpleNamespace(
+        datasets=SimpleNamespace(cifar10=SimpleNamespace(load_data=lambda: arrays))
+    )
     check(small_plan("data.name=cifar10", "model.name=resnet20"), tmp_path, keras)
 
 
 FILES = {
     "grey images of bytes": {"x": images(20), "y": labels(20)},
     "colour images of bytes": {"x": np.ones((9, 4, 4, 3), np.uint8), "y": np.arange(9) % 3},
-    "bytes of categories": {"x": np.arange(90, dtype=np.uint8).reshape(15, 6), "y": np.arange(15) % 3},
-    "bytes of short rows": {"x": np.arange(90, dtype=np.uint8).reshape(15, 3, 2), "y": np.arange(15) % 3},
-    "numbers": {"x": np.random.default_rng(0).normal(size=(30, 5)), "y": (np.arange(30) % 2).reshape(-1, 1)},
+    "bytes of categories": {
+        "x": np.arange(90, dtype=np.uint8).reshape(15, 6),
+        "y": np.arange(15) % 3,
+    },
+    "bytes of short rows": {
+        "x": np.arange(90, dtype=np.uint8).reshape(15, 3, 2),
+        "y": np.arange(15) % 3,
+    },
+    "numbers": {
+        "x": np.random.default_rng(0).normal(size=(30, 5)),
+        "y": (np.arange(30) % 2).reshape(-1, 1),
+    },
     "values": {"x": np.arange(60, dtype=np.int16).reshape(15, 2, 2), "y": np.linspace(0, 1, 15)},
 }
 
@@ -155,8 +190,17 @@ def test_that_a_script_refuses_pickled_objects_as_the_trainer_does(tmp_path):
 @pytest.mark.parametrize(("test", "validation"), [(0.2, 0.2), (0, 0.3), (0.3, 0), (0, 0)])
 def test_that_samples_are_kept_aside_in_the_same_way(split, test, validation, tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "own.npz", x=rng.random((90, 2)), y=rng.integers(0, 4, 90) ** 2, who=rng.integers(0, 20, 90))
-    settings = [f"data.split={split}", f"data.test_fraction={test}", f"data.validation_fraction={validation}"]
+    np.savez(
+        tmp_path / "own.npz",
+        x=rng.random((90, 2)),
+        y=rng.integers(0, 4, 90) ** 2,
+        who=rng.integers(0, 20, 90),
+    )
+    settings = [
+        f"data.split={split}",
+        f"data.test_fraction={test}",
+        f"data.validation_fraction={validation}",
+    ]
     settings += ["data.groups=who"] if split == "grouped" else []
     for seed in range(3):
         check(small_plan("data.file=own.npz", *settings, f"training.seed={seed}"), tmp_path)
@@ -172,13 +216,22 @@ def test_that_a_validation_split_of_the_file_is_read_alike(tmp_path):
 
 def test_that_few_groups_are_shared_out_alike_and_may_be_the_classes(tmp_path):
     sizes = np.repeat(np.arange(4), [37, 1, 1, 1])
-    np.savez(tmp_path / "own.npz", x=np.arange(80.0).reshape(40, 2), y=np.arange(40) % 4, sizes=sizes)
+    np.savez(
+        tmp_path / "own.npz", x=np.arange(80.0).reshape(40, 2), y=np.arange(40) % 4, sizes=sizes
+    )
     for groups in ("sizes", "y"):
-        check(small_plan("data.file=own.npz", "data.split=grouped", f"data.groups={groups}"), tmp_path)
+        check(
+            small_plan("data.file=own.npz", "data.split=grouped", f"data.groups={groups}"), tmp_path
+        )
 
 
 def test_that_arrays_of_objects_that_nobody_reads_keep_no_script_from_being_written(tmp_path):
-    np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.arange(9) % 3, names=np.array(list("abcdefghi"), object))
+    np.savez(
+        tmp_path / "own.npz",
+        x=np.eye(9),
+        y=np.arange(9) % 3,
+        names=np.array(list("abcdefghi"), object),
+    )
     check(small_plan("data.file=own.npz"), tmp_path)
 
 
@@ -223,7 +276,9 @@ def named():
         ("named", ["data.split=grouped", "data.groups=who", "model.name=transformer"]),
     ],
 )
-def test_that_what_a_function_of_ones_own_returns_is_taken_alike(function, settings, tmp_path, monkeypatch):
+def test_that_what_a_function_of_ones_own_returns_is_taken_alike(
+    function, settings, tmp_path, monkeypatch
+):
     monkeypatch.setattr(sys, "path", [*sys.path])
     for name, text in (("own_loading.py", OWN_DATA), ("beside.py", "LENGTH = 5")):
         (tmp_path / name).write_text(text)

@@ -39,7 +39,9 @@ def _named(name: str) -> Any:
 def called(plan: Plan, function: str, tf: Any, machine: Machine | None = None) -> Any:
     """The function of the plan's script, called."""
     tree = ast.parse(python_script(plan, machine, Path()))
-    (found,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
+    (found,) = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function
+    ]
     defined: dict[str, Any] = {"tf": tf}
     exec(compile(ast.Module([found], []), "train.py", "exec"), defined)
     return defined[function]()
@@ -72,7 +74,11 @@ def test_that_a_card_is_carved_wherever_it_is_among_the_visible(settings, machin
 
 def test_that_growth_and_logging_are_asked_for():
     tf = tensorflow(2)
-    options = ("devices.memory_growth=true", "devices.log_placement=true", "devices.soft_placement=false")
+    options = (
+        "devices.memory_growth=true",
+        "devices.log_placement=true",
+        "devices.soft_placement=false",
+    )
     called(small_plan("devices.carve=", *options), "set_up_devices", tf)
     grown = [call.args for call in tf.config.experimental.set_memory_growth.call_args_list]
     assert grown == [("card 0", True), ("card 1", True)]
@@ -102,7 +108,9 @@ def test_that_a_plan_for_all_devices_takes_all_that_are_there(cards, devices):
 def test_that_gradients_are_added_up_in_the_way_that_suits_the_devices(settings, cards, way):
     tf = tensorflow(cards)
     called(small_plan(MIRRORED, *settings), "make_strategy", tf)
-    assert tf.distribute.MirroredStrategy.call_args.args[1] is getattr(tf.distribute, way).return_value
+    assert (
+        tf.distribute.MirroredStrategy.call_args.args[1] is getattr(tf.distribute, way).return_value
+    )
 
 
 def test_that_a_ring_is_left_to_tensorflow():
@@ -128,7 +136,11 @@ def test_that_variables_are_kept_where_the_plan_says(settings, devices, home):
 def test_that_one_device_is_the_one_that_is_named():
     tf = tensorflow(1)
     called(small_plan("distribution.strategy=one_device"), "make_strategy", tf)
-    called(small_plan("distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'), "make_strategy", tf)
+    called(
+        small_plan("distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'),
+        "make_strategy",
+        tf,
+    )
     assert [call.args for call in tf.distribute.OneDeviceStrategy.call_args_list] == [
         ("/device:GPU:0",),
         ("/device:CPU:2",),

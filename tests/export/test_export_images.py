@@ -1,4 +1,6 @@
-"""A script reads a folder of images as a run does, byte for byte, and trains on it to the same losses."""
+"""A script reads a folder of images as a run does, byte for byte, and trains on it to the same
+losses.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,15 @@ def some_images(folder: Path) -> Path:
     """Images in every format, among files that are none, with a test split."""
     noise = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
     two_classes(folder / "train")
-    put(folder / "train", {"dark/a.JPG": JPEG, "light/b.bmp": bmp(noise), "light/c.gif": gif((9, 8, 7), (0, 0, 0))})
+    put(
+        folder / "train",
+        {"dark/a.JPG": JPEG, "light/b.bmp": bmp(noise), "light/c.gif": gif((9, 8, 7), (0, 0, 0))},
+    )
     put(folder / "train", {"dark/Thumbs.db": b"", "dark/.hidden.png": b"", ".git/x": b""})
-    return put(folder, {"test/light/d.png": png(noise), "test/light/e.png": png(plain(250, 9)), "readme.txt": b""})
+    return put(
+        folder,
+        {"test/light/d.png": png(noise), "test/light/e.png": png(plain(250, 9)), "readme.txt": b""},
+    )
 
 
 def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> None:
@@ -40,7 +48,10 @@ def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> Non
     script = write_script(plan, tmp_path)
     script.write_text(script.read_text().replace(LOADING, LOADING + SAVING))
     with ThreadPoolExecutor(2) as pool:
-        printing, running = pool.submit(run_script, script, dict(os.environ)), pool.submit(trained, plan, tmp_path)
+        printing, running = (
+            pool.submit(run_script, script, dict(os.environ)),
+            pool.submit(trained, plan, tmp_path),
+        )
         printed, run = printing.result(), running.result()
     assert printed.code == 0, printed.output
     assert run.code == 0, run.log
@@ -48,9 +59,14 @@ def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> Non
     for mine, theirs in zip([*printed.epochs, printed.test], told, strict=True):
         assert mine == pytest.approx(theirs, rel=CLOSE, abs=CLOSE)
     dataset = load_data(plan.data, plan.training.seed, tmp_path)
-    splits = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
+    splits = [
+        split for split in (dataset.train, dataset.validation, dataset.test) if split is not None
+    ]
     with np.load(tmp_path / "read.npz") as read:
-        mine, theirs = [read[name] for name in read.files], [each for split in splits for each in held(split)]
+        mine, theirs = (
+            [read[name] for name in read.files],
+            [each for split in splits for each in held(split)],
+        )
     for one, other in zip(mine, theirs, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -61,7 +77,9 @@ def held(split: Split) -> tuple[Array, Array]:
     return split.x[rows], split.y[rows]
 
 
-@pytest.mark.parametrize(("scale", "given"), [("auto", "cast(x, tf.float32) / 255"), ("none", "cast(x, tf.float32)")])
+@pytest.mark.parametrize(
+    ("scale", "given"), [("auto", "cast(x, tf.float32) / 255"), ("none", "cast(x, tf.float32)")]
+)
 def test_that_images_are_scaled_as_the_plan_says(scale: str, given: str, tmp_path: Path) -> None:
     folder = some_images(tmp_path / "images")
     plan = small_plan("model.name=cnn", f"data.folder={folder}", f"data.options.scale={scale}")

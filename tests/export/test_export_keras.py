@@ -42,14 +42,21 @@ def test_that_the_classes_are_those_that_the_trainer_finds():
             assert factory is getattr(module, fitting.cls)
             wants = wanted.get(name, Wants())
             assert (fitting.one_hot, fitting.probabilities) == (wants.one_hot, wants.probabilities)
-            assert fitting.takes_logits == ("from_logits" in parameters(factory) and not wants.probabilities)
+            assert fitting.takes_logits == (
+                "from_logits" in parameters(factory) and not wants.probabilities
+            )
 
 
 @pytest.mark.slow
 def test_that_metrics_which_make_their_variables_late_are_known():
     import keras
 
-    needed = {"PrecisionAtRecall", "RecallAtPrecision", "SensitivityAtSpecificity", "SpecificityAtSensitivity"}
+    needed = {
+        "PrecisionAtRecall",
+        "RecallAtPrecision",
+        "SensitivityAtSpecificity",
+        "SpecificityAtSensitivity",
+    }
     for name, fitting in METRIC_CLASSES.items():
         metric = getattr(keras.metrics, fitting.cls)(*([0.5] if fitting.cls in needed else []))
         assert fitting.lazy == (getattr(metric, "_built", True) is False), name
@@ -61,7 +68,11 @@ def test_that_the_statistics_of_uneven_micro_batches_are_those_of_the_whole_batc
     import tensorflow as tf
 
     tree = ast.parse(python_script(plan_of("placed and normalised"), None, Path("/nowhere")))
-    (written,) = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "write_statistics"]
+    (written,) = [
+        each
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef) and each.name == "write_statistics"
+    ]
     defined: dict[str, Any] = {"keras": keras, "tf": tf}
     exec(compile(ast.Module([written], []), "train.py", "exec"), defined)
     layer = keras.layers.BatchNormalization(momentum=0.9)
@@ -83,17 +94,27 @@ def test_that_the_statistics_of_uneven_micro_batches_are_those_of_the_whole_batc
 def test_that_a_script_does_not_train_a_model_that_has_steps_of_its_own(own, tmp_path, monkeypatch):
     import keras
 
-    lines = ["import keras", "class Net(keras.Sequential):", f"    def {own or 'summary'}(self, *given): ..."]
-    (tmp_path / "steps.py").write_text("\n".join([*lines, "def build(): return Net([keras.layers.Flatten()])"]))
+    lines = [
+        "import keras",
+        "class Net(keras.Sequential):",
+        f"    def {own or 'summary'}(self, *given): ...",
+    ]
+    (tmp_path / "steps.py").write_text(
+        "\n".join([*lines, "def build(): return Net([keras.layers.Flatten()])"])
+    )
     tree = ast.parse(python_script(small_plan("model.python=steps.py:build"), None, tmp_path))
     wanted = (ast.FunctionDef, ast.Assign, ast.Import, ast.ImportFrom)
-    (place,) = [index for index, each in enumerate(tree.body) if getattr(each, "name", "") == "build_model"]
+    (place,) = [
+        index for index, each in enumerate(tree.body) if getattr(each, "name", "") == "build_model"
+    ]
     needed = [each for each in tree.body[: place + 1] if isinstance(each, wanted)]
     defined: dict[str, Any] = {"__name__": "script", "__file__": str(tmp_path / "train.py")}
     monkeypatch.setattr(sys, "path", list(sys.path))
     exec(compile(ast.Module(needed, []), "train.py", "exec"), defined)
     if own:
-        with pytest.raises(SystemExit, match=f"The model has a {own} of its own, never called here"):
+        with pytest.raises(
+            SystemExit, match=f"The model has a {own} of its own, never called here"
+        ):
             defined["build_model"]()
     else:
         assert isinstance(defined["build_model"](), keras.Model)

@@ -1,8 +1,9 @@
-"""Exported scripts train what the run of the same plan trains: every measure of every epoch to 1e-5.
+"""Exported scripts train what the run of the same plan trains.
 
-Each script runs in a process of its own that cannot import GPU Studio, beside the run that it is held against. The
-batches do not divide the data, so that the replicas' last parts are uneven.
-"""
+Every measure of every epoch to 1e-5.
+
+Each script runs in a process of its own that cannot import GPU Studio, beside the run that it is
+held against. The batches do not divide the data, so that the replicas' last parts are uneven."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ STRATEGIES = {
     "mirrored": ["distribution.strategy=mirrored", TWO],
     "central_storage": ["distribution.strategy=central_storage", TWO],
 }
-# What is asked, and where the layers with weights are then: those that are left out follow the others.
+# What is asked, and where the layers with weights are then: those that are left out follow the
+# others.
 PLACED: dict[str, tuple[str, dict[str, str]]] = {
     "mlp on digits": (
         'distribution.placed={ micro_batches = 3, layers = { dense = "CPU:1", outputs = "CPU:2" } }',
@@ -100,11 +102,17 @@ def largest_difference(script: Printed, run: Finished) -> float:
     told = [*run.epochs, run.one(events.Finished).metrics]
     printed = [*script.epochs, script.test]
     assert [list(each) for each in printed] == [list(each) for each in told]
-    pairs = [(mine[name], theirs[name]) for mine, theirs in zip(printed, told, strict=True) for name in mine]
+    pairs = [
+        (mine[name], theirs[name])
+        for mine, theirs in zip(printed, told, strict=True)
+        for name in mine
+    ]
     return max(abs(mine - theirs) / max(1.0, abs(theirs)) for mine, theirs in pairs)
 
 
-def check(plan: Plan, folder: Path, record: pytest.FixtureRequest, seen: DataFacts | None = None) -> Printed:
+def check(
+    plan: Plan, folder: Path, record: pytest.FixtureRequest, seen: DataFacts | None = None
+) -> Printed:
     script, run = both(plan, folder, seen)
     difference = largest_difference(script, run)
     record.node.user_properties.append(("largest difference", difference))
@@ -121,14 +129,18 @@ UNDER = {
 }
 
 
-@pytest.mark.parametrize(("what", "strategy"), [(what, strategy) for what, ways in UNDER.items() for strategy in ways])
+@pytest.mark.parametrize(
+    ("what", "strategy"), [(what, strategy) for what, ways in UNDER.items() for strategy in ways]
+)
 def test_that_a_script_trains_as_the_run_does(
     what: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     plan = small_plan(*TRAINED[what], *STRATEGIES[strategy])
     script = check(plan, tmp_path, request)
     if what == "linear on regression":
-        assert 1 < len(script.epochs) < plan.training.epochs  # stopped early, both in the same epoch
+        assert (
+            1 < len(script.epochs) < plan.training.epochs
+        )  # stopped early, both in the same epoch
 
 
 @pytest.mark.parametrize("what", PLACED)
@@ -136,11 +148,19 @@ def test_that_the_script_of_a_placed_plan_trains_as_the_run_does_and_on_the_devi
     what: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     placement, homes = PLACED[what]
-    script = check(small_plan(*TRAINED[what], "distribution.strategy=placed", placement), tmp_path, request)
+    script = check(
+        small_plan(*TRAINED[what], "distribution.strategy=placed", placement), tmp_path, request
+    )
     for layer, home in homes.items():
-        weights_and_slots = [on for path, on in script.variables.items() if re.search(rf"(^|/){layer}[/_]", path)]
+        weights_and_slots = [
+            on for path, on in script.variables.items() if re.search(rf"(^|/){layer}[/_]", path)
+        ]
         assert set(weights_and_slots) == {home}, layer
-        mine = {name: on for name, on in script.operations.items() if re.search(rf"/{layer}(_\d+)?/", name)}
+        mine = {
+            name: on
+            for name, on in script.operations.items()
+            if re.search(rf"/{layer}(_\d+)?/", name)
+        }
         backward = {name for name in mine if "gradients/" in name}
         assert backward, layer
         assert set(mine) - backward, layer  # the forward pass
@@ -201,9 +221,15 @@ def test_that_a_model_and_data_of_functions_of_one_s_own_train_with_what_stands_
     own = tmp_path / "nets" / "own_models.py"
     own.write_text(_OWN_MODEL)
     allow_file(own, own.read_bytes())
-    settings = [f"model.python={own}:build", "model.options={ units = 12 }", "training.batch_size=30"]
+    settings = [
+        f"model.python={own}:build",
+        "model.options={ units = 12 }",
+        "training.batch_size=30",
+    ]
     settings += ["data.name=", "data.options={}", f"data.python={own}:load"]
-    seen = DataFacts("load", "classes", 3, 70, x_shape=(6,), arrays=("x_train", "y_train", "x_test", "y_test"))
+    seen = DataFacts(
+        "load", "classes", 3, 70, x_shape=(6,), arrays=("x_train", "y_train", "x_test", "y_test")
+    )
     check(small_plan(*settings), tmp_path, request, seen)
 
 
@@ -241,7 +267,9 @@ def test_that_gpu_studio_is_not_there_for_the_scripts(tmp_path: Path) -> None:
 
 def test_that_a_script_saves_its_model_and_takes_other_epochs(tmp_path: Path) -> None:
     plan = small_plan("training.epochs=5", "training.checkpoint.keep=2", *STRATEGIES["mirrored"])
-    script = run_script(write_script(plan, tmp_path), dict(os.environ), "--epochs", "3", "--output", "kept")
+    script = run_script(
+        write_script(plan, tmp_path), dict(os.environ), "--epochs", "3", "--output", "kept"
+    )
     assert script.code == 0, script.output
     assert len(script.epochs) == 3
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [

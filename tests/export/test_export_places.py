@@ -24,13 +24,17 @@ def table(*settings: str) -> dict[str, list[str]]:
     """The table `PLACES` of a plan's script."""
     tree = ast.parse(python_script(small_plan(PLACED, *settings), None, Path("/nowhere"), None))
     (value,) = [
-        each.value for each in tree.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "PLACES"
+        each.value
+        for each in tree.body
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "PLACES"
     ]
     found: dict[str, list[str]] = ast.literal_eval(value)
     return found
 
 
-def test_that_layers_left_out_go_where_their_inputs_are_and_first_ones_where_they_are_taken() -> None:
+def test_that_layers_left_out_go_where_their_inputs_are_and_first_ones_where_they_are_taken() -> (
+    None
+):
     layers = 'distribution.placed.layers={ conv2 = "CPU:2", flatten = "CPU:1" }'
     assert table(layers, "model.name=lenet") == {
         "CPU:2": ["conv1", "pool1", "conv2", "pool2"],
@@ -39,10 +43,17 @@ def test_that_layers_left_out_go_where_their_inputs_are_and_first_ones_where_the
 
 
 def test_that_a_sum_goes_where_the_first_of_its_inputs_is() -> None:
-    layers = 'distribution.placed.layers={ first_conv = "CPU:0", stage2_block1_b_conv = "CPU:1", average = "CPU:3" }'
+    layers = (
+        'distribution.placed.layers={ first_conv = "CPU:0", stage2_block1_b_conv = "CPU:1", '
+        'average = "CPU:3" }'
+    )
     found = table(layers, "model.name=resnet20", "data.name=cifar10")
     assert "stage2_block1_shortcut_put_back" in found["CPU:0"]
-    assert found["CPU:1"][:3] == ["stage2_block1_b_conv", "stage2_block1_b_norm", "stage2_block1_add"]
+    assert found["CPU:1"][:3] == [
+        "stage2_block1_b_conv",
+        "stage2_block1_b_norm",
+        "stage2_block1_add",
+    ]
     assert found["CPU:3"] == ["average", "outputs"]
 
 
@@ -56,7 +67,9 @@ def test_that_a_layer_that_there_is_not_is_refused_with_the_nearest() -> None:
 def feeds(draw: st.DrawFn) -> Feeds:
     names = [f"layer{number}" for number in range(draw(st.integers(1, 8)))]
     return {
-        name: tuple(draw(st.lists(st.sampled_from(names[:n]), unique=True, max_size=3))) if n else ()
+        name: tuple(draw(st.lists(st.sampled_from(names[:n]), unique=True, max_size=3)))
+        if n
+        else ()
         for n, name in enumerate(names)
     }
 
@@ -64,10 +77,14 @@ def feeds(draw: st.DrawFn) -> Feeds:
 @given(st.data())
 def test_that_every_layer_has_the_device_that_a_run_gives_it(data: st.DataObject) -> None:
     graph = data.draw(feeds())
-    some = st.dictionaries(st.sampled_from(list(graph)), st.sampled_from(DEVICES).map(lambda each: (each,)), min_size=1)
+    some = st.dictionaries(
+        st.sampled_from(list(graph)), st.sampled_from(DEVICES).map(lambda each: (each,)), min_size=1
+    )
     chosen = data.draw(some)
     expected = devices_of(
-        ModelGraph("", tuple(GraphLayer(name, "", inputs=of) for name, of in graph.items())), chosen, DEVICES
+        ModelGraph("", tuple(GraphLayer(name, "", inputs=of) for name, of in graph.items())),
+        chosen,
+        DEVICES,
     )
     found = places(graph, chosen, DEVICES[0])
     assert {name: (device,) for device, names in found.items() for name in names} == expected

@@ -1,7 +1,8 @@
-"""What a user's layers do while they are called counts in a script over several replicas as in Keras' own `fit`.
+"""What a user's layers do while they are called counts in a script over several replicas as in
+Keras' own `fit`.
 
-Each script is held against `fit`, or against the script of the same plan without a strategy, to 1e-5.
-"""
+Each script is held against `fit`, or against the script of the same plan without a strategy, to
+1e-5."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ WAYS = {
 REPLICAS = ("mirrored", "central_storage")
 VALIDATED = ["data.validation_fraction=0.3"]
 # Both strategies take the same way through a script: each shows half.
-FITTED = {"mirrored": ("spectral", "divergence_of_each"), "central_storage": ("codebook", "constrained")}
+FITTED = {
+    "mirrored": ("spectral", "divergence_of_each"),
+    "central_storage": ("codebook", "constrained"),
+}
 
 OWN = """
 import keras
@@ -83,7 +87,10 @@ def script(way: str, name: str, folder: Path) -> Path:
     options = f"{{ name = '{name}' }}" if model == "build" else "{}"
     settings = [*WAYS[way], *VALIDATED, f"model.python=own.py:{model}", f"model.options={options}"]
     path = folder / f"{way}_{name}.py"
-    path.write_text(python_script(with_settings(loads(parity_jobs.PLAN), settings), None, folder), encoding="utf-8")
+    path.write_text(
+        python_script(with_settings(loads(parity_jobs.PLAN), settings), None, folder),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -100,26 +107,39 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
         return dict(zip(names, printed, strict=True))
 
     def fit() -> dict[str, Any]:
-        cases = {name: {"model": name, "settings": VALIDATED} for names in FITTED.values() for name in names}
+        cases = {
+            name: {"model": name, "settings": VALIDATED}
+            for names in FITTED.values()
+            for name in names
+        }
         fitted = parity_jobs.results("fit", cases, folder)
         return {name: [_losses(epoch) for epoch in each["epochs"]] for name, each in fitted.items()}
 
     with ThreadPoolExecutor(2) as pool:
         fitted, *rest = pool.submit(fit), *(pool.submit(scripts, way) for way in WAYS)
-        return {"fit": fitted.result(), **{way: each.result() for way, each in zip(WAYS, rest, strict=True)}}
+        return {
+            "fit": fitted.result(),
+            **{way: each.result() for way, each in zip(WAYS, rest, strict=True)},
+        }
 
 
 def _losses(epoch: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in epoch.items() if name in ("loss", "val_loss")}
 
 
-@pytest.mark.parametrize(("way", "name"), [(way, name) for way, names in FITTED.items() for name in names])
-def test_that_a_script_over_replicas_trains_what_fit_trains(told: dict[str, Any], way: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "name"), [(way, name) for way, names in FITTED.items() for name in names]
+)
+def test_that_a_script_over_replicas_trains_what_fit_trains(
+    told: dict[str, Any], way: str, name: str
+) -> None:
     check(told[way][name], told["fit"][name])
 
 
 @pytest.mark.parametrize("way", REPLICAS)
-def test_that_layers_keep_their_state_over_replicas_as_without_a_strategy(told: dict[str, Any], way: str) -> None:
+def test_that_layers_keep_their_state_over_replicas_as_without_a_strategy(
+    told: dict[str, Any], way: str
+) -> None:
     alone = epochs_in(told["none"]["keeping"])
     assert len(alone) == parity_jobs.EPOCHS
     check(told[way]["keeping"], alone)

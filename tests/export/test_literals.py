@@ -11,12 +11,32 @@ from hypothesis import strategies as st
 from gpu_studio.export.literals import comment, literal
 
 TEXTS = st.text(max_size=30) | st.sampled_from(
-    ['"""', "'''", '\\"', "\\", "\n", "\r", "\u2028", "\x00", "\ud800", '"; import os #', "{x}", "$name", "\u202e"]
+    [
+        '"""',
+        "'''",
+        '\\"',
+        "\\",
+        "\n",
+        "\r",
+        "\u2028",
+        "\x00",
+        "\ud800",
+        '"; import os #',
+        "{x}",
+        "$name",
+        "\u202e",
+    ]
 )
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
     lambda inner: (
-        st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(TEXTS, inner, max_size=3)
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(TEXTS, inner, max_size=3)
     ),
     max_leaves=8,
 )

@@ -36,11 +36,20 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
         (["training.options={ 'x y' = 1 }"], "not an option of Keras"),
         (["training.options={ momentum = { a = 1 } }"], "a table"),
-        (["training.loss={ name = 'auto' }", "training.metrics=[{ name = 'auc', from_logits = true }]"], "from_logits"),
+        (
+            [
+                "training.loss={ name = 'auto' }",
+                "training.metrics=[{ name = 'auc', from_logits = true }]",
+            ],
+            "from_logits",
+        ),
         (["training.schedule={ name = 'cosine', warmup_epochs = 2 }"], "warm-up"),
         ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
         ([PLACED], "No layer is placed"),
-        ([PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"], "split over CPU:1, CPU:2"),
+        (
+            [PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"],
+            "split over CPU:1, CPU:2",
+        ),
         ([PLACED, FLAT, "distribution.placed.recompute=true"], "compute none again"),
         ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
@@ -61,8 +70,12 @@ def test_that_what_only_the_user_s_code_could_tell_is_said():
         replace(plan, data=Data(python="data.py:load"))
     )
     own = replace(plan, model=ModelSettings(python="m.py:build"))
-    assert "model from a file" in refusal(replace(own, distribution=small_plan(PLACED, FLAT).distribution))
-    dated = replace(plan, model=ModelSettings(python="m.py:build", options={"day": date(2026, 1, 1)}))
+    assert "model from a file" in refusal(
+        replace(own, distribution=small_plan(PLACED, FLAT).distribution)
+    )
+    dated = replace(
+        plan, model=ModelSettings(python="m.py:build", options={"day": date(2026, 1, 1)})
+    )
     assert "no script can spell" in refusal(dated)
 
 
@@ -75,7 +88,9 @@ def test_that_accumulation_on_one_replica_is_no_reason_to_refuse():
 
 def test_that_a_home_folder_of_nobody_is_said():
     assert "no such home folder" in refusal(small_plan("data.file=~nobody-of-this-name/mine.npz"))
-    assert "no such home folder" in refusal(small_plan("model.file=~nobody-of-this-name/mine.keras"))
+    assert "no such home folder" in refusal(
+        small_plan("model.file=~nobody-of-this-name/mine.keras")
+    )
 
 
 def test_that_a_pipe_is_not_waited_for(tmp_path):
@@ -87,7 +102,9 @@ def test_that_a_folder_of_images_is_looked_at_and_its_faults_are_said(tmp_path):
     plan = small_plan("data.folder=pets/")
     assert "No such file or directory" in refusal(plan, tmp_path)
     (tmp_path / "pets" / "cats").mkdir(parents=True)
-    assert "cannot be used (holds a single class, cats: training needs two or more" in refusal(plan, tmp_path)
+    assert "cannot be used (holds a single class, cats: training needs two or more" in refusal(
+        plan, tmp_path
+    )
 
 
 def test_that_a_data_file_is_looked_at_and_its_faults_are_said(tmp_path):

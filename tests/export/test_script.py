@@ -44,22 +44,36 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scripts")
     for name in SETTINGS:
         (folder / f"{name}.py").write_text(python_script(plan_of(name), None, HERE))
-    model = ("model.name=transformer", f"data.file={token_file(folder)}", "distribution.strategy=central_storage")
+    model = (
+        "model.name=transformer",
+        f"data.file={token_file(folder)}",
+        "distribution.strategy=central_storage",
+    )
     (folder / "tokens.py").write_text(script(*model))
-    (folder / "file.py").write_text(script("model.file=mine.keras", "distribution.strategy=mirrored"))
+    (folder / "file.py").write_text(
+        script("model.file=mine.keras", "distribution.strategy=mirrored")
+    )
     for kind, options in (("images", ""), ("grey images", '{ size = [30, 40], colours = "grey" }')):
         two_classes(folder / kind / "train", 1)
         two_classes(folder / kind / ("test" if options else "train"), 1)
         settings_ = ("model.name=cnn", f"data.folder={folder / kind}", f"data.options={options}")
         (folder / f"{kind}.py").write_text(script(*settings_))
-    own = ("model.python=nets/m.py:build", "model.options={ units = [8, 4], name = 'x' }", "data.name=regression")
+    own = (
+        "model.python=nets/m.py:build",
+        "model.options={ units = [8, 4], name = 'x' }",
+        "data.name=regression",
+    )
     (folder / "own.py").write_text(script(*own))
-    (folder / "own of tokens.py").write_text(script("model.python=m.py:f", f"data.file={token_file(folder)}"))
+    (folder / "own of tokens.py").write_text(
+        script("model.python=m.py:f", f"data.file={token_file(folder)}")
+    )
     return folder
 
 
 def test_that_scripts_are_formatted_as_ruff_formats(scripts):
-    ended = subprocess.run([*RUFF, "format", "--isolated", "--diff", "."], cwd=scripts, capture_output=True, text=True)
+    ended = subprocess.run(
+        [*RUFF, "format", "--isolated", "--diff", "."], cwd=scripts, capture_output=True, text=True
+    )
     assert ended.returncode == 0, ended.stdout
 
 
@@ -73,7 +87,12 @@ def test_that_scripts_compile_and_import_nothing_of_gpu_studio(scripts):
     for path in scripts.glob("*.py"):
         tree = ast.parse(path.read_text(), str(path))
         compile(tree, str(path), "exec")
-        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
         modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         more = {"importlib.util", "inspect", "sys"} if path.name.startswith("own") else set()
         assert imported == {"argparse", "os", "keras", "numpy", "tensorflow"} | more, path.name
@@ -81,13 +100,20 @@ def test_that_scripts_compile_and_import_nothing_of_gpu_studio(scripts):
 
 
 def test_that_no_line_of_a_script_is_too_long_to_read(scripts):
-    long = [line for path in scripts.glob("*.py") for line in path.read_text().splitlines() if len(line) > 88]
+    long = [
+        line
+        for path in scripts.glob("*.py")
+        for line in path.read_text().splitlines()
+        if len(line) > 88
+    ]
     assert [line for line in long if str(scripts) not in line] == []
 
 
 def test_that_every_function_of_a_script_says_what_it_does(scripts):
     for path in scripts.glob("*.py"):
-        functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        functions = [
+            node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)
+        ]
         assert functions
         assert all(ast.get_docstring(function) for function in functions), path.name
 
@@ -101,7 +127,15 @@ def test_that_the_model_stands_there_as_keras_calls_and_with_the_values_of_the_p
 
 def test_that_what_a_plan_does_not_need_is_not_in_its_script():
     simple = script("training.metrics=[]", "training.checkpoint.every_epochs=0")
-    for needless in ("strategy", "StatelessScope", "mixed_precision", "metric", 'Path("trained")', "best", "seeds"):
+    for needless in (
+        "strategy",
+        "StatelessScope",
+        "mixed_precision",
+        "metric",
+        'Path("trained")',
+        "best",
+        "seeds",
+    ):
         assert needless not in simple, needless
 
 
@@ -113,7 +147,8 @@ def test_that_options_stand_there_as_literals():
 def test_that_metrics_of_two_classes_are_those_of_class_1():
     metrics = 'training.metrics=["auc", "recall", { name = "precision", class_id = 0 }]'
     of_two, of_three = (
-        script("data.name=synthetic", f"data.options={{ classes = {classes} }}", metrics) for classes in (2, 3)
+        script("data.name=synthetic", f"data.options={{ classes = {classes} }}", metrics)
+        for classes in (2, 3)
     )
     assert 'keras.metrics.Recall(class_id=1, name="recall")' in of_two
     assert 'keras.metrics.Precision(class_id=0, name="precision")' in of_two
@@ -127,7 +162,9 @@ def test_that_a_plan_on_any_machine_gives_the_same_script_but_for_the_cards():
     settings_ = ("devices.carve=", 'devices.visible=["GPU:1"]')
     assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(*settings_)
     assert '"CUDA_VISIBLE_DEVICES"] = "GPU-5d1e"' in script(*settings_, machine=TWO_CARDS)
-    assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(*settings_, machine=replace(TWO_CARDS, simulated=True))
+    assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(
+        *settings_, machine=replace(TWO_CARDS, simulated=True)
+    )
     assert script(machine=TWO_CARDS) == script()
 
 
@@ -138,7 +175,17 @@ def test_that_the_digits_go_with_a_script_and_other_data_do_not():
 
 
 NAMES = st.text(min_size=1, max_size=40) | st.sampled_from(
-    ['"""', "'''\nimport os", "a\nimport os", "# $about", "\\", "naïve “plan” 数", "x" * 200, "\u2028import os", "\0"]
+    [
+        '"""',
+        "'''\nimport os",
+        "a\nimport os",
+        "# $about",
+        "\\",
+        "naïve “plan” 数",
+        "x" * 200,
+        "\u2028import os",
+        "\0",
+    ]
 )
 
 
@@ -154,7 +201,9 @@ def test_that_the_name_of_a_plan_stays_in_its_comment(name):
 
 
 # What can be printed: a plan with another path is not valid.
-SHOWN = st.characters(categories=("L", "M", "N", "P", "S"), include_characters=" ", exclude_characters="/")
+SHOWN = st.characters(
+    categories=("L", "M", "N", "P", "S"), include_characters=" ", exclude_characters="/"
+)
 FILES = st.text(SHOWN, min_size=1, max_size=30)
 
 
@@ -171,9 +220,27 @@ def test_that_the_path_of_a_file_is_a_text_in_the_script(name):
 
 
 KEYS = st.text(max_size=12) | st.sampled_from(
-    ["momentum", "a=1)", "class", "x: int", "lambda", "name", "é", "e\u0301", "ﬁ", "__debug__", "match"]
+    [
+        "momentum",
+        "a=1)",
+        "class",
+        "x: int",
+        "lambda",
+        "name",
+        "é",
+        "e\u0301",
+        "ﬁ",
+        "__debug__",
+        "match",
+    ]
 )
-GIVEN = st.integers() | st.floats() | st.booleans() | st.text(max_size=12) | st.lists(st.text(max_size=4), max_size=2)
+GIVEN = (
+    st.integers()
+    | st.floats()
+    | st.booleans()
+    | st.text(max_size=12)
+    | st.lists(st.text(max_size=4), max_size=2)
+)
 
 
 @given(st.dictionaries(KEYS, GIVEN, max_size=3))
@@ -188,26 +255,42 @@ def test_that_options_become_keyword_arguments_or_are_refused(options):
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     (made,) = [each for each in calls if ast.unparse(each.func) == "keras.optimizers.SGD"]
     assert {keyword.arg for keyword in made.keywords} == {"learning_rate", *options}
-    assert not any(isinstance(node, ast.Attribute) for each in made.keywords for node in ast.walk(each.value))
+    assert not any(
+        isinstance(node, ast.Attribute) for each in made.keywords for node in ast.walk(each.value)
+    )
 
 
 @given(st.data())
 @settings(max_examples=60)
 def test_that_any_valid_plan_has_a_script_that_compiles(data):
     task = data.draw(st.sampled_from(["classes", "values"]))
-    where = {"classes": small_plan(), "values": small_plan("model.name=linear", "data.name=regression")}[task]
+    where = {
+        "classes": small_plan(),
+        "values": small_plan("model.name=linear", "data.name=regression"),
+    }[task]
     training = replace(
         where.training,
         optimizer=data.draw(st.sampled_from(OPTIMIZERS)),
         loss=Named(data.draw(st.sampled_from(["auto", *LOSSES_OF[task]]))),
-        metrics=tuple(map(Named, data.draw(st.lists(st.sampled_from(METRICS_OF[task]), unique=True, max_size=4)))),
+        metrics=tuple(
+            map(
+                Named,
+                data.draw(st.lists(st.sampled_from(METRICS_OF[task]), unique=True, max_size=4)),
+            )
+        ),
         learning_rate=data.draw(st.floats(1e-9, 10)),
         seed=data.draw(st.integers(0, 2**32 - 1)),
         mixed_precision=data.draw(st.booleans()),
     )
     strategy = data.draw(st.sampled_from(tuple(WRITTEN)))
-    placed = Placed(data.draw(st.integers(1, 5)), {"outputs": ("CPU:1",)}) if strategy == "placed" else None
-    plan: Plan = replace(where, training=training, distribution=Distribution(strategy=strategy, placed=placed))
+    placed = (
+        Placed(data.draw(st.integers(1, 5)), {"outputs": ("CPU:1",)})
+        if strategy == "placed"
+        else None
+    )
+    plan: Plan = replace(
+        where, training=training, distribution=Distribution(strategy=strategy, placed=placed)
+    )
     assume(not validate(plan))
     refused = {"central_storage": ("nadam", "muon"), "placed": ("adafactor",)}
     if training.optimizer in refused.get(strategy, ()):

@@ -54,8 +54,20 @@ def test_that_what_a_simulated_machine_tells_is_added_up(recording):
     assert totals.driver
     assert len(totals.cards) == len(machine.cards) == 8
     for key, card in totals.cards.items():
-        counters = [one.energy_j for each in told if isinstance(each, Slow) for one in each.cards if one.card == key]
-        used = [one.memory_used_mib for each in told if isinstance(each, Fast) for one in each.cards if one.card == key]
+        counters = [
+            one.energy_j
+            for each in told
+            if isinstance(each, Slow)
+            for one in each.cards
+            if one.card == key
+        ]
+        used = [
+            one.memory_used_mib
+            for each in told
+            if isinstance(each, Fast)
+            for one in each.cards
+            if one.card == key
+        ]
         assert card.name == "NVIDIA H100 80GB HBM3"
         assert card.joules_from == "counter"
         assert card.joules == pytest.approx(counters[-1] - counters[0], rel=0.15)
@@ -68,7 +80,10 @@ def test_that_what_a_simulated_machine_tells_is_added_up(recording):
 
 def test_that_a_card_is_idle_only_while_the_run_trains(recording):
     busy = [2 if 10 <= second < 20 or second >= 30 else 90 for second in range(41)]
-    write(recording, *(fast(second, utilisation_percent=percent) for second, percent in enumerate(busy)))
+    write(
+        recording,
+        *(fast(second, utilisation_percent=percent) for second, percent in enumerate(busy)),
+    )
     assert account(recording).cards[CARD].idle_seconds == pytest.approx(10 + 11)
     card = account(recording, [(NOW, NOW + 15), (NOW + 22, NOW + 32)]).cards[CARD]
     assert card.idle_seconds == pytest.approx(6 + 3)
@@ -77,7 +92,10 @@ def test_that_a_card_is_idle_only_while_the_run_trains(recording):
 
 @pytest.mark.parametrize("off", [400 * 86_400.0, -86_400.0])
 def test_that_a_clock_that_is_set_changes_nothing_that_is_added_up(recording, off):
-    told = [fast(second, utilisation_percent=50 if second < 30 else 2, power_w=100.0) for second in range(41)]
+    told = [
+        fast(second, utilisation_percent=50 if second < 30 else 2, power_w=100.0)
+        for second in range(41)
+    ]
     told = [replace(each, steady=each.time - NOW + 500.0) for each in told]
     before = account(write(recording, *told), [(NOW, NOW + 35)]).cards[CARD]
     assert before.joules == pytest.approx(4000.0)
@@ -89,7 +107,10 @@ def test_that_a_clock_that_is_set_changes_nothing_that_is_added_up(recording, of
 @example([90, 4, 5])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_that_idle_and_busy_seconds_are_all_that_were_sampled(recording, percents):
-    write(recording, *(fast(second, utilisation_percent=percent) for second, percent in enumerate(percents)))
+    write(
+        recording,
+        *(fast(second, utilisation_percent=percent) for second, percent in enumerate(percents)),
+    )
     card = account(recording).cards[CARD]
     assert card.seconds == len(percents) - 1
     assert card.idle_seconds == sum(percent < 5 for percent in percents[1:])
@@ -99,7 +120,10 @@ def test_that_idle_and_busy_seconds_are_all_that_were_sampled(recording, percent
 def test_that_what_held_the_clocks_is_counted_by_reason(recording):
     held = {0: ["idle"], 5: ["power cap", "thermal"], 10: ["power cap"], 15: [], 20: ["thermal"]}
     told = [slow(second, throttle=reasons) for second, reasons in held.items()]
-    write(recording, *sorted([*told, *(fast(second) for second in range(23))], key=lambda sample: sample.time))
+    write(
+        recording,
+        *sorted([*told, *(fast(second) for second in range(23))], key=lambda sample: sample.time),
+    )
     card = account(recording).cards[CARD]
     assert card.throttled == {"power cap": pytest.approx(10.0), "thermal": pytest.approx(7.0)}
     assert card.throttled_seconds == pytest.approx(12.0)
@@ -118,7 +142,12 @@ def test_that_a_figure_nobody_can_tell_says_why_and_is_no_nought(recording):
     told = [fast(second, memory_used_mib=100 + second, why=why) for second in range(5)]
     write(recording, *told, slow(2, temperature_c=40, why={"energy_j": "driver too old"}))
     card = account(recording).cards[CARD]
-    assert (card.joules, card.idle_seconds, card.busy_percent, card.throttled) == (None, None, None, None)
+    assert (card.joules, card.idle_seconds, card.busy_percent, card.throttled) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert (card.peak_used, card.peak_celsius) == (104 * MIB, 40)
     assert card.why == {
         "joules": "driver too old", "idle_seconds": NOT_SUPPORTED, "busy_percent": NOT_SUPPORTED,
@@ -127,7 +156,11 @@ def test_that_a_figure_nobody_can_tell_says_why_and_is_no_nought(recording):
 
 
 def test_that_a_machine_without_cards_says_why(recording):
-    write(recording, Cards(time=NOW, cards=[], why="no NVIDIA driver is loaded"), samples.Host(time=NOW, cpu_percent=1))
+    write(
+        recording,
+        Cards(time=NOW, cards=[], why="no NVIDIA driver is loaded"),
+        samples.Host(time=NOW, cpu_percent=1),
+    )
     assert account(recording).why == "no NVIDIA driver is loaded"
     assert account(recording).cards == {}
 
@@ -138,7 +171,11 @@ def test_that_a_run_without_a_recording_has_no_totals(tmp_path):
 
 def test_that_instances_have_totals_of_their_own(recording):
     facts = made.cards("mig")
-    write(recording, Cards(time=NOW, cards=facts), *(made.fast(facts, NOW + second, second) for second in range(10)))
+    write(
+        recording,
+        Cards(time=NOW, cards=facts),
+        *(made.fast(facts, NOW + second, second) for second in range(10)),
+    )
     totals = account(recording)
     parts = [part for card in facts for part in card.instances]
     assert parts
@@ -151,7 +188,10 @@ def test_that_instances_have_totals_of_their_own(recording):
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_that_a_recording_cut_or_spoilt_anywhere_is_read_as_far_as_it_goes(recording, data):
-    told = [Cards(time=NOW, cards=[CardFacts(card=CARD, name="A")]), *(fast(n, power_w=100.0) for n in range(20))]
+    told = [
+        Cards(time=NOW, cards=[CardFacts(card=CARD, name="A")]),
+        *(fast(n, power_w=100.0) for n in range(20)),
+    ]
     whole = b"".join(map(samples.encode, told))
     begin = data.draw(st.integers(0, len(whole)))
     rubbish = data.draw(st.binary(max_size=30))

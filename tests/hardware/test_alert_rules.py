@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.contract.samples import CardFacts, FastFigures, SlowFigures
-from gpu_studio.hardware.alerts import FULL, HARMLESS, IDLE_SECONDS, NEAR_SLOWDOWN_C, Alert, Watched, alerts
+from gpu_studio.hardware.alerts import (
+    FULL,
+    HARMLESS,
+    IDLE_SECONDS,
+    NEAR_SLOWDOWN_C,
+    Alert,
+    Watched,
+    alerts,
+)
 from gpu_studio.hardware.picture import CardNow
 from gpu_studio.hardware.questions import THROTTLES
 
@@ -15,7 +23,9 @@ from gpu_studio.hardware.questions import THROTTLES
 def card(fast: dict | None = None, slow: dict | None = None, **facts) -> CardNow:
     known = {"total_mib": 1000, "slowdown_c": 90} | facts
     return CardNow(
-        CardFacts(card="a", **known), FastFigures(card="a", **(fast or {})), SlowFigures(card="a", **(slow or {}))
+        CardFacts(card="a", **known),
+        FastFigures(card="a", **(fast or {})),
+        SlowFigures(card="a", **(slow or {})),
     )
 
 
@@ -32,7 +42,9 @@ def test_that_a_card_is_full_above_95_percent_with_what_the_driver_keeps(used, r
 @given(temperature=st.integers(0, 110), slowdown=st.none() | st.integers(60, 110))
 def test_that_a_card_is_hot_within_5_degrees_of_slowing_down(temperature, slowdown) -> None:
     found = alerts(Watched(card(slow={"temperature_c": temperature}, slowdown_c=slowdown)))
-    assert kinds(found) == (["hot"] if slowdown is not None and slowdown - temperature <= NEAR_SLOWDOWN_C else [])
+    assert kinds(found) == (
+        ["hot"] if slowdown is not None and slowdown - temperature <= NEAR_SLOWDOWN_C else []
+    )
 
 
 @given(reasons=st.lists(st.sampled_from(sorted(THROTTLES.values())), unique=True))

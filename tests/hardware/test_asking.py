@@ -35,7 +35,9 @@ def test_that_this_machine_is_told():
 
 
 def test_that_the_process_prints_one_line_of_json_and_nothing_else():
-    done = subprocess.run([sys.executable, "-m", "gpu_studio.hardware"], capture_output=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "gpu_studio.hardware"], capture_output=True, timeout=60, check=True
+    )
 
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
@@ -60,12 +62,19 @@ def test_that_this_host_knows_its_own_processes_and_no_others():
 
 
 def test_that_the_process_starts_without_anything_heavy():
-    code = "import sys, gpu_studio.hardware.__main__ as m; m.main(); print(' '.join(sys.modules), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True, text=True)
+    code = (
+        "import sys, gpu_studio.hardware.__main__ as m; m.main(); print(' "
+        "'.join(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=True, text=True
+    )
     loaded = set(done.stderr.split())
 
     assert "pynvml" in loaded
-    assert loaded.isdisjoint({"numpy", "PySide6", "tensorflow", "keras", "msgspec", "psutil", "gpu_studio.plan"})
+    assert loaded.isdisjoint(
+        {"numpy", "PySide6", "tensorflow", "keras", "msgspec", "psutil", "gpu_studio.plan"}
+    )
 
 
 def test_that_a_process_that_hangs_is_given_up():
@@ -84,11 +93,19 @@ def test_that_a_process_that_crashes_is_told():
 
 
 def test_that_a_process_that_fails_is_told_with_its_last_words():
-    assert told_by("raise SystemExit('first\\nno luck')").why_no_cards == "asking the NVIDIA driver failed (no luck)"
-    assert told_by("raise SystemExit(3)").why_no_cards == "asking the NVIDIA driver failed (exit code 3)"
+    assert (
+        told_by("raise SystemExit('first\\nno luck')").why_no_cards
+        == "asking the NVIDIA driver failed (no luck)"
+    )
+    assert (
+        told_by("raise SystemExit(3)").why_no_cards
+        == "asking the NVIDIA driver failed (exit code 3)"
+    )
 
 
-@pytest.mark.parametrize("code", ["", "print('nonsense')", "print('[]')", "print('{\"cards\": 3}')"])
+@pytest.mark.parametrize(
+    "code", ["", "print('nonsense')", "print('[]')", "print('{\"cards\": 3}')"]
+)
 def test_that_an_answer_that_is_none_is_told(code):
     assert told_by(code).why_no_cards.startswith("asking the NVIDIA driver failed (the answer is ")
 
@@ -96,7 +113,9 @@ def test_that_an_answer_that_is_none_is_told(code):
 def test_that_a_process_that_cannot_be_started_is_told():
     why = inventory(1.0, ("/nowhere/python",)).why_no_cards
 
-    assert why == "the process that asks the NVIDIA driver could not be started (No such file or directory)"
+    assert why == (
+        "the process that asks the NVIDIA driver could not be started (No such file or directory)"
+    )
 
 
 def test_that_a_driver_that_chatters_is_still_understood():
@@ -118,12 +137,17 @@ def test_that_what_is_printed_is_what_is_read(machine):
 
 
 JSON_VALUES = st.recursive(
-    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
 @pytest.mark.slow
-@given(st.text() | JSON_VALUES.map(json.dumps) | st.builds('{{"cards": {}}}'.format, JSON_VALUES.map(json.dumps)))
+@given(
+    st.text()
+    | JSON_VALUES.map(json.dumps)
+    | st.builds('{{"cards": {}}}'.format, JSON_VALUES.map(json.dumps))
+)
 def test_that_any_text_is_an_inventory_or_refused_as_none(text):
     with suppress(InventoryError):
         assert isinstance(parse_inventory(text), Machine)

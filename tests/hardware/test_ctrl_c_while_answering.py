@@ -1,4 +1,6 @@
-"""Ctrl+C while the driver is asked, at the moments at which Python itself would lose it, or a process."""
+"""Ctrl+C while the driver is asked, at the moments at which Python itself would lose it, or a
+process.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class PressesCtrlCAtItsEnd:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Ctrl+C is pressed as soon as the process is there, in a finalizer or, with `plainly`, outside of one."""
+    """Ctrl+C is pressed as soon as the process is there, in a finalizer or, with `plainly`, outside
+    of one.
+    """
 
     class Interrupted(subprocess.Popen):
         plainly = False
@@ -45,7 +49,9 @@ def started(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("plainly", [False, True])
-def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(started, monkeypatch, plainly) -> None:
+def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(
+    started, monkeypatch, plainly
+) -> None:
     monkeypatch.setattr(asking.subprocess.Popen, "plainly", plainly)
     with pytest.raises(KeyboardInterrupt):
         answer_of(HANGS, 30.0)
@@ -54,7 +60,10 @@ def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(start
 
 
 def test_that_ctrl_c_that_ends_the_process_itself_is_no_failure_of_the_driver(monkeypatch) -> None:
-    code = "import os, signal; os.kill(os.getppid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGINT)"
+    code = (
+        "import os, signal; os.kill(os.getppid(), signal.SIGINT); "
+        "os.kill(os.getpid(), signal.SIGINT)"
+    )
     with pytest.raises(KeyboardInterrupt):
         answer_of((sys.executable, "-c", code), 30.0)
 

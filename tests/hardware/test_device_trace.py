@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.contract.samples import Fast, FastFigures
-from gpu_studio.hardware.device_history import LONGEST_GAP, LONGEST_SPAN, MOST_POINTS, TIERS, DeviceHistory, DeviceTrace
+from gpu_studio.hardware.device_history import (
+    LONGEST_GAP,
+    LONGEST_SPAN,
+    MOST_POINTS,
+    TIERS,
+    DeviceHistory,
+    DeviceTrace,
+)
 
 DAY = 86_400
 MOST_NUMBERS = 12_500
@@ -28,7 +35,9 @@ def test_that_memory_is_bounded_however_long_it_goes(day: DeviceTrace) -> None:
     assert len(day) <= MOST_NUMBERS
 
 
-def test_that_a_view_of_a_day_has_no_more_points_than_pixels_and_keeps_the_peak(day: DeviceTrace) -> None:
+def test_that_a_view_of_a_day_has_no_more_points_than_pixels_and_keeps_the_peak(
+    day: DeviceTrace,
+) -> None:
     stretch = day.stretch(DAY / 2, float(DAY))
     assert len(stretch.times) <= 1000
     assert stretch.values.max() == 100
@@ -44,7 +53,11 @@ def test_that_a_near_view_has_every_point(day: DeviceTrace) -> None:
 
 
 def test_that_a_near_view_of_long_ago_has_the_finest_that_is_left(day: DeviceTrace) -> None:
-    assert [day.stretch(DAY * 1.5 - back, 300.0).period for back in (300, 5 * 3600, 20 * 3600)] == [0.0, 5.0, 30.0]
+    assert [day.stretch(DAY * 1.5 - back, 300.0).period for back in (300, 5 * 3600, 20 * 3600)] == [
+        0.0,
+        5.0,
+        30.0,
+    ]
 
 
 @given(values=st.lists(st.floats(0, 100), min_size=1, max_size=200))
@@ -66,7 +79,9 @@ def test_that_a_gap_is_longer_than_what_is_joined_at_every_span(span: float) -> 
     trace.add(5000.0, 1.0)
     stretch = trace.stretch(0.0, span)
     steps = np.diff(stretch.times)
-    assert (steps > stretch.longest_gap).sum() == 2 - (stretch.period > 0), "the newest bucket is not full yet"
+    assert (steps > stretch.longest_gap).sum() == 2 - (stretch.period > 0), (
+        "the newest bucket is not full yet"
+    )
     assert stretch.period <= 2 * LONGEST_GAP or steps.max() > 500
 
 

@@ -40,7 +40,9 @@ def test_that_counter_and_power_together_count_each_second_once(told, power):
     times = moments(gap for _, gap in told)
     meter.power(times[0], power)
     for time, (counted, _) in zip(times, told, strict=True):
-        (meter.counter if counted else meter.power)(time, 7e6 + power * (time - times[0]) if counted else power)
+        (meter.counter if counted else meter.power)(
+            time, 7e6 + power * (time - times[0]) if counted else power
+        )
     end = times[-1]
     meter.power(end, power)
     assert (meter.joules or 0.0) == pytest.approx(power * meter.seconds, rel=1e-4, abs=1e-2)

@@ -20,13 +20,19 @@ def test_that_only_the_cores_that_may_be_used_count():
 
 
 def test_that_the_memory_is_what_the_kernel_says():
-    total = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
+    total = next(
+        line
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
 
     assert memory_mib() == int(total.split()[1]) * 1024 // MIB
 
 
 def test_that_the_cpu_is_called_as_it_calls_itself(tmp_path):
-    (tmp_path / "cpuinfo").write_text("processor : 0\nmodel name\t: Some CPU @ 3 GHz\nprocessor : 1\nmodel name : x\n")
+    (tmp_path / "cpuinfo").write_text(
+        "processor : 0\nmodel name\t: Some CPU @ 3 GHz\nprocessor : 1\nmodel name : x\n"
+    )
 
     assert cpu_name(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
 

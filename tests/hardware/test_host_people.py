@@ -35,7 +35,9 @@ def end(started: subprocess.Popen[bytes]) -> None:
 @pytest.fixture
 def trainer(tmp_path: Path):
     """A process that idles, and whose command line is a trainer's."""
-    started = process(PAUSE, "gpu_studio.trainer", str(tmp_path / "20261122T080000Z-digits-on-cpus-ab12"))
+    started = process(
+        PAUSE, "gpu_studio.trainer", str(tmp_path / "20261122T080000Z-digits-on-cpus-ab12")
+    )
     yield started
     end(started)
 
@@ -56,7 +58,9 @@ def used(pid: int) -> float:
     return sum(psutil.Process(pid).cpu_times()[:2])
 
 
-def test_that_a_trainer_is_told_of_at_the_first_look_however_little_it_takes(trainer, monkeypatch) -> None:
+def test_that_a_trainer_is_told_of_at_the_first_look_however_little_it_takes(
+    trainer, monkeypatch
+) -> None:
     monkeypatch.setattr(host_people, "MOST", 1)  # others that take much do not push it out
     sample = HostPeople().look(5.0)
     found = told(sample, trainer.pid)
@@ -98,7 +102,9 @@ def test_that_a_system_that_lists_no_processes_says_so(monkeypatch) -> None:
         raise PermissionError
 
     monkeypatch.setattr(psutil, "pids", refuse)
-    assert HostPeople().look(1.0) == HostProcesses(time=1.0, processes=[], why=host_people.NOT_LISTED)
+    assert HostPeople().look(1.0) == HostProcesses(
+        time=1.0, processes=[], why=host_people.NOT_LISTED
+    )
 
 
 def test_that_processes_that_are_gone_are_forgotten(trainer) -> None:

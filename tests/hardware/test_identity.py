@@ -42,7 +42,9 @@ def test_that_uuids_that_differ_are_not_overruled_by_an_address():
 
 @st.composite
 def machines(draw):
-    """Cards by their number on the bus, and the order in which each of the three counts those that it sees."""
+    """Cards by their number on the bus, and the order in which each of the three counts those that
+    it sees.
+    """
     count = draw(st.integers(0, 8))
     orders = [draw(st.permutations(range(count))) for _ in range(3)]
     return count, [order[: draw(st.integers(0, count))] for order in orders]
@@ -55,7 +57,10 @@ def address(card: int) -> str:
 def views(orders):
     nvml, cuda, tensorflow = orders
     return (
-        [Seen(index, f"GPU-{card}", f"0000{address(card).upper()}") for index, card in enumerate(nvml)],
+        [
+            Seen(index, f"GPU-{card}", f"0000{address(card).upper()}")
+            for index, card in enumerate(nvml)
+        ],
         [Seen(index, f"GPU-{card}", address(card)) for index, card in enumerate(cuda)],
         [Seen(index, "", address(card)) for index, card in enumerate(tensorflow)],
     )
@@ -83,10 +88,16 @@ SEEN = st.builds(
 
 
 @given(*[st.lists(SEEN, max_size=4, unique_by=lambda one: one.number)] * 3)
-def test_that_no_card_is_lost_or_told_twice_even_if_the_three_contradict_each_other(nvml, cuda, tensorflow):
+def test_that_no_card_is_lost_or_told_twice_even_if_the_three_contradict_each_other(
+    nvml, cuda, tensorflow
+):
     records = join(nvml, cuda, tensorflow)
 
-    for view, cards in (("nvml_index", nvml), ("cuda_ordinal", cuda), ("tensorflow_index", tensorflow)):
+    for view, cards in (
+        ("nvml_index", nvml),
+        ("cuda_ordinal", cuda),
+        ("tensorflow_index", tensorflow),
+    ):
         numbers = Counter(getattr(one, view) for one in records)
         del numbers[None]
         assert numbers == Counter(card.number for card in cards)

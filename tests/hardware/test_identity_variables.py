@@ -81,7 +81,10 @@ def test_that_the_order_is_told_where_there_is_more_than_one_card():
     assert effect(Variables("0"), ()).words == ()
 
 
-@given(st.text(max_size=20) | st.lists(st.sampled_from(["0", "1", "-1", "GPU-a", "GPU-bb", ""])).map(",".join))
+@given(
+    st.text(max_size=20)
+    | st.lists(st.sampled_from(["0", "1", "-1", "GPU-a", "GPU-bb", ""])).map(",".join)
+)
 def test_that_whatever_the_variable_says_it_is_explained(value):
     found = effect(Variables(value), CARDS)
 

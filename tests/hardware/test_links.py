@@ -8,9 +8,24 @@ import pytest
 from made_plans import on_everything
 from made_topologies import bridged_pairs, cube_mesh, switched, without_peers
 
-from gpu_studio.hardware.links import RECOMMENDED, TAKEN, link_cautions, links_in_words, reduce_choices
+from gpu_studio.hardware.links import (
+    RECOMMENDED,
+    TAKEN,
+    link_cautions,
+    links_in_words,
+    reduce_choices,
+)
 from gpu_studio.hardware.topology import Topology
-from gpu_studio.plan import ALL_REDUCES, Card, Carve, DeviceSettings, Distribution, Machine, Plan, validate
+from gpu_studio.plan import (
+    ALL_REDUCES,
+    Card,
+    Carve,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    Plan,
+    validate,
+)
 from gpu_studio.plan.replication import replica_devices
 
 NO_CARDS = Machine(cpu_cores=4)
@@ -25,7 +40,11 @@ def on_cards(topology: Topology) -> tuple[Machine, Topology]:
 
 
 def mirrored(machine: Machine, **values: object) -> Plan:
-    return replace(on_everything(machine), distribution=Distribution("mirrored", **values), devices=DeviceSettings())
+    return replace(
+        on_everything(machine),
+        distribution=Distribution("mirrored", **values),
+        devices=DeviceSettings(),
+    )
 
 
 def test_that_auto_is_recommended_and_what_it_takes_is_marked():
@@ -39,7 +58,11 @@ def test_that_auto_is_recommended_and_what_it_takes_is_marked():
     ("machine", "carve", "words"),
     [
         (NO_CARDS, Carve("CPU:0", (0, 0)), "NVIDIA cards only"),
-        (on_cards(without_peers(1))[0], Carve("GPU:0", (1000, 1000)), "refuses two replicas on one card"),
+        (
+            on_cards(without_peers(1))[0],
+            Carve("GPU:0", (1000, 1000)),
+            "refuses two replicas on one card",
+        ),
     ],
 )
 def test_that_nccl_is_refused_with_the_reason(machine, carve, words):
@@ -52,7 +75,10 @@ def test_that_nccl_is_refused_with_the_reason(machine, carve, words):
 def test_that_the_links_between_the_cards_that_are_used_are_named():
     machine, topology = on_cards(bridged_pairs())
     both = replica_devices(mirrored(machine), machine)
-    assert links_in_words(both, machine, topology) == "NVLink and a PCIe host bridge, typically the processor"
+    assert (
+        links_in_words(both, machine, topology)
+        == "NVLink and a PCIe host bridge, typically the processor"
+    )
     assert links_in_words(both[:2], machine, topology) == "NVLink"
     assert links_in_words(both, machine, None) == ""
 
@@ -64,7 +90,11 @@ def test_that_halves_are_refused_exactly_where_the_rules_refuse_them(count):
     plan = mirrored(machine, devices=names, all_reduce="hierarchical_copy")
     refused = {way.name: way.why_not for way in reduce_choices(plan, machine, topology)}
     problems = [problem.field for problem in validate(plan, machine)]
-    assert bool(refused["hierarchical_copy"]) == (problems == ["distribution.all_reduce"]) == (count in (3, 5))
+    assert (
+        bool(refused["hierarchical_copy"])
+        == (problems == ["distribution.all_reduce"])
+        == (count in (3, 5))
+    )
     assert refused["ring"] == ""
 
 
@@ -78,7 +108,9 @@ def test_that_cards_that_cannot_reach_each_other_are_warned_of_until_they_need_n
             break
         assert cautions[0].mend is not None
         plan = cautions[0].mend.make(plan)
-        assert cautions[0].name not in [each.name for each in link_cautions(plan, machine, topology)]
+        assert cautions[0].name not in [
+            each.name for each in link_cautions(plan, machine, topology)
+        ]
     assert link_cautions(plan, machine, topology) == ()
     assert validate(plan, machine) == []
     assert plan.distribution.strategy == "central_storage"

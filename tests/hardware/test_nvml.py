@@ -14,7 +14,9 @@ from gpu_studio.hardware.probe import cards
 
 FIRST = FakeCard("GPU-aaaa", bus_id=b"00000000:2D:00.0", used=512, reserved=200)
 SECOND = FakeCard("GPU-bbbb", name=b"NVIDIA Fake 200", bus_id=b"00000001:01:00.0", total=24_576)
-CODES = sorted(value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value)
+CODES = sorted(
+    value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value
+)
 
 
 def only_card(library: FakeNvml) -> dict[str, object]:
@@ -87,7 +89,9 @@ def test_that_an_old_driver_s_memory_is_told_without_what_it_keeps():
 
 def test_that_memory_that_is_not_supported_is_unknown_with_the_reason():
     unsupported = pynvml.NVML_ERROR_NOT_SUPPORTED
-    library = FakeNvml([FIRST], {"nvmlDeviceGetMemoryInfo": unsupported, "nvmlDeviceGetMemoryInfo_v2": unsupported})
+    library = FakeNvml(
+        [FIRST], {"nvmlDeviceGetMemoryInfo": unsupported, "nvmlDeviceGetMemoryInfo_v2": unsupported}
+    )
 
     card = only_card(library)
 
@@ -104,7 +108,9 @@ def test_that_a_name_of_unreadable_letters_leaves_the_other_facts():
     assert card["total_mib"] == 8192
 
 
-@pytest.mark.parametrize("function", ["nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3"])
+@pytest.mark.parametrize(
+    "function", ["nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3"]
+)
 @pytest.mark.parametrize("code", CODES)
 def test_that_any_error_of_any_fact_leaves_the_others(function, code):
     card = only_card(FakeNvml([FIRST], {function: code}))
@@ -142,7 +148,9 @@ def test_that_a_refused_start_is_told_in_words(code, why):
 
 
 def test_that_a_failing_count_is_told_in_words():
-    with installed(FakeNvml([FIRST], {"nvmlDeviceGetCount_v2": pynvml.NVML_ERROR_UNKNOWN})) as library:
+    with installed(
+        FakeNvml([FIRST], {"nvmlDeviceGetCount_v2": pynvml.NVML_ERROR_UNKNOWN})
+    ) as library:
         assert cards() == Unknown("the driver does not say why")
 
     assert library.running == 0
@@ -155,18 +163,26 @@ def test_that_a_missing_library_is_a_missing_driver(monkeypatch):
     monkeypatch.setattr(pynvml, "CDLL", not_there)
     monkeypatch.setattr(pynvml, "nvmlLib", None)
 
-    assert cards() == Unknown("no NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)")
+    assert cards() == Unknown(
+        "no NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)"
+    )
 
 
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST), "lost: the driver no longer answers for it"),
+        (
+            pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST),
+            "lost: the driver no longer answers for it",
+        ),
         (
             pynvml.NVMLLibraryMismatchError("unversioned function called"),
             "the driver is too old to tell",
         ),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), "the driver answered with unreadable letters"),
+        (
+            UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"),
+            "the driver answered with unreadable letters",
+        ),
         (ctypes.ArgumentError("argument 1"), "the driver's library does not take this question"),
     ],
 )

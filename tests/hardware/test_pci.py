@@ -16,10 +16,16 @@ def test_that_cards_are_listed_in_the_order_of_their_addresses(tmp_path):
     for bus_id in ("0001:01:00.0", "0000:c1:00.0", "0000:2d:00.0"):
         listed_device(tmp_path, bus_id)
 
-    assert [card.bus_id for card in pci_cards(tmp_path)] == ["0000:2d:00.0", "0000:c1:00.0", "0001:01:00.0"]
+    assert [card.bus_id for card in pci_cards(tmp_path)] == [
+        "0000:2d:00.0",
+        "0000:c1:00.0",
+        "0001:01:00.0",
+    ]
 
 
-@pytest.mark.parametrize(("status", "asleep"), [("suspended", True), ("active", False), ("unsupported", False)])
+@pytest.mark.parametrize(
+    ("status", "asleep"), [("suspended", True), ("active", False), ("unsupported", False)]
+)
 def test_that_a_suspended_card_is_asleep(tmp_path, status, asleep):
     listed_device(tmp_path, "0000:01:00.0", status=status)
 
@@ -68,7 +74,9 @@ def test_that_addresses_are_written_as_the_kernel_writes_them(told, plain):
 def test_that_both_spellings_of_an_address_are_sorted_alike(domain, bus, device):
     address = f"{domain:08X}:{bus:02X}:{device:02X}.0"
 
-    assert bus_order(plain_bus_id(address)) == bus_order(address) == (False, [domain, bus, device, 0])
+    assert (
+        bus_order(plain_bus_id(address)) == bus_order(address) == (False, [domain, bus, device, 0])
+    )
 
 
 def test_that_what_is_no_address_comes_last():

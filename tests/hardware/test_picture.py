@@ -18,7 +18,9 @@ from gpu_studio.contract.samples import (
 )
 from gpu_studio.hardware.picture import NOT_YET, MachinePicture
 
-CARD = CardFacts(card="GPU-1", uuid="GPU-1", name="Card", total_mib=100, why={"serial": "no permission"})
+CARD = CardFacts(
+    card="GPU-1", uuid="GPU-1", name="Card", total_mib=100, why={"serial": "no permission"}
+)
 
 
 def picture_of(*samples):
@@ -31,7 +33,10 @@ def picture_of(*samples):
 def test_that_a_figure_is_found_in_whichever_class_it_came():
     picture = picture_of(
         Cards(time=1.0, cards=[CARD]),
-        Fast(time=1.0, cards=[FastFigures(card="GPU-1", power_w=3.0, why={"memory_used_mib": "lost"})]),
+        Fast(
+            time=1.0,
+            cards=[FastFigures(card="GPU-1", power_w=3.0, why={"memory_used_mib": "lost"})],
+        ),
         Slow(time=2.0, cards=[SlowFigures(card="GPU-1", temperature_c=40, throttle=[])]),
         Pcie(time=3.0, cards=[PcieFigures(card="GPU-1", sent_mib_s=1.5)]),
     )
@@ -70,7 +75,8 @@ def test_that_the_last_figures_of_a_lost_card_are_no_figures_of_now():
 def test_that_mig_instances_have_figures_of_their_own():
     split = CardFacts(card="GPU-1", instances=[Instance(card="MIG-1", name="1g", total_mib=10)])
     picture = picture_of(
-        Cards(time=1.0, cards=[split]), Fast(time=1.0, cards=[FastFigures(card="MIG-1", memory_used_mib=4)])
+        Cards(time=1.0, cards=[split]),
+        Fast(time=1.0, cards=[FastFigures(card="MIG-1", memory_used_mib=4)]),
     )
 
     assert picture.instances["MIG-1"].figure("memory_used_mib") == 4

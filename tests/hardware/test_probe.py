@@ -30,12 +30,17 @@ def test_that_cards_are_numbered_in_the_order_of_the_bus_and_not_of_nvml(no_devi
     with installed(FakeNvml([FAR, NEAR])):
         answer = probe(no_devices)
 
-    assert [(card["index"], card["uuid"]) for card in answer["cards"]] == [(0, "GPU-near"), (1, "GPU-far")]
+    assert [(card["index"], card["uuid"]) for card in answer["cards"]] == [
+        (0, "GPU-near"),
+        (1, "GPU-far"),
+    ]
     assert answer["why_no_cards"] == ""
 
 
 def test_that_a_lost_card_comes_last(no_devices):
-    lost = FakeCard("GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST})
+    lost = FakeCard(
+        "GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST}
+    )
     with installed(FakeNvml([lost, NEAR])):
         cards = probe(no_devices)["cards"]
 
@@ -44,7 +49,9 @@ def test_that_a_lost_card_comes_last(no_devices):
 
 
 def test_that_a_lost_card_keeps_its_place_where_the_kernel_lists_it(tmp_path):
-    lost = FakeCard("GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST})
+    lost = FakeCard(
+        "GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST}
+    )
     for bus_id in ("0000:01:00.0", "0000:2d:00.0", "0000:c1:00.0"):
         listed_device(tmp_path, bus_id)
     with installed(FakeNvml([NEAR, lost, FAR])):
@@ -87,7 +94,10 @@ def test_that_hidden_cards_are_left_out_with_the_reason(no_devices, monkeypatch)
         answer = probe(no_devices)
 
     assert answer["cards"] == []
-    assert answer["why_no_cards"] == 'CUDA_VISIBLE_DEVICES="" hides all 2 cards of this machine from CUDA'
+    assert (
+        answer["why_no_cards"]
+        == 'CUDA_VISIBLE_DEVICES="" hides all 2 cards of this machine from CUDA'
+    )
 
 
 def test_that_cards_are_numbered_as_the_variable_orders_them(no_devices, monkeypatch):

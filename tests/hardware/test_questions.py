@@ -8,19 +8,38 @@ from pynvml import NVML_ERROR_NO_PERMISSION
 
 from gpu_studio import hardware
 from gpu_studio.hardware.nvml import Unknown, query, running
-from gpu_studio.hardware.questions import BUS_ID, CAPACITY, NAME, TOTAL_AND_USED, UUID, answers, asking, put
+from gpu_studio.hardware.questions import (
+    BUS_ID,
+    CAPACITY,
+    NAME,
+    TOTAL_AND_USED,
+    UUID,
+    answers,
+    asking,
+    put,
+)
 
 CARD = FakeCard("GPU-aaaa", bus_id=b"00000000:2D:00.0", used=512, reserved=200)
 
 
 @pytest.mark.parametrize(
-    "function", ["MemoryInfo", "PciInfo", "MigMode", "MaxMigDeviceCount", "MigDeviceHandleByIndex", "UtilizationRates"]
+    "function",
+    [
+        "MemoryInfo",
+        "PciInfo",
+        "MigMode",
+        "MaxMigDeviceCount",
+        "MigDeviceHandleByIndex",
+        "UtilizationRates",
+    ],
 )
 def test_that_what_is_asked_of_a_card_is_written_in_one_table(function: str) -> None:
     folder = Path(hardware.__file__).parent
     # A simulated card answers, and so has every name too.
     asking = [path for path in folder.rglob("*.py") if path.parent.name != "simulated"]
-    assert [path.name for path in asking if f'"nvmlDeviceGet{function}"' in path.read_text()] == ["questions.py"]
+    assert [path.name for path in asking if f'"nvmlDeviceGet{function}"' in path.read_text()] == [
+        "questions.py"
+    ]
 
 
 def test_that_an_old_driver_is_asked_for_memory_as_it_understands() -> None:

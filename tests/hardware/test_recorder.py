@@ -25,12 +25,17 @@ def test_that_lines_are_appended_to_a_file_that_only_its_owner_reads(tmp_path):
 
 
 def test_that_one_file_has_one_recorder(tmp_path):
-    with Recorder(tmp_path / "x"), pytest.raises(BeingRecordedError, match="being recorded into already"):
+    with (
+        Recorder(tmp_path / "x"),
+        pytest.raises(BeingRecordedError, match="being recorded into already"),
+    ):
         Recorder(tmp_path / "x")
     Recorder(tmp_path / "x").close()
 
 
-def test_that_a_recording_never_outgrows_its_limit_and_covers_several_times_what_would_fit(tmp_path):
+def test_that_a_recording_never_outgrows_its_limit_and_covers_several_times_what_would_fit(
+    tmp_path,
+):
     path, limit, total = tmp_path / "x", 20_000, 5_000
     fit = limit // 40
     with Recorder(path, limit) as recorder:

@@ -41,7 +41,12 @@ def test_that_a_recording_is_told_again_at_its_pace(recording):
 
     figures = [sample.cards for sample in told if isinstance(sample, Fast)]
     assert len(figures) in (5, 6)
-    assert figures == [sample.cards for sample in recorded(recording) if isinstance(sample, Fast)][: len(figures)]
+    assert (
+        figures
+        == [sample.cards for sample in recorded(recording) if isinstance(sample, Fast)][
+            : len(figures)
+        ]
+    )
     assert told[0].simulated == "evening.jsonl"
 
 

@@ -1,4 +1,6 @@
-"""The sampler on simulated cards, in this process, with every fault put in at the boundary of the driver's library."""
+"""The sampler on simulated cards, in this process, with every fault put in at the boundary of the
+driver's library.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,19 @@ from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS
 from gpu_studio.hardware.simulated.profiles import H100, L4, RTX_4090, machine, profile
 
 LOST = pynvml.NVML_ERROR_GPU_IS_LOST
-OF_A_FIGURE = sorted(set(CARD_FUNCTIONS) - {"nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3"})
-CODES = sorted(value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value)
+OF_A_FIGURE = sorted(
+    set(CARD_FUNCTIONS) - {"nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3"}
+)
+CODES = sorted(
+    value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value
+)
 GONE_CODES = {15, 25, 1, 9, 18}  # lost, reset required, uninitialised, driver not loaded, mismatch
 
 
 def lose(library, place):
-    """Let every call on a card say that it is lost, as the driver does once a card has fallen off the bus."""
+    """Let every call on a card say that it is lost, as the driver does once a card has fallen off
+    the bus.
+    """
     for name in (*CARD_FUNCTIONS, "nvmlDeviceGetHandleByIndex_v2"):
         library.errors[name, place] = LOST
 
@@ -39,8 +47,19 @@ def test_that_every_card_is_told_with_its_facts_and_figures(two):
     first, second = two.picture.cards.values()
     assert first.facts.uuid != second.facts.uuid
     assert (first.facts.name, first.facts.architecture) == ("NVIDIA H100 80GB HBM3", "Hopper")
-    assert (first.facts.compute_capability, first.facts.total_mib, first.facts.pcie_generation) == ("9.0", 81_559, 5)
-    for name in ("memory_used_mib", "utilisation_percent", "power_w", "temperature_c", "clock_sm_mhz", "energy_j"):
+    assert (first.facts.compute_capability, first.facts.total_mib, first.facts.pcie_generation) == (
+        "9.0",
+        81_559,
+        5,
+    )
+    for name in (
+        "memory_used_mib",
+        "utilisation_percent",
+        "power_w",
+        "temperature_c",
+        "clock_sm_mhz",
+        "energy_j",
+    ):
         assert first.figure(name) is not None, name
     assert (two.picture.driver, two.picture.cuda) == ("570.124.06", "12.8")
 
@@ -73,7 +92,9 @@ def test_that_only_what_is_asked_for_is_looked_at(two):
     assert {"host", "beat", "cards"} <= two.picture.seen
     calls = two.library.calls
     two.run(50.0)
-    assert two.library.calls - calls <= 10, "only whether cards have come or gone, every five seconds"
+    assert two.library.calls - calls <= 10, (
+        "only whether cards have come or gone, every five seconds"
+    )
 
 
 def test_that_a_rate_is_kept_within_bounds(two):
@@ -85,7 +106,9 @@ def test_that_a_rate_is_kept_within_bounds(two):
 
 
 @pytest.mark.parametrize("function", OF_A_FIGURE)
-@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_NO_PERMISSION, 999])
+@pytest.mark.parametrize(
+    "code", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_NO_PERMISSION, 999]
+)
 def test_that_any_call_can_fail_without_touching_the_others(two, function, code):
     two.library.errors[function, 0] = code
     two.begin()
@@ -179,7 +202,10 @@ def test_that_a_card_lost_from_the_start_is_listed_with_the_reason(two):
 
     first, second = two.picture.cards.values()
     assert first.figure("power_w") is not None
-    assert (second.facts.uuid, second.facts.gone) == ("", "lost: the driver no longer answers for it")
+    assert (second.facts.uuid, second.facts.gone) == (
+        "",
+        "lost: the driver no longer answers for it",
+    )
 
 
 def test_that_a_card_lost_from_the_start_keeps_its_place_among_the_others():
@@ -190,7 +216,9 @@ def test_that_a_card_lost_from_the_start_keeps_its_place_among_the_others():
         assert told == [("0000:10:00.0", False), ("0000:18:00.0", True), ("0000:20:00.0", False)]
         three.library.errors.clear()
         three.run(3.0)
-        assert [card.facts.bus_id for card in three.picture.cards.values()] == [bus_id for bus_id, _ in told]
+        assert [card.facts.bus_id for card in three.picture.cards.values()] == [
+            bus_id for bus_id, _ in told
+        ]
 
 
 def test_that_a_card_lost_from_the_start_gets_its_name_once_it_answers(two):
@@ -218,10 +246,14 @@ def test_that_cards_that_come_and_go_are_noticed(two):
     assert stays.facts.gone == ""
 
 
-@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_UNINITIALIZED, pynvml.NVML_ERROR_DRIVER_NOT_LOADED])
+@pytest.mark.parametrize(
+    "code", [pynvml.NVML_ERROR_UNINITIALIZED, pynvml.NVML_ERROR_DRIVER_NOT_LOADED]
+)
 def test_that_a_driver_that_is_reloaded_is_opened_again(two, code):
     two.begin()
-    two.library.errors |= dict.fromkeys((*CARD_FUNCTIONS, "nvmlInitWithFlags", "nvmlDeviceGetCount_v2"), code)
+    two.library.errors |= dict.fromkeys(
+        (*CARD_FUNCTIONS, "nvmlInitWithFlags", "nvmlDeviceGetCount_v2"), code
+    )
     two.run(3.0)
     assert all(card.facts.gone for card in two.picture.cards.values())
     assert two.picture.why
@@ -281,7 +313,11 @@ def test_that_unreadable_letters_leave_the_other_facts():
     with watched(profile("broken")) as broken:
         broken.begin()
         card = list(broken.picture.cards.values())[4]
-        assert (card.facts.name, card.facts.gone, card.facts.total_mib) == ("NVIDIA card", "", 23_034)
+        assert (card.facts.name, card.facts.gone, card.facts.total_mib) == (
+            "NVIDIA card",
+            "",
+            23_034,
+        )
 
 
 def test_that_a_mig_card_tells_its_instances_and_no_utilisation():
@@ -291,7 +327,10 @@ def test_that_a_mig_card_tells_its_instances_and_no_utilisation():
         assert card.facts.mig is True
         assert card.figure("utilisation_percent") is None
         assert card.why("utilisation_percent") == "not in MIG mode"
-        assert [each.facts.total_mib for each in split.picture.instances.values()] == [40_192, 19_968]
+        assert [each.facts.total_mib for each in split.picture.instances.values()] == [
+            40_192,
+            19_968,
+        ]
         for instance in split.picture.instances.values():
             assert instance.facts.card.startswith("MIG-")
             assert instance.figure("memory_used_mib") > 0
@@ -330,7 +369,9 @@ def test_that_an_xid_is_told_with_its_card_and_in_words(two):
     assert event.words == "XID 79: the card has fallen off the bus"
 
 
-@pytest.mark.parametrize("function", ["nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"])
+@pytest.mark.parametrize(
+    "function", ["nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"]
+)
 def test_that_a_driver_without_events_is_none_the_worse(two, function):
     two.library.errors[function] = pynvml.NVML_ERROR_NOT_SUPPORTED
     two.begin()
@@ -348,7 +389,10 @@ def test_that_processes_are_told_with_who_they_are(two):
 
 
 def test_that_forbidden_processes_are_told_as_such(two):
-    for function in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3"):
+    for function in (
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetGraphicsRunningProcesses_v3",
+    ):
         two.library.errors[function, 0] = pynvml.NVML_ERROR_NO_PERMISSION
     two.begin()
 

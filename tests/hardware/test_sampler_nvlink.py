@@ -18,7 +18,9 @@ def test_that_two_counts_make_a_rate_and_the_first_makes_none() -> None:
         two.begin()
         two.run(12)
         mine = next(iter(two.picture.cards))
-        first, *_, last = (sample.cards[0] for sample in two.of(Pcie) if sample.cards[0].card == mine)
+        first, *_, last = (
+            sample.cards[0] for sample in two.of(Pcie) if sample.cards[0].card == mine
+        )
         assert [first.why[name] for name in NAMES] == [MEASURED_NEXT] * 2
         assert last.nvlink_sent_mib_s == pytest.approx(PER_SECOND, rel=0.01)
         assert last.nvlink_received_mib_s == pytest.approx(PER_SECOND, rel=0.01)

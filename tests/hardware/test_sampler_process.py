@@ -1,4 +1,6 @@
-"""The sampler as a process of its own, on a real shared library that a C compiler made, with real faults."""
+"""The sampler as a process of its own, on a real shared library that a C compiler made, with real
+faults.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from contextlib import suppress
 import nvml_library
 import psutil
 import pytest
-from nvml_library import CRASH, HANG, LOST, MISMATCH, NO_PERMISSION, NOT_SUPPORTED, NvmlLibrary, build
+from nvml_library import (
+    CRASH,
+    HANG,
+    LOST,
+    MISMATCH,
+    NO_PERMISSION,
+    NOT_SUPPORTED,
+    NvmlLibrary,
+    build,
+)
 
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.samples import Owner, decode
@@ -67,7 +78,9 @@ class Owned:
     def since_now(self, kind):
         """A condition: that another sample of this kind has come."""
         before = sum(sample.__struct_config__.tag == kind for sample in self.samples)
-        return lambda _picture: sum(sample.__struct_config__.tag == kind for sample in self.samples) > before + 2
+        return lambda _picture: (
+            sum(sample.__struct_config__.tag == kind for sample in self.samples) > before + 2
+        )
 
 
 @pytest.fixture
@@ -89,14 +102,30 @@ def states(picture):
 
 def test_that_a_real_library_is_read_through_every_layer(driver, owned):
     sampler = owned()
-    sampler.until(lambda picture: picture.seen >= {"fast", "slow", "processes", "pcie", "host"}, "everything")
+    sampler.until(
+        lambda picture: picture.seen >= {"fast", "slow", "processes", "pcie", "host"}, "everything"
+    )
     card = next(iter(sampler.picture.cards.values()))
 
-    assert (card.facts.name, card.facts.uuid) == ("NVIDIA Test 0", "GPU-7e570000-0000-4000-8000-000000000000")
-    assert (card.facts.bus_id, card.facts.compute_capability, card.facts.slowdown_c) == ("0000:10:00.0", "9.0", 90)
-    told = {name: card.figure(name) for name in ("memory_used_mib", "memory_free_mib", "memory_reserved_mib")}
+    assert (card.facts.name, card.facts.uuid) == (
+        "NVIDIA Test 0",
+        "GPU-7e570000-0000-4000-8000-000000000000",
+    )
+    assert (card.facts.bus_id, card.facts.compute_capability, card.facts.slowdown_c) == (
+        "0000:10:00.0",
+        "9.0",
+        90,
+    )
+    told = {
+        name: card.figure(name)
+        for name in ("memory_used_mib", "memory_free_mib", "memory_reserved_mib")
+    }
     assert told == {"memory_used_mib": 1000, "memory_free_mib": 7000, "memory_reserved_mib": 192}
-    assert (card.figure("utilisation_percent"), card.figure("memory_bus_percent"), card.figure("power_w")) == (
+    assert (
+        card.figure("utilisation_percent"),
+        card.figure("memory_bus_percent"),
+        card.figure("power_w"),
+    ) == (
         70,
         30,
         100,
@@ -153,14 +182,21 @@ def test_that_each_call_can_fail_for_one_card(driver, owned, code):
 
 def test_that_a_card_is_lost_and_comes_back_while_the_other_goes_on(driver, owned):
     sampler = owned()
-    sampler.until(lambda picture: states(picture) == ["", ""] and "fast" in picture.seen, "both cards")
+    sampler.until(
+        lambda picture: states(picture) == ["", ""] and "fast" in picture.seen, "both cards"
+    )
     for function in (*FIGURES, "nvmlDeviceGetHandleByIndex_v2"):
         driver.fail(function, LOST, card=0)
-    sampler.until(lambda picture: states(picture) == ["lost: the driver no longer answers for it", ""], "the loss")
+    sampler.until(
+        lambda picture: states(picture) == ["lost: the driver no longer answers for it", ""],
+        "the loss",
+    )
     sampler.until(sampler.since_now("fast"), "figures of the other card")
     driver.mend()
     sampler.until(lambda picture: states(picture) == ["", ""], "its return")
-    assert sampler.picture.notes == type(sampler.picture.notes)(maxlen=1000), "no process had to be restarted"
+    assert sampler.picture.notes == type(sampler.picture.notes)(maxlen=1000), (
+        "no process had to be restarted"
+    )
 
 
 def test_that_cards_can_be_none_and_come_later_and_be_sixteen(driver, owned):
@@ -175,7 +211,9 @@ def test_that_cards_can_be_none_and_come_later_and_be_sixteen(driver, owned):
 
 
 def test_that_a_driver_replaced_in_mid_run_ends_the_process_with_its_own_code(driver):
-    process = subprocess.Popen(sampler_command(rate=10.0), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        sampler_command(rate=10.0), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     with process:
         for line in process.stdout:
             if b'"fast"' in line:
@@ -214,10 +252,15 @@ def test_that_a_driver_that_crashes_the_sampler_is_asked_again(driver, owned):
     sampler = owned()
     sampler.until(lambda picture: len(picture.notes) >= 2, "two notes")
     driver.mend()
-    sampler.until(lambda picture: states(picture) == ["", ""] and "slow" in picture.seen, "both cards")
+    sampler.until(
+        lambda picture: states(picture) == ["", ""] and "slow" in picture.seen, "both cards"
+    )
 
     told = [note.words for note in sampler.picture.notes]
-    assert told[0] == "the process that watches the cards crashed (SIGABRT): it is asked again in 0.5 s"
+    assert (
+        told[0]
+        == "the process that watches the cards crashed (SIGABRT): it is asked again in 0.5 s"
+    )
     assert told[1].endswith("in 1 s")
 
 
@@ -245,10 +288,13 @@ def test_that_the_sampler_ends_when_its_owner_is_gone(driver):
     code = (
         "import os, subprocess, sys, signal\n"
         "from gpu_studio.hardware.supervision import sampler_command\n"
-        "child = subprocess.Popen(sampler_command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)\n"
+        "child = subprocess.Popen(sampler_command(), stdin=subprocess.PIPE, "
+        "stdout=subprocess.DEVNULL)\n"
         "print(child.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=PATIENCE, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=PATIENCE, text=True, check=False
+    )
     orphan = int(done.stdout)
     with suppress(psutil.NoSuchProcess):
         psutil.Process(orphan).wait(PATIENCE)
@@ -256,7 +302,9 @@ def test_that_the_sampler_ends_when_its_owner_is_gone(driver):
 
 
 def test_that_requests_are_obeyed_and_nonsense_is_passed_over(driver):
-    process = subprocess.Popen(sampler_command(["host"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        sampler_command(["host"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     with process:
         process.stdin.write(b'nonsense\n{"classes": 3}\n\xff\n{"classes": ["slow"]}\n')
         process.stdin.flush()
@@ -277,7 +325,13 @@ def test_that_the_sampler_loads_nothing_heavy(driver):
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     _, errors = process.communicate("", timeout=PATIENCE)
-    loaded = {line.rpartition("|")[2].strip() for line in errors.splitlines() if line.startswith("import time")}
+    loaded = {
+        line.rpartition("|")[2].strip()
+        for line in errors.splitlines()
+        if line.startswith("import time")
+    }
 
     assert "pynvml" in loaded
-    assert loaded.isdisjoint({"numpy", "PySide6", "tensorflow", "rich", "asyncio", "gpu_studio.plan"})
+    assert loaded.isdisjoint(
+        {"numpy", "PySide6", "tensorflow", "rich", "asyncio", "gpu_studio.plan"}
+    )

@@ -39,7 +39,12 @@ def test_that_an_idle_card_that_may_sleep_is_let_go_of_while_the_others_go_on(la
     assert gone(laptop) == ["", "", "", ""]
     laptop.run(4)
     assert gone(laptop) == ["", "", "", RESTING]
-    assert [card.figure("power_w") is not None for card in laptop.picture.cards.values()] == [True, True, True, False]
+    assert [card.figure("power_w") is not None for card in laptop.picture.cards.values()] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert list(laptop.picture.cards.values())[IDLE].facts.name == "NVIDIA GeForce RTX 4090"
     assert laptop.library.running == 1
 
@@ -70,7 +75,9 @@ def idle_card(ask):
 
 
 @pytest.mark.slow
-def test_that_a_card_that_falls_asleep_then_says_so_and_is_watched_again_when_somebody_wakes_it(laptop):
+def test_that_a_card_that_falls_asleep_then_says_so_and_is_watched_again_when_somebody_wakes_it(
+    laptop,
+):
     laptop.begin()
     laptop.run(IDLE_AFTER + 2)
     laptop.library.asleep = {IDLE}

@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.sampler.schedule import BEAT, CLASSES, FAST, HOST, PCIE, SLOW, WATCH, Schedule
+from gpu_studio.hardware.sampler.schedule import (
+    BEAT,
+    CLASSES,
+    FAST,
+    HOST,
+    PCIE,
+    SLOW,
+    WATCH,
+    Schedule,
+)
 from gpu_studio.hardware.sampler.watching import BackOff
 
 

@@ -14,7 +14,9 @@ from gpu_studio.hardware.simulated.programs import FIRST_PID, known
 from gpu_studio.hardware.words import SimulationError
 
 
-@pytest.mark.parametrize("name", [*NAMES, *(f"8x{name}" for name in KINDS), "4×h100", "2x RTX 4090", "rtx-4090"])
+@pytest.mark.parametrize(
+    "name", [*NAMES, *(f"8x{name}" for name in KINDS), "4×h100", "2x RTX 4090", "rtx-4090"]
+)
 def test_that_every_machine_can_be_watched(name):
     with watched(profile(name)) as machine:
         machine.begin()
@@ -23,7 +25,9 @@ def test_that_every_machine_can_be_watched(name):
         assert any(card.fast for card in machine.picture.cards.values())
 
 
-@pytest.mark.parametrize("name", ["", "H200x8", "8x", "x", "65xH100", "999xL4", "-1xH100", "1000xL4"])
+@pytest.mark.parametrize(
+    "name", ["", "H200x8", "8x", "x", "65xH100", "999xL4", "-1xH100", "1000xL4"]
+)
 def test_that_what_is_no_machine_is_refused_with_what_there_is(name):
     with pytest.raises(SimulationError, match=r"choose from H100, A100|simulate 64 or fewer"):
         profile(name)

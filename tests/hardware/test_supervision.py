@@ -63,7 +63,10 @@ def test_that_a_replaced_driver_counts_as_no_failure():
 
 
 def test_that_each_way_to_end_has_its_words():
-    told = [begun().ended(1.0, code, words).words.partition(":")[0] for code, words in ((-11, ""), (1, "no"), (3, ""))]
+    told = [
+        begun().ended(1.0, code, words).words.partition(":")[0]
+        for code, words in ((-11, ""), (1, "no"), (3, ""))
+    ]
 
     assert told == [
         "the process that watches the cards crashed (SIGSEGV)",
@@ -110,7 +113,11 @@ def test_that_a_card_at_which_it_hangs_again_is_left_out_until_somebody_wants_it
 
 
 def test_that_a_card_that_answered_or_a_crash_leaves_none_out():
-    for code, lines in ((None, (ASKING, FAST)), (-11, (ASKING,)), (None, (b'{"sample":"asking" half a line',))):
+    for code, lines in (
+        (None, (ASKING, FAST)),
+        (-11, (ASKING,)),
+        (None, (b'{"sample":"asking" half a line',)),
+    ):
         watchdog = begun()
         for line in lines:
             watchdog.heard(1.0, line)

@@ -32,7 +32,8 @@ def words(lines):
 
 def test_that_lines_are_handed_over_whole():
     code = (
-        'import sys\nfor part in (\'{"sample":"ope\', \'ning","time":1}\\n{"sample"\', \':"opening","time":2}\\n\'):\n'
+        'import sys\nfor part in (\'{"sample":"ope\', \'ning","time":1}\\n{"sample"\', '
+        '\':"opening","time":2}\\n\'):\n'
         "    sys.stdout.write(part); sys.stdout.flush()\nsys.stdin.read()"
     )
     with supervised(code) as supervisor:
@@ -52,13 +53,17 @@ def test_that_a_program_that_ends_is_started_again_with_its_last_words():
 
 @pytest.mark.slow
 def test_that_a_program_that_hangs_is_killed():
-    with supervised('import sys; print(\'{"sample":"beat"}\', flush=True); sys.stdin.read()', hang_after=0.2) as owner:
+    with supervised(
+        'import sys; print(\'{"sample":"beat"}\', flush=True); sys.stdin.read()', hang_after=0.2
+    ) as owner:
         assert owner.lines(PATIENCE)
         pid = owner.pid
         found = lines_until(owner, 1)
         assert owner.pid != pid
 
-    assert words(found) == ["the NVIDIA driver did not answer for 0.2 s: it is asked again in 0.5 s"]
+    assert words(found) == [
+        "the NVIDIA driver did not answer for 0.2 s: it is asked again in 0.5 s"
+    ]
 
 
 def test_that_a_program_that_cannot_be_started_blocks_nothing():
@@ -74,10 +79,14 @@ def test_that_a_new_program_is_asked_what_the_old_one_was():
         supervisor.request(classes=["host"], rate=2.0)
         found = lines_until(supervisor, 3)
 
-    assert [line for line in found if b"classes" in line] == [b'{"classes":["host"],"rate":2.0}'] * 2
+    assert [line for line in found if b"classes" in line] == [
+        b'{"classes":["host"],"rate":2.0}'
+    ] * 2
 
 
-@pytest.mark.parametrize("code", ["import sys; sys.stdin.read()", "import signal\nwhile True: signal.pause()"])
+@pytest.mark.parametrize(
+    "code", ["import sys; sys.stdin.read()", "import signal\nwhile True: signal.pause()"]
+)
 def test_that_closing_ends_the_program_whatever_it_does(code, monkeypatch):
     monkeypatch.setattr("gpu_studio.hardware.supervisor.LONGEST_DYING", 0.3)
     supervisor = supervised(f"{OPENING}\n{code}")

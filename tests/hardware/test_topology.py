@@ -8,7 +8,11 @@ from made_topologies import topologies
 from gpu_studio.hardware.topology import Joint, Topology, TopologyNode, as_text, matrix, table
 
 PAIR = Topology(
-    (TopologyNode("GPU0", numa=0, cpus="0-15"), TopologyNode("GPU1"), TopologyNode("GPU2", numa=1, cpus="16-31")),
+    (
+        TopologyNode("GPU0", numa=0, cpus="0-15"),
+        TopologyNode("GPU1"),
+        TopologyNode("GPU2", numa=1, cpus="16-31"),
+    ),
     (Joint(0, 1, "PIX"), Joint(0, 2, "SYS"), Joint(1, 2, "SYS", nvlinks=4)),
 )
 
@@ -34,7 +38,10 @@ def test_that_the_text_explains_what_stands_in_it_and_nothing_else():
 
 
 def test_that_a_pair_that_nobody_told_of_is_unknown():
-    assert matrix(Topology((TopologyNode("GPU0"), TopologyNode("GPU1")))) == [["X", "?"], ["?", "X"]]
+    assert matrix(Topology((TopologyNode("GPU0"), TopologyNode("GPU1")))) == [
+        ["X", "?"],
+        ["?", "X"],
+    ]
 
 
 @given(topologies())

@@ -70,9 +70,18 @@ def test_that_a_card_on_its_own_is_left_for_another_run():
 
 
 def test_that_the_best_pair_is_the_one_with_most_links_and_then_the_nearest():
-    topology = joined(3, lambda a, b: Joint(a, b, "PIX" if b == 1 else "SYS", 2 if (a, b) == (1, 2) else 0, peer=True))
+    topology = joined(
+        3,
+        lambda a, b: Joint(
+            a, b, "PIX" if b == 1 else "SYS", 2 if (a, b) == (1, 2) else 0, peer=True
+        ),
+    )
 
-    assert [(joint.first, joint.second) for joint in best_pairs(topology)] == [(1, 2), (0, 1), (0, 2)]
+    assert [(joint.first, joint.second) for joint in best_pairs(topology)] == [
+        (1, 2),
+        (0, 1),
+        (0, 2),
+    ]
 
 
 @given(topologies())
@@ -80,7 +89,9 @@ def test_that_every_card_is_on_one_island_and_all_on_it_reach_each_other(topolog
     groups = islands(topology)
 
     assert sorted(place for group in groups for place in group) == list(range(len(topology.nodes)))
-    assert all(topology.between(a, b).peer for group in groups for a in group for b in group if a != b)
+    assert all(
+        topology.between(a, b).peer for group in groups for a in group for b in group if a != b
+    )
 
 
 @given(topologies())

@@ -23,11 +23,14 @@ def told(ways: Ways, devices=None, errors=None) -> Topology:
     cards = [FakeCard(f"GPU-{place}", bus_id=bus.encode()) for place, bus in enumerate(BUSES)]
     with installed(with_ways(FakeNvml(cards, errors), ways)), running():
         seen = [Seen(place, f"GPU-{place}", bus) for place, bus in enumerate(BUSES)]
-        return read([(query("nvmlDeviceGetHandleByIndex", card.number), card) for card in seen], devices)
+        return read(
+            [(query("nvmlDeviceGetHandleByIndex", card.number), card) for card in seen], devices
+        )
 
 
 @pytest.mark.parametrize(
-    ("level", "name"), [(0, "PIX"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"), (99, "?")]
+    ("level", "name"),
+    [(0, "PIX"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"), (99, "?")],
 )
 def test_that_every_level_has_its_name(level, name):
     assert told(Ways(dict.fromkeys(PAIRS, level))).between(0, 1).path == name
@@ -66,7 +69,9 @@ def test_that_peer_access_is_asked_of_the_index_for_reading():
 
 
 def test_that_what_the_driver_refuses_is_unknown_with_the_reason():
-    joint = told(Ways(), errors={"nvmlDeviceGetP2PStatus": pynvml.NVML_ERROR_NO_PERMISSION}).between(0, 1)
+    joint = told(
+        Ways(), errors={"nvmlDeviceGetP2PStatus": pynvml.NVML_ERROR_NO_PERMISSION}
+    ).between(0, 1)
 
     assert (joint.path, joint.peer, joint.why_no_peer) == ("?", None, "no permission")
 
@@ -74,7 +79,11 @@ def test_that_what_the_driver_refuses_is_unknown_with_the_reason():
 def test_that_processors_and_nodes_are_those_that_the_driver_names():
     topology = told(Ways(PAIRS, ALL_PEERS, cpus={0: [0, 1, 2, 3, 64, 65]}, nodes={0: 0, 1: 1}))
 
-    assert (topology.nodes[0].cpus, topology.nodes[0].numa, topology.nodes[1].numa) == ("0-3,64-65", 0, 1)
+    assert (topology.nodes[0].cpus, topology.nodes[0].numa, topology.nodes[1].numa) == (
+        "0-3,64-65",
+        0,
+        1,
+    )
     assert (topology.nodes[2].cpus, topology.nodes[2].numa) == ("", None)
 
 

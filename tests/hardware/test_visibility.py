@@ -47,5 +47,11 @@ def test_that_whatever_the_variable_says_the_cards_left_are_some_of_those_there(
 
 
 def test_that_hidden_cards_are_counted():
-    assert why_hidden(CARDS, "") == 'CUDA_VISIBLE_DEVICES="" hides all 4 cards of this machine from CUDA'
-    assert why_hidden(CARDS[:1], "-1") == 'CUDA_VISIBLE_DEVICES="-1" hides the card of this machine from CUDA'
+    assert (
+        why_hidden(CARDS, "")
+        == 'CUDA_VISIBLE_DEVICES="" hides all 4 cards of this machine from CUDA'
+    )
+    assert (
+        why_hidden(CARDS[:1], "-1")
+        == 'CUDA_VISIBLE_DEVICES="-1" hides the card of this machine from CUDA'
+    )

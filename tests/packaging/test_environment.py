@@ -1,4 +1,7 @@
-"""The virtual environment, made for real: a small project, a lock with one small package, and Python's own pip."""
+"""The virtual environment, made for real.
+
+A small project, a lock with one small package, and Python's own pip.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def environment(made, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", str(made.root))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.chdir(made.root)
-    texts = {path: path.read_text() for path in (made.lock("runtime"), made.lock("dev"), made.root / "pyproject.toml")}
+    texts = {
+        path: path.read_text()
+        for path in (made.lock("runtime"), made.lock("dev"), made.root / "pyproject.toml")
+    }
     yield made
     for path, text in texts.items():
         path.write_text(text)
@@ -77,7 +83,11 @@ def environment(made, monkeypatch):
 
 def imports(environment: Environment, module: str) -> bool:
     done = subprocess.run(
-        [environment.python, "-c", f"import {module}"], cwd="/", capture_output=True, check=False, timeout=60
+        [environment.python, "-c", f"import {module}"],
+        cwd="/",
+        capture_output=True,
+        check=False,
+        timeout=60,
     )
     return done.returncode == 0
 

@@ -15,15 +15,24 @@ SHIM = "#!/bin/sh\necho 'pyenv: no such version' >&2\nexit 127\n"
 
 @pytest.fixture
 def find(tmp_path):
-    """Run the script where these Pythons are: name → (minor version, whether it lacks ensurepip), None a dead shim."""
+    """Run the script where these Pythons are.
 
-    def run(pythons: dict[str, tuple[int | str, int] | None], **environment: str) -> subprocess.CompletedProcess[str]:
+    Name → (minor version, whether it lacks ensurepip), None a dead shim.
+    """
+
+    def run(
+        pythons: dict[str, tuple[int | str, int] | None], **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         for name, what in pythons.items():
             path = tmp_path / name
             path.write_text(SHIM if what is None else PYTHON.format(minor=what[0], lacks=what[1]))
             path.chmod(0o755)
         return subprocess.run(
-            ["/bin/sh", SCRIPT], env={"PATH": str(tmp_path), **environment}, capture_output=True, text=True, check=False
+            ["/bin/sh", SCRIPT],
+            env={"PATH": str(tmp_path), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return run

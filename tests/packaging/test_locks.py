@@ -22,7 +22,11 @@ def entries(lock: str) -> list[str]:
 
 
 def pins(lock: str) -> set[tuple[str, str, str]]:
-    return {(name, version, marker) for entry in entries(lock) for name, version, marker in PIN.findall(entry + "\n")}
+    return {
+        (name, version, marker)
+        for entry in entries(lock)
+        for name, version, marker in PIN.findall(entry + "\n")
+    }
 
 
 def names(lock: str) -> set[str]:
@@ -48,16 +52,24 @@ def test_that_the_locks_hold_all_that_the_project_asks_for_directly(project):
     build = project["build-system"]["requires"]
     for text in (*project["project"]["dependencies"], *build):
         requirement = Requirement(text)
-        versions = [version for name, version, _ in pins("runtime") if name == canonicalize_name(requirement.name)]
+        versions = [
+            version
+            for name, version, _ in pins("runtime")
+            if name == canonicalize_name(requirement.name)
+        ]
         assert versions, f"{text} is not in the lock: make lock"
         assert all(requirement.specifier.contains(version) for version in versions)
 
 
 def test_that_the_lock_of_the_developers_holds_their_tools(project):
-    tools = [Requirement(text) for text in project["dependency-groups"]["dev"] if isinstance(text, str)]
+    tools = [
+        Requirement(text) for text in project["dependency-groups"]["dev"] if isinstance(text, str)
+    ]
     assert {canonicalize_name(tool.name) for tool in tools} <= names("dev")
 
 
 def test_that_only_the_cuda_lock_brings_cuda():
     assert any(name.startswith("nvidia-cudnn") for name in names("cuda"))
-    assert not any(name.startswith(("nvidia-cu", "nvidia-nccl")) for name in names("runtime") | names("dev"))
+    assert not any(
+        name.startswith(("nvidia-cu", "nvidia-nccl")) for name in names("runtime") | names("dev")
+    )

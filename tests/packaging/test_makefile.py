@@ -21,7 +21,10 @@ def tree(tmp_path):
         shutil.copy(ROOT / file, tmp_path / file)
     calls = tmp_path / "calls.txt"
     put(tmp_path / ".venv/bin/python", RECORDER.format(calls=calls, then="echo 3 passed in 0.1s"))
-    put(tmp_path / "recorder", RECORDER.format(calls=calls, then='[ ! -e "$(dirname "$0")/broken" ]'))
+    put(
+        tmp_path / "recorder",
+        RECORDER.format(calls=calls, then='[ ! -e "$(dirname "$0")/broken" ]'),
+    )
     put(tmp_path / "packaging/setup/find-python.sh", f"#!/bin/sh\necho {tmp_path}/recorder\n")
     return tmp_path
 
@@ -33,10 +36,24 @@ def put(path: Path, text: str) -> None:
 
 
 def run(tree: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "CI")}
-    clean = {name: value for name, value in clean.items() if not name.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "CI")
+    }
+    clean = {
+        name: value
+        for name, value in clean.items()
+        if not name.startswith(("MAKE", "MFLAGS", "ARGS"))
+    }
     return subprocess.run(
-        words, cwd=tree, env={**clean, **environment}, capture_output=True, text=True, check=False, timeout=60
+        words,
+        cwd=tree,
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
@@ -52,7 +69,10 @@ def test_that_make_alone_lists_what_there_is(tree):
 
 def test_that_run_without_a_display_trains_in_the_terminal(tree):
     run(tree, "make", "run", "ARGS=--set training.epochs=1")
-    assert calls(tree) == ["packaging/setup/prepare.py run", "-m gpu_studio train --set training.epochs=1"]
+    assert calls(tree) == [
+        "packaging/setup/prepare.py run",
+        "-m gpu_studio train --set training.epochs=1",
+    ]
 
 
 @pytest.mark.parametrize("variable", ["DISPLAY", "WAYLAND_DISPLAY"])
@@ -82,7 +102,9 @@ def test_that_quick_leaves_out_the_slow_and_the_whole_window(tree):
     assert calls(tree)[-1].endswith(" -m not slow and not window and not processes")
 
 
-def test_that_continuous_integration_runs_from_anywhere_and_ends_with_the_tests_last_word(tree, tmp_path_factory):
+def test_that_continuous_integration_runs_from_anywhere_and_ends_with_the_tests_last_word(
+    tree, tmp_path_factory
+):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = run(elsewhere, str(tree / ".ci/run"))
     assert done.returncode == 0

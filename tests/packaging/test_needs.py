@@ -53,7 +53,9 @@ def test_that_an_absent_program_is_named_with_its_package(table):
 
 
 def test_that_a_group_nobody_asked_for_is_not_looked_at(table):
-    path = table('[g.libraries]\n"libc.so.6" = "libc6"\n[other.programs]\nabsent-program = "absent"\n')
+    path = table(
+        '[g.libraries]\n"libc.so.6" = "libc6"\n[other.programs]\nabsent-program = "absent"\n'
+    )
     assert needs.missing(["g"], path) == []
 
 
@@ -73,17 +75,27 @@ def wanted(*files: str) -> set[str]:
     """What the files of PySide6 load that neither PySide6 nor every Linux brings."""
     found = set()
     for file in files:
-        said = subprocess.run(["readelf", "-d", QT / file], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            ["readelf", "-d", QT / file], capture_output=True, text=True, check=True
+        ).stdout
         found |= set(re.findall(r"\(NEEDED\).*\[(.+)\]", said))
     outside = {name for name in found if not (QT / "lib" / name).exists()} - EVERYWHERE
     return {SAME_PACKAGE.get(name, name) for name in outside}
 
 
-@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf, which comes with a C compiler")
+@pytest.mark.skipif(
+    shutil.which("readelf") is None, reason="needs readelf, which comes with a C compiler"
+)
 @pytest.mark.parametrize(
     ("groups", "files"),
     [
-        (["qt"], [f"lib/libQt6{name}.so.6" for name in ("Core", "Gui", "Widgets", "DBus", "Svg", "Test")]),
+        (
+            ["qt"],
+            [
+                f"lib/libQt6{name}.so.6"
+                for name in ("Core", "Gui", "Widgets", "DBus", "Svg", "Test")
+            ],
+        ),
         (["qt"], ["plugins/platforms/libqoffscreen.so"]),
         (["qt", "x11"], ["plugins/platforms/libqxcb.so", "lib/libQt6XcbQpa.so.6"]),
         (["qt", "wayland"], ["plugins/platforms/libqwayland.so", "lib/libQt6WaylandClient.so.6"]),

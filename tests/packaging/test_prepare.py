@@ -23,7 +23,8 @@ TABLE = """
 [x11.programs]
 absent-program = "absent"
 """
-# In place of apt-get: writes down what it is asked for, and "installs" by making the program that was missing.
+# In place of apt-get: writes down what it is asked for, and "installs" by making the program that
+# was missing.
 APT = """#!/bin/sh
 echo "$DEBIAN_FRONTEND $*" >> "$(dirname "$0")/asked.txt"
 case "$*" in *fail*) echo "E: no such package" >&2; exit 100;; *install*) {then};; esac
@@ -78,7 +79,9 @@ def test_that_what_apt_could_not_bring_is_told(system, monkeypatch):
 
 def test_that_somebody_else_is_told_what_to_type(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(SetupError, match="sudo apt-get install --no-install-recommends absent libabsent7"):
+    with pytest.raises(
+        SetupError, match="sudo apt-get install --no-install-recommends absent libabsent7"
+    ):
         prepare.check_system(prepare.Purpose("dev", ("qt", "x11")))
     assert asked(system) == []
 
@@ -155,7 +158,9 @@ def test_that_a_place_that_cannot_be_written_is_told_without_a_traceback(tmp_pat
     for name in ("prepare.py", "needs.py", "debian.py", "environment.py", "libraries.toml"):
         (setup / name).write_bytes((Path(prepare.__file__).parent / name).read_bytes())
     (tmp_path / ".venv.lock").mkdir()  # as good as forbidden, also for root
-    done = subprocess.run([sys.executable, setup / "prepare.py", "check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, setup / "prepare.py", "check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("GPU Studio: the set-up could not go on:")
     assert "Traceback" not in done.stderr

@@ -18,11 +18,29 @@ import gpu_studio
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("gpu_studio", "resources", "packaging", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
+SOURCES = (
+    "gpu_studio",
+    "resources",
+    "packaging",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "Makefile",
+)
 
 
 def build(source: Path, kind: str, folder: Path) -> Path:
-    command = [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(source)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        f"--{kind}",
+        "--no-isolation",
+        "--outdir",
+        str(folder),
+        str(source),
+    ]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     (made,) = folder.iterdir()
     return made
@@ -45,11 +63,25 @@ def dependencies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, dependencies, tmp_path_factory):
-    """The folder with the commands of an environment that has the wheel, and reaches the dependencies."""
+    """The folder with the commands of an environment that has the wheel, and reaches the
+    dependencies.
+    """
     environment = tmp_path_factory.mktemp("installed")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60
+    )
     python = environment / "bin/python"
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        wheel,
+    ]
     subprocess.run(install, check=True, capture_output=True, timeout=60)
     (purelib,) = environment.glob("lib/python*/site-packages")
     (purelib / "dependencies.pth").write_text(f"{dependencies}\n")
@@ -58,10 +90,16 @@ def installed(wheel, dependencies, tmp_path_factory):
 
 @pytest.fixture
 def call(installed, tmp_path):
-    """Call a command of that environment from an empty folder, with nothing of this one in its variables."""
+    """Call a command of that environment from an empty folder, with nothing of this one in its
+    variables.
+    """
     empty = tmp_path / "empty"
     empty.mkdir()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL"))
+    }
 
     def run(name: str, *words: str) -> str:
         done = subprocess.run(
@@ -86,14 +124,21 @@ def names(wheel: Path) -> set[str]:
 
 def test_that_the_wheel_carries_the_package_and_every_resource(wheel):
     sources = {str(path.relative_to(ROOT)) for path in (ROOT / "gpu_studio").rglob("*.py")}
-    resources = {f"gpu_studio/{path.relative_to(ROOT)}" for path in (ROOT / "resources").rglob("*") if path.is_file()}
+    resources = {
+        f"gpu_studio/{path.relative_to(ROOT)}"
+        for path in (ROOT / "resources").rglob("*")
+        if path.is_file()
+    }
     assert sources | resources <= names(wheel)
 
 
 def test_that_the_wheel_carries_its_licences_and_nothing_of_the_tests(wheel):
     licences = {name for name in names(wheel) if "/licenses/" in name}
     assert {Path(name).name for name in licences} >= {"LICENSE", "LICENSE-digits.txt"}
-    tops = {name.split("/")[0].removesuffix(f"-{gpu_studio.__version__}.dist-info") for name in names(wheel)}
+    tops = {
+        name.split("/")[0].removesuffix(f"-{gpu_studio.__version__}.dist-info")
+        for name in names(wheel)
+    }
     assert tops == {"gpu_studio"}
 
 
@@ -119,13 +164,18 @@ def test_that_the_installed_program_writes_a_plan_for_this_machine_and_accepts_i
 
 def test_that_the_installed_program_trains_on_the_bundled_digits(call, isolated_home):
     call("gpu-studio", "train", "--set", "training.epochs=1")
-    (run,) = [path for path in isolated_home.runs.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    (run,) = [
+        path
+        for path in isolated_home.runs.iterdir()
+        if path.is_dir() and not path.name.startswith(".")
+    ]
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     assert events[-1]["event"] == "finished"
 
 
 def test_that_the_installed_window_finds_its_resources(call):
     ask = (
-        "from gpu_studio.common.resource_files import resource as r; print(r('style/window.qss').read_text()[:1] != '')"
+        "from gpu_studio.common.resource_files import resource as r; "
+        "print(r('style/window.qss').read_text()[:1] != '')"
     )
     assert call("python", "-c", ask) == "True\n"

@@ -66,14 +66,21 @@ def test_that_what_is_in_pieces_finds_room_where_it_would_have_none_in_one() -> 
     assert arena.used == 3 * KIB
 
 
-@given(st.lists(st.tuples(st.integers(1, 10**6), st.booleans()), min_size=1, max_size=60), st.booleans())
-def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_back(sizes, grows) -> None:
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), st.booleans()), min_size=1, max_size=60),
+    st.booleans(),
+)
+def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_back(
+    sizes, grows
+) -> None:
     arena, asked = Arena(grows=grows), {}
     for number, (size, goes) in enumerate(sizes):
         arena.take(number, size)
         asked[number] = -(-size // UNIT) * UNIT
         if goes:
-            arena.give_back(number // 2) if number // 2 in asked and asked.pop(number // 2) else None
+            arena.give_back(number // 2) if number // 2 in asked and asked.pop(
+                number // 2
+            ) else None
         assert sum(asked.values()) <= arena.used <= 2 * sum(asked.values())
     for number in asked:
         arena.give_back(number)
@@ -83,7 +90,11 @@ def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_ba
 def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() -> None:
     arena = Arena(grows=False)
     arena.take(-1, KIB)
-    changes = [MemoryChange(0, Size(KIB), True), MemoryChange(1, Size(0, KIB), True), MemoryChange(0, Size(KIB), False)]
+    changes = [
+        MemoryChange(0, Size(KIB), True),
+        MemoryChange(1, Size(0, KIB), True),
+        MemoryChange(0, Size(KIB), False),
+    ]
     assert arena.peak(requested(step(changes), batch=3)) == 4 * KIB
     assert arena.used == KIB
 

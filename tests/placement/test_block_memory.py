@@ -1,4 +1,6 @@
-"""What the search takes a stage to hold is what is predicted of a plan with that stage, byte for byte."""
+"""What the search takes a stage to hold is what is predicted of a plan with that stage, byte for
+byte.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,33 @@ from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, suggest
-from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan, Training, logical_devices
+from gpu_studio.plan import (
+    Carve,
+    DeviceSettings,
+    Distribution,
+    Placed,
+    Plan,
+    Training,
+    logical_devices,
+)
 
 MODELS = 60
 
 
 def model_of(random: np.random.Generator) -> ModelFacts:
-    """Layers with branches and skips, some of which have no weights, or make no memory of their own."""
+    """Layers with branches and skips, some of which have no weights, or make no memory of their
+    own.
+    """
 
     def layer(place: int) -> GraphLayer:
-        weights, kept, output, flops = (int(each) for each in random.integers(0, 40_000, 4) * random.integers(0, 2, 4))
-        before = {place - 1, *(int(each) for each in random.integers(0, place, random.integers(0, 3)))} if place else ()
+        weights, kept, output, flops = (
+            int(each) for each in random.integers(0, 40_000, 4) * random.integers(0, 2, 4)
+        )
+        before = (
+            {place - 1, *(int(each) for each in random.integers(0, place, random.integers(0, 3)))}
+            if place
+            else ()
+        )
         inputs = tuple(f"layer_{each}" for each in before)
         return GraphLayer(
             f"layer_{place}", "Dense", inputs, weight_bytes=weights, trainable_bytes=weights // 2,
@@ -37,7 +55,9 @@ def model_of(random: np.random.Generator) -> ModelFacts:
     graph = ModelGraph("made", layers, input_bytes=int(random.integers(0, 20_000)))
     slots = {each.name: 2 * each.trainable_bytes for each in layers}
     # Of some the step that was rehearsed holds more than the formula says.
-    rehearsed = MemoryMoment(*(int(each) for each in random.integers(1, 400_000, 2) * random.integers(0, 2)))
+    rehearsed = MemoryMoment(
+        *(int(each) for each in random.integers(1, 400_000, 2) * random.integers(0, 2))
+    )
     return ModelFacts(graph, slots=slots, shared_slots=12, steps={"GPU": StepMemory((rehearsed,))})
 
 
@@ -45,7 +65,8 @@ def carved(random: np.random.Generator, batch: int) -> Plan:
     """Three slices of a card, small beside such models."""
     slices = tuple(int(each) for each in random.integers(1, 5, 3))
     return Plan(
-        devices=DeviceSettings(carve=(Carve("GPU:0", slices),), visible=("GPU:0",)), training=Training(batch_size=batch)
+        devices=DeviceSettings(carve=(Carve("GPU:0", slices),), visible=("GPU:0",)),
+        training=Training(batch_size=batch),
     )
 
 
@@ -53,19 +74,38 @@ def carved(random: np.random.Generator, batch: int) -> Plan:
 def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bool) -> None:
     for seed in range(MODELS):
         random = np.random.default_rng(seed)
-        model, batch, count = model_of(random), int(random.integers(1, 200)), int(random.integers(1, 9))
+        model, batch, count = (
+            model_of(random),
+            int(random.integers(1, 200)),
+            int(random.integers(1, 9)),
+        )
         assert model.graph is not None
         plan, names = carved(random, batch), [layer.name for layer in model.graph.layers]
-        there = places([each for each in logical_devices(plan, TWO_CARDS) if each.name != "CPU:0"], TWO_CARDS, {})
-        work = work_of(model, there, batch, {device.name: by_flops(model.graph) for device in there})
+        there = places(
+            [each for each in logical_devices(plan, TWO_CARDS) if each.name != "CPU:0"],
+            TWO_CARDS,
+            {},
+        )
+        work = work_of(
+            model, there, batch, {device.name: by_flops(model.graph) for device in there}
+        )
         begin, end = sorted(random.integers(0, len(names) + 1, 2))
         stages = [(0, begin), (begin, end), (end, len(names))]
-        on = {name: (f"GPU:{place}",) for place, stage in enumerate(stages) for name in names[slice(*stage)]}
+        on = {
+            name: (f"GPU:{place}",)
+            for place, stage in enumerate(stages)
+            for name in names[slice(*stage)]
+        }
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        block_memory = BlockMemory(work, entering(work, work.output_bytes), at_once(len(there)), recompute)
+        block_memory = BlockMemory(
+            work, entering(work, work.output_bytes), at_once(len(there)), recompute
+        )
         table = block_memory.piece(count, range(len(names) + 1), copied=True)
         held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
-        predicted = {each.device: each.total for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))}
+        predicted = {
+            each.device: each.total
+            for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))
+        }
         assert [predicted[device.name] for device in there] == pytest.approx(held, abs=0.5)
 
 
@@ -79,7 +119,11 @@ def test_that_what_is_found_fits_as_predicted_and_recomputing_makes_more_fit(
         model, batch = model_of(random), int(random.integers(1, 200))
         assert model.graph is not None
         plan = carved(random, batch)
-        there = places([each for each in logical_devices(plan, TWO_CARDS) if each.name != "CPU:0"], TWO_CARDS, {})
+        there = places(
+            [each for each in logical_devices(plan, TWO_CARDS) if each.name != "CPU:0"],
+            TWO_CARDS,
+            {},
+        )
         found = suggest(
             model,
             there,

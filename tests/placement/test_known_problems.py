@@ -20,10 +20,13 @@ def placed(**layers: tuple[str, ...]) -> Plan:
     return Plan(distribution=Distribution("placed", placed=Placed(4, dict(layers))))
 
 
-def test_that_a_layer_which_the_model_does_not_have_is_named_with_the_one_that_may_be_meant() -> None:
+def test_that_a_layer_which_the_model_does_not_have_is_named_with_the_one_that_may_be_meant() -> (
+    None
+):
     (problem,) = known_problems(placed(one=("CPU:0",), twoo=("CPU:1",)), FACTS)
     assert str(problem) == (
-        "distribution.placed.layers.twoo is not a layer of the model: did you mean two? Otherwise take it out."
+        "distribution.placed.layers.twoo is not a layer of the model: did "
+        "you mean two? Otherwise take it out."
     )
     assert isinstance(problem, MisplacedLayers)
     mended = problem.mend.make(placed(one=("CPU:0",), twoo=("CPU:1",)))
@@ -33,11 +36,16 @@ def test_that_a_layer_which_the_model_does_not_have_is_named_with_the_one_that_m
 def test_that_many_such_layers_are_one_problem_which_names_a_few() -> None:
     plan = placed(**{f"gone_{number}": ("CPU:0",) for number in range(40)})
     (problem,) = known_problems(plan, FACTS)
-    assert problem.received == "given for gone_0, gone_1, gone_2 and 37 more, which the model does not have"
+    assert (
+        problem.received
+        == "given for gone_0, gone_1, gone_2 and 37 more, which the model does not have"
+    )
 
 
 def test_that_a_layer_without_units_of_its_own_is_not_split() -> None:
-    layers = tuple(replace(each, kind="Flatten") if each.name == "one" else each for each in MODEL.graph.layers)
+    layers = tuple(
+        replace(each, kind="Flatten") if each.name == "one" else each for each in MODEL.graph.layers
+    )
     facts = PlanFacts(DATA, replace(MODEL, graph=replace(MODEL.graph, layers=layers)))
     plan = placed(one=("CPU:0", "CPU:1"), two=("CPU:0", "CPU:1"))
     (problem,) = known_problems(plan, facts)
@@ -45,7 +53,9 @@ def test_that_a_layer_without_units_of_its_own_is_not_split() -> None:
     assert problem.mend.make(plan) == placed(one=("CPU:0",), two=("CPU:0", "CPU:1"))
 
 
-def test_that_nothing_is_said_of_a_placement_before_the_layers_are_known_or_under_another_strategy() -> None:
+def test_that_nothing_is_said_of_a_placement_before_the_layers_are_known_or_under_another_strategy() -> (
+    None
+):
     plan = placed(gone=("CPU:0",))
     assert known_problems(plan, PlanFacts(DATA)) == ()
     assert known_problems(replace(plan, distribution=Distribution("mirrored")), FACTS) == ()
@@ -59,7 +69,10 @@ def test_that_nothing_is_said_of_a_placement_before_the_layers_are_known_or_unde
             "data: There are 13 samples. Give more.",
         ),
         (PlanFacts(DATA, ModelFacts(model_error="It broke.")), "model: It broke."),
-        (PlanFacts(DATA, replace(MODEL, training_error="No such loss.")), "training: No such loss."),
+        (
+            PlanFacts(DATA, replace(MODEL, training_error="No such loss.")),
+            "training: No such loss.",
+        ),
     ],
 )
 def test_that_what_was_refused_is_a_problem_of_its_part(facts: PlanFacts, said: str) -> None:
@@ -82,12 +95,23 @@ def test_that_want_of_memory_for_a_look_is_no_problem_of_the_plan(facts: PlanFac
 
 def test_that_a_refusal_is_not_repeated_where_the_plan_itself_shows_the_mistake() -> None:
     facts = PlanFacts(data_error="There is no such file.")
-    assert known_problems(Plan(), facts, [Problem("data.file", '"x.npz"', "there is no such file")]) == ()
-    assert known_problems(Plan(), facts, [Problem("model.name", '"mpl"', "did you mean mlp?")]) != ()
+    assert (
+        known_problems(Plan(), facts, [Problem("data.file", '"x.npz"', "there is no such file")])
+        == ()
+    )
+    assert (
+        known_problems(Plan(), facts, [Problem("model.name", '"mpl"', "did you mean mlp?")]) != ()
+    )
 
 
-@given(st.dictionaries(st.sampled_from([*KNOWN, "four", "five.six", "a/b", 'quo"te']), st.just(("CPU:0",))))
-def test_that_the_way_out_leaves_exactly_the_layers_which_the_model_has(layers: dict[str, tuple[str, ...]]) -> None:
+@given(
+    st.dictionaries(
+        st.sampled_from([*KNOWN, "four", "five.six", "a/b", 'quo"te']), st.just(("CPU:0",))
+    )
+)
+def test_that_the_way_out_leaves_exactly_the_layers_which_the_model_has(
+    layers: dict[str, tuple[str, ...]],
+) -> None:
     plan = placed(**layers)
     for problem in known_problems(plan, FACTS):
         assert isinstance(problem, MisplacedLayers)

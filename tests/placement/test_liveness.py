@@ -100,10 +100,18 @@ def test_that_what_an_update_copies_from_is_there_until_it_ends() -> None:
     weight = Variable(9, 1000)
     reader, update, other = op(1, 0), Operation(takes=(2,), after=(0,), writes=weight), op(3, 1)
     steps = [Operation(makes=((0, KB),), reads=weight), op(2), reader, update, other]
-    turns = [Turn(0, True), Turn(0, False), Turn(1, True), Turn(1, False), Turn(2, True), Turn(3, True)]
+    turns = [
+        Turn(0, True),
+        Turn(0, False),
+        Turn(1, True),
+        Turn(1, False),
+        Turn(2, True),
+        Turn(3, True),
+    ]
     turns += [Turn(2, False), Turn(4, True), Turn(3, False), Turn(4, False)]
     held = [moment.bytes(BATCH) for moment in history(steps, turns).moments]
-    # What it was given, what it copies into, what the reader made and, though that has ended, what it copies from.
+    # What it was given, what it copies into, what the reader made and, though that has ended, what
+    # it copies from.
     assert held == [0, 1000, 2000, 3000, 4000]
 
 
@@ -126,7 +134,9 @@ def test_that_what_is_there_before_the_step_is_held_and_is_no_change() -> None:
 
 def test_that_gradients_and_kept_activations_are_counted_apart() -> None:
     forward, backward = op(0, size=Size(0, 100)), op(1, 0)
-    first, second = moments([forward, backward], results=[1], gradients=frozenset([1]), kept=frozenset([0]))
+    first, second = moments(
+        [forward, backward], results=[1], gradients=frozenset([1]), kept=frozenset([0])
+    )
     assert (first.kept, first.gradients) == (100, 0)
     assert (second.kept, second.gradients) == (100, 1000)
 
@@ -145,7 +155,9 @@ def graphs(draw) -> list[Operation]:
         takes = draw(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
         size = Size(draw(st.integers(0, 50)), draw(st.integers(0, 5)))
         kind = draw(st.sampled_from(["plain", "shares", "overwrites"])) if takes else "plain"
-        operations.append(op(number, *takes, size=size, shares=kind == "shares", overwrites=kind == "overwrites"))
+        operations.append(
+            op(number, *takes, size=size, shares=kind == "shares", overwrites=kind == "overwrites")
+        )
     return operations
 
 
@@ -168,7 +180,11 @@ def test_that_plain_operations_hold_what_is_made_and_still_to_be_taken(operation
 def test_that_sharing_memory_never_takes_more_and_nothing_is_counted_twice(operations) -> None:
     plain = [Operation(each.takes, each.makes) for each in operations]
     # A reshape has the size of what it shares; only then is there anything to compare.
-    same = [each for each in operations if not each.shares or each.makes[0][1] == operations[each.takes[0]].makes[0][1]]
+    same = [
+        each
+        for each in operations
+        if not each.shares or each.makes[0][1] == operations[each.takes[0]].makes[0][1]
+    ]
     if len(same) == len(operations):
         assert all(a <= b for a, b in zip(peaks(operations), peaks(plain), strict=True))
     assert all(moment.fixed >= 0 <= moment.per_sample for moment in moments(operations))
@@ -182,12 +198,16 @@ def test_that_whatever_was_taken_and_is_no_result_is_given_back(operations) -> N
 
 
 @given(graphs(), st.integers(1, 4), st.lists(st.floats(0, 1), min_size=12, max_size=12))
-def test_that_threads_run_each_operation_once_and_after_all_that_it_needs(operations, threads, seconds) -> None:
+def test_that_threads_run_each_operation_once_and_after_all_that_it_needs(
+    operations, threads, seconds
+) -> None:
     turns = list(in_threads(operations, seconds[: len(operations)], threads))
     ended, running = set(), set()
     for turn in turns:
         if turn.begins:
-            assert set(operations[turn.place].takes) <= ended  # each operation makes the tensor of its own number
+            assert (
+                set(operations[turn.place].takes) <= ended
+            )  # each operation makes the tensor of its own number
             running.add(turn.place)
             assert len(running) <= threads
         else:
@@ -207,7 +227,14 @@ def test_that_as_long_as_no_cost_is_known_cheap_operations_are_handed_to_other_t
     three = [op(0), op(1, 0), op(2, 0)]
     times = [CHEAP / 2] * 3
     assert [turn.begins for turn in in_threads(three, times, 2, CHEAP)] == [True, False] * 3
-    assert [turn.begins for turn in in_threads(three, times, 2, UNKNOWN)] == [True, False, True, True, False, False]
+    assert [turn.begins for turn in in_threads(three, times, 2, UNKNOWN)] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_that_a_size_that_shrinks_with_the_batch_ends_at_nothing() -> None:

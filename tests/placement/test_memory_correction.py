@@ -25,9 +25,15 @@ def plan(batch: int = BATCH) -> Plan:
 
 def test_that_a_step_that_held_more_raises_the_total_by_just_that() -> None:
     (before,) = predict(plan(), WITHOUT_CARDS, FACTS)
-    (after,) = predict(plan(), WITHOUT_CARDS, corrected(FACTS, {"CPU:0": MeasuredPeak(BATCH, FORESEEN + 6_400)}))
+    (after,) = predict(
+        plan(), WITHOUT_CARDS, corrected(FACTS, {"CPU:0": MeasuredPeak(BATCH, FORESEEN + 6_400)})
+    )
     assert after.total == pytest.approx(before.total + 6_400, abs=BATCH)
-    assert (after.weights, after.slots, after.gradients) == (before.weights, before.slots, before.gradients)
+    assert (after.weights, after.slots, after.gradients) == (
+        before.weights,
+        before.slots,
+        before.gradients,
+    )
     assert f"held {1 + 6_400 / FORESEEN:.2f} × what was predicted" in after.total_formula
     assert "measured" not in before.total_formula
 
@@ -35,14 +41,19 @@ def test_that_a_step_that_held_more_raises_the_total_by_just_that() -> None:
 @given(st.integers(1, 10 * FORESEEN), st.integers(1, 10 * FORESEEN))
 def test_that_only_the_last_measurement_counts(first: int, last: int) -> None:
     once = corrected(FACTS, {"CPU:0": MeasuredPeak(BATCH, last)})
-    twice = corrected(corrected(FACTS, {"CPU:0": MeasuredPeak(BATCH, first)}), {"CPU:0": MeasuredPeak(BATCH, last)})
+    twice = corrected(
+        corrected(FACTS, {"CPU:0": MeasuredPeak(BATCH, first)}),
+        {"CPU:0": MeasuredPeak(BATCH, last)},
+    )
     assert twice.model is not None
     assert once.model is not None
     # Bytes a sample are whole numbers, and a correction to almost nothing leaves little to correct.
     if first > FORESEEN / 2:
         peak = once.model.steps["CPU"].peak(BATCH)
         assert twice.model.steps["CPU"].peak(BATCH) == pytest.approx(peak, rel=0.05, abs=2 * BATCH)
-        assert twice.model.corrections["CPU"] == pytest.approx(once.model.corrections["CPU"], rel=0.05)
+        assert twice.model.corrections["CPU"] == pytest.approx(
+            once.model.corrections["CPU"], rel=0.05
+        )
 
 
 def test_that_what_a_processor_held_says_nothing_of_a_cards_scratch_memory() -> None:
@@ -60,7 +71,9 @@ def test_that_of_several_cards_the_fullest_counts() -> None:
     assert factors_of(MODEL, held) == {"GPU": 3.0}
 
 
-@pytest.mark.parametrize("held", [{}, {"CPU:0": MeasuredPeak(BATCH, 0)}, {"TPU:0": MeasuredPeak(BATCH, 100)}])
+@pytest.mark.parametrize(
+    "held", [{}, {"CPU:0": MeasuredPeak(BATCH, 0)}, {"TPU:0": MeasuredPeak(BATCH, 100)}]
+)
 def test_that_without_a_measurement_nothing_is_corrected(held) -> None:
     assert corrected(FACTS, held) == FACTS
 
@@ -73,7 +86,9 @@ def test_that_a_model_that_is_not_known_is_not_corrected() -> None:
 
 
 def test_that_what_was_held_is_read_from_an_answer() -> None:
-    assert held_in({"held": {"CPU:0": {"batch": 8, "bytes": 100}}}) == {"CPU:0": MeasuredPeak(8, 100)}
+    assert held_in({"held": {"CPU:0": {"batch": 8, "bytes": 100}}}) == {
+        "CPU:0": MeasuredPeak(8, 100)
+    }
     assert held_in({"times": {}}) == {}
     with pytest.raises(ValueError, match="Expected"):
         held_in({"held": {"CPU:0": "much"}})

@@ -1,11 +1,12 @@
-"""With limits that the naive placement breaks by far, the one that is found trains, with room to spare.
+"""With limits that the naive placement breaks by far, the one that is found trains, with room to
+spare.
 
-TensorFlow refuses memory limits for logical CPUs, and all of them share the host's one arena, of which the limit is a
-real one. What each device holds of it is measured, piece by piece. In an arena of one device's limit, and what the
-others were measured to hold besides, the allocator itself refuses a device more than its limit: of the naive placement
-the others hold next to nothing, so that this is as good as a limit of that device. Of the placement that was found they
-hold as much as it does, and that it trains shows only that all together keep to what was measured of them.
-"""
+TensorFlow refuses memory limits for logical CPUs, and all of them share the host's one arena, of
+which the limit is a real one. What each device holds of it is measured, piece by piece. In an arena
+of one device's limit, and what the others were measured to hold besides, the allocator itself
+refuses a device more than its limit: of the naive placement the others hold next to nothing, so
+that this is as good as a limit of that device. Of the placement that was found they hold as much as
+it does, and that it trains shows only that all together keep to what was measured of them."""
 
 from __future__ import annotations
 
@@ -32,9 +33,15 @@ from gpu_studio.plan import MIB, Carve, DeviceSettings, Placed, Plan, save
 from gpu_studio.runs.questions.plan_question import ask_about
 
 LIMIT_MIB = 66
-"""Less than the weights and slots that the naive placement puts on one device: whatever the executor frees in time."""
+"""Less than the weights and slots that the naive placement puts on one device.
+
+Whatever the executor frees in time.
+"""
 FOUND_AT_MOST, NAIVE_AT_LEAST = 0.85, 1.3
-"""Of the limit: what the fullest device may hold with the placement that is found, and holds with the naive one."""
+"""Of the limit.
+
+What the fullest device may hold with the placement that is found, and holds with the naive one.
+"""
 DEVICES = 3
 BATCH = 32
 PLAN = small_plan(
@@ -52,7 +59,9 @@ SLICED = DeviceSettings(carve=(Carve("GPU:0", (LIMIT_MIB,) * DEVICES),), visible
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the model, and the placement that was found for it over three devices with limits."""
+    """What is known of the model, and the placement that was found for it over three devices with
+    limits.
+    """
 
     facts: PlanFacts
     layers: Mapping[str, str]
@@ -85,7 +94,9 @@ def placed(layers: Mapping[str, str], device: str) -> Plan:
     """The plan with its layers on these devices, of the kind `device`."""
     on = {name: (f"{device}:{home.partition(':')[2]}",) for name, home in layers.items()}
     distribution = replace(PLAN.distribution, strategy="placed", placed=Placed(2, on))
-    return replace(PLAN, devices=SLICED if device == "GPU" else PLAN.devices, distribution=distribution)
+    return replace(
+        PLAN, devices=SLICED if device == "GPU" else PLAN.devices, distribution=distribution
+    )
 
 
 def even(found: Found) -> dict[str, str]:
@@ -96,7 +107,9 @@ def even(found: Found) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def peaks(found: Found, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, int]]:
-    """The most bytes that each device really held, first with the naive placement, then with that which was found."""
+    """The most bytes that each device really held, first with the naive placement, then with that
+    which was found.
+    """
     folder = tmp_path_factory.mktemp("peaks")
     plans = {folder / "naive.plan.toml": even(found), folder / "found.plan.toml": found.layers}
     for path, layers in plans.items():
@@ -126,10 +139,12 @@ def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_n
     naive, ours = peaks
     assert max(naive.values()) > NAIVE_AT_LEAST * LIMIT_MIB * MIB
     assert max(ours.values()) < FOUND_AT_MOST * LIMIT_MIB * MIB
-    # Nearly all that was held is accounted for. How much it is beyond what is predicted, the executor decides: it may
-    # hold the gradients of both micro-batches at once, and update two layers at once.
+    # Nearly all that was held is accounted for. How much it is beyond what is predicted, the
+    # executor decides: it may hold the gradients of both micro-batches at once, and update two
+    # layers at once.
     assert max(ours[device_peaks.NO_LAYER], naive[device_peaks.NO_LAYER]) < MIB
-    # One operation ran after the other, as on a card. Of logical CPUs it is foreseen that several run at once.
+    # One operation ran after the other, as on a card. Of logical CPUs it is foreseen that several
+    # run at once.
     for memory in predict(placed(found.layers, "GPU"), TWO_CARDS, found.facts)[:DEVICES]:
         at_once = memory.gradients.bytes + memory.other.bytes
         held = ours[memory.device.replace("GPU", "CPU")]
@@ -137,7 +152,9 @@ def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_n
 
 
 def trained_within(plan: Plan, held: Mapping[str, int], folder: Path) -> Finished:
-    """A run of the plan where the fullest device has its limit, and the others what they were measured to hold."""
+    """A run of the plan where the fullest device has its limit, and the others what they were
+    measured to hold.
+    """
     mib = LIMIT_MIB + math.ceil((sum(held.values()) - max(held.values())) / MIB)
     limit = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(mib)}
     return trained(plan, folder, environment={**os.environ, **limit})

@@ -1,8 +1,7 @@
 """The prediction against TensorFlow's own allocator, in real training steps on the CPU.
 
-Two models stand for all: one whose activations, and one whose weights take the most. `make bench ARGS=memory` measures
-many, of random sizes too.
-"""
+Two models stand for all: one whose activations, and one whose weights take the most. `make bench
+ARGS=memory` measures many, of random sizes too."""
 
 from __future__ import annotations
 
@@ -21,14 +20,21 @@ MARGIN = 1.15
 
 
 def wide() -> Plan:
-    """Dense layers of which the update of one meets the backward pass of the same: its weights are there twice."""
+    """Dense layers of which the update of one meets the backward pass of the same.
+
+    Its weights are there twice.
+    """
     plan = memory_prediction.plan_of("mlp")
     data = replace(plan.data, options=plan.data.options | {"shape": [10, 10, 1]})
     model = ModelSettings("mlp", options={"hidden": [2048, 2048]})
     return replace(plan, data=data, model=model, training=Training(optimizer="sgd"))
 
 
-@pytest.fixture(scope="module", params=[(memory_prediction.plan_of("cnn"), 128), (wide(), 32)], ids=["cnn", "wide"])
+@pytest.fixture(
+    scope="module",
+    params=[(memory_prediction.plan_of("cnn"), 128), (wide(), 32)],
+    ids=["cnn", "wide"],
+)
 def case(request):
     """A plan, its batch, what was measured of it, and the facts that it is predicted from."""
     plan, batch = request.param

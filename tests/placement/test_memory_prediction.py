@@ -22,13 +22,17 @@ WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
 FOUR_CPUS = DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
 
 
-NOTHING_FORGOTTEN = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((MemoryMoment(1),))}))
+NOTHING_FORGOTTEN = replace(
+    FACTS, model=replace(MODEL, steps={"CPU": StepMemory((MemoryMoment(1),))})
+)
 """A model of which a rehearsed step holds no more than the formula for placed layers says."""
 
 
 def plan(strategy: str = "none", batch: int = 32, **options) -> Plan:
     return Plan(
-        devices=FOUR_CPUS, training=Training(batch_size=batch), distribution=Distribution(strategy=strategy, **options)
+        devices=FOUR_CPUS,
+        training=Training(batch_size=batch),
+        distribution=Distribution(strategy=strategy, **options),
     )
 
 
@@ -58,11 +62,17 @@ def test_that_formulas_are_plain_words_and_numbers() -> None:
     memory = predicted(plan())["CPU:0"]
     assert memory.weights.formula == "1,600 parameters × 4 B + 16 B of random state"
     assert memory.gradients.formula == "1,600 trainable parameters × 4 B"
-    assert memory.slots.formula == "2 × 6,400 B of trainable parameters + 12 B of counters and learning rate"
+    assert (
+        memory.slots.formula
+        == "2 × 6,400 B of trainable parameters + 12 B of counters and learning rate"
+    )
     assert memory.activations.formula.startswith("600 B a sample × 32 samples")
 
 
-@given(st.integers(1, 5000), st.sampled_from(["none", "one_device", "mirrored", "central_storage", "placed"]))
+@given(
+    st.integers(1, 5000),
+    st.sampled_from(["none", "one_device", "mirrored", "central_storage", "placed"]),
+)
 def test_that_the_parts_make_up_the_total_or_more(batch, strategy) -> None:
     for memory in predict(plan(strategy, batch), WITHOUT_CARDS, FACTS):
         parts = sum(part.bytes for _, part in memory.parts)
@@ -84,7 +94,11 @@ def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other(
 
 def test_that_central_storage_keeps_the_slots_in_one_place() -> None:
     cards = predicted(replace(plan("central_storage"), devices=DeviceSettings()), machine=TWO_CARDS)
-    assert {name: memory.slots.bytes for name, memory in cards.items()} == {"GPU:0": 0, "GPU:1": 0, "CPU:0": SLOTS}
+    assert {name: memory.slots.bytes for name, memory in cards.items()} == {
+        "GPU:0": 0,
+        "GPU:1": 0,
+        "CPU:0": SLOTS,
+    }
     assert cards["GPU:1"].weights.bytes == WEIGHTS
     assert "copy" in cards["GPU:1"].weights.formula
 
@@ -126,7 +140,9 @@ def test_that_micro_batches_shrink_what_passes_and_not_what_is_kept() -> None:
 
 
 @given(st.integers(1, 5000))
-def test_that_a_model_placed_whole_on_one_device_holds_no_less_than_its_rehearsed_step(batch) -> None:
+def test_that_a_model_placed_whole_on_one_device_holds_no_less_than_its_rehearsed_step(
+    batch,
+) -> None:
     placed = predicted(plan("placed", batch, placed=Placed(1, {"one": ("CPU:1",)})))["CPU:1"]
     alone = predicted(plan(batch=batch))["CPU:0"]
     assert placed.total >= alone.total - MODEL.state_bytes
@@ -136,14 +152,20 @@ def test_that_every_micro_batch_that_is_computed_holds_what_the_formula_forgets_
     layers = {"one": ("CPU:0",)}
     rehearsed = StepMemory((MemoryMoment(50_000, 2000),))
     facts = replace(FACTS, model=replace(MODEL, steps={"CPU": rehearsed}))
-    # A micro-batch of 25 samples: kept, what passes, and the batch itself; the gradients of the weights.
+    # A micro-batch of 25 samples: kept, what passes, and the batch itself; the gradients of the
+    # weights.
     forgotten = rehearsed.peak(25) - (600 + 800 + 40) * 25 - GRADIENTS
-    known = predicted(plan("placed", 100, placed=Placed(4, layers)), NOTHING_FORGOTTEN)["CPU:0"].total
+    known = predicted(plan("placed", 100, placed=Placed(4, layers)), NOTHING_FORGOTTEN)[
+        "CPU:0"
+    ].total
     for cores, at_work in ((1, 1), (2, 2), (16, 4)):
         machine = replace(WITHOUT_CARDS, cpu_cores=cores)
         found = predicted(plan("placed", 100, placed=Placed(4, layers)), facts, machine)["CPU:0"]
         assert found.total - known == at_work * forgotten
-        assert f"what operations and the allocator take besides, {at_work * forgotten:,} B" in found.other.formula
+        assert (
+            f"what operations and the allocator take besides, {at_work * forgotten:,} B"
+            in found.other.formula
+        )
 
 
 def test_that_what_the_formula_forgets_is_divided_by_what_layers_keep_and_their_gradients() -> None:
@@ -164,12 +186,19 @@ def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_ther
     assert "600 B a sample × 500 samples (4 micro-batches in flight)" in many.activations.formula
 
 
-def test_that_of_many_micro_batches_those_that_go_back_at_once_and_the_sum_of_the_others_have_gradients() -> None:
+def test_that_of_many_micro_batches_those_that_go_back_at_once_and_the_sum_of_the_others_have_gradients() -> (
+    None
+):
     layers = {"one": ("CPU:0",)}
-    four, five, many = (predicted(plan("placed", 1, placed=Placed(count, layers)))["CPU:0"] for count in (4, 5, 32))
+    four, five, many = (
+        predicted(plan("placed", 1, placed=Placed(count, layers)))["CPU:0"] for count in (4, 5, 32)
+    )
     assert five.total - four.total == GRADIENTS
     assert many.total == five.total
-    assert "or, if that is more, 5 gradients of each variable, to be summed, or what the" in many.other.formula
+    assert (
+        "or, if that is more, 5 gradients of each variable, to be summed, or what the"
+        in many.other.formula
+    )
 
 
 def test_that_the_more_devices_or_cores_are_to_be_kept_busy_the_more_are_under_way() -> None:
@@ -196,7 +225,9 @@ def test_that_the_batch_is_where_a_layer_takes_it() -> None:
     ],
 )
 def test_that_a_layer_that_is_left_out_goes_where_its_neighbours_are(layers, expected) -> None:
-    assert [devices[0] for devices in devices_of(THREE_LAYERS, layers, ("A", "B")).values()] == expected
+    assert [
+        devices[0] for devices in devices_of(THREE_LAYERS, layers, ("A", "B")).values()
+    ] == expected
 
 
 def test_that_the_limit_is_the_slices_or_the_cards() -> None:
@@ -207,7 +238,9 @@ def test_that_the_limit_is_the_slices_or_the_cards() -> None:
 
 
 def test_that_what_does_not_fit_is_said() -> None:
-    small = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+    small = Plan(
+        devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000)
+    )
     memory = predicted(small, machine=TWO_CARDS)
     assert memory["GPU:0"].fits is False
     assert memory["CPU:0"].fits is None

@@ -10,7 +10,9 @@ from gpu_studio.placement.comparison import DeviceShares, compare
 from gpu_studio.placement.occupation import bubble_of, busy_seconds, covered
 from gpu_studio.placement.schedule import StageTask, StepTimeline
 
-SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda pair: (pair[0], pair[0] + pair[1])))
+SPANS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+)
 
 
 @given(SPANS)
@@ -33,9 +35,18 @@ def test_that_the_bubble_is_the_share_in_which_devices_wait() -> None:
 
 def test_that_a_prediction_stands_beside_what_was_measured_device_by_device() -> None:
     tasks = (StageTask(0, (0,), 0, "forward", 0.0, 1.0), StageTask(1, (1,), 0, "forward", 1.0, 4.0))
-    found = compare(StepTimeline(tasks, 4.0, 0.5), ("CPU:0", "CPU:1", "CPU:2"), {"CPU:0": 2.0, "CPU:1": 4.0}, 5.0)
+    found = compare(
+        StepTimeline(tasks, 4.0, 0.5),
+        ("CPU:0", "CPU:1", "CPU:2"),
+        {"CPU:0": 2.0, "CPU:1": 4.0},
+        5.0,
+    )
     assert found.devices == (DeviceShares("CPU:0", 0.25, 0.4), DeviceShares("CPU:1", 0.75, 0.8))
-    assert (found.predicted_seconds, found.measured_seconds, found.predicted_bubble) == (4.0, 5.0, 0.5)
+    assert (found.predicted_seconds, found.measured_seconds, found.predicted_bubble) == (
+        4.0,
+        5.0,
+        0.5,
+    )
     assert found.measured_bubble == pytest.approx(0.4)
 
 

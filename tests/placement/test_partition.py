@@ -27,7 +27,9 @@ def chains() -> list[tuple[list[float], int]]:
 
 def line(costs: list[float], sent: float = 0.0) -> DeviceStages:
     """A device on which layers take so long, and every stage is sent as much."""
-    return DeviceStages(before(np.array(costs)), SentBytes(np.full((len(costs) + 1,) * 2, sent)), 1.0)
+    return DeviceStages(
+        before(np.array(costs)), SentBytes(np.full((len(costs) + 1,) * 2, sent)), 1.0
+    )
 
 
 def test_that_the_longest_stage_is_as_short_as_can_be_where_torchgpipes_is_not() -> None:

@@ -31,7 +31,9 @@ from gpu_studio.plan.splitting import STRATIFY
 from gpu_studio.runs.queueing.queue_choice import needs_of, waits_for
 
 
-def a_plan(batch: int, strategy: str = "mirrored", scope: str = "global", carve: tuple[Carve, ...] = ()) -> Plan:
+def a_plan(
+    batch: int, strategy: str = "mirrored", scope: str = "global", carve: tuple[Carve, ...] = ()
+) -> Plan:
     return Plan(
         "made",
         DeviceSettings(carve=carve),
@@ -66,7 +68,9 @@ def test_that_a_batch_too_large_for_a_slice_is_cut_to_the_largest_that_fits(scop
     plan = replace(plan, distribution=replace(plan.distribution, devices=("GPU:0", "GPU:1")))
     after = mended(the("too much memory", plan, TWO_CARDS), plan, TWO_CARDS)
     assert all(memory.fits is not False for memory in predict(after, TWO_CARDS, FACTS))
-    twice = replace(after, training=replace(after.training, batch_size=2 * after.training.batch_size))
+    twice = replace(
+        after, training=replace(after.training, batch_size=2 * after.training.batch_size)
+    )
     assert any(memory.fits is False for memory in predict(twice, TWO_CARDS, FACTS))
 
 
@@ -77,7 +81,10 @@ OUTSIDE_MIB = CONTEXT_MIB + KEPT_OF_FEW_MIB
 def crowded(*free: int, users: tuple[CardUser, ...] = ()) -> Machine:
     """Two cards with so many MiB for tensors now, the rest held by others."""
     cards = zip(TWO_CARDS.cards, free, strict=True)
-    held = [replace(card, used_mib=(card.usable_mib or 0) - room - OUTSIDE_MIB, users=users) for card, room in cards]
+    held = [
+        replace(card, used_mib=(card.usable_mib or 0) - room - OUTSIDE_MIB, users=users)
+        for card, room in cards
+    ]
     return replace(TWO_CARDS, cards=tuple(held))
 
 
@@ -95,8 +102,12 @@ def test_that_what_others_hold_is_no_room_and_they_are_named() -> None:
 
 
 def test_that_of_a_whole_free_card_it_is_told_what_cuda_gets() -> None:
-    card = replace(TWO_CARDS.cards[0], total_mib=TWO_CARDS.cards[0].reserved_mib + OUTSIDE_MIB + 10, used_mib=0)
-    caution = the("too much memory", a_plan(30_000, "one_device"), replace(TWO_CARDS, cards=(card,)))
+    card = replace(
+        TWO_CARDS.cards[0], total_mib=TWO_CARDS.cards[0].reserved_mib + OUTSIDE_MIB + 10, used_mib=0
+    )
+    caution = the(
+        "too much memory", a_plan(30_000, "one_device"), replace(TWO_CARDS, cards=(card,))
+    )
     assert caution.text.endswith("10 MiB are there.")
     assert "Of the 747 MiB of GPU 0, CUDA and its libraries get 737 MiB." in caution.why
     assert not caution.waits
@@ -134,24 +145,37 @@ def test_that_what_fits_is_what_the_queue_would_start(free: tuple[int, int], bat
 
 
 def test_that_weights_that_do_not_fit_are_not_mended_by_a_batch():
-    graph = replace(THREE_LAYERS, layers=tuple(replace(each, weight_bytes=2**40) for each in THREE_LAYERS.layers))
+    graph = replace(
+        THREE_LAYERS,
+        layers=tuple(replace(each, weight_bytes=2**40) for each in THREE_LAYERS.layers),
+    )
     facts = replace(FACTS, model=replace(MODEL, graph=graph))
     plan = a_plan(8)
     assert the("too much memory", plan, TWO_CARDS, facts).mend is None
 
 
 def test_that_what_a_model_does_otherwise_than_its_author_may_think_is_warned_of():
-    note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
+    note = ModelNote(
+        "compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts."
+    )
     facts = replace(FACTS, model=replace(MODEL, notes=(note,)))
     told = the("compiled model", a_plan(64), TWO_CARDS, facts)
     assert (told.text, told.why, told.mend) == (note.text, note.why, None)
 
 
 def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_they_are_bytes():
-    note = ModelNote(SCALED_AGAIN, "own.py:build divides its samples by 255, but they are in 0…1 already.", "Why.")
-    facts = replace(FACTS, data=replace(DATA, pixels=True, highest=0.9), model=replace(MODEL, notes=(note,)))
+    note = ModelNote(
+        SCALED_AGAIN,
+        "own.py:build divides its samples by 255, but they are in 0…1 already.",
+        "Why.",
+    )
+    facts = replace(
+        FACTS, data=replace(DATA, pixels=True, highest=0.9), model=replace(MODEL, notes=(note,))
+    )
     plan = replace(
-        a_plan(64, "none"), data=Data(folder="pets", options={"colours": "grey"}), model=ModelSettings("cnn")
+        a_plan(64, "none"),
+        data=Data(folder="pets", options={"colours": "grey"}),
+        model=ModelSettings("cnn"),
     )
     after = mended(the(SCALED_AGAIN, plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
     assert after.data.options == {"colours": "grey", "scale": "none"}
@@ -161,7 +185,9 @@ def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_the
     assert the(SCALED_AGAIN, plan, TWO_CARDS, floats).mend is None
 
 
-@pytest.mark.parametrize(("highest", "warned"), [(1 / 255, True), (16 / 255, True), (17 / 255, False), (0.0, False)])
+@pytest.mark.parametrize(
+    ("highest", "warned"), [(1 / 255, True), (16 / 255, True), (17 / 255, False), (0.0, False)]
+)
 def test_that_bytes_that_are_nearly_nothing_once_divided_are_told(highest, warned):
     facts = replace(FACTS, data=replace(DATA, pixels=True, highest=highest))
     plan = replace(a_plan(64, "none"), data=Data(file="black and white.npz"))
@@ -170,7 +196,9 @@ def test_that_bytes_that_are_nearly_nothing_once_divided_are_told(highest, warne
         found = the("faint bytes", plan, TWO_CARDS, facts)
         assert f"go no higher than {round(255 * highest)}," in found.text
         assert mended(found, plan, TWO_CARDS, facts).data.options == {"scale": "none"}
-    assert "faint bytes" not in names(plan, TWO_CARDS, replace(facts, data=replace(facts.data, pixels=False)))
+    assert "faint bytes" not in names(
+        plan, TWO_CARDS, replace(facts, data=replace(facts.data, pixels=False))
+    )
 
 
 def test_that_what_fits_is_not_warned_of():
@@ -188,7 +216,9 @@ def test_that_a_batch_of_more_than_all_samples_is_cut_so_that_an_epoch_has_steps
 def test_that_more_replicas_than_samples_become_one():
     facts = replace(FACTS, data=replace(DATA, train=1))
     plan = a_plan(2)
-    after = mended(the("more replicas than samples", plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
+    after = mended(
+        the("more replicas than samples", plan, TWO_CARDS, facts), plan, TWO_CARDS, facts
+    )
     assert after.distribution.strategy == "one_device"
 
 
@@ -212,7 +242,9 @@ def test_that_only_whole_cards_are_weighed_against_one(plan, machine):
 
 
 def test_that_a_large_model_is_left_on_its_cards():
-    heavy = tuple(replace(each, flops_forward=1e9, flops_backward=2e9) for each in THREE_LAYERS.layers)
+    heavy = tuple(
+        replace(each, flops_forward=1e9, flops_backward=2e9) for each in THREE_LAYERS.layers
+    )
     facts = replace(FACTS, model=replace(MODEL, graph=replace(THREE_LAYERS, layers=heavy)))
     assert names(a_plan(64), TWO_CARDS, facts) == []
 
@@ -263,10 +295,14 @@ def test_that_splitting_by_class_is_offered_only_where_it_helps() -> None:
     said = "The test split has no samples of class 2. Its figures say nothing of it."
     plan = a_plan(8)
     alone, helped = (
-        the("lacking classes", plan, WITHOUT_CARDS, with_notes(note)) for note in (said, f"{said} {STRATIFY}")
+        the("lacking classes", plan, WITHOUT_CARDS, with_notes(note))
+        for note in (said, f"{said} {STRATIFY}")
     )
     assert (alone.text, alone.mend) == ("The test split has no samples of class 2.", None)
-    assert mended(helped, plan, WITHOUT_CARDS, with_notes(f"{said} {STRATIFY}")).data.split == "stratified"
+    assert (
+        mended(helped, plan, WITHOUT_CARDS, with_notes(f"{said} {STRATIFY}")).data.split
+        == "stratified"
+    )
 
 
 def test_that_what_several_splits_lack_is_one_caution_that_begins_with_the_gravest() -> None:

@@ -37,14 +37,19 @@ def test_that_replicas_share_the_batch_wait_for_the_slowest_and_sum_their_gradie
     devices = [Device("GPU:0", None, 100.0), Device("GPU:1", None, 50.0)]
     slowest = 4 + 4 * 0.75 + 0.3
     assert mirrored_seconds(WORK, devices, 200.0) == pytest.approx(slowest + 200 / 50)
-    assert mirrored_seconds(WORK, devices, 200.0, workers=1) == pytest.approx(2 * slowest + 200 / 50)
+    assert mirrored_seconds(WORK, devices, 200.0, workers=1) == pytest.approx(
+        2 * slowest + 200 / 50
+    )
 
 
 @given(st.lists(st.floats(0, 100), max_size=7), st.integers(1, 3))
-def test_that_the_fullest_device_is_as_full_as_the_bound_says_at_most(loads: list[float], devices: int) -> None:
+def test_that_the_fullest_device_is_as_full_as_the_bound_says_at_most(
+    loads: list[float], devices: int
+) -> None:
     def fullest(placed: tuple[int, ...]) -> float:
         return max(
-            sum(load for load, on in zip(loads, placed, strict=True) if on == device) for device in range(devices)
+            sum(load for load, on in zip(loads, placed, strict=True) if on == device)
+            for device in range(devices)
         )
 
     best = min(fullest(placed) for placed in product(range(devices), repeat=len(loads)))

@@ -58,7 +58,9 @@ def memory(batch: int, micro_batches: int, *, recompute: bool) -> int:
 
 
 def test_that_what_a_stage_computes_again_is_said() -> None:
-    placed = Placed(layers={"one": ("CPU:0",), "two": ("CPU:0",), "three": ("CPU:0",)}, recompute=True)
+    placed = Placed(
+        layers={"one": ("CPU:0",), "two": ("CPU:0",), "three": ("CPU:0",)}, recompute=True
+    )
     plan = Plan(training=Training(batch_size=8), distribution=Distribution("placed", placed=placed))
     (found,) = predict(plan, WITHOUT_CARDS, FACTS)
     assert found.activations.bytes == 0
@@ -66,5 +68,9 @@ def test_that_what_a_stage_computes_again_is_said() -> None:
 
 
 @given(st.integers(1000, 5000), st.integers(4, 16))
-def test_that_with_several_micro_batches_of_a_large_batch_it_takes_less(batch: int, micro_batches: int) -> None:
-    assert memory(batch, micro_batches, recompute=True) < memory(batch, micro_batches, recompute=False)
+def test_that_with_several_micro_batches_of_a_large_batch_it_takes_less(
+    batch: int, micro_batches: int
+) -> None:
+    assert memory(batch, micro_batches, recompute=True) < memory(
+        batch, micro_batches, recompute=False
+    )

@@ -1,4 +1,7 @@
-"""Steps that are rehearsed: what they hold on a card, and on a CPU in whatever order its threads happen to run."""
+"""Steps that are rehearsed.
+
+What they hold on a card, and on a CPU in whatever order its threads happen to run.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ WEIGHT = Variable(0, MIB)
 READ, TO_BEHIND, GRADIENT, UPDATE = range(4)
 BACKWARD = (
     Operation(makes=((10, Size()),), reads=WEIGHT),
-    Operation(takes=(10,), makes=((11, Size(0, 8)),)),  # the gradient of what came in, which takes the weight
+    Operation(
+        takes=(10,), makes=((11, Size(0, 8)),)
+    ),  # the gradient of what came in, which takes the weight
     Operation(makes=((12, Size(MIB)),), after=(READ,)),  # the gradient of the weight
     Operation(takes=(12,), after=(READ,), writes=WEIGHT),
 )
@@ -39,14 +44,22 @@ def test_that_on_a_card_the_weight_is_used_first() -> None:
 
 
 def test_that_calling_the_model_for_a_look_shapes_the_memory_that_steps_find() -> None:
-    layer = (Operation(makes=((1, Size(0, 700_000)),)), Operation(takes=(1,), makes=((2, Size(0, 300_000)),)))
-    looked, unseen = (on_cpu(layer, alike, TensorKinds([2], outputs=outputs), threads=1) for outputs in ([1, 2], []))
+    layer = (
+        Operation(makes=((1, Size(0, 700_000)),)),
+        Operation(takes=(1,), makes=((2, Size(0, 300_000)),)),
+    )
+    looked, unseen = (
+        on_cpu(layer, alike, TensorKinds([2], outputs=outputs), threads=1)
+        for outputs in ([1, 2], [])
+    )
     assert looked.asked(64) == unseen.asked(64)
     assert looked.padding != unseen.padding
 
 
 def test_that_the_same_steps_are_rehearsed_each_time() -> None:
-    first, second = (on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2) for _ in range(2))
+    first, second = (
+        on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2) for _ in range(2)
+    )
     assert first == second
 
 
@@ -71,7 +84,10 @@ def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatc
 def test_that_batches_are_looked_at_where_what_is_given_out_leaps() -> None:
     # Half of a region of 32 MiB is 16 MiB: a block of more cannot be beside another.
     memory = on_cpu(
-        [Operation(makes=((1, Size(0, MIB // 6)),)), Operation(takes=(1,))], alike_all, TensorKinds(), threads=1
+        [Operation(makes=((1, Size(0, MIB // 6)),)), Operation(takes=(1,))],
+        alike_all,
+        TensorKinds(),
+        threads=1,
     )
     looked_at = {each.batch for each in memory.padding}
     assert looked_at > set(BATCHES)
@@ -83,7 +99,11 @@ def test_that_weights_that_are_drawn_leave_other_memory_than_filled_ones() -> No
         weight = Variable(0, MIB, drawn=drawn)
         read = Operation(makes=((10, Size()),), reads=weight)
         step = (read, Operation(takes=(10,), makes=((11, Size(0, 100_000)),)))
-        steps.append(on_cpu(step, lambda _batch: [1.0, 1.0], TensorKinds(results=[11], outputs=[11]), threads=1))
+        steps.append(
+            on_cpu(
+                step, lambda _batch: [1.0, 1.0], TensorKinds(results=[11], outputs=[11]), threads=1
+            )
+        )
     assert steps[0].asked(64) == steps[1].asked(64)
     assert steps[0].padding != steps[1].padding
 
@@ -92,7 +112,12 @@ def test_that_weights_from_a_file_are_elsewhere_than_where_they_were_drawn() -> 
     read = Operation(makes=((10, Size()),), reads=Variable(0, MIB, drawn=True))
     step = (read, Operation(takes=(10,), makes=((11, Size(0, 100_000)),)))
     drawn, loaded = (
-        on_cpu(step, lambda _batch: [1.0, 1.0], TensorKinds([11], outputs=[11], loaded=loaded), threads=1)
+        on_cpu(
+            step,
+            lambda _batch: [1.0, 1.0],
+            TensorKinds([11], outputs=[11], loaded=loaded),
+            threads=1,
+        )
         for loaded in (False, True)
     )
     assert drawn.padding != loaded.padding

@@ -18,7 +18,21 @@ def even(stages: int, *, output_bytes: float = 0.0) -> Work:
     names = tuple(f"layer_{place}" for place in range(stages))
     inputs = tuple((place - 1,) if place else () for place in range(stages))
     zero, one = np.zeros((stages, stages)), np.ones(stages)
-    return Work(names, inputs, zero, zero + 3 / 8, zero, one / 3, one * output_bytes, one, one, one, one, one, batch=8)
+    return Work(
+        names,
+        inputs,
+        zero,
+        zero + 3 / 8,
+        zero,
+        one / 3,
+        one * output_bytes,
+        one,
+        one,
+        one,
+        one,
+        one,
+        batch=8,
+    )
 
 
 def devices(count: int, bandwidth: float = 1e9) -> list[Device]:
@@ -26,14 +40,18 @@ def devices(count: int, bandwidth: float = 1e9) -> list[Device]:
 
 
 @given(st.integers(1, 6), st.integers(1, 16))
-def test_that_even_stages_leave_the_bubble_of_the_literature(stages: int, micro_batches: int) -> None:
+def test_that_even_stages_leave_the_bubble_of_the_literature(
+    stages: int, micro_batches: int
+) -> None:
     step = timeline(even(stages), devices(stages), range(stages), micro_batches)
     assert step.bubble == pytest.approx(even_bubble(stages, micro_batches), abs=1e-9)
     assert step.seconds == pytest.approx(3 * (micro_batches + stages - 1) / micro_batches)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
-def test_that_a_step_is_possible_and_no_device_does_two_things_at_once(seed: int, count: int, workers: int) -> None:
+def test_that_a_step_is_possible_and_no_device_does_two_things_at_once(
+    seed: int, count: int, workers: int
+) -> None:
     random = np.random.default_rng(seed)
     work = brute_force.random_work(random, chain=False)
     places = random.integers(0, len(work.fixed), len(work.names)).tolist()
@@ -41,7 +59,9 @@ def test_that_a_step_is_possible_and_no_device_does_two_things_at_once(seed: int
     stages = stages_of(places)
     assert len(step.tasks) == len(stages) * (2 * count + 1)
     for device in set(places):
-        mine = sorted((task for task in step.tasks if task.device == device), key=lambda task: task.begin)
+        mine = sorted(
+            (task for task in step.tasks if task.device == device), key=lambda task: task.begin
+        )
         assert all(one.end <= other.begin + 1e-12 for one, other in pairwise(mine))
     for task in step.tasks:
         alive = [each for each in step.tasks if each.begin <= task.begin < each.end]
@@ -51,7 +71,9 @@ def test_that_a_step_is_possible_and_no_device_does_two_things_at_once(seed: int
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
-def test_that_each_stage_waits_for_its_input_and_each_gradient_for_its_taker(seed: int, count: int) -> None:
+def test_that_each_stage_waits_for_its_input_and_each_gradient_for_its_taker(
+    seed: int, count: int
+) -> None:
     random = np.random.default_rng(seed)
     work = brute_force.random_work(random, chain=False)
     places = random.integers(0, len(work.fixed), len(work.names)).tolist()
@@ -62,9 +84,15 @@ def test_that_each_stage_waits_for_its_input_and_each_gradient_for_its_taker(see
     for layer, inputs in enumerate(work.inputs):
         for producer in inputs:
             for micro_batch in range(count):
-                made, taken = when[producer, micro_batch, "forward"], when[layer, micro_batch, "forward"]
+                made, taken = (
+                    when[producer, micro_batch, "forward"],
+                    when[layer, micro_batch, "forward"],
+                )
                 assert made is taken or made.end <= taken.begin + 1e-12
-                made, taken = when[layer, micro_batch, "backward"], when[producer, micro_batch, "backward"]
+                made, taken = (
+                    when[layer, micro_batch, "backward"],
+                    when[producer, micro_batch, "backward"],
+                )
                 assert made is taken or made.end <= taken.begin + 1e-12
         last = max(when[layer, micro_batch, "backward"].end for micro_batch in range(count))
         assert when[layer, -1, "update"].begin >= last - 1e-12
@@ -74,7 +102,10 @@ def test_that_a_tensor_that_crosses_takes_its_time_there_and_back() -> None:
     near = timeline(even(2), devices(2), [0, 1], 1)
     far = timeline(even(2, output_bytes=1e6), devices(2, bandwidth=8e6), [0, 1], 1)
     assert far.seconds == pytest.approx(near.seconds + 2 * 8 * 1e6 / 8e6)
-    assert timeline(even(2, output_bytes=1e6), devices(2, bandwidth=8e6), [1, 1], 1).seconds == near.seconds
+    assert (
+        timeline(even(2, output_bytes=1e6), devices(2, bandwidth=8e6), [1, 1], 1).seconds
+        == near.seconds
+    )
 
 
 def test_that_devices_that_share_one_core_gain_nothing() -> None:
@@ -82,10 +113,14 @@ def test_that_devices_that_share_one_core_gain_nothing() -> None:
 
 
 @given(st.integers(1, 8), st.sampled_from([0.25, 1 / 3, 0.5, 0.7, 0.9, 1.0]), st.integers(1, 4))
-def test_that_micro_batches_share_the_cores_on_one_device_as_on_several(count: int, share: float, stages: int) -> None:
+def test_that_micro_batches_share_the_cores_on_one_device_as_on_several(
+    count: int, share: float, stages: int
+) -> None:
     work = replace(even(stages), share=(share,) * stages)
     alone = 3 * stages / count
-    spread, together = (timeline(work, devices(stages), places, count) for places in (range(stages), [0] * stages))
+    spread, together = (
+        timeline(work, devices(stages), places, count) for places in (range(stages), [0] * stages)
+    )
     if count * share >= 1:
         # All cores are taken but for the rest, in which fewer are left than would take them all.
         assert together.seconds >= count * alone * share - 1e-9

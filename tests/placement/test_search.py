@@ -31,9 +31,18 @@ class Case:
         """Those for which there is room."""
         return [each for each in self.every if each.fits(self.devices)]
 
-    def place(self, objective: Objective, *, overlap: bool = True) -> FoundPlacement | tuple[Lack, ...]:
+    def place(
+        self, objective: Objective, *, overlap: bool = True
+    ) -> FoundPlacement | tuple[Lack, ...]:
         """What the search finds."""
-        return place(self.work, self.devices, objective, [self.count], overlap=overlap, recompute=self.recompute)
+        return place(
+            self.work,
+            self.devices,
+            objective,
+            [self.count],
+            overlap=overlap,
+            recompute=self.recompute,
+        )
 
     def found(self, objective: Objective) -> tuple[FoundPlacement, Tried]:
         """What the search finds where there is room, and what comes of it."""
@@ -49,7 +58,13 @@ def case(seed: int, *, chain: bool, recompute: bool) -> Case:
     work = brute_force.random_work(random, chain=chain)
     devices = brute_force.random_devices(random, work)
     count = COUNTS[seed % len(COUNTS)]
-    return Case(work, devices, count, recompute, brute_force.every(work, devices, count, recompute=recompute))
+    return Case(
+        work,
+        devices,
+        count,
+        recompute,
+        brute_force.every(work, devices, count, recompute=recompute),
+    )
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["kept", "recomputed"])
@@ -64,7 +79,10 @@ def test_that_the_cases_have_limits_that_bind_branches_and_skips(cases: list[Cas
     assert sum(0 < share < 1 for share in room) > len(cases) / 2
     assert sum(share == 0 for share in room) > len(cases) / 20
     graphs = [each.work.inputs for each in cases[CHAINS:]]
-    skips = [any(producer < layer - 1 for layer, into in enumerate(each) for producer in into) for each in graphs]
+    skips = [
+        any(producer < layer - 1 for layer, into in enumerate(each) for producer in into)
+        for each in graphs
+    ]
     taken = [[producer for into in each for producer in into] for each in graphs]
     assert sum(skips) > GRAPHS * 0.7
     assert sum(len(set(each)) < len(each) for each in taken) > GRAPHS * 0.7
@@ -88,11 +106,17 @@ def test_that_least_memory_leaves_the_fullest_device_as_empty_as_can_be_and_is_t
             shares = [other.fullest(each.devices) for other in each.allowed]
             least = min(shares)
             assert reached.fullest(each.devices) <= least * (1 + 2e-9)
-            ties = [o for o, share in zip(each.allowed, shares, strict=True) if share <= least * (1 + 1e-9)]
+            ties = [
+                o
+                for o, share in zip(each.allowed, shares, strict=True)
+                if share <= least * (1 + 1e-9)
+            ]
             assert found.seconds == pytest.approx(min(other.seconds for other in ties), rel=1e-9)
 
 
-def test_that_fewest_transfers_sends_as_little_as_can_be_and_is_the_fastest_of_those(cases: list[Case]) -> None:
+def test_that_fewest_transfers_sends_as_little_as_can_be_and_is_the_fastest_of_those(
+    cases: list[Case],
+) -> None:
     for each in cases:
         if each.allowed:
             found, reached = each.found("fewest_transfers")
@@ -102,7 +126,9 @@ def test_that_fewest_transfers_sends_as_little_as_can_be_and_is_the_fastest_of_t
             assert found.seconds == pytest.approx(best, rel=1e-9)
 
 
-def test_that_what_is_lacking_is_as_little_as_can_be_where_there_is_no_room(cases: list[Case]) -> None:
+def test_that_what_is_lacking_is_as_little_as_can_be_where_there_is_no_room(
+    cases: list[Case],
+) -> None:
     for each in cases:
         if not each.allowed:
             found = each.place(OBJECTIVES[len(each.work.names) % len(OBJECTIVES)])
@@ -112,7 +138,9 @@ def test_that_what_is_lacking_is_as_little_as_can_be_where_there_is_no_room(case
             assert {lack.device for lack in found} <= {device.name for device in each.devices}
 
 
-def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(cases: list[Case]) -> None:
+def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(
+    cases: list[Case],
+) -> None:
     for each in cases[:: 1 + len(cases) // 100]:
         if each.allowed:
             found = each.place("fastest", overlap=False)
@@ -127,7 +155,10 @@ def test_that_the_best_number_of_micro_batches_is_chosen(recompute: bool) -> Non
     for seed in range(40):
         first = case(seed, chain=True, recompute=recompute)
         found = place(first.work, first.devices, "fastest", COUNTS, recompute=recompute)
-        every = [brute_force.every(first.work, first.devices, count, recompute=recompute) for count in COUNTS]
+        every = [
+            brute_force.every(first.work, first.devices, count, recompute=recompute)
+            for count in COUNTS
+        ]
         allowed = [each for some in every for each in some if each.fits(first.devices)]
         if allowed:
             assert isinstance(found, FoundPlacement)
@@ -172,7 +203,9 @@ def chain_of(state: list[float]) -> Work:
 
 @pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize("count", [3, 8])
-def test_that_of_many_layers_with_skips_on_unlike_devices_no_placement_is_better(count: int, recompute: bool) -> None:
+def test_that_of_many_layers_with_skips_on_unlike_devices_no_placement_is_better(
+    count: int, recompute: bool
+) -> None:
     random = np.random.default_rng(count)
     work = brute_force.random_work(random, chain=False, layers=36, devices=4)
     limit = brute_force.whole_bytes(work) / 2.5

@@ -20,7 +20,9 @@ def test_that_the_peak_is_that_of_all_moments(moments, batch) -> None:
 def test_that_each_moment_kept_is_steeper_and_lower_than_the_one_before(moments) -> None:
     kept = highest(moments).moments
     assert [moment.per_sample for moment in kept] == sorted({moment.per_sample for moment in kept})
-    assert [moment.fixed for moment in kept] == sorted({moment.fixed for moment in kept}, reverse=True)
+    assert [moment.fixed for moment in kept] == sorted(
+        {moment.fixed for moment in kept}, reverse=True
+    )
 
 
 def test_that_a_moment_that_is_never_the_fullest_is_forgotten() -> None:
@@ -40,7 +42,9 @@ def test_that_no_moment_holds_nothing() -> None:
 
 
 def test_that_between_batches_as_much_is_given_out_as_lies_on_the_line() -> None:
-    memory = StepMemory((MemoryMoment(0, 100),), (Padding(10, 2.0), Padding(20, 1.0), Padding(30, 1.2)))
+    memory = StepMemory(
+        (MemoryMoment(0, 100),), (Padding(10, 2.0), Padding(20, 1.0), Padding(30, 1.2))
+    )
     assert [memory.padded(batch) for batch in (1, 10, 20, 30, 99)] == [2.0, 2.0, 1.0, 1.2, 1.2]
     assert [memory.peak(batch) for batch in (10, 15, 20, 25, 30)] == [2000, 2000, 2000, 2800, 3600]
 
@@ -52,7 +56,12 @@ def test_that_from_one_batch_to_the_next_it_may_leap() -> None:
 
 
 def test_that_a_large_batch_is_padded_as_half_of_it_unless_most_is_of_a_fixed_size() -> None:
-    padding = tuple(Padding(batch, factor) for batch, factor in ((64, 1.1), (96, 1.4), (128, 1.2), (256, 1.0)))
-    grows, fixed = StepMemory((MemoryMoment(0, 100),), padding), StepMemory((MemoryMoment(10**9, 100),), padding)
+    padding = tuple(
+        Padding(batch, factor) for batch, factor in ((64, 1.1), (96, 1.4), (128, 1.2), (256, 1.0))
+    )
+    grows, fixed = (
+        StepMemory((MemoryMoment(0, 100),), padding),
+        StepMemory((MemoryMoment(10**9, 100),), padding),
+    )
     assert [grows.padded(batch) for batch in (192, 256, 384)] == [1.4, 1.0, 1.4]
     assert [round(fixed.padded(batch), 3) for batch in (192, 384)] == [1.1, 1.0]

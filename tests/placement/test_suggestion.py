@@ -51,7 +51,12 @@ def test_that_work_holds_what_the_model_says_of_itself() -> None:
 def test_that_even_layers_are_split_in_the_middle_into_as_many_micro_batches_as_help() -> None:
     found = suggest(MODEL, TWO, 64, flops(TWO), "fastest")
     assert isinstance(found, Suggestion)
-    assert found.layers == {"layer_0": "GPU:0", "layer_1": "GPU:0", "layer_2": "GPU:1", "layer_3": "GPU:1"}
+    assert found.layers == {
+        "layer_0": "GPU:0",
+        "layer_1": "GPU:0",
+        "layer_2": "GPU:1",
+        "layer_3": "GPU:1",
+    }
     assert found.micro_batches == 32
     assert found.step.bubble == pytest.approx(1 / 33)
 
@@ -65,7 +70,10 @@ def test_that_replicas_are_called_better_where_they_are_and_one_device_is_not() 
 
 
 def test_that_with_one_worker_the_whole_model_stays_on_one_device_in_one_piece() -> None:
-    slow = {name: {layer: LayerTime(1.0, 1.0, 1.0, 1.0) for layer in times} for name, times in flops(TWO).items()}
+    slow = {
+        name: {layer: LayerTime(1.0, 1.0, 1.0, 1.0) for layer in times}
+        for name, times in flops(TWO).items()
+    }
     found = suggest(MODEL, TWO, 8, slow, "fastest", workers=1)
     assert isinstance(found, Suggestion)
     assert len(set(found.layers.values())) == 1
@@ -73,7 +81,9 @@ def test_that_with_one_worker_the_whole_model_stays_on_one_device_in_one_piece()
     assert found.better is None
 
 
-def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_alternative() -> None:
+def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_alternative() -> (
+    None
+):
     small = [Device("GPU:0", 8500.0), Device("GPU:1", 8500.0)]
     found = suggest(MODEL, small, 1, flops(small), "fastest")
     assert isinstance(found, Suggestion)
@@ -81,7 +91,9 @@ def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_
     tiny = [Device("GPU:0", 3000.0)]
     # Weights and slots, the gradients, and what updating one layer takes.
     whole = 4 * (1000 + 1600) + 4 * 800 + 2 * 800
-    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits((Lack("GPU:0", whole - 3000.0),))
+    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits(
+        (Lack("GPU:0", whole - 3000.0),)
+    )
 
 
 def test_that_micro_batches_have_a_sample_each() -> None:
@@ -96,7 +108,10 @@ def test_that_a_model_that_is_not_known_says_why() -> None:
 
 
 def test_that_slices_and_cards_have_their_limits_and_a_cpu_has_none() -> None:
-    plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)), distribution=Distribution("placed"))
+    plan = Plan(
+        devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)),
+        distribution=Distribution("placed"),
+    )
     devices = chosen_devices(plan, TWO_CARDS)
     assert [device.name for device in devices] == ["GPU:0", "GPU:1", "GPU:2"]
     limits = list(limits_bytes(devices, TWO_CARDS).values())

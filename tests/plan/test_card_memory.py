@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.plan import Card, CardUser, Carve, DeviceSettings, Machine, Plan, PlannedDevice, logical_devices
+from gpu_studio.plan import (
+    Card,
+    CardUser,
+    Carve,
+    DeviceSettings,
+    Machine,
+    Plan,
+    PlannedDevice,
+    logical_devices,
+)
 from gpu_studio.plan.card_memory import (
     CONTEXT_MIB,
     OUTSIDE_MIB,
@@ -19,7 +28,15 @@ from gpu_studio.plan.card_memory import (
 )
 from gpu_studio.plan.holders import held_by
 
-L4 = Card(0, "GPU-4", "NVIDIA L4", total_mib=23_034, used_mib=7_310, reserved_mib=472, compute_capability="8.9")
+L4 = Card(
+    0,
+    "GPU-4",
+    "NVIDIA L4",
+    total_mib=23_034,
+    used_mib=7_310,
+    reserved_mib=472,
+    compute_capability="8.9",
+)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +67,9 @@ def test_that_the_room_on_a_whole_card_is_what_is_free_less_what_tensorflow_keep
     ("name", "capability", "usable", "logged"),
     [("T4", "7.5", 14_930, 13_757), ("L4", "8.9", 22_562, 20_549), ("A100", "8.0", 40_339, 38_366)],
 )
-def test_that_a_whole_free_card_promises_no_more_than_tensorflow_takes_of_it(name, capability, usable, logged):
+def test_that_a_whole_free_card_promises_no_more_than_tensorflow_takes_of_it(
+    name, capability, usable, logged
+):
     card = Card(0, "GPU-1", name, total_mib=usable, used_mib=0, compute_capability=capability)
     room = available_memory([PlannedDevice("GPU:0", "GPU:0")], Machine((card,)))["GPU:0"]
     assert room.mib == room.most_mib == usable - (outside_mib(card) or 0)
@@ -61,7 +80,11 @@ def test_that_cuda_takes_its_context_first_and_tensorflow_keeps_back_of_what_tha
     card = Card(0, "GPU-1", "card", total_mib=2_500, used_mib=0, compute_capability="8.0")
     assert given_mib(card, 2_500, carved=False) == 2_500 - CONTEXT_MIB - 225
     assert given_mib(card, 2_500, carved=True) == 2_500 - OUTSIDE_MIB
-    assert given_mib(card, CONTEXT_MIB - 1, carved=False) == given_mib(card, CONTEXT_MIB - 1, carved=True) == 0
+    assert (
+        given_mib(card, CONTEXT_MIB - 1, carved=False)
+        == given_mib(card, CONTEXT_MIB - 1, carved=True)
+        == 0
+    )
 
 
 def test_that_slices_take_what_is_free_in_their_order():
@@ -77,7 +100,9 @@ def test_that_slices_take_what_is_free_in_their_order():
 def test_that_what_is_not_known_is_no_limit():
     machine = Machine((Card(0, "GPU-1", "card"),))
     assert available_memory([PlannedDevice("GPU:0", "GPU:0")], machine)["GPU:0"].mib is None
-    assert available_memory([PlannedDevice("GPU:0", "GPU:0", 512)], machine)["GPU:0"] == AvailableMemory(512, None)
+    assert available_memory([PlannedDevice("GPU:0", "GPU:0", 512)], machine)[
+        "GPU:0"
+    ] == AvailableMemory(512, None)
     assert by_available_memory(machine.cards) == []
 
 

@@ -52,7 +52,9 @@ def test_that_the_room_is_what_is_free_or_else_what_the_card_has() -> None:
 
 
 @given(cuts(), st.integers(-50_000, 50_000))
-def test_that_moving_an_end_never_takes_more_than_there_is(chosen: tuple[CardSlices, int], size: int) -> None:
+def test_that_moving_an_end_never_takes_more_than_there_is(
+    chosen: tuple[CardSlices, int], size: int
+) -> None:
     cut, index = chosen
     moved = cut.with_end(index, size, ROOM)
     assert sum(moved.sizes) <= max(ROOM, sum(cut.sizes))
@@ -89,7 +91,9 @@ def test_that_merging_takes_a_split_back(chosen: tuple[CardSlices, int]) -> None
 
 
 @given(cuts())
-def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(chosen: tuple[CardSlices, int]) -> None:
+def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(
+    chosen: tuple[CardSlices, int],
+) -> None:
     cut, index = chosen
     first, second = cut.halved(index).sizes[index : index + 2]
     assert abs(first - second) <= (2 * STEP_MIB if cut.sizes[index] >= 2 * STEP_MIB else 1)
@@ -97,7 +101,9 @@ def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(chosen: 
 
 
 @given(cuts())
-def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(chosen: tuple[CardSlices, int]) -> None:
+def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(
+    chosen: tuple[CardSlices, int],
+) -> None:
     cut, _ = chosen
     more = cut.with_another(ROOM)
     assert len(more.sizes) == len(cut.sizes) + 1
@@ -108,7 +114,9 @@ def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(chosen: 
 
 
 @given(cuts())
-def test_that_equal_slices_are_equal_and_lose_less_than_a_mib_each(chosen: tuple[CardSlices, int]) -> None:
+def test_that_equal_slices_are_equal_and_lose_less_than_a_mib_each(
+    chosen: tuple[CardSlices, int],
+) -> None:
     cut, _ = chosen
     equal = cut.equalised()
     assert len(set(equal.sizes)) == 1

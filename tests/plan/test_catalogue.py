@@ -8,7 +8,14 @@ import pytest
 
 from gpu_studio.plan import Training
 from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, IMAGES, MODELS, SCHEDULES
-from gpu_studio.plan.keras_names import AUTO_METRICS, LOSSES, METRICS, OPTIMIZERS, keras_name, result_name
+from gpu_studio.plan.keras_names import (
+    AUTO_METRICS,
+    LOSSES,
+    METRICS,
+    OPTIMIZERS,
+    keras_name,
+    result_name,
+)
 from gpu_studio.plan.limits import (
     CHECKPOINT_LIMITS,
     DATA_LIMITS,
@@ -46,7 +53,11 @@ def test_that_an_entry_s_own_values_are_allowed(entry):
 
 
 def test_that_given_values_take_the_place_of_defaults():
-    assert MODELS["mlp"].values({"hidden": [8]}) == {"hidden": [8], "activation": "relu", "dropout": 0.0}
+    assert MODELS["mlp"].values({"hidden": [8]}) == {
+        "hidden": [8],
+        "activation": "relu",
+        "dropout": 0.0,
+    }
 
 
 def test_that_the_default_names_are_among_those_there_are():
@@ -82,7 +93,10 @@ def test_that_nan_is_in_no_range():
 
 
 def test_that_an_entry_without_options_has_none():
-    assert BuiltIn("plain", "help").problems("options", {"x": 1})[0].advice == "leave it out, plain has no options"
+    assert (
+        BuiltIn("plain", "help").problems("options", {"x": 1})[0].advice
+        == "leave it out, plain has no options"
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,12 @@ ONE_DEVICE = "distribution.strategy=one_device"
 CASES = [
     (ONE_CARD, [MIRRORED], "one replica", "Use one device"),
     (ONE_CARD, [SLICES, MIRRORED], "shared hardware", "Use one device"),
-    (TWO_CARDS, [MIRRORED, 'distribution.devices=["GPU:0", "GPU:1", "CPU:0"]'], "mixed kinds", "Cards alone"),
+    (
+        TWO_CARDS,
+        [MIRRORED, 'distribution.devices=["GPU:0", "GPU:1", "CPU:0"]'],
+        "mixed kinds",
+        "Cards alone",
+    ),
     (TWO_CARDS, [MIRRORED, "training.batch_size=255"], "uneven batch", "Use 254"),
     (TWO_CARDS, ["distribution.strategy=none"], "unused cards", "Hide them"),
     (TWO_CARDS, [ONE_DEVICE, 'distribution.devices=["GPU:1"]'], "unused cards", "Hide them"),
@@ -43,7 +48,9 @@ def names(plan: Plan, machine: Machine) -> list[str]:
 
 
 @pytest.mark.parametrize(("machine", "settings", "name", "label"), CASES)
-def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(machine, settings, name, label):
+def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(
+    machine, settings, name, label
+):
     plan = with_settings(a_plan(), settings)
     assert validate(plan, machine) == []
     [caution] = [each for each in cautions(plan, machine) if each.name == name]
@@ -57,7 +64,9 @@ def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(m
 
 @pytest.mark.slow
 @given(plans(), machines())
-def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem(plan: Plan, machine: Machine):
+def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem(
+    plan: Plan, machine: Machine
+):
     for caution in cautions(plan, machine):
         assert caution.text.endswith(".")
         assert caution.why.endswith(".")
@@ -74,10 +83,17 @@ def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem
         (TWO_CARDS, [MIRRORED, "training.batch_size=64"]),
         (TWO_CARDS, [MIRRORED, "training.batch_scope=replica", "training.batch_size=33"]),
         (TWO_CARDS, ['devices.visible=["GPU:1"]']),
-        (TWO_CARDS, ["distribution.strategy=central_storage", "distribution.parameter_device=CPU:0"]),
+        (
+            TWO_CARDS,
+            ["distribution.strategy=central_storage", "distribution.parameter_device=CPU:0"],
+        ),
         (
             NO_CARDS,
-            ["data.validation_fraction=0", "training.checkpoint.every_epochs=0", "training.checkpoint.every_steps=9"],
+            [
+                "data.validation_fraction=0",
+                "training.checkpoint.every_epochs=0",
+                "training.checkpoint.every_steps=9",
+            ],
         ),
     ],
 )
@@ -100,7 +116,10 @@ def test_that_a_card_without_room_is_warned_of_and_left_to_the_person():
 
 
 def test_that_hiding_cards_keeps_the_devices_of_the_plan_under_their_new_names():
-    first, second = ('{ device = "GPU:0", slices_mib = [9, 9] }', '{ device = "GPU-5d1e", slices_mib = [512, 512] }')
+    first, second = (
+        '{ device = "GPU:0", slices_mib = [9, 9] }',
+        '{ device = "GPU-5d1e", slices_mib = [512, 512] }',
+    )
     carve = f"devices.carve=[{first}, {second}]"
     plan = with_settings(a_plan(), [carve, MIRRORED, 'distribution.devices=["GPU:2", "GPU:3"]'])
     before = [device.limit_mib for device in replica_devices(plan, TWO_CARDS)]
@@ -108,11 +127,15 @@ def test_that_hiding_cards_keeps_the_devices_of_the_plan_under_their_new_names()
     assert idle_cards(plan, TWO_CARDS) == ("GPU:0",)
     assert hidden.devices.visible == ("GPU:1",)
     assert hidden.distribution.devices == ("GPU:0", "GPU:1")
-    assert [device.limit_mib for device in replica_devices(hidden, TWO_CARDS)] == before == [512, 512]
+    assert (
+        [device.limit_mib for device in replica_devices(hidden, TWO_CARDS)] == before == [512, 512]
+    )
     assert validate(hidden, TWO_CARDS) == []
 
 
 def test_that_cards_are_hidden_from_a_run_on_the_cpu():
-    hidden = only_used(with_settings(a_plan(), [ONE_DEVICE, 'distribution.devices=["CPU:0"]']), TWO_CARDS)
+    hidden = only_used(
+        with_settings(a_plan(), [ONE_DEVICE, 'distribution.devices=["CPU:0"]']), TWO_CARDS
+    )
     assert [device.name for device in logical_devices(hidden, TWO_CARDS)] == ["CPU:0"]
     assert hidden.distribution.devices == ("CPU:0",)

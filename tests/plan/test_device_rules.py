@@ -21,7 +21,9 @@ def test_that_every_name_of_a_device_is_accepted(name):
     assert said(a_plan(f'[devices]\nvisible = ["{name}"]'), TWO_CARDS) == []
 
 
-@pytest.mark.parametrize("name", ["gpu:0", "GPU:", "GPU:01", "GPU:-1", "CPU:1", "GPU-", "TPU:0", "", "GPU:0 ", "GPU:٣"])
+@pytest.mark.parametrize(
+    "name", ["gpu:0", "GPU:", "GPU:01", "GPU:-1", "CPU:1", "GPU-", "TPU:0", "", "GPU:0 ", "GPU:٣"]
+)
 def test_that_a_name_that_no_device_has_is_refused(name):
     problems = said(a_plan(f'[devices]\nvisible = ["{name}"]'))
 
@@ -31,7 +33,10 @@ def test_that_a_name_that_no_device_has_is_refused(name):
 
 def test_that_a_device_that_is_not_there_is_refused_with_those_that_are():
     assert said(a_plan('[devices]\nvisible = ["GPU:7"]'), TWO_CARDS) == [
-        'devices.visible[0] is "GPU:7": there is no such device; this machine has GPU:0, GPU:1 and CPU:0.'
+        (
+            'devices.visible[0] is "GPU:7": there is no such device; this '
+            "machine has GPU:0, GPU:1 and CPU:0."
+        )
     ]
 
 
@@ -61,7 +66,11 @@ def test_that_a_device_carved_twice_is_refused():
     problems = said(a_plan(carved("GPU:0", "[1024]") + carved("GPU-5d0f", "[1024]")), ONE_CARD)
 
     assert problems == [
-        'devices.carve[1].device is "GPU-5d0f" a second time: put all slices of a device into one [[devices.carve]].'
+        (
+            'devices.carve[1].device is "GPU-5d0f" a second time: put '
+            "all slices of a device into one "
+            "[[devices.carve]]."
+        )
     ]
 
 
@@ -69,7 +78,10 @@ def test_that_a_carve_of_a_device_that_is_not_there_is_refused():
     problems = said(a_plan(carved("GPU:1", "[1024]")), ONE_CARD)
 
     assert problems == [
-        'devices.carve[0].device is "GPU:1": there is no such device; this machine has GPU:0 and CPU:0.'
+        (
+            'devices.carve[0].device is "GPU:1": there is no such device; '
+            "this machine has GPU:0 and CPU:0."
+        )
     ]
 
 
@@ -86,11 +98,16 @@ def test_that_a_carve_of_a_hidden_card_is_refused(machine):
 
 
 def test_that_the_cpu_can_be_carved_whatever_is_visible():
-    assert said(a_plan('[devices]\nvisible = ["GPU:0"]\n' + carved("CPU:0", "[0, 0]")), ONE_CARD) == []
+    assert (
+        said(a_plan('[devices]\nvisible = ["GPU:0"]\n' + carved("CPU:0", "[0, 0]")), ONE_CARD) == []
+    )
 
 
 def test_that_a_card_seen_by_uuid_can_be_carved_by_its_name():
-    assert said(a_plan('[devices]\nvisible = ["GPU-5d0f"]\n' + carved("GPU:0", "[1024]")), ONE_CARD) == []
+    assert (
+        said(a_plan('[devices]\nvisible = ["GPU-5d0f"]\n' + carved("GPU:0", "[1024]")), ONE_CARD)
+        == []
+    )
 
 
 def test_that_slices_that_fill_the_card_are_accepted():
@@ -114,7 +131,10 @@ def test_that_a_card_of_unknown_memory_can_be_carved():
 
 def test_that_a_limit_on_a_slice_of_the_cpu_is_refused():
     assert said(a_plan(carved("CPU:0", "[0, 512]"))) == [
-        "devices.carve[0].slices_mib[1] is 512: write 0, because TensorFlow cannot limit the memory of a CPU."
+        (
+            "devices.carve[0].slices_mib[1] is 512: write 0, because TensorFlow "
+            "cannot limit the memory of a CPU."
+        )
     ]
 
 
@@ -144,7 +164,9 @@ def test_that_growth_with_a_carve_is_refused(carve):
     problems = said(a_plan(f"[devices]\nmemory_growth = true\n{carve}"), ONE_CARD)
 
     assert len(problems) == 1
-    assert problems[0].startswith("devices.memory_growth is true together with a carve: memory cannot grow")
+    assert problems[0].startswith(
+        "devices.memory_growth is true together with a carve: memory cannot grow"
+    )
 
 
 def test_that_a_carve_of_a_card_is_refused_where_tensorflow_is_told_to_share_one_pool():
@@ -152,7 +174,8 @@ def test_that_a_carve_of_a_card_is_refused_where_tensorflow_is_told_to_share_one
 
     assert [str(problem) for problem in allocator(a_plan(carved("GPU:0", "[1024]")), shared)] == [
         (
-            "devices.carve is given while TF_GPU_ALLOCATOR=cuda_malloc_async is set: all slices of a card share one "
+            "devices.carve is given while TF_GPU_ALLOCATOR=cuda_malloc_async is "
+            "set: all slices of a card share one "
             "pool then, without limits: unset the variable, or leave out the carve."
         )
     ]
@@ -164,17 +187,28 @@ LOST = replace(
     TWO_CARDS,
     cards=(
         TWO_CARDS.cards[0],
-        Card(1, "", "NVIDIA card", "0000:02:00.0", lost=True, why_unknown="lost: the driver no longer answers for it"),
+        Card(
+            1,
+            "",
+            "NVIDIA card",
+            "0000:02:00.0",
+            lost=True,
+            why_unknown="lost: the driver no longer answers for it",
+        ),
         replace(TWO_CARDS.cards[1], index=2),
     ),
 )
 
 
-@pytest.mark.parametrize(("names", "left"), [("[]", ("GPU-5d0f", "GPU-5d1e")), ('["GPU:1", "GPU:2"]', ("GPU-5d1e",))])
+@pytest.mark.parametrize(
+    ("names", "left"), [("[]", ("GPU-5d0f", "GPU-5d1e")), ('["GPU:1", "GPU:2"]', ("GPU-5d1e",))]
+)
 def test_that_a_lost_card_is_a_problem_and_hiding_it_leaves_the_others_by_their_uuids(names, left):
     plan = a_plan(f"[devices]\nvisible = {names}")
     [problem] = validate(plan, LOST)
-    assert "GPU 1 does not answer (lost: the driver no longer answers for it): hide it" in str(problem)
+    assert "GPU 1 does not answer (lost: the driver no longer answers for it): hide it" in str(
+        problem
+    )
     mend = mend_of(problem, plan, LOST)
     assert mend is not None
     assert mend.label == "Hide it"

@@ -5,7 +5,15 @@ from dataclasses import replace
 from hypothesis import given, settings
 from plan_strategies import plans
 
-from gpu_studio.plan import Carve, DeviceSettings, Distribution, ModelSettings, Named, Plan, Training
+from gpu_studio.plan import (
+    Carve,
+    DeviceSettings,
+    Distribution,
+    ModelSettings,
+    Named,
+    Plan,
+    Training,
+)
 from gpu_studio.plan.difference import Difference, differences
 
 
@@ -17,7 +25,9 @@ def test_that_a_plan_is_no_different_from_itself(plan: Plan) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(plans(), plans())
-def test_that_two_plans_differ_in_some_field_exactly_if_they_are_not_equal(one: Plan, other: Plan) -> None:
+def test_that_two_plans_differ_in_some_field_exactly_if_they_are_not_equal(
+    one: Plan, other: Plan
+) -> None:
     there, back = differences(one, other), differences(other, one)
     assert bool(there) == (one != other)
     assert {(each.field, each.before, each.after) for each in there} == {

@@ -26,7 +26,8 @@ def test_that_every_strategy_that_runs_is_accepted_everywhere(strategy, machine)
 def test_that_a_strategy_of_a_later_version_is_refused_in_a_plain_sentence(strategy):
     assert said(changed(f"distribution.strategy={strategy}")) == [
         (
-            f'distribution.strategy is "{strategy}": this strategy comes with a later version of GPU Studio; '
+            f'distribution.strategy is "{strategy}": this strategy comes with '
+            "a later version of GPU Studio; "
             "until then choose none, one_device, mirrored, central_storage or placed."
         )
     ]
@@ -56,7 +57,9 @@ def test_that_an_unknown_all_reduce_is_refused_with_the_nearest():
         (None, ['devices.visible=["GPU:5"]'], "GPU:1", "are GPU:0 and CPU:0"),
     ],
 )
-def test_that_a_logical_device_that_there_will_not_be_is_refused_with_those_there_are(machine, settings, device, there):
+def test_that_a_logical_device_that_there_will_not_be_is_refused_with_those_there_are(
+    machine, settings, device, there
+):
     plan = changed(*settings, MIRRORED, f'distribution.devices=["{device}"]')
 
     assert said(plan, machine) == [
@@ -68,7 +71,8 @@ def test_that_a_gpu_on_a_machine_without_cards_is_refused_with_the_reason():
     plan = changed(MIRRORED, 'distribution.devices=["GPU:0"]')
 
     assert said(plan, NO_CARDS)[0].endswith(
-        "there is CPU:0; this machine has no card (no NVIDIA driver is installed on this machine), only CPU:0."
+        "there is CPU:0; this machine has no card (no NVIDIA driver is "
+        "installed on this machine), only CPU:0."
     )
 
 
@@ -81,7 +85,9 @@ def test_that_what_is_no_logical_name_is_refused(name):
     problems = said(changed(MIRRORED, f'distribution.devices=["{name}"]'))
 
     assert len(problems) == 1
-    assert 'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0".' in problems[0]
+    assert (
+        'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0".' in problems[0]
+    )
 
 
 def test_that_a_logical_device_named_twice_is_refused():
@@ -93,28 +99,46 @@ def test_that_a_logical_device_named_twice_is_refused():
 @pytest.mark.parametrize(
     ("strategy", "devices", "problem"),
     [
-        ("none", ["CPU:0"], 'distribution.devices is given with strategy "none": leave them out, or choose'),
-        ("one_device", ["CPU:0", "CPU:1"], 'distribution.devices is 2 devices with strategy "one_device": name one'),
+        (
+            "none",
+            ["CPU:0"],
+            'distribution.devices is given with strategy "none": leave them out, or choose',
+        ),
+        (
+            "one_device",
+            ["CPU:0", "CPU:1"],
+            'distribution.devices is 2 devices with strategy "one_device": name one',
+        ),
     ],
 )
 def test_that_devices_without_use_are_refused(strategy, devices, problem):
-    problems = said(changed(FOUR_CPUS, f"distribution.strategy={strategy}", f"distribution.devices={devices}"))
+    problems = said(
+        changed(FOUR_CPUS, f"distribution.strategy={strategy}", f"distribution.devices={devices}")
+    )
 
     assert len(problems) == 1
     assert problems[0].startswith(problem)
 
 
 def test_that_a_parameter_device_is_for_central_storage():
-    assert said(changed("distribution.strategy=central_storage", "distribution.parameter_device=CPU:0")) == []
+    assert (
+        said(
+            changed("distribution.strategy=central_storage", "distribution.parameter_device=CPU:0")
+        )
+        == []
+    )
     assert said(changed(MIRRORED, "distribution.parameter_device=CPU:0"))[0].startswith(
-        'distribution.parameter_device is "CPU:0": leave it out; only the strategy "central_storage"'
+        'distribution.parameter_device is "CPU:0": leave it out; only '
+        'the strategy "central_storage"'
     )
 
 
 def test_that_a_parameter_device_must_be_there():
     plan = changed("distribution.strategy=central_storage", "distribution.parameter_device=CPU:3")
 
-    assert said(plan) == ['distribution.parameter_device is "CPU:3": there is no such logical device: there is CPU:0.']
+    assert said(plan) == [
+        'distribution.parameter_device is "CPU:3": there is no such logical device: there is CPU:0.'
+    ]
 
 
 @pytest.mark.parametrize("machine", [None, ONE_CARD])
@@ -122,14 +146,17 @@ def test_that_nccl_over_slices_of_a_card_is_refused(machine):
     assert said(changed(FOUR_SLICES, MIRRORED, "distribution.all_reduce=nccl"), machine) == [
         (
             'distribution.all_reduce is "nccl" with several slices of a card: '
-            'NCCL refuses two replicas on one card, here GPU 0: choose "auto", which takes what suits the devices.'
+            'NCCL refuses two replicas on one card, here GPU 0: choose "auto", which takes what '
+            "suits the devices."
         )
     ]
 
 
 def test_that_nccl_over_one_slice_of_each_card_is_accepted():
     carve = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024] }]'
-    plan = changed(carve, MIRRORED, 'distribution.devices=["GPU:1", "GPU:2"]', "distribution.all_reduce=nccl")
+    plan = changed(
+        carve, MIRRORED, 'distribution.devices=["GPU:1", "GPU:2"]', "distribution.all_reduce=nccl"
+    )
 
     assert said(plan, TWO_CARDS) == []
 
@@ -139,10 +166,13 @@ def test_that_nccl_over_whole_cards_is_accepted():
 
 
 @pytest.mark.parametrize(
-    ("machine", "devices"), [(NO_CARDS, []), (None, ["CPU:0", "CPU:1"]), (ONE_CARD, ["CPU:0", "CPU:1"])]
+    ("machine", "devices"),
+    [(NO_CARDS, []), (None, ["CPU:0", "CPU:1"]), (ONE_CARD, ["CPU:0", "CPU:1"])],
 )
 def test_that_nccl_over_cpus_is_refused(machine, devices):
-    plan = changed(FOUR_CPUS, MIRRORED, "distribution.all_reduce=nccl", f"distribution.devices={devices}")
+    plan = changed(
+        FOUR_CPUS, MIRRORED, "distribution.all_reduce=nccl", f"distribution.devices={devices}"
+    )
 
     assert said(plan, machine) == [
         (
@@ -153,24 +183,40 @@ def test_that_nccl_over_cpus_is_refused(machine, devices):
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "central_storage"])
-@pytest.mark.parametrize(("machine", "carve"), [(NO_CARDS, FOUR_CPUS), (ONE_CARD, FOUR_SLICES), (None, FOUR_SLICES)])
+@pytest.mark.parametrize(
+    ("machine", "carve"), [(NO_CARDS, FOUR_CPUS), (ONE_CARD, FOUR_SLICES), (None, FOUR_SLICES)]
+)
 def test_that_a_global_batch_smaller_than_the_replicas_is_refused(strategy, machine, carve):
     plan = changed(carve, f"distribution.strategy={strategy}", "training.batch_size=3")
 
     assert said(plan, machine) == [
-        'training.batch_size is 3: 4 replicas share a batch: give 4 or more, or set batch_scope = "replica".'
+        (
+            "training.batch_size is 3: 4 replicas share a batch: give 4 or more, "
+            'or set batch_scope = "replica".'
+        )
     ]
 
 
 def test_that_a_small_batch_is_enough_for_each_replica_of_its_own():
-    assert said(changed(FOUR_CPUS, MIRRORED, "training.batch_size=1", "training.batch_scope=replica"), NO_CARDS) == []
+    assert (
+        said(
+            changed(FOUR_CPUS, MIRRORED, "training.batch_size=1", "training.batch_scope=replica"),
+            NO_CARDS,
+        )
+        == []
+    )
 
 
 def test_that_a_small_batch_is_enough_for_one_replica():
-    assert said(changed(FOUR_CPUS, "distribution.strategy=none", "training.batch_size=1"), NO_CARDS) == []
+    assert (
+        said(changed(FOUR_CPUS, "distribution.strategy=none", "training.batch_size=1"), NO_CARDS)
+        == []
+    )
 
 
 def test_that_only_the_devices_chosen_share_the_batch():
-    plan = changed(FOUR_CPUS, MIRRORED, 'distribution.devices=["CPU:1", "CPU:3"]', "training.batch_size=2")
+    plan = changed(
+        FOUR_CPUS, MIRRORED, 'distribution.devices=["CPU:1", "CPU:3"]', "training.batch_size=2"
+    )
 
     assert said(plan, NO_CARDS) == []

@@ -75,7 +75,8 @@ def test_that_saving_through_a_link_keeps_the_link(tmp_path):
 
 def test_that_a_missing_file_is_told(tmp_path):
     assert refusal_of(tmp_path / "none.toml") == (
-        f"{tmp_path}/none.toml is missing: check the name, or write a plan there with the command `starter`."
+        f"{tmp_path}/none.toml is missing: check the name, or write a plan "
+        "there with the command `starter`."
     )
 
 
@@ -91,7 +92,9 @@ def test_that_a_pipe_is_told_and_not_waited_for(tmp_path):
 
 def test_that_a_file_that_cannot_be_read_is_told_with_the_reason():
     # Nobody, root included, can read a process' memory at address 0.
-    assert "is not readable (input/output error): check its name and permissions." in refusal_of(Path("/proc/self/mem"))
+    assert "is not readable (input/output error): check its name and permissions." in refusal_of(
+        Path("/proc/self/mem")
+    )
 
 
 def test_that_a_name_that_no_file_can_have_is_told():

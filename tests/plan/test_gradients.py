@@ -53,7 +53,9 @@ def test_that_nccl_suits_whole_cards_and_nothing_else(machine, settings, way):
 @pytest.mark.parametrize("machine", [NO_CARDS, ONE_CARD, TWO_CARDS])
 @pytest.mark.parametrize("carve", [CPUS, SLICES])
 def test_that_nccl_is_called_impossible_exactly_where_the_rules_refuse_it(machine, carve):
-    plan = with_settings(a_plan(), ["distribution.strategy=mirrored", carve, "distribution.all_reduce=nccl"])
+    plan = with_settings(
+        a_plan(), ["distribution.strategy=mirrored", carve, "distribution.all_reduce=nccl"]
+    )
     refused = any(problem.startswith("distribution.all_reduce") for problem in said(plan, machine))
     assert bool(why_not_nccl(replica_devices(plan, machine))) == refused
 
@@ -74,26 +76,36 @@ def test_that_nccl_is_called_impossible_exactly_where_the_rules_refuse_it(machin
 def test_that_halves_of_an_odd_number_of_replicas_are_refused(machine, settings, count):
     basis = ["distribution.strategy=mirrored", "distribution.all_reduce=hierarchical_copy"]
     expected = (
-        f'distribution.all_reduce is "hierarchical_copy" with {count} replicas: it sums two equal halves and would '
+        f'distribution.all_reduce is "hierarchical_copy" with {count} replicas: '
+        "it sums two equal halves and would "
         'leave out the last replica: choose "auto", or use an even number.'
     )
-    assert said(with_settings(a_plan(), [*basis, *settings]), machine) == ([expected] if count else [])
+    assert said(with_settings(a_plan(), [*basis, *settings]), machine) == (
+        [expected] if count else []
+    )
 
 
 @pytest.mark.slow
 def test_that_tensorflow_leaves_out_the_last_of_three_replicas_as_the_rule_says():
-    told = subprocess.run([sys.executable, "-c", SUM_OF_THREE], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", SUM_OF_THREE], capture_output=True, text=True, check=True
+    )
     assert [float(line) for line in told.stdout.split()] == [3.0, 7.0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [("CPU:0", "CPU:1"), ("GPU:0",), ("GPU:0", "GPU:1"), ("GPU:0", "CPU:0"), ("CPU:0",)])
+@pytest.mark.parametrize(
+    "names", [("CPU:0", "CPU:1"), ("GPU:0",), ("GPU:0", "GPU:1"), ("GPU:0", "CPU:0"), ("CPU:0",)]
+)
 @pytest.mark.parametrize("whole", [True, False])
 def test_that_the_trainer_takes_what_is_said_to_suit(names, whole):
     from gpu_studio.trainer.errors import PlanRefused
     from gpu_studio.trainer.strategies.mirrored import all_reduce_for
 
-    devices = [PlannedDevice(name, name if whole and name != "CPU:1" else f"{name[:3]}:0") for name in names]
+    devices = [
+        PlannedDevice(name, name if whole and name != "CPU:1" else f"{name[:3]}:0")
+        for name in names
+    ]
     assert all_reduce_for("auto", devices) == suited(devices)
     if why_not_nccl(devices):
         with pytest.raises(PlanRefused):

@@ -47,7 +47,9 @@ def test_that_a_split_layer_is_joined_with_its_takers_only_if_they_are_in_one_pl
     assert home_of(C, [A]) == "GPU:2"
 
 
-def test_that_a_split_layer_is_also_joined_where_a_layer_takes_it_that_the_plan_leaves_out() -> None:
+def test_that_a_split_layer_is_also_joined_where_a_layer_takes_it_that_the_plan_leaves_out() -> (
+    None
+):
     feeds: Feeds = {"other": (), "split": (), "sum": ("other", "split")}
     devices = devices_of_layers(feeds, {"other": C, "split": (*A, *B)}, A)
     assert homes_of_layers(feeds, devices) == {"other": "GPU:2", "split": "GPU:2", "sum": "GPU:2"}
@@ -65,7 +67,9 @@ def placements(draw: st.DrawFn) -> tuple[dict[str, tuple[str, ...]], dict[str, t
 
 
 @given(placements())
-def test_that_every_layer_is_where_it_is_asked_to_be_and_the_rest_whole_where_some_layer_is(case) -> None:
+def test_that_every_layer_is_where_it_is_asked_to_be_and_the_rest_whole_where_some_layer_is(
+    case,
+) -> None:
     feeds, chosen = case
     devices = devices_of_layers(feeds, chosen, A)
     used = {each[0] for each in chosen.values()} or {"GPU:0"}

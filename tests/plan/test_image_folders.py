@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_images import put
 
-from gpu_studio.plan.image_folders import ImageFolderError, Layout, is_image_name, layout_of, watched_folders
+from gpu_studio.plan.image_folders import (
+    ImageFolderError,
+    Layout,
+    is_image_name,
+    layout_of,
+    watched_folders,
+)
 
 
 def made(folder: Path, *files: str) -> Path:
@@ -45,23 +51,47 @@ def test_that_train_may_stand_alone(tmp_path) -> None:
 
 
 def test_that_vehicles_may_be_called_train(tmp_path) -> None:
-    assert layout_of(made(tmp_path, "train/1.jpg", "tram/1.jpg", "test/1.jpg")).classes == ("test", "train", "tram")
+    assert layout_of(made(tmp_path, "train/1.jpg", "tram/1.jpg", "test/1.jpg")).classes == (
+        "test",
+        "train",
+        "tram",
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ((), "holds no folders, and so no classes: make a folder for each class, and put its images into it"),
+        (
+            (),
+            (
+                "holds no folders, and so no classes: make a folder for each "
+                "class, and put its images into it"
+            ),
+        ),
         (("readme.txt", ".hidden/"), "holds no folders"),
-        (("a.PNG",), "holds images, but no folder for each class: choose the folder above it if this is one class"),
+        (
+            ("a.PNG",),
+            (
+                "holds images, but no folder for each class: choose the folder "
+                "above it if this is one class"
+            ),
+        ),
         (("cats/",), "holds a single class, cats: training needs two or more"),
         (("train/a/1.png", "test/a/1.png"), "holds a single class, train/a: "),
-        (("train/a/", "train/b/", "dev/a/"), "holds dev beside train, which is read as the training images"),
+        (
+            ("train/a/", "train/b/", "dev/a/"),
+            "holds dev beside train, which is read as the training images",
+        ),
         (("train/a/", "1/", "2/", "3/", "4/", "5/"), "holds 1, 2, 3 and 2 more beside train"),
-        (("train/a/", "train/b/", "test/a/", "test/c/"), "holds test/c, of which there is nothing in train: give"),
+        (
+            ("train/a/", "train/b/", "test/a/", "test/c/"),
+            "holds test/c, of which there is nothing in train: give",
+        ),
     ],
 )
-def test_that_a_folder_without_classes_is_told_what_it_holds_and_what_to_do(tmp_path, files, words) -> None:
+def test_that_a_folder_without_classes_is_told_what_it_holds_and_what_to_do(
+    tmp_path, files, words
+) -> None:
     with pytest.raises(ImageFolderError) as refused:
         layout_of(made(tmp_path, *files))
     assert words in str(refused.value)
@@ -102,7 +132,9 @@ def test_that_any_folder_has_classes_or_a_reason_why_not(tmp_path_factory, paths
 
 def test_that_the_folders_of_the_classes_are_watched_and_no_image(tmp_path) -> None:
     folder = made(tmp_path, "train/a/1.png", "train/b/2.png", "test/a/3.png", "a.png")
-    assert watched_folders(folder) == [folder / each for each in (".", "test", "train", "test/a", "train/a", "train/b")]
+    assert watched_folders(folder) == [
+        folder / each for each in (".", "test", "train", "test/a", "train/a", "train/b")
+    ]
     for nowhere in (folder / "gone", folder / "no\0path", folder / ("x" * 300)):
         assert watched_folders(nowhere) == [nowhere]
 
@@ -124,5 +156,9 @@ def test_that_a_validation_split_may_stand_beside_the_training_one(tmp_path, nam
     for folder in ("train/a", "train/b", f"{name}/a", "test/b"):
         (tmp_path / folder).mkdir(parents=True)
     found = layout_of(tmp_path)
-    assert (found.classes, found.validation, found.test) == (("a", "b"), tmp_path / name, tmp_path / "test")
+    assert (found.classes, found.validation, found.test) == (
+        ("a", "b"),
+        tmp_path / name,
+        tmp_path / "test",
+    )
     assert tmp_path / name / "a" in watched_folders(tmp_path)

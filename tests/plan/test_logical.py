@@ -9,7 +9,10 @@ from plan_strategies import machines, plans
 
 from gpu_studio.plan import PlannedDevice, logical_devices, replicas, visible_cards, with_settings
 
-SLICES = 'devices.carve=[{ device = "GPU:1", slices_mib = [1024, 2048] }, { device = "CPU:0", slices_mib = [0, 0] }]'
+SLICES = (
+    'devices.carve=[{ device = "GPU:1", slices_mib = [1024, 2048] }, { device = "CPU:0", '
+    "slices_mib = [0, 0] }]"
+)
 
 
 def test_that_a_machine_without_a_carve_has_its_cards_and_one_cpu():
@@ -33,7 +36,12 @@ def test_that_slices_are_numbered_through_over_the_cards():
 def test_that_a_carve_by_uuid_is_found():
     plan = a_plan('[[devices.carve]]\ndevice = "GPU-5d1"\nslices_mib = [1024, 1024]')
 
-    assert [device.physical for device in logical_devices(plan, TWO_CARDS)] == ["GPU:0", "GPU:1", "GPU:1", "CPU:0"]
+    assert [device.physical for device in logical_devices(plan, TWO_CARDS)] == [
+        "GPU:0",
+        "GPU:1",
+        "GPU:1",
+        "CPU:0",
+    ]
 
 
 def test_that_visible_cards_are_numbered_in_the_order_in_which_they_are_named():
@@ -61,13 +69,17 @@ def test_that_replicas_are_on_all_gpus_or_else_on_all_cpus():
 
 
 def test_that_replicas_are_where_the_plan_wants_them():
-    plan = with_settings(a_plan(), ["distribution.strategy=mirrored", 'distribution.devices=["GPU:1"]'])
+    plan = with_settings(
+        a_plan(), ["distribution.strategy=mirrored", 'distribution.devices=["GPU:1"]']
+    )
 
     assert replicas(plan, TWO_CARDS) == ("GPU:1",)
 
 
 def test_that_one_device_and_no_strategy_have_one_replica():
-    one = with_settings(a_plan(), ["distribution.strategy=one_device", 'distribution.devices=["GPU:1"]'])
+    one = with_settings(
+        a_plan(), ["distribution.strategy=one_device", 'distribution.devices=["GPU:1"]']
+    )
 
     assert replicas(a_plan(), TWO_CARDS) == ("GPU:0",)
     assert replicas(a_plan(), NO_CARDS) == ("CPU:0",)

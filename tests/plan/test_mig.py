@@ -13,7 +13,15 @@ from plan_samples import a_plan
 from simulated_machines import simulated_machine
 
 from gpu_studio.hardware import parse_inventory
-from gpu_studio.plan import Carve, DeviceSettings, Plan, logical_devices, starter, validate, visible_cards
+from gpu_studio.plan import (
+    Carve,
+    DeviceSettings,
+    Plan,
+    logical_devices,
+    starter,
+    validate,
+    visible_cards,
+)
 from gpu_studio.plan.card_memory import available_memory
 from gpu_studio.plan.edits.carving import set_slices
 from gpu_studio.plan.edits.visibility import hide_card, show_card
@@ -79,7 +87,9 @@ def test_that_the_starter_plan_uses_one_instance_by_its_uuid():
 
 
 def test_that_the_trainer_shows_tensorflow_the_instance_alone(monkeypatch):
-    environment = settings_for(starter(MACHINE), {key: value for key, value in os.environ.items() if "CUDA" not in key})
+    environment = settings_for(
+        starter(MACHINE), {key: value for key, value in os.environ.items() if "CUDA" not in key}
+    )
     assert environment["CUDA_VISIBLE_DEVICES"] == LARGE.uuid
 
 
@@ -89,7 +99,9 @@ def test_that_an_instance_that_a_scheduler_gave_is_the_whole_machine(monkeypatch
 
 
 DEVICES = st.sampled_from([card.device for card in MACHINE.cards])
-EDITS = st.lists(st.tuples(st.sampled_from(["show", "hide", "cut"]), DEVICES, st.integers(1, 4)), max_size=6)
+EDITS = st.lists(
+    st.tuples(st.sampled_from(["show", "hide", "cut"]), DEVICES, st.integers(1, 4)), max_size=6
+)
 
 
 @given(EDITS)

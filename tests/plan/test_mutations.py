@@ -13,7 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_strategies import machines, plans
 
-from gpu_studio.plan import Machine, Named, Plan, PlanError, dumps, loads, starter, validate, with_settings
+from gpu_studio.plan import (
+    Machine,
+    Named,
+    Plan,
+    PlanError,
+    dumps,
+    loads,
+    starter,
+    validate,
+    with_settings,
+)
 from gpu_studio.plan.tables import from_tables, to_tables
 
 TEXT = dumps(
@@ -55,8 +65,12 @@ ANY_VALUE = st.recursive(
     | st.integers(10**30, 10**40)
     | st.floats()
     | st.text(max_size=8)
-    | st.sampled_from([math.nan, math.inf, "GPU:0", "CPU:0", "placed", "mlp", "auto", datetime.date(2026, 1, 1)]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    | st.sampled_from(
+        [math.nan, math.inf, "GPU:0", "CPU:0", "placed", "mlp", "auto", datetime.date(2026, 1, 1)]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -66,7 +80,9 @@ def mutated_texts(draw: st.DrawFn) -> str:
     """The text of a plan after up to three blows to its letters or lines."""
     text = TEXT
     for _ in range(draw(st.integers(1, 3))):
-        text = draw(st.sampled_from([letters_changed, lines_changed, value_changed, cut_off]))(draw, text)
+        text = draw(st.sampled_from([letters_changed, lines_changed, value_changed, cut_off]))(
+            draw, text
+        )
     return text
 
 
@@ -79,7 +95,9 @@ def lines_changed(draw: st.DrawFn, text: str) -> str:
     lines = text.splitlines(keepends=True) or [""]
     at = draw(st.integers(0, len(lines) - 1))
     return "".join(
-        lines[:at] + draw(st.lists(st.sampled_from(LINES), max_size=2)) + lines[at + draw(st.integers(0, 2)) :]
+        lines[:at]
+        + draw(st.lists(st.sampled_from(LINES), max_size=2))
+        + lines[at + draw(st.integers(0, 2)) :]
     )
 
 
@@ -96,7 +114,9 @@ def cut_off(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def mutated_tables(draw: st.DrawFn) -> dict[str, Any]:
-    """The tables of a plan with up to three of their values taken away, renamed, or replaced by anything."""
+    """The tables of a plan with up to three of their values taken away, renamed, or replaced by
+    anything.
+    """
     tables = copy.deepcopy(TABLES)
     for _ in range(draw(st.integers(1, 3))):
         table = draw(st.sampled_from(list(all_tables(tables))))
@@ -106,7 +126,9 @@ def mutated_tables(draw: st.DrawFn) -> dict[str, Any]:
         value = table.pop(key)
         change = draw(st.integers(0, 2))
         if change:
-            table[key if change == 1 else key + draw(st.text(max_size=3))] = draw(ANY_VALUE) if change == 1 else value
+            table[key if change == 1 else key + draw(st.text(max_size=3))] = (
+                draw(ANY_VALUE) if change == 1 else value
+            )
     return tables
 
 
@@ -114,7 +136,9 @@ def all_tables(value: Any):
     """Every table in a value, itself first."""
     if isinstance(value, dict):
         yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for inner in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         yield from all_tables(inner)
 
 
@@ -175,12 +199,25 @@ def test_that_the_rules_judge_any_plan_without_raising(plan, machine):
 
 
 KEYS = st.sampled_from(
-    ["version", "name", "devices", "devices.carve", "model.name", "model.options.hidden", "training.schedule.name"]
+    [
+        "version",
+        "name",
+        "devices",
+        "devices.carve",
+        "model.name",
+        "model.options.hidden",
+        "training.schedule.name",
+    ]
 ) | st.text(max_size=12)
 
 
 @settings(max_examples=200)
-@given(st.lists(st.text(max_size=20) | st.builds("{}={}".format, KEYS, ODD_VALUES | st.text(max_size=12)), max_size=3))
+@given(
+    st.lists(
+        st.text(max_size=20) | st.builds("{}={}".format, KEYS, ODD_VALUES | st.text(max_size=12)),
+        max_size=3,
+    )
+)
 def test_that_any_setting_is_accepted_or_refused(changes):
     accepted_or_refused(lambda: with_settings(loads(TEXT), changes), Machine())
 

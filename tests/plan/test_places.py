@@ -50,15 +50,25 @@ checkpoint.keep = 0
         ("mine.plan.toml", None),
     ],
 )
-def test_that_a_problem_is_found_at_its_field_or_at_the_table_around_it(field: str, line: int | None) -> None:
+def test_that_a_problem_is_found_at_its_field_or_at_the_table_around_it(
+    field: str, line: int | None
+) -> None:
     assert line_of(TEXT, Problem(field, "", "")) == line
 
 
-MISTAKES = (("epochs = 3", "epochs = [3]"), ("batch_size = 9", "batch_sise = 9"), ("seed = 1", "seed = ]"))
+MISTAKES = (
+    ("epochs = 3", "epochs = [3]"),
+    ("batch_size = 9", "batch_sise = 9"),
+    ("seed = 1", "seed = ]"),
+)
 
 
-@given(st.sampled_from(MISTAKES), st.lists(st.sampled_from(["", "# [data]", "  # x = 1"]), max_size=5))
-def test_that_every_mistake_is_found_in_the_line_where_it_was_made(mistake: tuple[str, str], before: list[str]) -> None:
+@given(
+    st.sampled_from(MISTAKES), st.lists(st.sampled_from(["", "# [data]", "  # x = 1"]), max_size=5)
+)
+def test_that_every_mistake_is_found_in_the_line_where_it_was_made(
+    mistake: tuple[str, str], before: list[str]
+) -> None:
     lines = [*before, "[training]", "epochs = 3", "", "batch_size = 9", "seed = 1", *before]
     wrong = "\n".join(lines).replace(*mistake)
     with pytest.raises(PlanError) as refused:

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import PlanError, Problem
-from gpu_studio.plan.problems import LONGEST_SHOWN, choose_one, listed, nearest, path_to, printable, shown
+from gpu_studio.plan.problems import (
+    LONGEST_SHOWN,
+    choose_one,
+    listed,
+    nearest,
+    path_to,
+    printable,
+    shown,
+)
 
 
 def test_that_a_problem_is_one_sentence():
@@ -23,7 +31,10 @@ def test_that_a_question_ends_with_its_own_mark():
 def test_that_an_error_lists_every_problem_below_its_source():
     error = PlanError([Problem("a", "1", "x"), Problem("b", "2", "y")], "my.plan.toml")
 
-    assert str(error) == "my.plan.toml cannot be used; 2 things need mending:\n  a is 1: x.\n  b is 2: y."
+    assert (
+        str(error)
+        == "my.plan.toml cannot be used; 2 things need mending:\n  a is 1: x.\n  b is 2: y."
+    )
 
 
 def test_that_one_problem_is_one_thing():
@@ -50,7 +61,8 @@ def test_that_values_are_shown_as_a_plan_writes_them(value, text):
 @pytest.mark.slow
 @given(
     st.recursive(
-        st.text() | st.integers() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.text() | st.integers() | st.floats(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
 def test_that_whatever_is_shown_fits_a_line(value):
@@ -63,13 +75,16 @@ def test_that_a_path_fits_a_line(path, key):
     assert path_to(printable(path), key).isprintable()
 
 
-@pytest.mark.parametrize(("names", "text"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")])
+@pytest.mark.parametrize(
+    ("names", "text"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")]
+)
 def test_that_names_are_listed_as_in_a_sentence(names, text):
     assert listed(names) == text
 
 
 @pytest.mark.parametrize(
-    ("name", "close"), [("batchsize", "batch_size"), ("EPOCHS", "epochs"), ("epoch", "epochs"), ("zzz", None)]
+    ("name", "close"),
+    [("batchsize", "batch_size"), ("EPOCHS", "epochs"), ("epoch", "epochs"), ("zzz", None)],
 )
 def test_that_the_nearest_name_is_found(name, close):
     assert nearest(name, ["batch_size", "epochs", "optimizer"]) == close

@@ -44,7 +44,10 @@ def test_that_every_part_is_read():
 
     assert plan.devices.carve == (Carve("GPU:1", (1024, 2048)),)
     assert plan.training.loss == Named("huber", {"delta": 0.5})
-    assert plan.training.metrics == (Named("auto"), Named("sparse_top_k_categorical_accuracy", {"k": 3}))
+    assert plan.training.metrics == (
+        Named("auto"),
+        Named("sparse_top_k_categorical_accuracy", {"k": 3}),
+    )
     assert plan.training.schedule == Named("cosine", {"warmup_epochs": 2})
     assert plan.training.early_stopping is not None
     assert plan.training.early_stopping.patience == 7
@@ -70,7 +73,10 @@ def test_that_a_whole_number_does_where_a_number_is_wanted():
         ),
         (
             "[training.checkpoint]\nevry_epochs = 1",
-            "training.checkpoint.evry_epochs is not a key of [training.checkpoint]: did you mean every_epochs?",
+            (
+                "training.checkpoint.evry_epochs is not a key of [training.checkpoint]: "
+                "did you mean every_epochs?"
+            ),
         ),
         (
             '[[devices.carve]]\ndevice = "CPU:0"\nslice = [0]',
@@ -78,7 +84,10 @@ def test_that_a_whole_number_does_where_a_number_is_wanted():
         ),
         (
             "[distribution.placed]\nmicrobatches = 2",
-            "distribution.placed.microbatches is not a key of [distribution.placed]: did you mean micro_batches?",
+            (
+                "distribution.placed.microbatches is not a key of [distribution.placed]: "
+                "did you mean micro_batches?"
+            ),
         ),
     ],
 )
@@ -97,25 +106,61 @@ def test_that_a_key_like_no_other_is_told_with_all_there_are():
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("epochs = true", "training.epochs is true (true or false): give a whole number, without quotes."),
+        (
+            "epochs = true",
+            "training.epochs is true (true or false): give a whole number, without quotes.",
+        ),
         ("epochs = 1.0", "training.epochs is 1.0 (a number): give a whole number, without quotes."),
         ('epochs = "1"', 'training.epochs is "1" (a string): give a whole number, without quotes.'),
         ("learning_rate = nan", "training.learning_rate is nan (a number): give a finite number."),
-        ("learning_rate = -inf", "training.learning_rate is -inf (a number): give a finite number."),
-        ("learning_rate = true", "training.learning_rate is true (true or false): give a number, without quotes."),
-        ("mixed_precision = 1", "training.mixed_precision is 1 (a whole number): write true or false, without quotes."),
-        ("optimizer = 2026-01-01", "training.optimizer is 2026-01-01 (a date or time): write a text in quotes."),
-        ('metrics = "auto"', 'training.metrics is "auto" (a string): write a list in brackets, [ … ].'),
+        (
+            "learning_rate = -inf",
+            "training.learning_rate is -inf (a number): give a finite number.",
+        ),
+        (
+            "learning_rate = true",
+            "training.learning_rate is true (true or false): give a number, without quotes.",
+        ),
+        (
+            "mixed_precision = 1",
+            "training.mixed_precision is 1 (a whole number): write true or false, without quotes.",
+        ),
+        (
+            "optimizer = 2026-01-01",
+            "training.optimizer is 2026-01-01 (a date or time): write a text in quotes.",
+        ),
+        (
+            'metrics = "auto"',
+            'training.metrics is "auto" (a string): write a list in brackets, [ … ].',
+        ),
         ("metrics = [{ k = 3 }]", "training.metrics[0].name is missing: write a name in quotes."),
-        ("schedule = 3", 'training.schedule is 3 (a whole number): write a name in quotes, or { name = "…" }'),
+        (
+            "schedule = 3",
+            'training.schedule is 3 (a whole number): write a name in quotes, or { name = "…" }',
+        ),
         (
             'batch_scope = "gobal"',
             'training.batch_scope is "gobal": did you mean global? There are global and replica.',
         ),
-        ("options = { beta = inf }", "training.options.beta is inf (a number): give a finite number."),
-        ("options = { a = [1, 2026-01-01] }", "training.options.a[1] is 2026-01-01 (a date or time): give a number"),
-        (f"seed = {10**30}", f"training.seed is {10**30} (a whole number): give a number that fits 64 bits."),
-        ("checkpoint = 3", "training.checkpoint is 3 (a whole number): write a table with every_epochs, every_steps,"),
+        (
+            "options = { beta = inf }",
+            "training.options.beta is inf (a number): give a finite number.",
+        ),
+        (
+            "options = { a = [1, 2026-01-01] }",
+            "training.options.a[1] is 2026-01-01 (a date or time): give a number",
+        ),
+        (
+            f"seed = {10**30}",
+            f"training.seed is {10**30} (a whole number): give a number that fits 64 bits.",
+        ),
+        (
+            "checkpoint = 3",
+            (
+                "training.checkpoint is 3 (a whole number): write a table "
+                "with every_epochs, every_steps,"
+            ),
+        ),
     ],
 )
 def test_that_a_value_of_the_wrong_kind_is_told(line, said):
@@ -126,7 +171,9 @@ def test_that_a_value_of_the_wrong_kind_is_told(line, said):
 
 
 def test_that_a_float_too_large_for_a_float_is_told():
-    assert problems_of(f"{SOURCES}[training]\nlearning_rate = {'9' * 400}")[0].endswith("give a finite number.")
+    assert problems_of(f"{SOURCES}[training]\nlearning_rate = {'9' * 400}")[0].endswith(
+        "give a finite number."
+    )
 
 
 def test_that_a_carve_without_its_device_is_told():
@@ -137,7 +184,10 @@ def test_that_a_carve_without_its_device_is_told():
 
 def test_that_a_carve_in_single_brackets_is_told():
     assert problems_of(SOURCES + '[devices.carve]\ndevice = "CPU:0"') == [
-        'devices.carve is { device = "CPU:0" } (a table): write [[devices.carve]], with two brackets.'
+        (
+            'devices.carve is { device = "CPU:0" } (a table): write '
+            "[[devices.carve]], with two brackets."
+        )
     ]
 
 
@@ -185,4 +235,6 @@ def test_that_a_version_that_is_no_number_is_told(version):
 def test_that_deep_nesting_is_refused():
     deep = "[" * 40 + "]" * 40
 
-    assert problems_of(f"{SOURCES}options = {{ a = {deep} }}")[0].endswith("nest lists and tables less deeply.")
+    assert problems_of(f"{SOURCES}options = {{ a = {deep} }}")[0].endswith(
+        "nest lists and tables less deeply."
+    )

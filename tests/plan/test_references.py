@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan.references import Reference, reference
 
-NAMES = st.from_regex(r"[a-zA-Zäöü_][a-zA-Z0-9_äöü]*", fullmatch=True).filter(lambda name: not iskeyword(name))
+NAMES = st.from_regex(r"[a-zA-Zäöü_][a-zA-Z0-9_äöü]*", fullmatch=True).filter(
+    lambda name: not iskeyword(name)
+)
 FILES = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), min_size=1).filter(
     lambda text: text.isprintable() and text[-1] not in "/."
 )

@@ -21,13 +21,16 @@ def test_that_each_kind_of_file_is_taken_as_relative_to_the_folder():
     )
     assert (moved.model.file, moved.data.folder) == ("/plans/a/m.keras", "/plans/images")
     moved = with_absolute_files(
-        replace(PLAN, model=ModelSettings(python="m.py:f"), data=Data(python="/x/d.py:load")), FOLDER
+        replace(PLAN, model=ModelSettings(python="m.py:f"), data=Data(python="/x/d.py:load")),
+        FOLDER,
     )
     assert (moved.model.python, moved.data.python) == ("/plans/m.py:f", "/x/d.py:load")
 
 
 def test_that_absolute_files_and_homes_are_kept():
-    moved = with_absolute_files(replace(PLAN, model=ModelSettings(file="/m.keras"), data=Data(file="~/d.npz")), FOLDER)
+    moved = with_absolute_files(
+        replace(PLAN, model=ModelSettings(file="/m.keras"), data=Data(file="~/d.npz")), FOLDER
+    )
     assert (moved.model.file, moved.data.file) == ("/m.keras", str(Path.home() / "d.npz"))
 
 
@@ -37,5 +40,7 @@ def test_that_the_home_of_an_unknown_user_is_no_home():
 
 
 def test_that_what_is_no_function_is_left_for_the_rules_to_refuse():
-    moved = with_absolute_files(replace(PLAN, model=ModelSettings(python="nonsense"), data=Data(file="")), FOLDER)
+    moved = with_absolute_files(
+        replace(PLAN, model=ModelSettings(python="nonsense"), data=Data(file="")), FOLDER
+    )
     assert (moved.model.python, moved.data.file) == ("nonsense", "")

@@ -27,8 +27,12 @@ from gpu_studio.plan import (
 
 FULL = Plan(
     name='a "quoted" name',
-    devices=DeviceSettings(visible=("GPU:0",), carve=(Carve("GPU:0", (1024, 2048)), Carve("CPU:0", (0, 0)))),
-    model=ModelSettings(name="mlp", options={"hidden": [256, 256], "nested": {"a key": [1.5, True]}}),
+    devices=DeviceSettings(
+        visible=("GPU:0",), carve=(Carve("GPU:0", (1024, 2048)), Carve("CPU:0", (0, 0)))
+    ),
+    model=ModelSettings(
+        name="mlp", options={"hidden": [256, 256], "nested": {"a key": [1.5, True]}}
+    ),
     data=Data(name="digits", validation_fraction=0.2),
     training=Training(
         options={"momentum": 0.9},
@@ -39,7 +43,9 @@ FULL = Plan(
     ),
     distribution=Distribution(
         strategy="placed",
-        placed=Placed(4, {"dense": ("GPU:0",), "dense_1": ("GPU:0", "GPU:1"), "none yet": ()}, recompute=True),
+        placed=Placed(
+            4, {"dense": ("GPU:0",), "dense_1": ("GPU:0", "GPU:1"), "none yet": ()}, recompute=True
+        ),
     ),
 )
 

@@ -32,7 +32,9 @@ def test_that_steps_given_count_instead_of_epochs() -> None:
 
 
 @given(st.integers(1, 59), st.floats(0, 1))
-def test_that_cosine_rises_to_the_rate_and_falls_to_its_minimum(warmup: int, minimum: float) -> None:
+def test_that_cosine_rises_to_the_rate_and_falls_to_its_minimum(
+    warmup: int, minimum: float
+) -> None:
     made = rates("cosine", warmup_steps=warmup, minimum=minimum)
     assert made[:warmup] == sorted(made[:warmup])
     assert made[warmup] == pytest.approx(0.4)
@@ -45,7 +47,9 @@ def test_that_a_warm_up_as_long_as_the_run_is_refused_in_words() -> None:
         rates("cosine", warmup_epochs=6)
 
 
-@pytest.mark.parametrize(("name", "options"), [("cosin", {}), ("step", {"drop": 2.0}), ("step", {"dorp": 0.5})])
+@pytest.mark.parametrize(
+    ("name", "options"), [("cosin", {}), ("step", {"drop": 2.0}), ("step", {"dorp": 0.5})]
+)
 def test_that_what_the_rules_refuse_has_no_curve(name: str, options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"cosin|drop|dorp"):
         rates(name, **options)

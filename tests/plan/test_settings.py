@@ -40,7 +40,9 @@ def test_that_numbers_lists_and_tables_are_read_as_toml():
 
 
 def test_that_bare_words_are_texts():
-    plan = with_settings(a_plan(), ["name=two words", "distribution.strategy=mirrored", 'training.optimizer="sgd"'])
+    plan = with_settings(
+        a_plan(), ["name=two words", "distribution.strategy=mirrored", 'training.optimizer="sgd"']
+    )
 
     assert plan.name == "two words"
     assert plan.distribution.strategy == "mirrored"
@@ -57,7 +59,8 @@ def test_that_later_settings_win():
 
 def test_that_an_empty_value_takes_a_key_out():
     plan = with_settings(
-        a_plan("[training]\nepochs = 9\n[training.early_stopping]\npatience = 1\n"), ["training.epochs="]
+        a_plan("[training]\nepochs = 9\n[training.early_stopping]\npatience = 1\n"),
+        ["training.epochs="],
     )
     without = with_settings(plan, ["training.early_stopping="])
 
@@ -67,7 +70,9 @@ def test_that_an_empty_value_takes_a_key_out():
 
 
 def test_that_an_option_of_a_schedule_written_as_a_bare_name_can_be_set():
-    plan = with_settings(a_plan(), ["training.schedule=cosine", "training.schedule.warmup_epochs=2"])
+    plan = with_settings(
+        a_plan(), ["training.schedule=cosine", "training.schedule.warmup_epochs=2"]
+    )
 
     assert plan.training.schedule == Named("cosine", {"warmup_epochs": 2})
 
@@ -79,7 +84,9 @@ def test_that_another_model_takes_its_place_without_the_options_of_the_first():
 
 
 def test_that_the_same_model_keeps_its_options():
-    plan = with_settings(a_plan(), ["model.options.hidden=[8]", "model.name=mlp", 'model.name="mlp"'])
+    plan = with_settings(
+        a_plan(), ["model.options.hidden=[8]", "model.name=mlp", 'model.name="mlp"']
+    )
 
     assert plan.model.options == {"hidden": [8]}
 
@@ -93,7 +100,8 @@ def test_that_a_file_takes_the_place_of_a_built_in():
 
 def test_that_another_optimizer_goes_without_the_options_of_the_first():
     plan = with_settings(
-        a_plan(), ["training.options.beta_1=0.8", "training.optimizer=sgd", "training.options.momentum=0.9"]
+        a_plan(),
+        ["training.options.beta_1=0.8", "training.optimizer=sgd", "training.options.momentum=0.9"],
     )
 
     assert plan.training.options == {"momentum": 0.9}
@@ -108,7 +116,9 @@ def test_that_unknown_keys_and_wrong_kinds_are_told_together():
 
 @pytest.mark.parametrize("setting", ["training.epochs", "=3", "training..epochs=3", ""])
 def test_that_what_is_no_setting_is_told(setting):
-    assert refusal_of(setting)[0].endswith("is not a setting: write key=value, such as training.epochs=1.")
+    assert refusal_of(setting)[0].endswith(
+        "is not a setting: write key=value, such as training.epochs=1."
+    )
 
 
 def test_that_a_key_within_a_number_is_told():
@@ -147,7 +157,8 @@ def test_that_one_value_is_put_where_its_field_is(field, value):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("name.inner", 1), ("trainnig.epochs", 1), ("training.epochs", "many"), ("", 1)]
+    ("field", "value"),
+    [("name.inner", 1), ("trainnig.epochs", 1), ("training.epochs", "many"), ("", 1)],
 )
 def test_that_a_value_that_no_plan_can_hold_is_refused(field, value):
     with pytest.raises(PlanError):

@@ -35,12 +35,17 @@ def test_that_files_are_accepted_as_sources():
 def test_that_a_plan_without_model_and_data_is_refused():
     problems = said_of(ModelSettings(), Data())
 
-    assert [problem.partition(":")[0] for problem in problems] == ["model.name is missing", "data.name is missing"]
+    assert [problem.partition(":")[0] for problem in problems] == [
+        "model.name is missing",
+        "data.name is missing",
+    ]
     assert 'or give file = "model.keras"' in problems[0]
 
 
 def test_that_two_sources_are_refused():
-    assert said_of(ModelSettings(name="mlp", file="a.keras"), Data(name="digits", file="a.npz", folder="b"))[:2] == [
+    assert said_of(
+        ModelSettings(name="mlp", file="a.keras"), Data(name="digits", file="a.npz", folder="b")
+    )[:2] == [
         "model is given by name and file: keep one of them and leave out the others.",
         "data is given by name, file and folder: keep one of them and leave out the others.",
     ]
@@ -68,9 +73,18 @@ def test_that_what_is_no_path_of_a_folder_is_told_what_it_is_for(folder):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"size": [64]}, "data.options.size is [64]: give a list of 2 whole numbers from 1 to 4,096."),
-        ({"size": [64, 0]}, "data.options.size is [64, 0]: give a list of 2 whole numbers from 1 to 4,096."),
-        ({"colours": "gray"}, 'data.options.colours is "gray": did you mean grey? There are rgb and grey.'),
+        (
+            {"size": [64]},
+            "data.options.size is [64]: give a list of 2 whole numbers from 1 to 4,096.",
+        ),
+        (
+            {"size": [64, 0]},
+            "data.options.size is [64, 0]: give a list of 2 whole numbers from 1 to 4,096.",
+        ),
+        (
+            {"colours": "gray"},
+            'data.options.colours is "gray": did you mean grey? There are rgb and grey.',
+        ),
         (
             {"sise": [1, 1]},
             "data.options.sise is not an option of an image folder: did you mean size?",
@@ -94,12 +108,16 @@ def test_that_models_are_held_against_the_images_of_a_folder():
 
 
 def test_that_losses_are_held_against_the_classes_of_a_folder():
-    plan = Plan(model=MLP, data=Data(folder="images"), training=Training(loss=Named("mean_squared_error")))
+    plan = Plan(
+        model=MLP, data=Data(folder="images"), training=Training(loss=Named("mean_squared_error"))
+    )
 
     assert "it does not fit the targets of an image folder" in said(plan)[0]
 
 
-@pytest.mark.parametrize("text", ["models.py:build_model", "/a b/m.py:f", "a:b/models.py:build", "~/m.PY:_f", "ä.py:ö"])
+@pytest.mark.parametrize(
+    "text", ["models.py:build_model", "/a b/m.py:f", "a:b/models.py:build", "~/m.PY:_f", "ä.py:ö"]
+)
 def test_that_a_function_in_a_python_file_is_a_source(text):
     assert said_of(ModelSettings(python=text), Data(python=text)) == []
 
@@ -124,13 +142,21 @@ def test_that_what_names_no_function_is_told_how_to(text):
     problems = said_of(ModelSettings(python=text), Data(python=text))
 
     assert [problem.partition(" is ")[0] for problem in problems] == ["model.python", "data.python"]
-    assert problems[0].endswith('write the file and the name of a function in it, as "models.py:build_model".')
+    assert problems[0].endswith(
+        'write the file and the name of a function in it, as "models.py:build_model".'
+    )
 
 
 def test_that_options_go_with_a_function_whatever_they_are():
     options = {"hidden": -1, "any name": [{"deep": 1.5}], "width": "wide"}
 
-    assert said_of(ModelSettings(python="m.py:build", options=options), Data(python="d.py:load", options=options)) == []
+    assert (
+        said_of(
+            ModelSettings(python="m.py:build", options=options),
+            Data(python="d.py:load", options=options),
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("file", ["net.h5", "", "net\n.keras", "net.keras/"])
@@ -143,7 +169,10 @@ def test_that_arrays_of_ones_own_have_a_say_about_their_bytes():
     assert said_of(ModelSettings("mlp"), Data(file="mine.npz", options={"scale": "half"})) == [
         'data.options.scale is "half": choose one of auto, unit or none.'
     ]
-    assert "an .npz file has scale" in said_of(ModelSettings("mlp"), Data(file="mine.npz", options={"size": [9, 9]}))[0]
+    assert (
+        "an .npz file has scale"
+        in said_of(ModelSettings("mlp"), Data(file="mine.npz", options={"size": [9, 9]}))[0]
+    )
 
 
 def test_that_options_without_a_built_in_are_refused():
@@ -159,7 +188,10 @@ def test_that_options_without_a_built_in_are_refused():
             ModelSettings("mlp", options={"hiden": [8]}),
             "model.options.hiden is not an option of mlp: did you mean hidden?",
         ),
-        (ModelSettings("cnn", options={"width": 8}), "model.options.width is not an option of cnn: cnn has dropout."),
+        (
+            ModelSettings("cnn", options={"width": 8}),
+            "model.options.width is not an option of cnn: cnn has dropout.",
+        ),
         (
             ModelSettings("linear", options={"width": 8}),
             "model.options.width is not an option of linear: leave it out, linear has no options.",
@@ -170,7 +202,10 @@ def test_that_options_without_a_built_in_are_refused():
         ),
         (
             ModelSettings("mlp", options={"hidden": [1.5]}),
-            "model.options.hidden is [1.5] (a list): give a list of 0 to 64 whole numbers from 1 to 1,000,000.",
+            (
+                "model.options.hidden is [1.5] (a list): give a list of 0 to 64 "
+                "whole numbers from 1 to 1,000,000."
+            ),
         ),
         (
             ModelSettings("mlp", options={"activation": "relo"}),
@@ -199,9 +234,15 @@ def test_that_options_of_a_model_are_checked(model, problem):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"shape": []}, "data.options.shape is []: give a list of 1 to 4 whole numbers from 1 to 100,000."),
+        (
+            {"shape": []},
+            "data.options.shape is []: give a list of 1 to 4 whole numbers from 1 to 100,000.",
+        ),
         ({"classes": 1}, "data.options.classes is 1: give a whole number from 2 to 100,000."),
-        ({"samples": 2.5}, "data.options.samples is 2.5 (a number): give a whole number from 10 to 1,000,000,000."),
+        (
+            {"samples": 2.5},
+            "data.options.samples is 2.5 (a number): give a whole number from 10 to 1,000,000,000.",
+        ),
         ({"seed": -1}, "data.options.seed is -1: give a whole number from 0 to 4,294,967,295."),
     ],
 )
@@ -214,28 +255,36 @@ def test_that_options_of_data_are_checked(options, problem):
 def test_that_a_fraction_out_of_range_is_refused(key, fraction):
     data = Data(name="digits", **{key: fraction})
 
-    assert said_of(data=data) == [f"data.{key} is {fraction}: give a number of 0 or more and below 1."]
+    assert said_of(data=data) == [
+        f"data.{key} is {fraction}: give a number of 0 or more and below 1."
+    ]
 
 
 def test_that_a_line_is_not_fitted_to_classes():
     *others, last = [name for name, entry in MODELS.items() if "classes" in entry.tasks]
     assert others[:4] == ["mlp", "lenet", "cnn", "cifar_cnn"]
     assert said_of(ModelSettings(name="linear")) == [
-        f'model.name is "linear": it learns numbers, and digits has classes: choose {", ".join(others)} or {last}.'
+        (
+            'model.name is "linear": it learns numbers, and digits has classes: choose '
+            f"{', '.join(others)} or {last}."
+        )
     ]
 
 
 @pytest.mark.parametrize("model", ["lenet", "cnn", "cifar_cnn", "resnet20", "transformer"])
 def test_that_a_model_of_classes_is_not_given_numbers(model):
     assert said_of(ModelSettings(name=model), Data(name="regression")) == [
-        f'model.name is "{model}": it learns classes, and regression has numbers: choose mlp or linear.'
+        (
+            f'model.name is "{model}": it learns classes, and regression has '
+            "numbers: choose mlp or linear."
+        )
     ]
 
 
 def test_that_a_model_of_pictures_is_not_given_rows_of_numbers():
-    assert said_of(ModelSettings(name="lenet"), Data(name="synthetic", options={"shape": [32]}))[0].startswith(
-        'model.name is "lenet": it cannot read samples of shape [32]: choose mlp'
-    )
+    assert said_of(ModelSettings(name="lenet"), Data(name="synthetic", options={"shape": [32]}))[
+        0
+    ].startswith('model.name is "lenet": it cannot read samples of shape [32]: choose mlp')
 
 
 def test_that_made_up_data_larger_than_the_memory_are_refused():
@@ -256,11 +305,16 @@ def test_that_a_model_of_pictures_is_not_given_pictures_of_which_nothing_would_b
     small, enough = ({"shape": [32, each, 1]} for each in (side, side + 1))
 
     assert said_of(ModelSettings(name=model), Data(name="synthetic", options=enough)) == []
-    assert "it cannot read samples" in said_of(ModelSettings(name=model), Data(name="synthetic", options=small))[0]
+    assert (
+        "it cannot read samples"
+        in said_of(ModelSettings(name=model), Data(name="synthetic", options=small))[0]
+    )
 
 
 def test_that_a_transformer_is_not_given_rows_of_measured_numbers():
-    sequences, rows = (Data(name="synthetic", options={"shape": shape}) for shape in ([16, 8], [16]))
+    sequences, rows = (
+        Data(name="synthetic", options={"shape": shape}) for shape in ([16, 8], [16])
+    )
 
     assert said_of(ModelSettings(name="transformer"), sequences) == []
     assert said_of(ModelSettings(name="transformer"), rows)[0].endswith("choose mlp.")

@@ -13,17 +13,45 @@ from gpu_studio.plan.splitting import SPLITS, may_validate
 
 OWN = Data(file="own.npz")
 WRONG = {
-    "groups of a folder": (Data(folder="images", split="grouped"), "data.split", "says of which group"),
-    "groups of a built-in": (Data("digits", split="grouped"), "data.split", "choose random or stratified"),
-    "images in order": (Data(folder="images", split="ordered"), "data.split", "whole classes would be kept aside"),
-    "classes of numbers": (Data("regression", split="stratified"), "data.split", "choose random or ordered"),
-    "groups without use": (replace(OWN, groups="patient"), "data.groups", 'only where data.split is "grouped"'),
-    "no name": (replace(OWN, split="grouped", groups=""), "data.groups", "give the name of the array"),
+    "groups of a folder": (
+        Data(folder="images", split="grouped"),
+        "data.split",
+        "says of which group",
+    ),
+    "groups of a built-in": (
+        Data("digits", split="grouped"),
+        "data.split",
+        "choose random or stratified",
+    ),
+    "images in order": (
+        Data(folder="images", split="ordered"),
+        "data.split",
+        "whole classes would be kept aside",
+    ),
+    "classes of numbers": (
+        Data("regression", split="stratified"),
+        "data.split",
+        "choose random or ordered",
+    ),
+    "groups without use": (
+        replace(OWN, groups="patient"),
+        "data.groups",
+        'only where data.split is "grouped"',
+    ),
+    "no name": (
+        replace(OWN, split="grouped", groups=""),
+        "data.groups",
+        "give the name of the array",
+    ),
 }
 
 
 def a_plan_with(data: Data):
-    model = replace(a_plan().model, name="linear", options={}) if data.name == "regression" else a_plan().model
+    model = (
+        replace(a_plan().model, name="linear", options={})
+        if data.name == "regression"
+        else a_plan().model
+    )
     return replace(a_plan(), data=data, model=model)
 
 

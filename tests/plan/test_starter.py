@@ -55,7 +55,9 @@ def test_that_a_starter_plan_takes_one_card_that_answers_and_a_free_one_if_there
 
 
 @given(machines())
-def test_that_a_plan_with_several_replicas_uses_all_that_it_makes_and_nothing_that_is_lost_or_busy(machine):
+def test_that_a_plan_with_several_replicas_uses_all_that_it_makes_and_nothing_that_is_lost_or_busy(
+    machine,
+):
     plan = spread(machine)
     taken = visible_cards(plan.devices, machine)
     kind = "GPU" if taken else "CPU"
@@ -107,7 +109,9 @@ def test_that_one_card_is_carved_into_equal_slices_of_what_is_free(free, slices)
     assert spread(machine).devices.carve == (Carve("GPU:0", slices),)
 
 
-@pytest.mark.parametrize("card", [Card(0, "GPU-1", "full", total_mib=8192, used_mib=7000), Card(0, "GPU-1", "unknown")])
+@pytest.mark.parametrize(
+    "card", [Card(0, "GPU-1", "full", total_mib=8192, used_mib=7000), Card(0, "GPU-1", "unknown")]
+)
 def test_that_a_card_with_too_little_to_share_out_grows_instead(card):
     plan = starter(Machine((card,)))
 
@@ -116,7 +120,9 @@ def test_that_a_card_with_too_little_to_share_out_grows_instead(card):
 
 
 def test_that_a_card_asleep_is_left_alone_while_another_is_awake():
-    machine = Machine((Card(0, "", "asleep", asleep=True), Card(1, "GPU-1", "awake", total_mib=8192, used_mib=0)))
+    machine = Machine(
+        (Card(0, "", "asleep", asleep=True), Card(1, "GPU-1", "awake", total_mib=8192, used_mib=0))
+    )
     plan = spread(machine)
 
     assert starter(machine).devices.visible == ("GPU:1",)
@@ -133,7 +139,14 @@ def test_that_many_cards_get_a_batch_with_some_samples_for_each():
 
 BUSY = (
     Card(0, "GPU-0", "held", total_mib=80_000, used_mib=30_000),
-    Card(1, "GPU-1", "of grace", total_mib=80_000, used_mib=10, users=(CardUser(7, 10, "python", "grace"),)),
+    Card(
+        1,
+        "GPU-1",
+        "of grace",
+        total_mib=80_000,
+        used_mib=10,
+        users=(CardUser(7, 10, "python", "grace"),),
+    ),
     Card(2, "GPU-2", "at work", total_mib=80_000, used_mib=10, utilisation_percent=96),
     Card(3, "", "lost", lost=True, why_unknown="lost"),
 )
@@ -176,7 +189,9 @@ def test_that_the_starter_plan_of_each_simulated_machine_takes_nothing_of_others
 @pytest.mark.parametrize("strategy", RUNNABLE_STRATEGIES)
 @settings(max_examples=30, deadline=None)
 @given(machine=machines())
-def test_that_each_template_can_run_on_the_machine_it_is_made_for(strategy: str, machine: Machine) -> None:
+def test_that_each_template_can_run_on_the_machine_it_is_made_for(
+    strategy: str, machine: Machine
+) -> None:
     plan = template(strategy, machine)
     assert plan.distribution.strategy == strategy
     assert validate(plan, machine) == []

@@ -44,7 +44,9 @@ def test_that_what_is_said_fits_where_it_stands(name):
 
 
 def test_that_only_the_parameter_server_is_asynchronous():
-    assert [name for name, facts in BY_NAME.items() if facts.pace == "asynchronous"] == ["parameter_server"]
+    assert [name for name, facts in BY_NAME.items() if facts.pace == "asynchronous"] == [
+        "parameter_server"
+    ]
 
 
 def test_that_only_the_files_of_strategies_name_one():
@@ -55,7 +57,11 @@ def test_that_only_the_files_of_strategies_name_one():
 
 def constants(path: Path) -> set[str]:
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -85,4 +91,6 @@ def test_that_a_strategy_takes_its_devices_from_those_that_there_are(name):
     strategy, there = strategy_named(name), ("CPU:0", "CPU:1")
     held = strategy.replica_devices(Distribution(name), there)
     assert held == (there if strategy.devices == "many" else there[:1])
-    assert (strategy.parameter_home(Distribution(name), held) is not None) == strategy.has_parameter_device
+    assert (
+        strategy.parameter_home(Distribution(name), held) is not None
+    ) == strategy.has_parameter_device

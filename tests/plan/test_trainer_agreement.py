@@ -59,9 +59,9 @@ def test_that_the_trainer_s_automatic_metric_is_the_one_that_can_be_monitored(ta
 
     name, dataset, model = task
 
-    assert [metric.name for metric in make_metrics(Training(), dataset, OutputForm.of(dataset, model))] == [
-        AUTO_METRICS[name]
-    ]
+    assert [
+        metric.name for metric in make_metrics(Training(), dataset, OutputForm.of(dataset, model))
+    ] == [AUTO_METRICS[name]]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

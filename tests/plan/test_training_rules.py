@@ -24,9 +24,18 @@ def changed(*settings: str) -> Plan:
         ("seed=-1", "seed is -1: give a whole number from 0 to 4,294,967,295."),
         ("steps_per_call=-1", "steps_per_call is -1: give a whole number from 0 to 100,000."),
         ("checkpoint.keep=0", "checkpoint.keep is 0: give a whole number from 1 to 10,000."),
-        ("checkpoint.every_steps=-1", "checkpoint.every_steps is -1: give a whole number from 0 to 2,147,483,647."),
-        ("early_stopping.patience=-1", "early_stopping.patience is -1: give a whole number from 0 to 2,147,483,647."),
-        ("early_stopping.min_delta=-0.5", "early_stopping.min_delta is -0.5: give a number of 0 or more."),
+        (
+            "checkpoint.every_steps=-1",
+            "checkpoint.every_steps is -1: give a whole number from 0 to 2,147,483,647.",
+        ),
+        (
+            "early_stopping.patience=-1",
+            "early_stopping.patience is -1: give a whole number from 0 to 2,147,483,647.",
+        ),
+        (
+            "early_stopping.min_delta=-0.5",
+            "early_stopping.min_delta is -0.5: give a number of 0 or more.",
+        ),
         ("optimizer=adm", 'optimizer is "adm": did you mean adam?'),
         ("optimizer=Adm2", 'optimizer is "Adm2": did you mean adam?'),
         (
@@ -35,17 +44,32 @@ def changed(*settings: str) -> Plan:
         ),
         ("options.clipnorm=0", "options.clipnorm is 0: give a number above 0."),
         ("options.clipvalue=-1.5", "options.clipvalue is -1.5: give a number above 0."),
-        ('options.global_clipnorm="1"', 'options.global_clipnorm is "1" (a string): give a number above 0.'),
+        (
+            'options.global_clipnorm="1"',
+            'options.global_clipnorm is "1" (a string): give a number above 0.',
+        ),
         (
             "options={ clipnorm = 1, clipvalue = 1 }",
-            "options is given clipnorm and clipvalue: keep one of them: gradients are clipped in one way.",
+            (
+                "options is given clipnorm and clipvalue: keep one of them: "
+                "gradients are clipped in one way."
+            ),
         ),
         (
             "schedule=cosin",
-            'schedule.name is "cosin": did you mean cosine? There are constant, step, exponential and cosine.',
+            (
+                'schedule.name is "cosin": did you mean cosine? There are constant, '
+                "step, exponential and cosine."
+            ),
         ),
-        ("schedule={ name = 'step', drop = 0 }", "schedule.drop is 0: give a number above 0 and at most 1."),
-        ("schedule={ name = 'step', drops = 1 }", "schedule.drops is not an option of step: did you mean drop?"),
+        (
+            "schedule={ name = 'step', drop = 0 }",
+            "schedule.drop is 0: give a number above 0 and at most 1.",
+        ),
+        (
+            "schedule={ name = 'step', drops = 1 }",
+            "schedule.drops is not an option of step: did you mean drop?",
+        ),
         (
             "schedule={ name = 'exponential', every_steps = 3, every_epochs = 1 }",
             "schedule is given every_epochs and every_steps: keep one of them.",
@@ -57,8 +81,14 @@ def changed(*settings: str) -> Plan:
             "metrics=['auto', 'acc']",
             'metrics[1] is "acc" a second time: name each metric once.',
         ),
-        ("metrics=[{ name = 'auto', k = 3 }]", "metrics[0] is auto with options: give options only to what is named."),
-        ("early_stopping.monitor=val_los", 'early_stopping.monitor is "val_los": did you mean val_loss?'),
+        (
+            "metrics=[{ name = 'auto', k = 3 }]",
+            "metrics[0] is auto with options: give options only to what is named.",
+        ),
+        (
+            "early_stopping.monitor=val_los",
+            'early_stopping.monitor is "val_los": did you mean val_loss?',
+        ),
         ("checkpoint.monitor=auc", 'checkpoint.monitor is "auc": '),
     ],
 )
@@ -71,7 +101,9 @@ def test_that_what_is_wrong_with_training_is_told(setting, problem):
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_that_every_optimizer_is_accepted(optimizer):
-    assert said(changed(f"training.optimizer={optimizer}", "training.options.global_clipnorm=1")) == []
+    assert (
+        said(changed(f"training.optimizer={optimizer}", "training.options.global_clipnorm=1")) == []
+    )
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -89,7 +121,8 @@ def test_that_early_stopping_on_validation_needs_validation():
 
     assert said(plan) == [
         (
-            'training.early_stopping.monitor is "val_loss": nothing is validated while data.validation_fraction is 0: '
+            'training.early_stopping.monitor is "val_loss": nothing is validated while '
+            "data.validation_fraction is 0: "
             "raise it, or choose loss or accuracy."
         )
     ]
@@ -121,7 +154,11 @@ def test_that_data_of_one_s_own_may_turn_out_to_be_classes_or_numbers():
         ("digits", "loss=huber", 'loss is "huber": it does not fit the targets of digits'),
         ("regression", "loss=hinge", 'loss is "hinge": it does not fit the targets of regression'),
         ("digits", "metrics=['mae']", 'metrics[0] is "mae": it does not fit the targets of digits'),
-        ("regression", "metrics=['acc']", 'metrics[0] is "acc": it does not fit the targets of regression'),
+        (
+            "regression",
+            "metrics=['acc']",
+            'metrics[0] is "acc": it does not fit the targets of regression',
+        ),
     ],
 )
 def test_that_losses_and_metrics_fit_the_targets(data, setting, problem):
@@ -131,6 +168,8 @@ def test_that_losses_and_metrics_fit_the_targets(data, setting, problem):
     assert problems[0].startswith(f"training.{problem}")
 
 
-@pytest.mark.parametrize("spelling", ["SparseCategoricalCrossentropy", "sparse_categorical_crossentropy"])
+@pytest.mark.parametrize(
+    "spelling", ["SparseCategoricalCrossentropy", "sparse_categorical_crossentropy"]
+)
 def test_that_both_of_keras_spellings_are_accepted(spelling):
     assert said(changed(f"training.loss={spelling}", "training.optimizer=AdamW")) == []

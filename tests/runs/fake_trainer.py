@@ -1,8 +1,9 @@
-"""A real, small trainer process: it speaks the whole protocol of a run directory, and trains nothing.
+"""A real, small trainer process.
 
-It holds the lock, writes events, obeys commands, checkpoints, resumes, and can end in every way a trainer can end.
-Its loss is 1 / (step + 1), so what was trained can be told from the curve.
-"""
+It speaks the whole protocol of a run directory, and trains nothing.
+
+It holds the lock, writes events, obeys commands, checkpoints, resumes, and can end in every way a
+trainer can end. Its loss is 1 / (step + 1), so what was trained can be told from the curve."""
 
 from __future__ import annotations
 
@@ -40,17 +41,27 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--steps", type=int, default=5, help="steps in an epoch")
     parser.add_argument("--seconds-per-step", type=float, default=0.001)
-    parser.add_argument("--hold-at", type=int, default=-1, help="train no further than this step until stopped")
+    parser.add_argument(
+        "--hold-at", type=int, default=-1, help="train no further than this step until stopped"
+    )
     parser.add_argument("--checkpoint-every", type=int, default=0)
     parser.add_argument("--fail-at", type=int, default=-1)
     parser.add_argument("--crash-at", type=int, default=-1, help="a segmentation fault")
-    parser.add_argument("--abort-at", type=int, default=-1, help="a failed check, as TensorFlow's C++ does it")
+    parser.add_argument(
+        "--abort-at", type=int, default=-1, help="a failed check, as TensorFlow's C++ does it"
+    )
     parser.add_argument("--last-words", default="", help="what it prints before it aborts")
     parser.add_argument("--print-mib", type=int, default=0, help="so much output at the start")
-    parser.add_argument("--long-line", type=int, default=0, help="a log event of so many characters at the start")
-    parser.add_argument("--later-version", action="store_true", help="tell an event that this version does not know")
+    parser.add_argument(
+        "--long-line", type=int, default=0, help="a log event of so many characters at the start"
+    )
+    parser.add_argument(
+        "--later-version", action="store_true", help="tell an event that this version does not know"
+    )
     parser.add_argument("--vanish-at", type=int, default=-1, help="end without a word")
-    parser.add_argument("--raise-at-start", action="store_true", help="a traceback before the first event")
+    parser.add_argument(
+        "--raise-at-start", action="store_true", help="a traceback before the first event"
+    )
     parser.add_argument("--lock-timeout", type=float, default=2.0)
     parser.add_argument("--deaf", action="store_true", help="read no commands")
     parser.add_argument("--ignore-term", action="store_true")
@@ -167,7 +178,13 @@ class FakeTrainer:
                          seconds=max(0.001, self.chosen.seconds_per_step))
         )  # fmt: skip
         self.tell(
-            events.Memory(devices=[events.DeviceMemory(device="CPU:0", current=1 << 20, peak=2 << 20, source="host")])
+            events.Memory(
+                devices=[
+                    events.DeviceMemory(
+                        device="CPU:0", current=1 << 20, peak=2 << 20, source="host"
+                    )
+                ]
+            )
         )
         self.step += 1
         if self.chosen.checkpoint_every and self.step % self.chosen.checkpoint_every == 0:
@@ -178,7 +195,11 @@ class FakeTrainer:
                 "val_loss": 2 / self.step,
                 "val_accuracy": 1 - 1 / self.step,
             }
-            self.tell(events.Epoch(epoch=epoch, step=self.step, metrics=metrics, seconds=1, samples_per_second=10))
+            self.tell(
+                events.Epoch(
+                    epoch=epoch, step=self.step, metrics=metrics, seconds=1, samples_per_second=10
+                )
+            )
 
     def end_badly(self) -> None:
         if self.step == self.chosen.crash_at:
@@ -197,15 +218,26 @@ class FakeTrainer:
         hidden = self.run.checkpoints / f".tmp-{name}"
         hidden.mkdir(parents=True)
         (hidden / "weights.npz").write_bytes(b"weights of " + name.encode())
-        state = {"epoch": self.step // self.chosen.steps, "step": self.step, "best": False, "value": None}
+        state = {
+            "epoch": self.step // self.chosen.steps,
+            "step": self.step,
+            "best": False,
+            "value": None,
+        }
         (hidden / "state.json").write_text(json.dumps(state))
         hidden.rename(self.run.checkpoints / name)
-        self.tell(events.Checkpoint(name=name, epoch=state["epoch"], step=self.step, bytes=16, seconds=0))
+        self.tell(
+            events.Checkpoint(name=name, epoch=state["epoch"], step=self.step, bytes=16, seconds=0)
+        )
 
     def finish(self, reason: Reason) -> int:
         seconds = time.monotonic() - self.began
         epoch = self.step // self.chosen.steps
-        self.tell(events.Finished(reason=reason, seconds=seconds, epoch=epoch, step=self.step, metrics={"loss": 0.5}))
+        self.tell(
+            events.Finished(
+                reason=reason, seconds=seconds, epoch=epoch, step=self.step, metrics={"loss": 0.5}
+            )
+        )
         self.events.close()
         while self.chosen.linger:
             self.tick.wait()
@@ -213,7 +245,11 @@ class FakeTrainer:
 
     def fail(self, error: Exception) -> int:
         self.tell(
-            events.Failed(message=f"Training broke: {error}.", suggestions=["Mend the data."], traceback="Traceback …")
+            events.Failed(
+                message=f"Training broke: {error}.",
+                suggestions=["Mend the data."],
+                traceback="Traceback …",
+            )
         )
         self.events.close()
         return 1

@@ -18,7 +18,9 @@ def test_that_a_folder_of_one_s_own_may_be_allowed() -> None:
     assert why_not(made(Path.home() / "src" / "digits")) == ""
 
 
-@pytest.mark.parametrize("folder", ["/", "/tmp", "/var/tmp", "~", "~/..", "~/Downloads", "~/Downloads/from a stranger"])
+@pytest.mark.parametrize(
+    "folder", ["/", "/tmp", "/var/tmp", "~", "~/..", "~/Downloads", "~/Downloads/from a stranger"]
+)
 def test_that_folders_in_which_others_put_files_may_not(folder: str) -> None:
     path = Path(folder).expanduser()
     assert why_not(path if path.exists() else made(path))
@@ -29,7 +31,9 @@ def test_that_the_folder_of_temporary_files_and_what_is_in_it_may_not(isolated_h
     assert why_not(isolated_home.temporary / "unpacked")
 
 
-def test_that_a_folder_of_temporary_files_is_not_said_to_be_better_than_the_one_above_it(isolated_home) -> None:
+def test_that_a_folder_of_temporary_files_is_not_said_to_be_better_than_the_one_above_it(
+    isolated_home,
+) -> None:
     """A folder below it is what it is: to allow one below that would be refused again."""
     found = objection(isolated_home.temporary / "experiments")
     assert found is not None

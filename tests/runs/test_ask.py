@@ -63,7 +63,9 @@ def test_that_a_fresh_answer_is_asked_for_and_kept_in_turn(starts):
     assert starts() == 2
 
 
-@pytest.mark.parametrize("name", ["CUDA_VISIBLE_DEVICES", "TF_ANYTHING", "LD_LIBRARY_PATH", "XLA_FLAGS"])
+@pytest.mark.parametrize(
+    "name", ["CUDA_VISIBLE_DEVICES", "TF_ANYTHING", "LD_LIBRARY_PATH", "XLA_FLAGS"]
+)
 def test_that_a_variable_that_matters_makes_it_another_question(starts, monkeypatch, name):
     asked()
     monkeypatch.setenv(name, "0")
@@ -105,7 +107,9 @@ def test_that_answers_are_private():
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"content": {}, "answer": {}}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"{}", b'{"content": {}, "answer": {}}', b"\xff"]
+)
 def test_that_a_kept_answer_that_cannot_be_read_is_asked_for_again(content):
     asked()
     [file] = answer_cache.folder().iterdir()

@@ -13,7 +13,13 @@ from real_runs import eventually
 from gpu_studio.contract import lock
 from gpu_studio.contract.checkpoints import checkpoints
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
-from gpu_studio.runs.questions.checkpoint_question import AskOptions, CheckpointError, chosen, evaluate, save_model
+from gpu_studio.runs.questions.checkpoint_question import (
+    AskOptions,
+    CheckpointError,
+    chosen,
+    evaluate,
+    save_model,
+)
 
 
 def asking(*flags, **options) -> AskOptions:
@@ -27,7 +33,11 @@ def run(runs_dir):
 
 def test_that_the_newest_the_best_or_a_named_checkpoint_can_be_meant(run) -> None:
     names = [saved.name for saved in checkpoints(run)]
-    assert [chosen(run).name, chosen(run, "best").name, chosen(run, names[0]).name] == [names[-1], names[-1], names[0]]
+    assert [chosen(run).name, chosen(run, "best").name, chosen(run, names[0]).name] == [
+        names[-1],
+        names[-1],
+        names[0],
+    ]
 
 
 def test_that_a_checkpoint_that_is_not_there_is_refused_with_the_nearest(run) -> None:
@@ -68,7 +78,9 @@ def test_that_a_model_is_put_in_its_place_whole_and_for_its_owner_only(run, tmp_
 
 
 @pytest.mark.parametrize("flag", ["problem", "half"])
-def test_that_a_model_that_could_not_be_written_leaves_the_old_one_and_nothing_else(run, tmp_path, flag) -> None:
+def test_that_a_model_that_could_not_be_written_leaves_the_old_one_and_nothing_else(
+    run, tmp_path, flag
+) -> None:
     path = tmp_path / "digits.keras"
     path.write_bytes(b"old")
     with pytest.raises((CheckpointError, AskError)):
@@ -86,8 +98,12 @@ def test_that_a_model_is_replaced_only_if_that_is_said(run, tmp_path) -> None:
     assert path.read_bytes() == b"model"
 
 
-@pytest.mark.parametrize(("name", "why"), [("a.h5", "end in .keras"), ("not/there.keras", "no folder")])
-def test_that_a_place_where_no_model_can_be_is_refused_before_anybody_is_asked(run, tmp_path, name, why) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"), [("a.h5", "end in .keras"), ("not/there.keras", "no folder")]
+)
+def test_that_a_place_where_no_model_can_be_is_refused_before_anybody_is_asked(
+    run, tmp_path, name, why
+) -> None:
     with pytest.raises(CheckpointError, match=why):
         save_model(run, chosen(run), tmp_path / name, AskOptions(("/nowhere",)))
 

@@ -1,4 +1,7 @@
-"""The Python files of a plan, looked at before anything is started: there, Python, with the function, and allowed."""
+"""The Python files of a plan, looked at before anything is started.
+
+There, Python, with the function, and allowed.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,11 @@ def advice(folder: Path, plan=NAMED) -> list[str]:
 def test_that_a_new_file_is_asked_about_and_an_allowed_one_is_not(file: Path) -> None:
     [problem] = file_problems(NAMED, file.parent)
     assert isinstance(problem, ConsentProblem)
-    assert (problem.path, problem.standing, problem.received) == (file, Standing.NEW, '"models.py:build_model"')
+    assert (problem.path, problem.standing, problem.received) == (
+        file,
+        Standing.NEW,
+        '"models.py:build_model"',
+    )
     assert problem.advice == (
         "nothing of models.py has been run yet, and it may do whatever you may: "
         f"read it, then allow it (gpu-studio code allow {file})"
@@ -55,7 +62,10 @@ def test_that_a_changed_file_is_asked_about_again(file: Path) -> None:
 def test_that_a_missing_file_is_told_with_the_nearest(file: Path) -> None:
     moved = file.rename(file.with_name("model.py"))
     [problem] = advice(file.parent)
-    assert problem == f"model.python: there is no such file: {file} is where it was looked for; did you mean {moved}?"
+    assert problem == (
+        f"model.python: there is no such file: {file} is where it was "
+        f"looked for; did you mean {moved}?"
+    )
     assert consent_needed(NAMED, file.parent) == []
 
 
@@ -66,7 +76,9 @@ def test_that_a_missing_file_is_told_with_the_nearest(file: Path) -> None:
         ("def build_model(:\n", "line 1 is no Python (invalid syntax): def build_model(:"),
     ],
 )
-def test_that_what_could_not_run_is_told_instead_of_asking(file: Path, code: str, said: str) -> None:
+def test_that_what_could_not_run_is_told_instead_of_asking(
+    file: Path, code: str, said: str
+) -> None:
     file.write_text(code)
     assert advice(file.parent) == [f"model.python: {said}"]
 
@@ -89,7 +101,10 @@ def test_that_damaged_allowances_are_told_as_what_is_in_the_way(file: Path) -> N
 
 def test_that_both_parts_of_a_plan_are_looked_at(file: Path) -> None:
     plan = replace(NAMED, data=Data(python="models.py:load"))
-    assert [problem.field for problem in file_problems(plan, file.parent)] == ["model.python", "data.python"]
+    assert [problem.field for problem in file_problems(plan, file.parent)] == [
+        "model.python",
+        "data.python",
+    ]
     assert consent_needed(plan, file.parent) == [(file, Standing.NEW)]
 
 
@@ -106,7 +121,9 @@ def test_that_looking_runs_nothing(file: Path) -> None:
     assert not file.with_name("ran").exists()
 
 
-def test_that_a_module_beside_an_allowed_file_is_a_problem_of_its_own_until_it_is_allowed(file) -> None:
+def test_that_a_module_beside_an_allowed_file_is_a_problem_of_its_own_until_it_is_allowed(
+    file,
+) -> None:
     consent.allow_file(file, file.read_bytes())
     helper = file.with_name("helper.py")
     helper.write_text("x = 1\n")

@@ -20,9 +20,15 @@ EIGHT = made.cards("8xH100")
 def figures(runs, settings="", *, recorded=False, **script):
     """The figures of a run of this plan."""
     run = make_run(
-        runs, Script(identities=made.identities(EIGHT), **{"ending": "completed", "epochs": 4, "trained": 4} | script)
+        runs,
+        Script(
+            identities=made.identities(EIGHT),
+            **{"ending": "completed", "epochs": 4, "trained": 4} | script,
+        ),
     )
-    plan = plans.Plan(name="p", model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits"))
+    plan = plans.Plan(
+        name="p", model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits")
+    )
     plans.save(plans.with_settings(plan, settings.split()), run.plan_file)
     if recorded:
         made.record(run, EIGHT, figures_of(run).times.spans[0].begin, 20)
@@ -41,7 +47,11 @@ def test_that_only_what_differs_in_the_plans_is_shown(tmp_path):
         figures(tmp_path, "training.batch_size=128 training.loss=mse"),
     ]
     found = compare(runs).plans
-    assert [row.label for row in found] == ["training.batch_size", "training.loss", "distribution.strategy"]
+    assert [row.label for row in found] == [
+        "training.batch_size",
+        "training.loss",
+        "distribution.strategy",
+    ]
     assert found[0].texts == ("64", "128", "128")
     assert found[1].texts == ('"auto"', '"auto"', '"mse"')
     assert all(row.best is None and row.differs for row in found)
@@ -50,12 +60,18 @@ def test_that_only_what_differs_in_the_plans_is_shown(tmp_path):
 def test_that_a_field_that_a_plan_does_not_have_is_left_out_there(tmp_path):
     runs = [figures(tmp_path), figures(tmp_path, "training.options.beta_1=0.8")]
     [found] = compare(runs).plans
-    assert (found.label, found.values, found.texts) == ("training.options.beta_1", (None, "0.8"), (LEFT_OUT, "0.8"))
+    assert (found.label, found.values, found.texts) == (
+        "training.options.beta_1",
+        (None, "0.8"),
+        (LEFT_OUT, "0.8"),
+    )
 
 
 def test_that_long_values_that_differ_at_their_end_differ(tmp_path):
     hidden = ",".join(["64"] * 40)
-    runs = [figures(tmp_path, f"model.options.hidden=[{hidden},{last}]", trained=1) for last in (1, 2)]
+    runs = [
+        figures(tmp_path, f"model.options.hidden=[{hidden},{last}]", trained=1) for last in (1, 2)
+    ]
     assert [row.label for row in compare(runs).plans] == ["model.options.hidden"]
 
 

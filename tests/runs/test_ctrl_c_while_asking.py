@@ -1,4 +1,6 @@
-"""Ctrl+C while TensorFlow is asked, at the moments at which Python itself would lose it, or a process."""
+"""Ctrl+C while TensorFlow is asked, at the moments at which Python itself would lose it, or a
+process.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     starts = tmp_path / "starts"
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(starts))
     command = [sys.executable, fake_asker.__file__, "hang"]
-    yield lambda timeout=30.0, **options: ask("devices", command=command, timeout=timeout, **options)
+    yield lambda timeout=30.0, **options: ask(
+        "devices", command=command, timeout=timeout, **options
+    )
     pids = [int(line) for line in starts.read_text().splitlines()] if starts.exists() else []
-    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of every process")
+    eventually(
+        lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of every process"
+    )
 
 
 class PressesCtrlCAtItsEnd:

@@ -20,13 +20,18 @@ STARTED = events.Started(run="r", plan="p", pid=1, host="here", gpu_studio="0", 
 
 def tell(run, *told):
     """Write events (second, event)."""
-    lines = [events.encode(replace(event, seq=n, time=NOW + second)) for n, (second, event) in enumerate(told)]
+    lines = [
+        events.encode(replace(event, seq=n, time=NOW + second))
+        for n, (second, event) in enumerate(told)
+    ]
     run.events_file.write_bytes(b"".join(lines))
     return run
 
 
 def call(first, losses, seconds=1.0):
-    return events.Steps(epoch=1, first_step=first, losses=losses, samples=len(losses), seconds=seconds)
+    return events.Steps(
+        epoch=1, first_step=first, losses=losses, samples=len(losses), seconds=seconds
+    )
 
 
 def test_that_a_short_curve_is_the_history_s(tmp_path):
@@ -34,7 +39,9 @@ def test_that_a_short_curve_is_the_history_s(tmp_path):
     history, found = read_history(run), curve(run, points=5000)
     assert found.steps.tolist() == history.losses.column("step").tolist()
     np.testing.assert_array_equal(found.values, history.losses.column("loss"))
-    np.testing.assert_allclose(found.seconds + history.started.time, history.losses.column("time"), atol=1e-5)
+    np.testing.assert_allclose(
+        found.seconds + history.started.time, history.losses.column("time"), atol=1e-5
+    )
 
 
 def test_that_a_metric_has_a_point_for_each_epoch(tmp_path):
@@ -47,10 +54,21 @@ def test_that_a_metric_has_a_point_for_each_epoch(tmp_path):
 
 def test_that_a_run_that_goes_on_has_the_curve_of_both(tmp_path):
     first, second = RunDirectory.create(tmp_path, "one"), RunDirectory.create(tmp_path, "two")
-    epochs = [events.Epoch(epoch=n, step=4 * n, metrics={"a": n / 10}, seconds=1, samples_per_second=1) for n in (1, 2)]
-    tell(first, (0, STARTED), (10, call(0, [9, 8, 7, 6], 4.0)), (11, epochs[0]), (14, call(4, [5, 4], 2.0)))
+    epochs = [
+        events.Epoch(epoch=n, step=4 * n, metrics={"a": n / 10}, seconds=1, samples_per_second=1)
+        for n in (1, 2)
+    ]
+    tell(
+        first,
+        (0, STARTED),
+        (10, call(0, [9, 8, 7, 6], 4.0)),
+        (11, epochs[0]),
+        (14, call(4, [5, 4], 2.0)),
+    )
     tell(second, (500, STARTED), (503, call(5, [3.0, None], 2.0)), (504, epochs[1]))
-    second.resume_file.write_text(f'{{"run": "{first.id}", "checkpoint": "c", "epoch": 1, "step": 5}}')
+    second.resume_file.write_text(
+        f'{{"run": "{first.id}", "checkpoint": "c", "epoch": 1, "step": 5}}'
+    )
     found = curve(second)
     assert found.steps.tolist() == [1, 2, 3, 4, 5, 6, 7]
     np.testing.assert_array_equal(found.values, [9, 8, 7, 6, 5, 3, np.nan])

@@ -21,7 +21,10 @@ def lost(tmp_path):
 
 def test_that_a_failure_is_told_in_the_trainers_own_words(ended):
     why = explain(ended("--fail-at", "3").directory)
-    assert (why.message, why.suggestions) == ("Training broke: the data has a hole.", ("Mend the data.",))
+    assert (why.message, why.suggestions) == (
+        "Training broke: the data has a hole.",
+        ("Mend the data.",),
+    )
     assert why.details.startswith("Traceback")
 
 
@@ -43,7 +46,10 @@ def test_that_a_failed_check_of_tensorflow_says_which(ended):
 
 def test_that_a_trainer_which_could_not_start_says_what_is_missing(ended):
     why = explain(ended("--raise-at-start").directory)
-    assert why.message == "The trainer could not start: ModuleNotFoundError: No module named 'tensorflow'"
+    assert (
+        why.message
+        == "The trainer could not start: ModuleNotFoundError: No module named 'tensorflow'"
+    )
 
 
 def test_that_an_end_without_a_word_is_not_guessed_at(ended):
@@ -69,10 +75,16 @@ def test_that_a_run_which_did_not_go_wrong_is_said_to_be_well(ended, start):
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        ("2026-11-20 19:00:00.1: F tensorflow/x.cc:7] Check failed: a == b (1 vs. 2)\nFatal Python error: Aborted\n",
+        ((
+            "2026-11-20 19:00:00.1: F tensorflow/x.cc:7] Check failed: a == b (1 vs. 2)\nFatal "
+            "Python error: Aborted\n"
+        ),
          "TensorFlow gave up on a failed check: Check failed: a == b (1 vs. 2)"),
         ("Traceback (most recent call last):\n  File \"a.py\"\nMemoryError\n", "no memory left"),
-        ("terminate called after throwing an instance of 'std::bad_alloc'\nFatal Python error: Aborted\n",
+        ((
+            "terminate called after throwing an instance of 'std::bad_alloc'\nFatal "
+            "Python error: Aborted\n"
+        ),
          "no memory left"),
         ("Fatal Python error: Bus error\n", "bus error"),
         ("Fatal Python error: Illegal instruction\n", "This processor cannot run"),
@@ -102,7 +114,11 @@ def test_that_bytes_which_are_no_text_do_no_harm(lost):
 
 def test_that_too_little_memory_to_load_a_library_is_no_missing_library(ended):
     run = ended("--vanish-at", "3").directory
-    run.log_file.write_text("ImportError: libtensorflow_cc.so.2: failed to map segment from shared object\n")
+    run.log_file.write_text(
+        "ImportError: libtensorflow_cc.so.2: failed to map segment from shared object\n"
+    )
     why = explain(run)
-    assert why.message.startswith("There was not enough memory to load a library: libtensorflow_cc.so.2")
+    assert why.message.startswith(
+        "There was not enough memory to load a library: libtensorflow_cc.so.2"
+    )
     assert "ulimit -v" in " ".join(why.suggestions)

@@ -34,7 +34,9 @@ def test_that_no_more_is_read_than_asked_for(runs_dir: Path) -> None:
 def test_that_lines_that_are_no_events_and_missing_files_are_none(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     assert first_of(run, Placement) is None
-    run.events_file.write_bytes(b'{"event":"placement","rows":3}\nnonsense\n{"event":"placement","rows":[]}\n')
+    run.events_file.write_bytes(
+        b'{"event":"placement","rows":3}\nnonsense\n{"event":"placement","rows":[]}\n'
+    )
     found = first_of(run, Placement)
     assert found is not None
     assert found.rows == []

@@ -32,15 +32,23 @@ def runs(tmp_path: Path) -> Path:
     return path
 
 
-def test_that_the_ends_of_the_last_day_are_news_unless_somebody_was_told_or_cannot_be_noted(runs) -> None:
-    made = [make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abcde"]
+def test_that_the_ends_of_the_last_day_are_news_unless_somebody_was_told_or_cannot_be_noted(
+    runs,
+) -> None:
+    made = [
+        make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed"))
+        for name in "abcde"
+    ]
     fresh, old, told, shut, live = made
     os.utime(old.events_file, (old.events_file.stat().st_mtime - NEWS_SECONDS - 60,) * 2)
     mark_followed(told)
     assert (told.reported_file.exists(), is_reported(told)) == (True, False)
     shut.path.chmod(0o500)
     held = lock.take(live.lock_file)
-    assert {run.id for run in unreported(runs)} == {fresh.id, *([shut.id] if os.access(shut.path, os.W_OK) else [])}
+    assert {run.id for run in unreported(runs)} == {
+        fresh.id,
+        *([shut.id] if os.access(shut.path, os.W_OK) else []),
+    }
     held.release()
     shut.path.chmod(0o700)
     mark_reported(fresh)
@@ -58,7 +66,8 @@ def test_that_one_at_a_time_tells_and_none_holds_the_others_up_once_it_is_killed
     assert len(taken) == 1
     taken[0].release()
     code = (
-        f"from pathlib import Path; from gpu_studio.runs.end_reports import *; held = take_telling(Path({str(runs)!r}))"
+        "from pathlib import Path; from gpu_studio.runs.end_reports import *; held = "
+        f"take_telling(Path({str(runs)!r}))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", f"{code}; print(bool(held), flush=True); input()"],

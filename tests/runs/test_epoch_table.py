@@ -12,7 +12,14 @@ def table(*rows):
     epochs = EpochTable()
     for number, metrics in enumerate(rows, start=1):
         epochs.add(
-            Epoch(epoch=number, step=10 * number, metrics=metrics, seconds=1, samples_per_second=1, time=100.0 + number)
+            Epoch(
+                epoch=number,
+                step=10 * number,
+                metrics=metrics,
+                seconds=1,
+                samples_per_second=1,
+                time=100.0 + number,
+            )
         )
     return epochs
 
@@ -35,16 +42,25 @@ def test_that_a_metric_has_a_place_for_every_epoch():
 
 
 def test_that_the_best_is_the_first_of_the_lowest_losses_or_highest_accuracies():
-    epochs = table({"loss": 2.0, "acc": 0.5}, {"loss": 1.0, "acc": 0.9}, {"loss": 1.0, "acc": 0.9}, {"loss": None})
+    epochs = table(
+        {"loss": 2.0, "acc": 0.5},
+        {"loss": 1.0, "acc": 0.9},
+        {"loss": 1.0, "acc": 0.9},
+        {"loss": None},
+    )
     assert epochs.best("loss") == BestValue("loss", 1.0, 2)
     assert epochs.best("acc") == BestValue("acc", 0.9, 2)
     assert epochs.best("nothing") is None
 
 
-def test_that_a_run_of_very_many_epochs_keeps_rows_evenly_with_the_newest_and_knows_the_best_of_all(monkeypatch):
+def test_that_a_run_of_very_many_epochs_keeps_rows_evenly_with_the_newest_and_knows_the_best_of_all(
+    monkeypatch,
+):
     monkeypatch.setattr(epochs_module, "MOST_ROWS", 16)
     for count in range(1, 300):
-        epochs = table(*({"loss": 0.01 if number == 2 else 1.0 + number} for number in range(count)))
+        epochs = table(
+            *({"loss": 0.01 if number == 2 else 1.0 + number} for number in range(count))
+        )
         assert len(epochs) == count
         assert len(epochs.rows) <= 17
         assert epochs.last.epoch == count
@@ -56,15 +72,22 @@ def test_that_a_run_of_very_many_epochs_keeps_rows_evenly_with_the_newest_and_kn
 
 
 def test_that_epochs_which_are_foreseen_stand_behind_the_others_until_their_turn():
-    known, later = table({"loss": 9.0}), table({"loss": 9.0}, {"loss": 8.0}, {"loss": 7.0, "val_loss": 6.0})
+    known, later = (
+        table({"loss": 9.0}),
+        table({"loss": 9.0}, {"loss": 8.0}, {"loss": 7.0, "val_loss": 6.0}),
+    )
     later.rows.pop(0)
     known.foresee(later)
     assert (known.numbers.tolist(), known.last.epoch, len(known)) == ([1, 2, 3], 3, 1)
     assert known.metrics == ["loss", "val_loss"]
     assert known.best("loss") == BestValue("loss", 9.0, 1), "what is only foreseen is no best yet"
-    known.add(Epoch(epoch=2, step=20, metrics={"loss": 1.0}, seconds=1, samples_per_second=1, time=102.0))
+    known.add(
+        Epoch(epoch=2, step=20, metrics={"loss": 1.0}, seconds=1, samples_per_second=1, time=102.0)
+    )
     np.testing.assert_array_equal(known.metric("loss"), [9, 1, 7])
-    known.add(Epoch(epoch=3, step=30, metrics={"loss": 0.5}, seconds=1, samples_per_second=1, time=103.0))
+    known.add(
+        Epoch(epoch=3, step=30, metrics={"loss": 0.5}, seconds=1, samples_per_second=1, time=103.0)
+    )
     assert known.metric("loss").tolist() == [9, 1, 0.5]
     assert len(known) == len(known.rows) == 3
 

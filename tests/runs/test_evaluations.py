@@ -12,7 +12,9 @@ FOUND = st.builds(
     Evaluation,
     checkpoint=NAMES,
     split=st.sampled_from(["test", "validation"]),
-    metrics=st.dictionaries(st.text(max_size=5), st.none() | st.floats(allow_nan=False, allow_infinity=False)),
+    metrics=st.dictionaries(
+        st.text(max_size=5), st.none() | st.floats(allow_nan=False, allow_infinity=False)
+    ),
     samples=st.integers(1, 10**6),
     seconds=st.floats(0, 1e6),
     device=st.just("CPU:0"),
@@ -29,13 +31,21 @@ def test_that_the_newest_evaluation_of_each_checkpoint_is_read_back(runs_dir, fo
     assert evaluations(run) == {one.checkpoint: one for one in found}
 
 
-def test_that_what_is_no_evaluation_is_left_out_and_a_cut_line_ends_before_the_next(runs_dir) -> None:
+def test_that_what_is_no_evaluation_is_left_out_and_a_cut_line_ends_before_the_next(
+    runs_dir,
+) -> None:
     run = make_run(runs_dir, Script(trained=0.05))
     append_line(run.evaluations_file, b'{"checkpoint": 3}\n')
     append_line(run.evaluations_file, b"\xff\xfe\n")
     append_line(run.evaluations_file, b'{"checkpoint": "cut')
     whole = Evaluation(
-        checkpoint="a", split="test", metrics={"loss": None}, samples=1, seconds=1, device="CPU:0", time=1
+        checkpoint="a",
+        split="test",
+        metrics={"loss": None},
+        samples=1,
+        seconds=1,
+        device="CPU:0",
+        time=1,
     )
     keep(run, whole)
     assert evaluations(run) == {"a": whole}

@@ -20,8 +20,10 @@ from gpu_studio.plan import with_settings
 from gpu_studio.runs.diagnosis import Explanation, explain
 
 REFUSED = (
-    "W0000 00:00:1795224048.377882    3 bfc_allocator.cc:502] Allocator (bfc_cpu_allocator_for_gpu) ran out of memory "
-    "trying to allocate 7.22MiB (rounded to 7571200)requested by op while/body/_1/while/cnn_1/pool_1/MaxPool2d\n"
+    "W0000 00:00:1795224048.377882    3 bfc_allocator.cc:502] Allocator "
+    "(bfc_cpu_allocator_for_gpu) ran out of memory "
+    "trying to allocate 7.22MiB (rounded to 7571200)requested by op "
+    "while/body/_1/while/cnn_1/pool_1/MaxPool2d\n"
     "Fatal Python error: Aborted\n"
 )  # as TensorFlow 2.21 wrote it for a CNN on a CPU with a limit
 
@@ -68,10 +70,15 @@ def test_that_a_trainer_signs_with_the_start_of_its_computer(killed):
     holder = lock.last_holder(killed[0].lock_file)
     assert holder is not None
     assert holder.is_here
-    assert (holder.boot, holder.memory_kills is None) == (kernel.boot_id(), kernel.memory_kills() is None)
+    assert (holder.boot, holder.memory_kills is None) == (
+        kernel.boot_id(),
+        kernel.memory_kills() is None,
+    )
 
 
-@pytest.mark.parametrize(("signature", "pid"), [("12 host\n", 12), ("12 host - -\n", 12), ("", None), ("x y\n", None)])
+@pytest.mark.parametrize(
+    ("signature", "pid"), [("12 host\n", 12), ("12 host - -\n", 12), ("", None), ("x y\n", None)]
+)
 def test_that_a_signature_of_an_older_version_is_read_and_garbage_is_none(tmp_path, signature, pid):
     path = tmp_path / "trainer.lock"
     path.write_text(signature)
@@ -119,7 +126,10 @@ def test_that_a_kill_for_want_of_memory_is_told_with_changes_that_need_less(kill
 
 def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_its_layer(tmp_path):
     run = RunDirectory.create(tmp_path, "x")
-    layers = [Layer(name=name, kind="Dense", output_shape="1", parameters=1, bytes=4) for name in ("conv", "pool")]
+    layers = [
+        Layer(name=name, kind="Dense", output_shape="1", parameters=1, bytes=4)
+        for name in ("conv", "pool")
+    ]
     writer = EventWriter(run.events_file)
     writer.write(
         Model(
@@ -138,7 +148,8 @@ def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_i
 def test_that_a_card_that_ended_the_trainer_is_told_as_that(tmp_path):
     run = RunDirectory.create(tmp_path, "x")
     run.log_file.write_text(
-        "E cuda_event.cc:49] Error polling for event status: failed to query event: CUDA_ERROR_LAUNCH_FAILED\n"
+        "E cuda_event.cc:49] Error polling for event status: failed to query event: "
+        "CUDA_ERROR_LAUNCH_FAILED\n"
         "F gpu_event_mgr.cc:203] Unexpected Event status: 1\nFatal Python error: Aborted\n"
     )  # https://github.com/tensorflow/tensorflow/issues/20356
     why = explain(run)
@@ -151,7 +162,11 @@ def test_that_a_folder_that_is_gone_is_said_to_be_gone(tmp_path):
 
 def test_that_the_driver_s_word_on_a_card_is_added_to_both_ways_to_fail(tmp_path):
     run = RunDirectory.create(tmp_path, "x")
-    told = [samples.Happened(time=1.0, card="GPU-1", kind="xid", code=79, words="XID 79: it is off the bus")]
+    told = [
+        samples.Happened(
+            time=1.0, card="GPU-1", kind="xid", code=79, words="XID 79: it is off the bus"
+        )
+    ]
     run.hardware_file.write_bytes(b"cut\n" + b"".join(samples.encode(each) for each in told))
     run.log_file.write_text("F gpu_event_mgr.cc:203] Unexpected Event status: 1\n")
     assert explain(run).message.endswith("The driver told of it: XID 79: it is off the bus.")

@@ -26,16 +26,22 @@ def test_that_every_step_has_a_row_with_the_rate_it_was_trained_with(tmp_path):
     rows, history, found = table(run, "steps"), read_history(run), curve(run, points=10_000)
     assert [int(row["step"]) for row in rows] == found.steps.tolist() == list(range(1, 401))
     assert [row["loss"] for row in rows][5] == ""
-    assert [float(row["loss"] or "nan") for row in rows] == pytest.approx(found.values.tolist(), nan_ok=True)
+    assert [float(row["loss"] or "nan") for row in rows] == pytest.approx(
+        found.values.tolist(), nan_ok=True
+    )
     assert [int(row["epoch"]) for row in rows] == [1] * 200 + [2] * 200
     assert float(rows[0]["time"]) == pytest.approx(history.losses.column("time")[0], abs=1e-5)
     told = {event.step: event.value for event in rates(run)}
-    assert [float(row["learning_rate"]) for row in rows] == [told[step - step % 10] for step in range(400)]
+    assert [float(row["learning_rate"]) for row in rows] == [
+        told[step - step % 10] for step in range(400)
+    ]
 
 
 def rates(run):
     lines = run.events_file.read_bytes().splitlines()
-    return [event for line in lines if isinstance(event := events.decode(line), events.LearningRate)]
+    return [
+        event for line in lines if isinstance(event := events.decode(line), events.LearningRate)
+    ]
 
 
 def test_that_communication_is_in_the_document_or_why_it_is_not(tmp_path):
@@ -65,7 +71,13 @@ def test_that_epochs_have_all_metrics_whenever_they_came(tmp_path):
     run = run_with_events(RunDirectory.create(tmp_path, "r"))
     rows = [{"loss": 1.5}, {"loss": 1.0, "val_loss": None}, {"loss": 0.5, "val_loss": 0.7}]
     told = enumerate(rows, 1)
-    tell(run, *(events.Epoch(epoch=n, step=n, metrics=row, seconds=1, samples_per_second=2) for n, row in told))
+    tell(
+        run,
+        *(
+            events.Epoch(epoch=n, step=n, metrics=row, seconds=1, samples_per_second=2)
+            for n, row in told
+        ),
+    )
     found = table(run, "epochs")
     assert [(row["epoch"], row["loss"], row["val_loss"]) for row in found] == [
         ("1", "1.5", ""), ("2", "1.0", ""), ("3", "0.5", "0.7"),
@@ -76,7 +88,9 @@ def test_that_memory_has_a_row_for_each_device(tmp_path):
     run = make_run(tmp_path, Script(trained=1, devices=2))
     rows = table(run, "memory")
     series = read_history(run).memory["GPU:1"]
-    assert [float(row["bytes"]) for row in rows if row["device"] == "GPU:1"] == series.current.tolist()
+    assert [
+        float(row["bytes"]) for row in rows if row["device"] == "GPU:1"
+    ] == series.current.tolist()
     assert {row["limit_bytes"] for row in rows} == {str(1024 * 1024 * 1024)}
 
 
@@ -104,7 +118,12 @@ def test_that_names_with_commas_and_quotes_stay_one_cell(tmp_path):
 
 def test_that_all_figures_are_plain_json(tmp_path):
     run = reported_run(tmp_path)
-    tell(run, events.Epoch(epoch=9, step=400, metrics={"loss": None, "a": 0.5}, seconds=1, samples_per_second=1))
+    tell(
+        run,
+        events.Epoch(
+            epoch=9, step=400, metrics={"loss": None, "a": 0.5}, seconds=1, samples_per_second=1
+        ),
+    )
     document = json.loads(json.dumps(figures_document(figures_of(run)), allow_nan=False))
     found = figures_of(run)
     assert document["run"] == run.id

@@ -17,7 +17,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_that_what_a_killed_launcher_had_prepared_is_no_run_and_is_removed_in_time(tmp_path):
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, timeout=30
+    )
     (left,) = tmp_path.iterdir()
     assert ended.stdout.strip() == str(left)
     assert left.name.startswith(HIDDEN)

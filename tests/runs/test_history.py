@@ -22,7 +22,9 @@ def steps(first, *losses, epoch=1, time=102.0, seconds=1.0):
 
 
 def epoch(number, step, **metrics):
-    return events.Epoch(epoch=number, step=step, metrics=metrics, seconds=2, samples_per_second=20, time=103.0)
+    return events.Epoch(
+        epoch=number, step=step, metrics=metrics, seconds=2, samples_per_second=20, time=103.0
+    )
 
 
 def finished(reason, step, number=3):
@@ -37,7 +39,13 @@ def folded(*batch):
 
 def test_that_nothing_is_invented_before_the_first_event():
     empty = History()
-    assert (empty.run, empty.plan, empty.state, empty.step, empty.epoch) == ("", "", "starting", 0, 0)
+    assert (empty.run, empty.plan, empty.state, empty.step, empty.epoch) == (
+        "",
+        "",
+        "starting",
+        0,
+        0,
+    )
     known = (
         empty.progress,
         empty.epoch_progress,
@@ -107,7 +115,10 @@ def test_that_a_run_that_was_stopped_is_told_from_one_that_finished(reason, stat
 
 
 def test_that_a_failure_keeps_its_words():
-    run = folded(STARTED, events.Failed(message="No memory.", suggestions=["Less."], traceback="T", time=105.0))
+    run = folded(
+        STARTED,
+        events.Failed(message="No memory.", suggestions=["Less."], traceback="T", time=105.0),
+    )
     assert (run.state, run.reason, run.failure.suggestions) == ("failed", "No memory.", ["Less."])
     assert [(line.level, line.message) for line in run.log] == [("error", "No memory.")]
 
@@ -123,7 +134,9 @@ def test_that_only_a_run_without_an_end_can_be_lost():
 
 def test_that_memory_is_kept_for_each_device_with_what_was_counted():
     def sample(time, current, peak):
-        gpu = events.DeviceMemory(device="GPU:0", current=current, peak=peak, source="allocator", limit=1000)
+        gpu = events.DeviceMemory(
+            device="GPU:0", current=current, peak=peak, source="allocator", limit=1000
+        )
         cpu = events.DeviceMemory(device="CPU:0", current=5, peak=5, source="host")
         return events.Memory(devices=[gpu, cpu], time=time)
 
@@ -138,7 +151,9 @@ def test_that_memory_is_kept_for_each_device_with_what_was_counted():
 
 def test_that_a_checkpoint_takes_those_it_pushed_out_from_the_list():
     def written(name, removed=()):
-        return events.Checkpoint(name=name, epoch=1, step=1, bytes=1, seconds=1, removed=list(removed))
+        return events.Checkpoint(
+            name=name, epoch=1, step=1, bytes=1, seconds=1, removed=list(removed)
+        )
 
     run = folded(written("a"), written("b"), written("c", ["a"]), written("b"))
     assert [saved.name for saved in run.checkpoints] == ["c", "b"]
@@ -169,14 +184,24 @@ def test_that_every_kind_of_event_is_taken_in():
 def test_that_events_after_the_clock_was_put_back_stand_after_those_before():
     warned, saved = events.Warned(message="!", time=5001.0), events.Checkpoint(
         name="a", epoch=1, step=1, bytes=1, seconds=1, time=11.0)  # fmt: skip
-    run = folded(STARTED, steps(0, 1.0, time=5000.0), warned, steps(1, 2.0, time=10.0), saved, steps(2, 3.0, time=12.0))
+    run = folded(
+        STARTED,
+        steps(0, 1.0, time=5000.0),
+        warned,
+        steps(1, 2.0, time=10.0),
+        saved,
+        steps(2, 3.0, time=12.0),
+    )
     assert run.losses.column("time").tolist() == [5000.0, 5001.0, 5003.0]
     assert (run.warnings[0].time, run.checkpoints[0].time, run.seconds) == (5001.0, 5002.0, 4903.0)
     assert run.samples_per_second is None or run.samples_per_second >= 0
 
 
 def test_that_what_is_foreseen_of_a_run_gives_way_to_what_is_read_of_it():
-    first, later = folded(STARTED, MODEL, RUNNING), folded(STARTED, steps(2, 2.0, time=104.0), memory(104.5, 30))
+    first, later = (
+        folded(STARTED, MODEL, RUNNING),
+        folded(STARTED, steps(2, 2.0, time=104.0), memory(104.5, 30)),
+    )
     first.foresee(later)
     assert first.losses.column("loss").tolist() == [2.0]
     assert first.memory["GPU:0"].current.tolist() == [30]
@@ -187,11 +212,19 @@ def test_that_what_is_foreseen_of_a_run_gives_way_to_what_is_read_of_it():
 
 
 def test_that_a_history_which_shares_curves_has_its_own_newest_figures():
-    whole, seen = folded(STARTED, MODEL, RUNNING), folded(STARTED, MODEL, steps(4, 9.0, time=109.0), memory(109.0, 90))
+    whole, seen = (
+        folded(STARTED, MODEL, RUNNING),
+        folded(STARTED, MODEL, steps(4, 9.0, time=109.0), memory(109.0, 90)),
+    )
     whole.foresee(seen)
     seen.share(whole)
     whole.apply_all([steps(0, 4.0, time=103.0), epoch(1, 1, loss=4.0), memory(103.0, 10)])
-    assert (seen.step, seen.loss, seen.seconds, seen.memory["GPU:0"].latest.current) == (5, 9.0, 9.0, 90)
+    assert (seen.step, seen.loss, seen.seconds, seen.memory["GPU:0"].latest.current) == (
+        5,
+        9.0,
+        9.0,
+        90,
+    )
     assert seen.losses.column("loss").tolist() == [4.0, 9.0]
     assert seen.memory["GPU:0"].current.tolist() == [10, 90]
     assert seen.epochs.last.epoch == 1
@@ -209,7 +242,12 @@ def test_that_what_is_inherited_makes_the_curve_but_not_the_pace():
     assert (run.state, run.started, run.step, run.epoch) == ("starting", None, 2, 1)
     assert run.losses.column("loss").tolist() == [4.0, 3.0]
     assert run.pace.samples_per_second is None
-    run.apply(events.Started(**{name: getattr(STARTED, name) for name in STARTED.__struct_fields__} | {"from_step": 2}))
+    run.apply(
+        events.Started(
+            **{name: getattr(STARTED, name) for name in STARTED.__struct_fields__}
+            | {"from_step": 2}
+        )
+    )
     run.apply(steps(2, 2.0))
     assert run.losses.column("step").tolist() == [1, 2, 3]
 
@@ -220,7 +258,11 @@ def test_that_the_measured_timeline_of_a_step_is_kept():
         seconds=0.5,
         micro_batches=2,
         stages=[events.Stage(device="CPU:1", layers=["dense"])],
-        tasks=[events.StageSpan(stage=0, way="forward", micro_batch=None, begin=0.0, end=0.5, busy=0.25)],
+        tasks=[
+            events.StageSpan(
+                stage=0, way="forward", micro_batch=None, begin=0.0, end=0.5, busy=0.25
+            )
+        ],
         busy={"CPU:1": 0.25},
     )
     assert folded().timeline is None
@@ -234,5 +276,7 @@ def test_that_a_clock_that_is_put_forward_makes_no_run_longer():
     run.apply(STARTED)
     run.apply(events.Memory(devices=[], time=1002.0, elapsed=2.0))
     assert run.seconds == 2.0
-    run.apply(events.Finished(reason="completed", seconds=3, epoch=1, step=1, time=year, elapsed=4.5))
+    run.apply(
+        events.Finished(reason="completed", seconds=3, epoch=1, step=1, time=year, elapsed=4.5)
+    )
     assert run.seconds == 4.5

@@ -1,4 +1,7 @@
-"""What a history is whatever the lines are: of any order, any clock, any numbers, and cut anywhere."""
+"""What a history is whatever the lines are.
+
+Of any order, any clock, any numbers, and cut anywhere.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ times = st.one_of(st.floats(1e9, 2e9), st.floats(-1e15, 1e15))
 seconds = st.one_of(st.floats(0, 10), st.floats(-1e300, 1e300))
 counts = st.integers(0, 10**9)
 losses = st.lists(st.one_of(st.none(), st.floats(-1e300, 1e300)), max_size=12)
-metrics = st.dictionaries(st.sampled_from(["loss", "val_loss", "accuracy"]), st.one_of(st.none(), st.floats(-10, 10)))
+metrics = st.dictionaries(
+    st.sampled_from(["loss", "val_loss", "accuracy"]), st.one_of(st.none(), st.floats(-10, 10))
+)
 devices = st.builds(
     events.DeviceMemory,
     device=st.sampled_from(["GPU:0", "GPU:1", "host"]),
@@ -50,10 +55,16 @@ def sorted_and_finite(times):
 
 
 @given(st.lists(any_event, max_size=30))
-def test_that_whatever_is_done_to_the_clock_every_time_axis_is_sorted_and_no_duration_negative(told):
+def test_that_whatever_is_done_to_the_clock_every_time_axis_is_sorted_and_no_duration_negative(
+    told,
+):
     history = History()
     history.apply_all([STARTED, *told])
-    axes = [history.losses.column("time"), history.learning_rates.column("time"), history.epochs.times]
+    axes = [
+        history.losses.column("time"),
+        history.learning_rates.column("time"),
+        history.epochs.times,
+    ]
     axes += [series.times for series in history.memory.values()]
     assert all(sorted_and_finite(axis) for axis in axes)
     for marks in (history.warnings, history.states):
@@ -76,14 +87,20 @@ def test_that_events_taken_together_come_to_the_same_as_one_by_one(told, size):
     for device, series in single.memory.items():
         np.testing.assert_array_equal(together.memory[device].current, series.current)
         assert together.memory[device].peak == series.peak
-    assert (together.step, together.epoch, together.loss) == (single.step, single.epoch, single.loss)
+    assert (together.step, together.epoch, together.loss) == (
+        single.step,
+        single.epoch,
+        single.loss,
+    )
     assert (together.revision, together.checkpoints) == (single.revision, single.checkpoints)
     assert together.pace.samples_per_second == single.pace.samples_per_second
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(any_event, min_size=1, max_size=12), st.data())
-def test_that_a_file_cut_at_any_byte_tells_all_that_stood_whole_before_the_cut(tmp_path, told, data):
+def test_that_a_file_cut_at_any_byte_tells_all_that_stood_whole_before_the_cut(
+    tmp_path, told, data
+):
     path = tmp_path / "events.jsonl"
     unknown = b'{"event":"from a later version","seq":1,"time":1.0,"more":{"a":[1]}}\n'
     lines = [unknown if data.draw(st.booleans()) else encode(event) for event in told]

@@ -20,7 +20,16 @@ from gpu_studio.runs.labels import (
     write_labels,
 )
 
-BROKEN = [b"", b"{", b"[]", b'{"tags": 3}', b'{"tags": ["a", 7]}', b'{"note": null}', b"\xff\xfe", b"[" * 5000]
+BROKEN = [
+    b"",
+    b"{",
+    b"[]",
+    b'{"tags": 3}',
+    b'{"tags": ["a", 7]}',
+    b'{"note": null}',
+    b"\xff\xfe",
+    b"[" * 5000,
+]
 
 
 @pytest.fixture
@@ -47,7 +56,9 @@ def test_that_what_was_written_is_read_again(tmp_path_factory, tags: list[str], 
     assert all(0 < len(tag) <= LONGEST_TAG and not set(" \t\n") & set(tag) for tag in found.tags)
 
 
-def test_that_only_the_owner_can_read_what_was_written_and_no_other_file_is_left(run: RunDirectory) -> None:
+def test_that_only_the_owner_can_read_what_was_written_and_no_other_file_is_left(
+    run: RunDirectory,
+) -> None:
     write_labels(run, Labels(("best",), "the one to keep"))
     assert labels_file(run).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in run.path.iterdir()] == ["labels.json"]
@@ -61,7 +72,9 @@ def test_that_the_file_goes_with_the_last_word(run: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize("data", BROKEN)
-def test_that_a_broken_file_is_no_labels_and_a_word_about_it(run: RunDirectory, data: bytes) -> None:
+def test_that_a_broken_file_is_no_labels_and_a_word_about_it(
+    run: RunDirectory, data: bytes
+) -> None:
     labels_file(run).write_bytes(data)
     found = read_labels(run)
     assert not found

@@ -52,7 +52,9 @@ def test_that_the_trainer_is_detached_from_whoever_started_it(runs_dir, tmp_path
     assert seen["cwd"] == str(tmp_path)
     assert seen["argv"][1:] == [str(launched.directory.path)]
     assert seen["umask"] == 0o077
-    variables = {name: seen["env"][name] for name in ("EXTRA", "PYTHONFAULTHANDLER", "PYTHONUNBUFFERED")}
+    variables = {
+        name: seen["env"][name] for name in ("EXTRA", "PYTHONFAULTHANDLER", "PYTHONUNBUFFERED")
+    }
     assert variables == {"EXTRA": "1", "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
 
 
@@ -73,7 +75,10 @@ def test_that_an_invalid_plan_is_refused_with_nothing_written(runs_dir):
     wrong = replace(PLAN, training=replace(PLAN.training, epochs=0, batch_size=-1))
     with pytest.raises(plans.PlanError) as refused:
         launch(wrong, runs_dir / "new", trainer=fake_trainer())
-    assert {problem.field for problem in refused.value.problems} == {"training.epochs", "training.batch_size"}
+    assert {problem.field for problem in refused.value.problems} == {
+        "training.epochs",
+        "training.batch_size",
+    }
     assert list(runs_dir.iterdir()) == []
 
 
@@ -97,9 +102,16 @@ def test_that_relative_files_are_found_from_the_plans_folder_and_named_absolutel
     assert plans.load(launched.directory.plan_file).data.file == f"{tmp_path}/data.npz"
 
 
-def test_that_a_plan_with_a_file_that_is_not_there_is_refused_with_nothing_written(runs_dir, tmp_path):
+def test_that_a_plan_with_a_file_that_is_not_there_is_refused_with_nothing_written(
+    runs_dir, tmp_path
+):
     with pytest.raises(plans.PlanError, match="no such file"):
-        launch(replace(PLAN, data=plans.Data(file="data.npz")), runs_dir, trainer=fake_trainer(), base=tmp_path)
+        launch(
+            replace(PLAN, data=plans.Data(file="data.npz")),
+            runs_dir,
+            trainer=fake_trainer(),
+            base=tmp_path,
+        )
     assert list(runs_dir.iterdir()) == []
 
 
@@ -129,12 +141,19 @@ sys.stdin.read()
 
 def test_that_the_trainer_is_this_packages_unless_the_variable_names_another(monkeypatch):
     monkeypatch.delenv(TRAINER_VARIABLE, raising=False)
-    assert trainer_command("/usr/bin/python3") == ["/usr/bin/python3", "-P", "-m", "gpu_studio.trainer"]
+    assert trainer_command("/usr/bin/python3") == [
+        "/usr/bin/python3",
+        "-P",
+        "-m",
+        "gpu_studio.trainer",
+    ]
     monkeypatch.setenv(TRAINER_VARIABLE, "nice -n 5 '/my python' -m gpu_studio.trainer")
     assert trainer_command() == ["nice", "-n", "5", "/my python", "-m", "gpu_studio.trainer"]
 
 
-def test_that_the_package_is_found_from_any_folder_also_when_it_is_not_installed(monkeypatch, tmp_path):
+def test_that_the_package_is_found_from_any_folder_also_when_it_is_not_installed(
+    monkeypatch, tmp_path
+):
     monkeypatch.setenv("PYTHONPATH", "/users/own")
     environment = trainer_environment({})
     found = psutil.Popen(

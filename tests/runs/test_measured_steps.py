@@ -73,13 +73,20 @@ def test_that_a_run_of_anything_else_is_not_taken(runs_dir: Path, what: str) -> 
 
 def test_that_what_changes_no_step_does_not_matter() -> None:
     training = replace(
-        PLAN.training, epochs=9, learning_rate=0.5, seed=3, steps_per_call=7, checkpoint=CheckpointSettings(2)
+        PLAN.training,
+        epochs=9,
+        learning_rate=0.5,
+        seed=3,
+        steps_per_call=7,
+        checkpoint=CheckpointSettings(2),
     )
     same = replace(PLAN, name="another", training=training)
     assert what_a_step_depends_on(same, HERE) == what_a_step_depends_on(PLAN, Path("/elsewhere"))
 
 
-@pytest.mark.parametrize(("key", "name", "text"), [("file", "own.keras", "{}"), ("python", "own.py", "{}:build")])
+@pytest.mark.parametrize(
+    ("key", "name", "text"), [("file", "own.keras", "{}"), ("python", "own.py", "{}:build")]
+)
 def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(
     runs_dir: Path, tmp_path: Path, key: str, name: str, text: str
 ) -> None:

@@ -29,13 +29,17 @@ def numbers(runs: Path) -> dict[str, int | None]:
     return {summary.id: summary.number for summary in list_runs(runs)}
 
 
-def test_that_runs_are_numbered_from_the_oldest_on_and_say_so_in_their_titles(tmp_path: Path) -> None:
+def test_that_runs_are_numbered_from_the_oldest_on_and_say_so_in_their_titles(
+    tmp_path: Path,
+) -> None:
     second, first = add(tmp_path, 2), add(tmp_path, 1)
     assert numbers(tmp_path) == {first.id: 1, second.id: 2}
     assert title_of(second) == "#2 digits"
 
 
-def test_that_a_number_stays_when_others_are_deleted_and_is_never_given_again(tmp_path: Path) -> None:
+def test_that_a_number_stays_when_others_are_deleted_and_is_never_given_again(
+    tmp_path: Path,
+) -> None:
     first, second = add(tmp_path, 1), add(tmp_path, 2)
     numbers(tmp_path)
     catalogue.delete(first)
@@ -75,14 +79,18 @@ def test_that_runs_begun_at_once_by_many_get_each_a_number_of_its_own(tmp_path: 
 
 
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("/dev/zero"), os.mkfifo, Path.mkdir])
-def test_that_whatever_stands_in_the_place_of_the_numbers_keeps_no_list_from_being_read(tmp_path: Path, make) -> None:
+def test_that_whatever_stands_in_the_place_of_the_numbers_keeps_no_list_from_being_read(
+    tmp_path: Path, make
+) -> None:
     first, second = add(tmp_path, 1), add(tmp_path, 2)
     make(tmp_path / FILE)
     assert numbers(tmp_path) == {first.id: 1, second.id: 2}
 
 
 @given(st.binary(max_size=60))
-def test_that_whatever_the_file_holds_no_two_runs_share_a_number(tmp_path_factory, data: bytes) -> None:
+def test_that_whatever_the_file_holds_no_two_runs_share_a_number(
+    tmp_path_factory, data: bytes
+) -> None:
     runs = tmp_path_factory.mktemp("runs")
     made = [add(runs, 1), add(runs, 2), add(runs, 3)]
     (runs / FILE).write_bytes(data + made[1].id.encode())
@@ -94,15 +102,24 @@ def test_that_whatever_the_file_holds_no_two_runs_share_a_number(tmp_path_factor
 
 def test_that_a_run_is_found_by_its_number(tmp_path: Path) -> None:
     first, second = add(tmp_path, 1), add(tmp_path, 2)
-    assert [find(tmp_path, text) for text in ("1", "#1", "2", "#2")] == [first, first, second, second]
+    assert [find(tmp_path, text) for text in ("1", "#1", "2", "#2")] == [
+        first,
+        first,
+        second,
+        second,
+    ]
 
 
-def test_that_the_number_of_a_run_that_is_gone_is_never_taken_for_a_part_of_another_id(tmp_path: Path) -> None:
+def test_that_the_number_of_a_run_that_is_gone_is_never_taken_for_a_part_of_another_id(
+    tmp_path: Path,
+) -> None:
     first, second = add(tmp_path, 1), add(tmp_path, 2)
     numbers(tmp_path)
     catalogue.delete(first)
     assert "1" in second.id
-    with pytest.raises(UnknownRunError, match=f"Run #1, {first.id}, is not .* runs restore {first.id}"):
+    with pytest.raises(
+        UnknownRunError, match=f"Run #1, {first.id}, is not .* runs restore {first.id}"
+    ):
         find(tmp_path, "1")
     with pytest.raises(UnknownRunError, match="There is no run #7"):
         find(tmp_path, "#7")
@@ -111,14 +128,23 @@ def test_that_the_number_of_a_run_that_is_gone_is_never_taken_for_a_part_of_anot
     assert find(tmp_path, "000002") == second
 
 
-def test_that_a_run_is_found_by_the_path_that_the_shell_completes(tmp_path: Path, monkeypatch) -> None:
+def test_that_a_run_is_found_by_the_path_that_the_shell_completes(
+    tmp_path: Path, monkeypatch
+) -> None:
     runs = tmp_path / "runs"
     run = add(runs, 1)
     add(runs, 2)
     link = tmp_path / "link"
     link.symlink_to(runs)
     monkeypatch.chdir(runs)
-    for text in (f"{run.id}/", f"./{run.id}", str(run.path), f"{run.path}/", f"../runs/{run.id}", f"{link}/{run.id}/"):
+    for text in (
+        f"{run.id}/",
+        f"./{run.id}",
+        str(run.path),
+        f"{run.path}/",
+        f"../runs/{run.id}",
+        f"{link}/{run.id}/",
+    ):
         assert find(runs, text) == run
     monkeypatch.chdir(run.path)
     assert find(runs, ".") == run
@@ -127,11 +153,15 @@ def test_that_a_run_is_found_by_the_path_that_the_shell_completes(tmp_path: Path
     assert find(runs, "..") == run
 
 
-def test_that_a_run_that_is_kept_elsewhere_can_only_be_looked_at(tmp_path: Path, monkeypatch) -> None:
+def test_that_a_run_that_is_kept_elsewhere_can_only_be_looked_at(
+    tmp_path: Path, monkeypatch
+) -> None:
     runs, other = tmp_path / "runs", add(tmp_path / "elsewhere", 1)
     add(runs, 2)
     assert find(runs, f"{other.path}/", elsewhere=True) == other
-    with pytest.raises(UnknownRunError, match=f"only be looked at .* --runs-dir {other.path.parent}"):
+    with pytest.raises(
+        UnknownRunError, match=f"only be looked at .* --runs-dir {other.path.parent}"
+    ):
         find(runs, str(other.path))
     monkeypatch.chdir(other.path.parent)
     assert find(runs, other.id, elsewhere=True) == other

@@ -1,4 +1,7 @@
-"""Questions about plans with Python code of the user's own: when they may be asked, and when an answer holds."""
+"""Questions about plans with Python code of the user's own.
+
+When they may be asked, and when an answer holds.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,22 @@ from gpu_studio.contract import consent
 from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.runs.questions import own_code
 from gpu_studio.runs.questions.own_code import NotAllowedError, files_of_code
-from gpu_studio.runs.questions.plan_question import ask_about, data_question, kept_about, model_question
+from gpu_studio.runs.questions.plan_question import (
+    ask_about,
+    data_question,
+    kept_about,
+    model_question,
+)
 from gpu_studio.runs.questions.times_question import ask_times, times_question
 
-BOTH = replace(PLAN, model=ModelSettings(python="models.py:build"), data=Data(python="data.py:load"))
+BOTH = replace(
+    PLAN, model=ModelSettings(python="models.py:build"), data=Data(python="data.py:load")
+)
 NOBODY = ["/nowhere/python"]
-"""A command that cannot be started: whoever asks gets another refusal than the one that is tested for."""
+"""A command that cannot be started.
+
+Whoever asks gets another refusal than the one that is tested for.
+"""
 
 
 @pytest.fixture
@@ -44,9 +57,13 @@ def test_that_nobody_is_asked_about_code_that_is_not_allowed(folder: Path) -> No
     ):
         with pytest.raises(NotAllowedError) as refused:
             asking()
-        assert refused.value.files == tuple(folder / name for name in ("models.py", "data.py", "helpers.py"))
+        assert refused.value.files == tuple(
+            folder / name for name in ("models.py", "data.py", "helpers.py")
+        )
         assert refused.value.short == "models.py, data.py and helpers.py are not allowed yet"
-        assert f"(gpu-studio code allow {' '.join(map(str, refused.value.files))})." in str(refused.value)
+        assert f"(gpu-studio code allow {' '.join(map(str, refused.value.files))})." in str(
+            refused.value
+        )
     assert kept_about(BOTH, folder) is None
 
 
@@ -58,7 +75,9 @@ def test_that_one_file_is_one(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["models.py", "data.py", "helpers.py", "nets/deep.py", "new.py"])
-def test_that_an_answer_holds_until_a_python_file_beside_it_changes(folder: Path, name: str) -> None:
+def test_that_an_answer_holds_until_a_python_file_beside_it_changes(
+    folder: Path, name: str
+) -> None:
     (folder / "nets").mkdir()
     (folder / "nets" / "__init__.py").touch()
     (folder / "nets" / "deep.py").touch()

@@ -29,7 +29,10 @@ models = st.dictionaries(st.text("abc", min_size=1), places, min_size=1, max_siz
 
 @st.composite
 def as_asked(draw: st.DrawFn) -> tuple[list[AskedPlace], list[PartRow]]:
-    """Layers, some split, each of whose passes ran where it was put; some have no operations in some passes."""
+    """Layers, some split, each of whose passes ran where it was put.
+
+    Some have no operations in some passes.
+    """
     asked = asked_of(draw(models))
     rows = [row for each in asked for row in rows_of(each, draw(st.integers(1, 50)))]
     idle = draw(st.sets(st.sampled_from([(row.layer, row.way) for row in rows])))
@@ -37,7 +40,9 @@ def as_asked(draw: st.DrawFn) -> tuple[list[AskedPlace], list[PartRow]]:
 
 
 @given(as_asked())
-def test_that_what_ran_where_it_was_put_is_never_blamed_and_a_pass_without_operations_is_no_mismatch(made) -> None:
+def test_that_what_ran_where_it_was_put_is_never_blamed_and_a_pass_without_operations_is_no_mismatch(
+    made,
+) -> None:
     asked, rows = made
     found = judged(placement_of(asked, rows))
     assert found.wrong == ()
@@ -49,13 +54,17 @@ def test_that_what_ran_where_it_was_put_is_never_blamed_and_a_pass_without_opera
 
 
 @given(as_asked(), st.data())
-def test_that_operations_on_any_other_device_are_seen_whichever_part_they_are_of(made, data) -> None:
+def test_that_operations_on_any_other_device_are_seen_whichever_part_they_are_of(
+    made, data
+) -> None:
     asked, rows = made
     if not rows:
         return
     number = data.draw(st.integers(0, len(rows) - 1))
     moved = rows[number]
-    device = data.draw(st.sampled_from([*(each for each in DEVICES if each != moved.device), "GPU:0"]))
+    device = data.draw(
+        st.sampled_from([*(each for each in DEVICES if each != moved.device), "GPU:0"])
+    )
     rows[number] = replace(moved, device=device)
     found = judged(placement_of(asked, rows))
     (wrong,) = found.wrong
@@ -64,11 +73,15 @@ def test_that_operations_on_any_other_device_are_seen_whichever_part_they_are_of
     )  # fmt: skip
     assert wrong.asked == (moved.device,)
     told = {(layer.layer, row.way): row.verdict for layer in found.layers for row in layer.passes}
-    assert [key for key, verdict in told.items() if verdict == "elsewhere"] == [(moved.layer, moved.way)]
+    assert [key for key, verdict in told.items() if verdict == "elsewhere"] == [
+        (moved.layer, moved.way)
+    ]
 
 
 @given(as_asked())
-def test_that_parts_which_have_changed_places_are_seen_although_their_sums_are_as_asked(made) -> None:
+def test_that_parts_which_have_changed_places_are_seen_although_their_sums_are_as_asked(
+    made,
+) -> None:
     asked, rows = made
     split = {each.layer: each.devices for each in asked if len(each.devices) > 1}
     swapped = [_swapped(row, split) for row in rows]
@@ -86,7 +99,9 @@ def _swapped(row: PartRow, split: dict[str, list[str]]) -> PartRow:
 
 
 @given(as_asked())
-def test_that_a_run_which_did_not_tell_parts_apart_is_held_against_all_devices_of_a_layer(made) -> None:
+def test_that_a_run_which_did_not_tell_parts_apart_is_held_against_all_devices_of_a_layer(
+    made,
+) -> None:
     asked, rows = made
     older = replace(placement_of(asked, rows), parts=[])
     found = judged(older)
@@ -112,7 +127,10 @@ def test_that_joining_is_told_from_a_layer_that_is_whole() -> None:
     dense, whole = found.layers[1], found.layers[2]
     assert [row.verdict for row in dense.passes] == ["joined", "joined", "as asked"]
     assert [row.verdict for row in whole.passes] == ["as asked"] * 3
-    assert (asked_in_words(dense), asked_in_words(whole)) == ("CPU:0 + CPU:1, joined on CPU:0", "CPU:2")
+    assert (asked_in_words(dense), asked_in_words(whole)) == (
+        "CPU:0 + CPU:1, joined on CPU:0",
+        "CPU:2",
+    )
     assert ran_in_words(dense.passes[0]) == "CPU:0 12, CPU:1 6"
 
 
@@ -121,13 +139,22 @@ def test_that_the_headline_says_that_all_is_well_or_loudly_what_is_not() -> None
         "All layers that compute, 4 of 5, ran where they were put: 102 operations."
     )  # fmt: skip
     loud = headline(judged(mlp_placement(strayed=True)))
-    assert loud == "18 of 102 operations ran on another device than asked: those of dense and dense_1."
+    assert (
+        loud == "18 of 102 operations ran on another device than asked: those of dense and dense_1."
+    )
     asked = asked_of(MLP)
     busy = [row for each in asked for row in rows_of(each, 1000)]
-    assert headline(judged(placement_of(asked, busy))) == "All 5 layers ran where they were put: 20,000 operations."
+    assert (
+        headline(judged(placement_of(asked, busy)))
+        == "All 5 layers ran where they were put: 20,000 operations."
+    )
     one = asked_of({"a": ("CPU:1",)})
-    assert headline(judged(placement_of(one, rows_of(one[0], 1)))).startswith("The layer a ran where it was put: 3 op")
-    assert headline(judged(placement_of(one, []))) == "TensorFlow executed no operation of any layer."
+    assert headline(judged(placement_of(one, rows_of(one[0], 1)))).startswith(
+        "The layer a ran where it was put: 3 op"
+    )
+    assert (
+        headline(judged(placement_of(one, []))) == "TensorFlow executed no operation of any layer."
+    )
 
 
 def test_that_each_mismatch_is_said_with_layer_pass_part_and_both_devices() -> None:
@@ -140,15 +167,24 @@ def test_that_each_mismatch_is_said_with_layer_pass_part_and_both_devices() -> N
 
 
 def test_that_it_is_said_which_layers_the_plan_leaves_out() -> None:
-    assert choice(judged(mlp_placement())) == "The plan leaves out flatten: placed where the inputs are."
-    many = judged(placement_of(asked_of(dict.fromkeys("abcdefg", ("CPU:0",)), left_out="abcdef"), []))
+    assert (
+        choice(judged(mlp_placement()))
+        == "The plan leaves out flatten: placed where the inputs are."
+    )
+    many = judged(
+        placement_of(asked_of(dict.fromkeys("abcdefg", ("CPU:0",)), left_out="abcdef"), [])
+    )
     assert choice(many) == "The plan leaves out a, b, c and 3 more: placed where the inputs are."
     assert choice(judged(placement_of(asked_of(MLP), []))) == ""
 
 
 def test_that_a_layer_of_which_nothing_was_asked_is_not_blamed() -> None:
     found = judged(Placement(rows=[("dense", "forward", "CPU:1", 3)]))
-    assert [row.verdict for row in found.layers[0].passes] == ["not asked", "no operations", "no operations"]
+    assert [row.verdict for row in found.layers[0].passes] == [
+        "not asked",
+        "no operations",
+        "no operations",
+    ]
     assert found.layers[0].by_plan is None
     assert headline(found) == "The run does not tell where its layers were put: 3 operations."
 
@@ -166,7 +202,15 @@ def test_that_what_crosses_is_summed_and_what_is_not_known_makes_it_a_least() ->
 @pytest.mark.parametrize("ends", [("", "outputs"), ("outputs", "")])
 def test_that_an_edge_with_one_layer_names_it(ends: tuple[str, str]) -> None:
     source, target = ends
-    edge = Crossing(source=source, target=target, way="other", from_device="a", to_device="b", tensors=1, bytes=4)
+    edge = Crossing(
+        source=source,
+        target=target,
+        way="other",
+        from_device="a",
+        to_device="b",
+        tensors=1,
+        bytes=4,
+    )
     assert "outputs" in edge_in_words(edge)
 
 
@@ -181,7 +225,10 @@ parts = st.builds(
 
 
 @given(
-    st.lists(parts), st.lists(st.builds(AskedPlace, layer=st.sampled_from("ab"), devices=st.lists(st.just("CPU:0"))))
+    st.lists(parts),
+    st.lists(
+        st.builds(AskedPlace, layer=st.sampled_from("ab"), devices=st.lists(st.just("CPU:0")))
+    ),
 )
 def test_that_whatever_an_event_holds_can_be_judged_and_said(rows, asked) -> None:
     event = decode(encode(placement_of(asked, rows)))

@@ -38,7 +38,12 @@ def both(plan: Plan) -> str:
     "edited",
     [
         replace(PLAN, name="another"),
-        replace(PLAN, training=Training(epochs=5, batch_size=7, learning_rate=0.1, early_stopping=EarlyStopping())),
+        replace(
+            PLAN,
+            training=Training(
+                epochs=5, batch_size=7, learning_rate=0.1, early_stopping=EarlyStopping()
+            ),
+        ),
         replace(PLAN, training=Training(schedule=Named("cosine"))),
         replace(PLAN, distribution=Distribution(strategy="mirrored")),
         replace(PLAN, devices=DeviceSettings(visible=("CPU:0",), memory_growth=True)),
@@ -66,8 +71,12 @@ def test_that_an_edit_that_may_change_a_fact_is_another_question(edited) -> None
 
 
 def test_that_the_model_is_asked_about_the_shapes_and_not_about_the_samples() -> None:
-    assert model_question(PLAN, FOLDER, SEEN) == model_question(PLAN, FOLDER, SEEN | {"train": 5, "preview": []})
-    assert model_question(PLAN, FOLDER, SEEN) != model_question(PLAN, FOLDER, SEEN | {"x_shape": [8]})
+    assert model_question(PLAN, FOLDER, SEEN) == model_question(
+        PLAN, FOLDER, SEEN | {"train": 5, "preview": []}
+    )
+    assert model_question(PLAN, FOLDER, SEEN) != model_question(
+        PLAN, FOLDER, SEEN | {"x_shape": [8]}
+    )
 
 
 def test_that_files_are_named_absolutely_with_size_and_time(tmp_path) -> None:
@@ -119,7 +128,9 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
     told = []
     command = [sys.executable, fake_plan_asker.__file__]
-    answer = ask_about(PLAN, FOLDER, command=command, reported=lambda early: told.append(dict(early)))
+    answer = ask_about(
+        PLAN, FOLDER, command=command, reported=lambda early: told.append(dict(early))
+    )
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
     assert answer["data"]["train"] == 800

@@ -27,7 +27,9 @@ def test_that_nothing_is_kept_where_nothing_is_known(run):
     assert prediction.read(run) is None
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"{", b"[]", b'{"bytes": {"GPU:0": "much"}}', b"\xff\xfe", b"{}"])
+@pytest.mark.parametrize(
+    "rubbish", [b"", b"{", b"[]", b'{"bytes": {"GPU:0": "much"}}', b"\xff\xfe", b"{}"]
+)
 def test_that_what_cannot_be_made_out_is_no_prediction(run, rubbish):
     run.prediction_file.write_bytes(rubbish)
     assert prediction.read(run) is None

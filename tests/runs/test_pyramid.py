@@ -25,7 +25,10 @@ def over(values, settled=None):
 
 @st.composite
 def stretches(draw):
-    """Values, most of them alike, with a stretch of them and cuts in it; a part may not have settled yet."""
+    """Values, most of them alike, with a stretch of them and cuts in it.
+
+    A part may not have settled yet.
+    """
     values = np.zeros(draw(st.integers(1, 3000)))
     noise = draw(arrays(np.float64, st.integers(0, 400), elements=VALUES))
     place = draw(st.integers(0, len(values) - 1))
@@ -53,7 +56,9 @@ def test_that_the_first_extremes_between_the_cuts_and_both_ends_are_found(stretc
         finite = [place for place in column if np.isfinite(values[place])]
         if finite:
             found = values[finite]
-            assert {finite[int(found.argmin())], finite[int(found.argmax())]} <= set(places.tolist())
+            assert {finite[int(found.argmin())], finite[int(found.argmax())]} <= set(
+                places.tolist()
+            )
 
 
 @given(stretches())
@@ -65,7 +70,10 @@ def test_that_what_is_no_number_is_found(stretch):
 
 
 @pytest.mark.slow
-@given(st.lists(arrays(np.float64, st.integers(0, 300), elements=VALUES), max_size=12), st.integers(64, 500))
+@given(
+    st.lists(arrays(np.float64, st.integers(0, 300), elements=VALUES), max_size=12),
+    st.integers(64, 500),
+)
 def test_that_the_blocks_of_a_series_stay_right_however_it_grows_and_is_thinned(batches, most):
     series = Series("time", "value", by="value", along="time", most=most)
     for batch in batches:

@@ -77,7 +77,10 @@ def test_that_a_held_entry_does_not_start_until_it_is_released(queue: Queue) -> 
     queue.hold(first)
     assert [entry.id for entry in queue.startable()] == [second]
     queue.start_now(first)
-    assert [(entry.id, entry.now) for entry in queue.startable()] == [(first, True), (second, False)]
+    assert [(entry.id, entry.now) for entry in queue.startable()] == [
+        (first, True),
+        (second, False),
+    ]
     queue.hold(first)
     queue.release(first)
     assert not queue.find(first).now
@@ -140,7 +143,9 @@ def test_that_every_change_gives_another_version(queue: Queue) -> None:
 
 
 def _changes(queue: Queue, change, name: str) -> bool:
-    """Whether a change made at least one tick of the file system's clock later gives another version."""
+    """Whether a change made at least one tick of the file system's clock later gives another
+    version.
+    """
     before = queue.version()
     if (queue.folder / f"{name}.json").exists():
         change(name)
@@ -149,7 +154,9 @@ def _changes(queue: Queue, change, name: str) -> bool:
     return queue.version() != before
 
 
-def test_that_somebody_who_never_lets_go_is_not_waited_for_for_ever(queue: Queue, monkeypatch) -> None:
+def test_that_somebody_who_never_lets_go_is_not_waited_for_for_ever(
+    queue: Queue, monkeypatch
+) -> None:
     monkeypatch.setattr("gpu_studio.runs.queueing.queue._EDIT_SECONDS", 0.05)
     add(queue, "a")
     held = lock.take(queue.folder / ".lock")
@@ -190,7 +197,9 @@ def test_that_no_link_in_the_queue_is_written_through(queue: Queue, tmp_path: Pa
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["order.json", "waits.json"])
-def test_that_what_is_no_file_in_the_queue_is_as_nothing(queue: Queue, tmp_path: Path, name: str) -> None:
+def test_that_what_is_no_file_in_the_queue_is_as_nothing(
+    queue: Queue, tmp_path: Path, name: str
+) -> None:
     entry = queue.add(PLAN, tmp_path)
     (queue.folder / name).unlink(missing_ok=True)
     os.mkfifo(queue.folder / name)

@@ -29,7 +29,10 @@ GIB = 1024 * MIB
 CPU, CARDS = "CPU:0", ("GPU:0", "GPU:1")
 SLICED = with_settings(
     PLAN,
-    ["devices.carve=[{ device = 'GPU:1', slices_mib = [1024, 2048] }]", "distribution.strategy=mirrored"],
+    [
+        "devices.carve=[{ device = 'GPU:1', slices_mib = [1024, 2048] }]",
+        "distribution.strategy=mirrored",
+    ],
 )
 KEPT_BACK = CONTEXT_MIB + 1800
 """What CUDA and its libraries get of a card whose compute capability is not known, in MiB."""
@@ -38,7 +41,10 @@ WHOLE = int((24_576 - 300 - KEPT_BACK) * WHOLE_CARD) * MIB
 
 def with_free(*mib: int) -> Machine:
     """Two cards with this much free."""
-    cards = (replace(card, used_mib=card.usable_mib - free) for card, free in zip(TWO_CARDS.cards, mib, strict=True))
+    cards = (
+        replace(card, used_mib=card.usable_mib - free)
+        for card, free in zip(TWO_CARDS.cards, mib, strict=True)
+    )
     return replace(TWO_CARDS, cards=tuple(cards))
 
 
@@ -46,14 +52,20 @@ def test_that_a_plan_for_cpus_needs_the_machine_for_itself() -> None:
     needs = needs_of(PLAN, WITHOUT_CARDS, {})
     assert needs == (Need("CPU:0"),)
     assert waits_for(needs, WITHOUT_CARDS, ()) == ""
-    one, other = Occupant("one", frozenset({"CPU:0"}), holds=False), Occupant("other", frozenset(), holds=False)
+    one, other = (
+        Occupant("one", frozenset({"CPU:0"}), holds=False),
+        Occupant("other", frozenset(), holds=False),
+    )
     assert waits_for(needs, WITHOUT_CARDS, (one,)) == "waits for one to end"
     assert waits_for(needs, WITHOUT_CARDS, (one, other)) == "waits for 2 runs to end"
     assert in_words(needs) == "the CPU, with no other run"
 
 
 def test_that_slices_are_needed_whole_and_a_card_without_slices_nearly_so() -> None:
-    assert needs_of(SLICED, TWO_CARDS, {}) == (Need("GPU:0", WHOLE), Need("GPU:1", 3 * GIB, carved=True))
+    assert needs_of(SLICED, TWO_CARDS, {}) == (
+        Need("GPU:0", WHOLE),
+        Need("GPU:1", 3 * GIB, carved=True),
+    )
     assert needs_of(PLAN, TWO_CARDS, {}) == (Need("GPU:0", WHOLE),)
 
 
@@ -71,7 +83,9 @@ def test_that_only_devices_which_work_are_waited_for() -> None:
 
 
 def test_that_a_card_of_unknown_size_is_waited_for_only_while_a_run_is_on_it() -> None:
-    unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None, used_mib=None),))
+    unknown = replace(
+        TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None, used_mib=None),)
+    )
     needs = needs_of(PLAN, unknown, {})
     assert needs == (Need("GPU:0", None),)
     assert waits_for(needs, unknown, ()) == ""
@@ -100,22 +114,29 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
     mine = Occupant("digits-1", frozenset({"GPU:1"}), holds=False, pid=99)
     said = waits_for((Need("GPU:1", 3 * GIB),), machine, (mine,))
     assert said == (
-        "waits for 3 GiB on GPU 1: 1.2 GiB can be had now; held by python train.py 4312 of anna (18.2 GiB),"
+        "waits for 3 GiB on GPU 1: 1.2 GiB can be had now; held by python "
+        "train.py 4312 of anna (18.2 GiB),"
         " digits-1 (3 GiB), 2 others"
     )
     assert Wait(said).what == "waits for 3 GiB on GPU 1"
     hidden = replace(machine, cards=(TWO_CARDS.cards[0], replace(busy, users=(CardUser(7),))))
-    assert waits_for((Need("GPU:1", 3 * GIB),), hidden, ()).endswith("1.2 GiB can be had now; held by process 7")
+    assert waits_for((Need("GPU:1", 3 * GIB),), hidden, ()).endswith(
+        "1.2 GiB can be had now; held by process 7"
+    )
 
 
 def test_that_a_plan_that_needs_more_than_a_card_has_in_all_is_told_that_it_never_fits() -> None:
     most = TWO_CARDS.cards[1].usable_mib - KEPT_BACK
     assert never_fits((Need("GPU:0", GIB), Need("GPU:1", most * MIB)), with_free(0, 0)) == ""
-    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30 GiB on GPU 1, which can give 21.4 GiB"
+    assert (
+        never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS)
+        == "needs 30 GiB on GPU 1, which can give 21.4 GiB"
+    )
     unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None),))
-    assert [never_fits((need,), unknown) for need in (Need("GPU:0", 99 * GIB), Need("GPU:7", GIB), Need(CPU))] == [
-        ""
-    ] * 3
+    assert [
+        never_fits((need,), unknown)
+        for need in (Need("GPU:0", 99 * GIB), Need("GPU:7", GIB), Need(CPU))
+    ] == [""] * 3
 
 
 def test_that_a_run_which_holds_the_card_is_waited_for_whatever_is_free() -> None:
@@ -137,7 +158,9 @@ def test_that_a_plan_starts_exactly_if_its_memory_is_free(need: int, free: int) 
     assert (waits == "") == (need <= max(0, free - OUTSIDE_MIB))
 
 
-@pytest.mark.parametrize("strategy", ["none", "one_device", "mirrored", "central_storage", "placed"])
+@pytest.mark.parametrize(
+    "strategy", ["none", "one_device", "mirrored", "central_storage", "placed"]
+)
 def test_that_every_strategy_needs_something_of_each_device_that_works(strategy: str) -> None:
     plan = with_settings(SLICED, [f"distribution.strategy={strategy}"])
     assert all(need.bytes for need in needs_of(plan, TWO_CARDS, {}))
@@ -152,7 +175,10 @@ def waiting(name: str, *devices: str, now: bool = False, lets_pass: bool = False
 
 def busy(*runs: Waiting) -> list[Occupant]:
     """What is on the devices once these were started."""
-    return [Occupant(f"run of {each.id}", frozenset(need.device for need in each.needs), holds=True) for each in runs]
+    return [
+        Occupant(f"run of {each.id}", frozenset(need.device for need in each.needs), holds=True)
+        for each in runs
+    ]
 
 
 def test_that_a_free_card_is_kept_for_the_entry_that_waits_for_two() -> None:
@@ -168,17 +194,32 @@ def test_that_a_free_card_is_kept_for_the_entry_that_waits_for_two() -> None:
 
 
 def test_that_a_card_which_nobody_before_waits_for_is_for_whoever_is_next() -> None:
-    mine, later, free = waiting("mine", "GPU:0"), waiting("later", "GPU:0"), waiting("free", "GPU:1")
+    mine, later, free = (
+        waiting("mine", "GPU:0"),
+        waiting("later", "GPU:0"),
+        waiting("free", "GPU:1"),
+    )
     chosen, waits = first_to_start([mine, later, free], TWO_CARDS, busy(waiting("first", "GPU:0")))
     assert (chosen, list(waits)) == ("free", ["mine", "later"])
 
 
-def test_that_an_entry_that_lets_others_pass_keeps_nothing_and_is_still_first_where_it_can_start() -> None:
-    polite, one, cpu = waiting("polite", *CARDS, lets_pass=True), waiting("one", "GPU:1"), waiting("cpu", CPU)
+def test_that_an_entry_that_lets_others_pass_keeps_nothing_and_is_still_first_where_it_can_start() -> (
+    None
+):
+    polite, one, cpu = (
+        waiting("polite", *CARDS, lets_pass=True),
+        waiting("one", "GPU:1"),
+        waiting("cpu", CPU),
+    )
     on_first = busy(waiting("first", "GPU:0"))
-    assert first_to_start([polite, one], TWO_CARDS, on_first) == ("one", {"polite": "waits for run of first on GPU 0"})
+    assert first_to_start([polite, one], TWO_CARDS, on_first) == (
+        "one",
+        {"polite": "waits for run of first on GPU 0"},
+    )
     assert first_to_start([polite, one], TWO_CARDS, ())[0] == "polite"
-    chosen, waits = first_to_start([waiting("kept", "GPU:1"), polite], TWO_CARDS, busy(waiting("second", "GPU:1")))
+    chosen, waits = first_to_start(
+        [waiting("kept", "GPU:1"), polite], TWO_CARDS, busy(waiting("second", "GPU:1"))
+    )
     assert (chosen, waits["polite"]) == (None, "waits for its turn on GPU 1, after kept")
     assert first_to_start([replace(cpu, lets_pass=True), one], TWO_CARDS, on_first)[0] == "one"
 
@@ -192,7 +233,9 @@ def test_that_nobody_goes_before_the_one_that_needs_the_machine_without_any_othe
 
 def test_that_an_entry_that_shall_start_now_waits_for_nobody() -> None:
     chosen, waits = first_to_start(
-        [waiting("both", *CARDS), waiting("urgent", "GPU:0", now=True)], TWO_CARDS, busy(waiting("first", "GPU:0"))
+        [waiting("both", *CARDS), waiting("urgent", "GPU:0", now=True)],
+        TWO_CARDS,
+        busy(waiting("first", "GPU:0")),
     )
     assert (chosen, list(waits)) == ("urgent", ["both"])
 
@@ -201,11 +244,14 @@ PLACES = st.sampled_from([("GPU:0",), ("GPU:1",), CARDS, (CPU,)])
 
 
 @given(first=st.lists(PLACES, max_size=4), newcomers=st.lists(PLACES, max_size=15))
-def test_that_no_entry_starts_on_what_an_earlier_one_waits_for_and_none_waits_for_ever(first, newcomers) -> None:
+def test_that_no_entry_starts_on_what_an_earlier_one_waits_for_and_none_waits_for_ever(
+    first, newcomers
+) -> None:
     queue = [waiting(f"first {number}", *devices) for number, devices in enumerate(first)]
     alive: list[Waiting] = []
-    # After each decision an entry comes, and the oldest run ends. Of the three that there can be (on two cards and the
-    # CPU) each is over after three, so that who waited at the beginning has no newcomer to wait for.
+    # After each decision an entry comes, and the oldest run ends. Of the three that there can be
+    # (on two cards and the CPU) each is over after three, so that who waited at the beginning has
+    # no newcomer to wait for.
     enough = 3 * len(first) + 3
     for number in range(len(newcomers) + enough):
         while (chosen := first_to_start(queue, TWO_CARDS, busy(*alive))[0]) is not None:

@@ -24,20 +24,28 @@ from gpu_studio.runs.reading.reached import reached, saved_at, trained
         (0, None, None, "before the first step"),
     ],
 )
-def test_that_what_is_done_is_counted_and_not_the_epoch_under_way(step, per_epoch, epochs, words) -> None:
+def test_that_what_is_done_is_counted_and_not_the_epoch_under_way(
+    step, per_epoch, epochs, words
+) -> None:
     assert reached(step, per_epoch, epochs) == words
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**4))
 def test_that_epochs_and_steps_add_up_to_all_the_steps(step: int, per_epoch: int) -> None:
     words = trained(step, per_epoch).replace(",", "").split(" ")
-    counted = {word.rstrip("s"): int(count) for count, word in zip(words[::3], words[1::3], strict=True)}
+    counted = {
+        word.rstrip("s"): int(count) for count, word in zip(words[::3], words[1::3], strict=True)
+    }
     assert counted.get("epoch", 0) * per_epoch + counted.get("step", 0) == step
 
 
 @pytest.mark.parametrize(
     ("epoch", "step", "words"),
-    [(35, 819, "after epoch 35, at step 819"), (0, 14, "at step 14"), (0, 0, "before the first step")],
+    [
+        (35, 819, "after epoch 35, at step 819"),
+        (0, 14, "at step 14"),
+        (0, 0, "before the first step"),
+    ],
 )
 def test_that_a_checkpoint_is_of_the_epochs_that_were_finished(epoch, step, words) -> None:
     assert saved_at(epoch, step) == words

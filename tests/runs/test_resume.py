@@ -19,7 +19,9 @@ from gpu_studio.runs.resume import ResumeError, choose, resume
 
 @pytest.fixture
 def lost(ended):
-    """A run killed in its second epoch after seven of ten steps, with checkpoints at steps 2, 4 and 6."""
+    """A run killed in its second epoch after seven of ten steps, with checkpoints at steps 2, 4 and
+    6.
+    """
     return ended("--vanish-at", "7", "--checkpoint-every", "2").directory
 
 
@@ -72,7 +74,9 @@ def test_that_a_run_whose_images_moved_is_not_gone_on_with_until_they_are_back(l
     with pytest.raises(plans.PlanError, match="there is no such folder") as refused:
         resumed(lost)
     assert f"did you mean {moved}?" in str(refused.value)
-    with pytest.raises(plans.PlanError, match="the checkpoint stands in the middle of the run's own data"):
+    with pytest.raises(
+        plans.PlanError, match="the checkpoint stands in the middle of the run's own data"
+    ):
         resumed(lost, settings=[f"data.folder={moved}"])
     moved.rename(folder)
     assert resumed(lost).process.returncode == 0
@@ -84,7 +88,9 @@ def test_that_without_hard_links_the_checkpoint_is_copied(lost, monkeypatch):
 
     monkeypatch.setattr(os, "link", refuse)
     new = checkpoints(resumed(lost).directory)[0]
-    assert (new.path / "weights.npz").read_bytes() == (checkpoints(lost)[-1].path / "weights.npz").read_bytes()
+    assert (new.path / "weights.npz").read_bytes() == (
+        checkpoints(lost)[-1].path / "weights.npz"
+    ).read_bytes()
     assert (new.path / "weights.npz").stat().st_mode & 0o777 == 0o600
 
 
@@ -97,7 +103,11 @@ def test_that_a_checkpoint_can_be_named_and_the_plan_changed(lost):
 def test_that_best_means_the_newest_that_was_best(lost):
     for name in ("step-00000002", "step-00000004"):
         path = lost.checkpoints / name / "state.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"best": True, "monitor": "val_loss", "value": 1.5}))
+        path.write_text(
+            json.dumps(
+                json.loads(path.read_text()) | {"best": True, "monitor": "val_loss", "value": 1.5}
+            )
+        )
     chosen = choose(lost, "best").checkpoint
     assert (chosen.name, chosen.monitor, chosen.value) == ("step-00000004", "val_loss", 1.5)
 
@@ -107,7 +117,11 @@ def test_that_best_is_the_newest_where_nothing_was_monitored(lost):
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("step-00000005", "did you mean step-0000000"), ("xyz", "it has step-00000002, step-00000004")]
+    ("name", "advice"),
+    [
+        ("step-00000005", "did you mean step-0000000"),
+        ("xyz", "it has step-00000002, step-00000004"),
+    ],
 )
 def test_that_a_checkpoint_which_is_not_there_is_refused_with_those_that_are(lost, name, advice):
     with pytest.raises(ResumeError, match=advice):
@@ -144,12 +158,16 @@ def test_that_a_wrong_setting_is_refused_with_nothing_written(lost, runs_dir):
 
 
 def test_that_the_history_of_a_resumed_run_is_one_curve_from_the_first_step(lost):
-    first = resumed(lost, checkpoint="step-00000004", flags=("--vanish-at", "9", "--checkpoint-every", "4"))
+    first = resumed(
+        lost, checkpoint="step-00000004", flags=("--vanish-at", "9", "--checkpoint-every", "4")
+    )
     second = resumed(first.directory, flags=("--checkpoint-every", "0"))
     history = read_history(second.directory)
     assert history.state == "finished"
     assert history.losses.column("step").tolist() == list(range(1, 11))
-    assert history.losses.column("loss").tolist() == pytest.approx([1 / step for step in range(1, 11)])
+    assert history.losses.column("loss").tolist() == pytest.approx(
+        [1 / step for step in range(1, 11)]
+    )
     assert history.epochs.numbers.tolist() == [1, 2]
     assert history.started.from_step == 8
 
@@ -162,13 +180,17 @@ def test_that_an_ancestor_which_was_deleted_is_missing_and_nothing_else(lost, ru
 
 def test_that_runs_which_name_each_other_as_ancestors_do_not_go_round_for_ever(lost):
     launched = resumed(lost)
-    lost.resume_file.write_text(json.dumps({"run": launched.directory.id, "checkpoint": "x", "epoch": 0, "step": 5}))
+    lost.resume_file.write_text(
+        json.dumps({"run": launched.directory.id, "checkpoint": "x", "epoch": 0, "step": 5})
+    )
     assert read_history(launched.directory).losses.column("step").tolist() == list(range(1, 11))
 
 
 def test_that_an_ancestor_is_only_looked_for_beside_the_run(lost, tmp_path):
     launched = resumed(lost)
-    launched.directory.resume_file.write_text(json.dumps({"run": "../../etc", "checkpoint": "x", "step": 6}))
+    launched.directory.resume_file.write_text(
+        json.dumps({"run": "../../etc", "checkpoint": "x", "step": 6})
+    )
     assert read_history(launched.directory).losses.column("step").tolist() == [7, 8, 9, 10]
 
 
@@ -184,7 +206,9 @@ def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behi
 
 
 def test_that_nothing_but_the_two_files_of_a_checkpoint_is_taken_over(lost, tmp_path):
-    """Links to folders were once copied with all that stands in them, and one to itself forty times."""
+    """Links to folders were once copied with all that stands in them, and one to itself forty
+    times.
+    """
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "id_rsa").write_text("key")
     checkpoint = checkpoints(lost)[-1].path
@@ -197,7 +221,9 @@ def test_that_nothing_but_the_two_files_of_a_checkpoint_is_taken_over(lost, tmp_
 
 
 def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_it(lost, tmp_path):
-    other = plans.with_settings(plans.load(lost.plan_file), ["training.epochs=4", "distribution.strategy=mirrored"])
+    other = plans.with_settings(
+        plans.load(lost.plan_file), ["training.epochs=4", "distribution.strategy=mirrored"]
+    )
     launched = resumed(lost, plan=other, base=tmp_path)
     assert plans.load(launched.directory.plan_file) == other
     assert told(launched)[0].from_step == 6

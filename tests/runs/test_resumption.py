@@ -41,7 +41,9 @@ KEPT = (
     ("training.metrics=['accuracy']", "training.metrics"),
     ("training.seed=3", "training.seed"),
 )
-NOWHERE = Resume(RunDirectory(Path("/nowhere")), SavedCheckpoint(Path("/nowhere/step-00000006"), epoch=1, step=6))
+NOWHERE = Resume(
+    RunDirectory(Path("/nowhere")), SavedCheckpoint(Path("/nowhere/step-00000006"), epoch=1, step=6)
+)
 
 
 def fields(after: Plan, machine: Machine | None = None, resume: Resume = NOWHERE) -> list[str]:
@@ -54,14 +56,19 @@ def test_that_devices_strategy_and_length_may_change_in_any_mixture(settings: se
 
 
 @pytest.mark.parametrize(("setting", "field"), KEPT)
-def test_that_model_data_and_optimizer_are_refused_at_their_field_with_the_reason(setting: str, field: str) -> None:
+def test_that_model_data_and_optimizer_are_refused_at_their_field_with_the_reason(
+    setting: str, field: str
+) -> None:
     problems = problems_of(NOWHERE, PLAN, with_settings(PLAN, [setting]), None)
     assert problems
     assert all(problem.field.startswith(field) for problem in problems)
     assert all("because a resumed run keeps it" in problem.advice for problem in problems)
 
 
-@given(st.sets(st.sampled_from([setting for setting, _ in KEPT]), min_size=1), st.sets(st.sampled_from(FREE)))
+@given(
+    st.sets(st.sampled_from([setting for setting, _ in KEPT]), min_size=1),
+    st.sets(st.sampled_from(FREE)),
+)
 def test_that_what_may_change_never_hides_what_may_not(kept: set[str], free: set[str]) -> None:
     assert fields(with_settings(PLAN, [*sorted(kept), *sorted(free)]))
 
@@ -85,8 +92,22 @@ def trained(runs_dir: Path) -> Resume:
     [
         (["training.batch_size=256"], False),
         (["training.batch_size=128"], True),
-        (["training.batch_size=128", "training.batch_scope=replica", "distribution.strategy=mirrored"], False),
-        (["training.batch_size=256", "training.batch_scope=replica", "distribution.strategy=mirrored"], True),
+        (
+            [
+                "training.batch_size=128",
+                "training.batch_scope=replica",
+                "distribution.strategy=mirrored",
+            ],
+            False,
+        ),
+        (
+            [
+                "training.batch_size=256",
+                "training.batch_scope=replica",
+                "distribution.strategy=mirrored",
+            ],
+            True,
+        ),
         (["training.batch_size=256", "training.batch_scope=replica"], False),
     ],
 )
@@ -121,11 +142,21 @@ def test_that_a_run_which_told_of_no_batch_is_held_against_its_plan() -> None:
         ([], ["training.epochs=9"], ""),
         ([], ["distribution.strategy=mirrored"], "in 2 parts now, not in 1"),
         (["distribution.strategy=mirrored"], ["distribution.strategy=central_storage"], ""),
-        (["distribution.strategy=mirrored"], ["distribution.strategy=one_device"], "in 1 part now, not in 2"),
-        ([], ["distribution.strategy=placed", "distribution.placed.micro_batches=4"], "in 4 parts now, not in 1"),
+        (
+            ["distribution.strategy=mirrored"],
+            ["distribution.strategy=one_device"],
+            "in 1 part now, not in 2",
+        ),
+        (
+            [],
+            ["distribution.strategy=placed", "distribution.placed.micro_batches=4"],
+            "in 4 parts now, not in 1",
+        ),
     ],
 )
-def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the_start(before, after, told):
+def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the_start(
+    before, after, told
+):
     was, now = with_settings(PLAN, before), with_settings(with_settings(PLAN, before), after)
     said = other_draws(was, now, TWO_CARDS)
     assert told in said

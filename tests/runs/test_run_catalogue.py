@@ -24,8 +24,18 @@ def test_that_a_directory_which_is_not_there_has_no_runs(tmp_path):
 def test_that_a_summary_says_what_the_whole_history_says(ended, runs_dir):
     run = ended("--checkpoint-every", "4").directory
     [summary] = list_runs(runs_dir)
-    assert (summary.id, summary.plan, summary.state, summary.reason) == (run.id, "a plan", "finished", "completed")
-    assert (summary.epoch, summary.epochs_total, summary.step, summary.steps_total) == (2, 2, 10, 10)
+    assert (summary.id, summary.plan, summary.state, summary.reason) == (
+        run.id,
+        "a plan",
+        "finished",
+        "completed",
+    )
+    assert (summary.epoch, summary.epochs_total, summary.step, summary.steps_total) == (
+        2,
+        2,
+        10,
+        10,
+    )
     assert summary.best == BestValue("val_accuracy", 0.9, 2)
     assert summary.curve == (0.8, 0.9)
     assert summary.peaks == {"CPU:0": 2 << 20}
@@ -37,7 +47,9 @@ def test_that_runs_are_listed_newest_first_whatever_their_state(ended, start, ru
     runs = [ended(), ended("--fail-at", "2"), ended("--crash-at", "2"), start("--hold-at", "2")]
     eventually(has_trained(runs[-1], 2))
     found = list_runs(runs_dir)
-    assert [summary.id for summary in found] == [launched.directory.id for launched in reversed(runs)]
+    assert [summary.id for summary in found] == [
+        launched.directory.id for launched in reversed(runs)
+    ]
     assert [summary.state for summary in found] == ["running", "lost", "failed", "finished"]
     assert [summary.step for summary in found] == [2, 2, 2, 10]
 
@@ -84,7 +96,9 @@ def test_that_the_metric_which_says_most_is_shown(names, chosen):
     from gpu_studio.runs.reading.epochs import EpochTable
 
     table = EpochTable()
-    table.add(Epoch(epoch=1, step=1, metrics=dict.fromkeys(names, 1.0), seconds=1, samples_per_second=1))
+    table.add(
+        Epoch(epoch=1, step=1, metrics=dict.fromkeys(names, 1.0), seconds=1, samples_per_second=1)
+    )
     assert headline(table) == chosen
 
 
@@ -164,7 +178,9 @@ def test_that_only_what_is_in_the_trash_is_taken_out_of_it(tmp_path, name):
     assert victim.is_dir()
 
 
-def test_that_a_trash_that_leads_elsewhere_takes_nothing_and_gives_nothing(ended, runs_dir, tmp_path):
+def test_that_a_trash_that_leads_elsewhere_takes_nothing_and_gives_nothing(
+    ended, runs_dir, tmp_path
+):
     run = ended().directory
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "old").mkdir(parents=True)
@@ -194,7 +210,11 @@ def test_that_the_frequent_events_skipped_for_speed_change_no_figure(ended, runs
     [summary] = list_runs(runs_dir)
     assert history.losses.total == 21
     assert isinstance(next(event for event in _events(run) if isinstance(event, Steps)), Steps)
-    assert (summary.step, summary.epoch, summary.seconds) == (history.step, history.epoch, history.seconds)
+    assert (summary.step, summary.epoch, summary.seconds) == (
+        history.step,
+        history.epoch,
+        history.seconds,
+    )
     assert summary.peaks == {device: memory.peak for device, memory in history.memory.items()}
 
 

@@ -20,7 +20,9 @@ MIB = 1024 * 1024
 
 def recorded(runs, script=None, facts=EIGHT):
     """The figures of a run on four of eight cards."""
-    script = script or Script(identities=made.identities(EIGHT), ending="completed", epochs=4, trained=4)
+    script = script or Script(
+        identities=made.identities(EIGHT), ending="completed", epochs=4, trained=4
+    )
     run = make_run(runs, script)
     spans = figures_of(run).times.spans
     made.record(run, facts, spans[0].begin, round(spans[-1].end - spans[0].begin))
@@ -41,7 +43,12 @@ def test_that_a_finished_run_has_all_its_figures(tmp_path):
     assert found.limits == dict.fromkeys(found.peaks, 1024 * MIB)
     assert found.counted == dict.fromkeys(found.peaks, "allocator")
     assert [saved.step for saved in found.checkpoints] == [400, 600, 800]
-    assert found.environment == {"computer": "here", "GPU Studio": "0", "Python": "3.11", "TensorFlow": "2.21"}
+    assert found.environment == {
+        "computer": "here",
+        "GPU Studio": "0",
+        "Python": "3.11",
+        "TensorFlow": "2.21",
+    }
 
 
 def test_that_the_energy_is_that_of_the_run_s_own_cards(tmp_path):
@@ -61,7 +68,10 @@ def test_that_energy_known_of_some_cards_only_is_not_known(tmp_path):
     begin = figures_of(run).times.spans[0].begin
     made.append(run, Cards(time=begin, cards=EIGHT))
     for second in range(4):
-        quick = [FastFigures(card=EIGHT[place].card, power_w=100.0 if place else None) for place in range(4)]
+        quick = [
+            FastFigures(card=EIGHT[place].card, power_w=100.0 if place else None)
+            for place in range(4)
+        ]
         quick[0] = FastFigures(card=EIGHT[0].card, why={"power_w": "no permission"})
         made.append(run, type(made.fast(EIGHT, begin))(time=begin + second, cards=quick))
     found = figures_of(run)
@@ -97,7 +107,10 @@ def test_that_a_prediction_stands_beside_the_peaks(tmp_path):
 def test_that_every_field_of_the_plan_is_there_as_text(tmp_path):
     run = make_run(tmp_path, Script(trained=1))
     plans.save(
-        plans.Plan(name="wide", model=plans.ModelSettings(name="mlp", options={"hidden": [64] * 40})), run.plan_file
+        plans.Plan(
+            name="wide", model=plans.ModelSettings(name="mlp", options={"hidden": [64] * 40})
+        ),
+        run.plan_file,
     )
     found = figures_of(run)
     assert found.plan.name == "wide"
@@ -117,7 +130,12 @@ def test_that_a_plan_that_cannot_be_read_leaves_the_rest(tmp_path, text):
 def test_that_a_run_of_which_nothing_was_written_yet_has_no_figures(tmp_path):
     found = figures_of(RunDirectory.create(tmp_path, "empty"))
     assert (found.metrics, found.peaks, found.epochs, found.environment) == ({}, {}, (), {})
-    assert (found.joules, found.step_seconds, found.samples_per_second, found.best) == (None, None, None, None)
+    assert (found.joules, found.step_seconds, found.samples_per_second, found.best) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_that_a_metric_that_is_no_number_is_left_out(tmp_path):

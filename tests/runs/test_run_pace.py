@@ -13,7 +13,11 @@ def call(time, *, steps=10, seconds=0.5, input_seconds=0.1, samples=100, epoch=1
 
 def test_that_nothing_is_known_before_the_first_call():
     pace = Pace()
-    assert (pace.samples_per_second, pace.input_share, pace.seconds_for(10, 1)) == (None, None, None)
+    assert (pace.samples_per_second, pace.input_share, pace.seconds_for(10, 1)) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_that_throughput_is_that_of_the_last_two_seconds():

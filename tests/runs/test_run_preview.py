@@ -34,7 +34,15 @@ def read(path):
 
 
 def test_that_the_places_are_halves_of_what_lies_between_those_before():
-    assert [mirrored(number) for number in range(1, 8)] == [0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875]
+    assert [mirrored(number) for number in range(1, 8)] == [
+        0.5,
+        0.25,
+        0.75,
+        0.125,
+        0.625,
+        0.375,
+        0.875,
+    ]
     assert len({mirrored(number) for number in range(1, 512)}) == 511
 
 
@@ -44,7 +52,12 @@ def test_that_a_glimpse_of_a_long_run_has_the_shape_of_its_curve_and_its_newest_
     found, whole = seen_of(path), read(path)
     seen = found.history()
     assert 0.01 < seen.losses.total / whole.losses.total < 0.5
-    assert (seen.step, seen.epoch, seen.loss, seen.last_time) == (whole.step, whole.epoch, whole.loss, whole.last_time)
+    assert (seen.step, seen.epoch, seen.loss, seen.last_time) == (
+        whole.step,
+        whole.epoch,
+        whole.loss,
+        whole.last_time,
+    )
     assert seen.samples_per_second == pytest.approx(whole.samples_per_second)
     assert seen.memory["GPU:3"].latest == whole.memory["GPU:3"].latest
     times, steps, values = (seen.losses.column(name) for name in ("time", "step", "loss"))
@@ -53,7 +66,9 @@ def test_that_a_glimpse_of_a_long_run_has_the_shape_of_its_curve_and_its_newest_
     losses = dict(zip(whole.losses.column("step"), whole.losses.column("loss"), strict=True))
     np.testing.assert_array_equal(values, [losses[step] for step in steps])
     assert found.state == "running"
-    assert [call.first_step for call in found.steps] == sorted({call.first_step for call in found.steps})
+    assert [call.first_step for call in found.steps] == sorted(
+        {call.first_step for call in found.steps}
+    )
 
 
 @pytest.mark.usefixtures("small_ends")
@@ -66,7 +81,9 @@ def test_that_a_glimpse_ended_early_is_sparser_and_reaches_as_far(runs_dir, look
 
 
 @pytest.mark.usefixtures("small_ends")
-@pytest.mark.parametrize(("ending", "state"), [("completed", "finished"), ("failed", "failed"), ("stopped", "stopped")])
+@pytest.mark.parametrize(
+    ("ending", "state"), [("completed", "finished"), ("failed", "failed"), ("stopped", "stopped")]
+)
 def test_that_the_end_of_a_run_is_seen(runs_dir, ending, state):
     script = Script(trained=40, epochs=40, steps=1000, call_seconds=0.5, ending=ending)
     found = seen_of(make_run(runs_dir, script).events_file)

@@ -1,4 +1,7 @@
-"""The rules over what is known of a live run: when they begin, when they end, and that nothing flickers."""
+"""The rules over what is known of a live run.
+
+When they begin, when they end, and that nothing flickers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ class Reported:
 
     def __init__(self, strategy: str = "mirrored", from_step: int = 0) -> None:
         self.history, self.now, self.step, self.held = History(), 1000.0, from_step, ()
-        self.tell(events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", from_step=from_step))
+        self.tell(
+            events.Started(
+                run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", from_step=from_step
+            )
+        )
         self.tell(events.Devices(logical=[], replicas=["GPU:0", "GPU:1"], strategy=strategy))
         self.tell(
             events.Model(
@@ -36,7 +43,9 @@ class Reported:
 
         self.history.apply(replace(event, time=self.now, seq=self.history.revision))
 
-    def train(self, calls: int, *, waited: float = 0.02, loss: float | None = 1.0, seconds: float = 1.0) -> Reported:
+    def train(
+        self, calls: int, *, waited: float = 0.02, loss: float | None = 1.0, seconds: float = 1.0
+    ) -> Reported:
         for _ in range(calls):
             self.now += seconds
             self.tell(
@@ -48,14 +57,22 @@ class Reported:
 
     def use(self, share: float, device: str = "GPU:0", limit: int | None = GIB) -> Reported:
         memory = events.DeviceMemory(
-            device=device, current=int(share * GIB), peak=int(share * GIB), source="allocator", limit=limit
+            device=device,
+            current=int(share * GIB),
+            peak=int(share * GIB),
+            source="allocator",
+            limit=limit,
         )
         self.tell(events.Memory(devices=[memory]))
         return self
 
-    def look(self, *cards: CardSight, after: float = 0.0, disk_full: bool = False) -> dict[str, Concern]:
+    def look(
+        self, *cards: CardSight, after: float = 0.0, disk_full: bool = False
+    ) -> dict[str, Concern]:
         self.now += after
-        self.held = concerns_of(self.history, cards, now=self.now, before=self.held, disk_full=disk_full)
+        self.held = concerns_of(
+            self.history, cards, now=self.now, before=self.held, disk_full=disk_full
+        )
         return {concern.key: concern for concern in self.held}
 
 
@@ -91,7 +108,9 @@ def test_that_a_step_that_goes_by_in_communication_is_told_with_what_to_do() -> 
     assert concern.suggestion == "Train on larger batches, on fewer devices, or on one."
     told = Reported("central_storage")
     told.tell(profiled(0.009))
-    assert "keeps the weights where they are used" in told.train(20).look()["communication"].suggestion
+    assert (
+        "keeps the weights where they are used" in told.train(20).look()["communication"].suggestion
+    )
     told.tell(events.StateChanged(state="paused"))
     assert told.look(after=LINGER_SECONDS) == {}
 
@@ -134,7 +153,9 @@ def test_that_a_resumed_run_gives_no_alarm_before_its_first_step() -> None:
 
 def test_that_a_resumed_run_gives_no_alarm_for_what_the_run_before_had_lost() -> None:
     told = Reported(from_step=3)
-    told.history.inherit(events.Steps(epoch=1, first_step=0, losses=[1.0, 1.0, None], samples=30, seconds=1.0))
+    told.history.inherit(
+        events.Steps(epoch=1, first_step=0, losses=[1.0, 1.0, None], samples=30, seconds=1.0)
+    )
     assert told.look(after=20.0) == {}
 
 
@@ -155,18 +176,29 @@ def test_that_a_resumed_run_whose_first_loss_is_no_number_is_told_at_once() -> N
     ],
 )
 def test_that_a_replica_is_idle_only_beside_others_that_work(strategy, mine, others, told) -> None:
-    cards = [CardSight("GPU:0", mine), *(CardSight(f"GPU:{n}", percent) for n, percent in enumerate(others, 1))]
+    cards = [
+        CardSight("GPU:0", mine),
+        *(CardSight(f"GPU:{n}", percent) for n, percent in enumerate(others, 1)),
+    ]
     assert ("idle GPU:0" in Reported(strategy).train(5).look(*cards)) is told
 
 
 def test_that_a_card_without_a_replica_may_be_idle() -> None:
-    cards = (CardSight("GPU:0", 95.0), CardSight("GPU:1", 95.0), CardSight("GPU:2", 0.0, trains=False))
+    cards = (
+        CardSight("GPU:0", 95.0),
+        CardSight("GPU:1", 95.0),
+        CardSight("GPU:2", 0.0, trains=False),
+    )
     assert Reported().train(5).look(*cards) == {}
 
 
 @pytest.mark.parametrize(
     ("reasons", "advice"),
-    [(("power limit",), "nvidia-smi -pl"), (("temperature (hardware)",), "too hot"), (("something new",), "")],
+    [
+        (("power limit",), "nvidia-smi -pl"),
+        (("temperature (hardware)",), "too hot"),
+        (("something new",), ""),
+    ],
 )
 def test_that_a_slowed_card_says_by_what_and_what_helps(reasons, advice) -> None:
     concern = Reported().look(CardSight("GPU:1", held_by=reasons))["throttled GPU:1"]
@@ -177,7 +209,10 @@ def test_that_a_slowed_card_says_by_what_and_what_helps(reasons, advice) -> None
 def test_that_ten_usual_calls_without_a_step_are_told_of_but_not_in_a_pause() -> None:
     told = Reported().train(12, seconds=4.0)
     assert told.look(after=30.0) == {}
-    assert told.look(after=6.0)["no progress"].text == "No step has ended for 36 s; a call usually takes 3.6 s."
+    assert (
+        told.look(after=6.0)["no progress"].text
+        == "No step has ended for 36 s; a call usually takes 3.6 s."
+    )
     told.train(1)
     assert "no progress" in told.look()
     assert told.look(after=LINGER_SECONDS) == {}
@@ -199,7 +234,11 @@ def test_that_what_the_trainer_warns_of_is_told_once_with_its_time() -> None:
         told.tell(events.Warned(message="The disk is slow.", suggestion="Use another."))
         told.now += 1
     (concern,) = told.look().values()
-    assert (concern.said, concern.since, concern.reported) == ("The disk is slow. Use another.", 1000.0, True)
+    assert (concern.said, concern.since, concern.reported) == (
+        "The disk is slow. Use another.",
+        1000.0,
+        True,
+    )
 
 
 def test_that_a_run_that_has_ended_gives_nothing_to_see_to() -> None:
@@ -210,7 +249,9 @@ def test_that_a_run_that_has_ended_gives_nothing_to_see_to() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1.2), st.floats(0.1, 30)), max_size=30))
-def test_that_a_concern_stands_at_least_as_long_as_it_lingers_and_never_while_all_is_well(story) -> None:
+def test_that_a_concern_stands_at_least_as_long_as_it_lingers_and_never_while_all_is_well(
+    story,
+) -> None:
     told, last_bad = Reported(), None
     for share, passed in story:
         told.use(share)

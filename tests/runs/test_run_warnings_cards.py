@@ -22,11 +22,17 @@ DEVICES = events.Devices(
 
 
 def cards() -> Cards:
-    return Cards(time=0.0, cards=[CardFacts(card=uuid, uuid=uuid, index=place) for place, uuid in enumerate(UUIDS)])
+    return Cards(
+        time=0.0,
+        cards=[CardFacts(card=uuid, uuid=uuid, index=place) for place, uuid in enumerate(UUIDS)],
+    )
 
 
 def fast(time: float, *percent: int | None) -> Fast:
-    figures = [FastFigures(card=uuid, utilisation_percent=one) for uuid, one in zip(UUIDS, percent, strict=True)]
+    figures = [
+        FastFigures(card=uuid, utilisation_percent=one)
+        for uuid, one in zip(UUIDS, percent, strict=True)
+    ]
     return Fast(time=time, cards=figures)
 
 
@@ -42,7 +48,8 @@ def watch(*told: samples.AnySample) -> CardWatch:
 
 def test_that_utilisation_is_the_mean_of_the_last_twenty_seconds() -> None:
     made = watch(
-        *(fast(second, 0, 100) for second in range(100)), *(fast(100 + second, 50, 80) for second in range(21))
+        *(fast(second, 0, 100) for second in range(100)),
+        *(fast(100 + second, 50, 80) for second in range(21)),
     )
     first, second = made.sights(DEVICES, 120.0)
     assert (first.label, first.utilisation, first.trains) == ("GPU:0", 50.0, True)
@@ -63,7 +70,11 @@ def test_that_what_was_not_measured_all_the_while_is_not_known(told) -> None:
 
 
 def test_that_a_recording_that_stopped_says_nothing_of_now() -> None:
-    made = watch(*(fast(second, 5, 90) for second in range(30)), slow(28, "power limit"), slow(29, "power limit"))
+    made = watch(
+        *(fast(second, 5, 90) for second in range(30)),
+        slow(28, "power limit"),
+        slow(29, "power limit"),
+    )
     assert [sight.utilisation for sight in made.sights(DEVICES, 90.0)] == [None, None]
     assert made.sights(DEVICES, 90.0)[1].held_by == ()
 
@@ -71,18 +82,25 @@ def test_that_a_recording_that_stopped_says_nothing_of_now() -> None:
 @pytest.mark.parametrize(
     ("reasons", "held_by"),
     [
-        ([("power limit",), ("power limit", "temperature (driver)")], ("power limit", "temperature (driver)")),
+        (
+            [("power limit",), ("power limit", "temperature (driver)")],
+            ("power limit", "temperature (driver)"),
+        ),
         ([("power limit",), ()], ()),
         ([("idle",), ("sync boost",)], ()),
         ([("power limit",)], ()),
     ],
 )
-def test_that_clocks_are_held_down_if_each_look_found_a_reason_that_nobody_chose(reasons, held_by) -> None:
+def test_that_clocks_are_held_down_if_each_look_found_a_reason_that_nobody_chose(
+    reasons, held_by
+) -> None:
     made = watch(*(slow(5.0 * place, *words) for place, words in enumerate(reasons)))
     assert made.sights(DEVICES, 8.0)[1].held_by == held_by
 
 
-def test_that_a_long_recording_is_read_from_near_its_end_and_knows_its_cards_all_the_same(tmp_path) -> None:
+def test_that_a_long_recording_is_read_from_near_its_end_and_knows_its_cards_all_the_same(
+    tmp_path,
+) -> None:
     path = tmp_path / "hardware.jsonl"
     made = CardWatch(path)
     made.read()
@@ -92,7 +110,10 @@ def test_that_a_long_recording_is_read_from_near_its_end_and_knows_its_cards_all
     made.read()
     assert [sight.utilisation for sight in made.sights(DEVICES, 3999.0)] == [10.0, 90.0]
     with path.open("ab") as file:
-        file.write(b"garbage\n" + b"".join(samples.encode(fast(4000.0 + second, 70, 90)) for second in range(21)))
+        file.write(
+            b"garbage\n"
+            + b"".join(samples.encode(fast(4000.0 + second, 70, 90)) for second in range(21))
+        )
     made.read()
     assert made.sights(DEVICES, 4020.0)[0].utilisation == 70.0
 

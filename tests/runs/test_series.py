@@ -62,7 +62,10 @@ def test_that_a_day_at_1000_steps_a_second_stays_bounded_and_keeps_its_peaks():
     assert series.last("step") == total - 1
 
 
-@given(st.lists(arrays(np.float64, st.integers(0, 40), elements=values), max_size=30), st.integers(4, 50))
+@given(
+    st.lists(arrays(np.float64, st.integers(0, 40), elements=values), max_size=30),
+    st.integers(4, 50),
+)
 def test_that_whatever_comes_the_order_the_bound_and_the_extremes_hold(batches, most):
     series = Series("step", "value", by="value", most=most)
     step = 0
@@ -128,7 +131,9 @@ def test_that_only_along_a_column_something_can_be_foreseen():
     arrays(np.float64, st.integers(0, 20), elements=st.floats(0, 1e6)),
     st.integers(4, 50),
 )
-def test_that_however_times_fall_and_whatever_is_foreseen_the_column_stays_sorted(batches, ahead, most):
+def test_that_however_times_fall_and_whatever_is_foreseen_the_column_stays_sorted(
+    batches, ahead, most
+):
     series = Series("time", "value", by="value", along="time", most=most)
     series.foresee(np.sort(ahead), 1.0)
     for times in batches:

@@ -29,7 +29,9 @@ def test_that_a_plan_of_built_ins_has_no_files_to_go_wrong(tmp_path):
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_that_arrays_of_numbers_are_fine(tmp_path, save):
     save(tmp_path / "data.npz", **NUMBERS)
-    assert advice(tmp_path, data="data.npz") == advice(tmp_path, data=str(tmp_path / "data.npz")) == []
+    assert (
+        advice(tmp_path, data="data.npz") == advice(tmp_path, data=str(tmp_path / "data.npz")) == []
+    )
 
 
 def test_that_pickles_are_refused_by_the_name_of_the_array(tmp_path):
@@ -61,13 +63,17 @@ def test_that_a_folder_of_images_is_fine_without_a_look_at_them(tmp_path):
 def test_that_a_missing_folder_is_told_with_the_one_that_may_be_meant(tmp_path):
     (tmp_path / "pets").mkdir()
     [problem] = advice(tmp_path, images="pet/")
-    assert problem.startswith(f"data.folder: there is no such folder: {tmp_path}/pet is where it was looked for")
+    assert problem.startswith(
+        f"data.folder: there is no such folder: {tmp_path}/pet is where it was looked for"
+    )
     assert problem.endswith(f"; did you mean {tmp_path}/pets?")
 
 
 def test_that_a_folder_without_classes_is_told_what_it_lacks(tmp_path):
     put(tmp_path / "pets", {"1.png": b""})
-    assert advice(tmp_path, images="pets")[0].startswith("data.folder: it holds images, but no folder for each class: ")
+    assert advice(tmp_path, images="pets")[0].startswith(
+        "data.folder: it holds images, but no folder for each class: "
+    )
     assert "no such folder" in advice(tmp_path, images="pets/1.png")[0]
     assert "cannot be read" in advice(tmp_path, images="x" * 5000)[0]
 

@@ -28,7 +28,11 @@ def test_that_a_run_without_events_and_without_a_trainer_is_lost(run):
 def test_that_a_living_run_is_as_it_last_said(run):
     held = lock.take(run.lock_file)
     assert is_live(run)
-    assert [state_of(run, known) for known in ("starting", "paused", "running")] == ["starting", "paused", "running"]
+    assert [state_of(run, known) for known in ("starting", "paused", "running")] == [
+        "starting",
+        "paused",
+        "running",
+    ]
     held.release()
     assert state_of(run, "paused") == "lost"
 

@@ -50,7 +50,10 @@ def test_that_a_trainer_which_listens_stops_with_a_checkpoint(training):
 
 
 def test_that_a_trainer_that_is_still_starting_is_stopped_and_not_its_launcher(runs_dir):
-    """Python takes a while until the trainer signs: a stop at that time once went to whoever had launched it."""
+    """Python takes a while until the trainer signs.
+
+    A stop at that time once went to whoever had launched it.
+    """
     launched = launch(PLAN, runs_dir, trainer=["sh", "-c", "sleep 600"])
     holder = lock.holder(launched.directory.lock_file)
     assert holder is not None
@@ -76,7 +79,10 @@ def test_that_a_trainer_deaf_to_commands_gets_sigterm_and_still_writes_its_check
 
 def test_that_a_trainer_deaf_to_everything_is_killed(training):
     launched = training("--deaf", "--ignore-term")
-    assert climbed(StopLadder(launched.directory, patience=AT_ONCE), launched)[-2:] == ["killed", "gone"]
+    assert climbed(StopLadder(launched.directory, patience=AT_ONCE), launched)[-2:] == [
+        "killed",
+        "gone",
+    ]
     assert launched.poll() == -9
 
 
@@ -131,10 +137,11 @@ def test_that_nobody_is_signalled_for_a_run_in_another_container(tmp_path):
 
 @pytest.mark.parametrize("words", ["", f"{kernel.boot_id() or '-'} 0 1"])
 def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training, words):
-    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to somebody else now.
+    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to
+    somebody else now.
 
-    Signed was without a start, as an older version did, or with one that is not that of this process.
-    """
+    Signed was without a start, as an older version did, or with one that is not that of this
+    process."""
     bystander = training()
     run = RunDirectory.create(tmp_path, "x")
     held = lock.take(run.lock_file)
@@ -148,7 +155,9 @@ def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, tr
 
 
 def test_that_a_process_that_does_not_hold_the_lock_is_not_signalled(tmp_path, training):
-    """Whoever may write into a runs folder can hold a lock there, and sign it with the number of any process."""
+    """Whoever may write into a runs folder can hold a lock there, and sign it with the number of
+    any process.
+    """
     victim = training()
     run = RunDirectory.create(tmp_path, "x")
     held = lock.take(run.lock_file)
@@ -170,7 +179,9 @@ def test_that_a_process_of_somebody_else_is_not_signalled(training, monkeypatch)
 
 
 @pytest.mark.parametrize(("now", "first"), [(False, "terminated"), (True, "killed")])
-def test_that_a_run_on_a_disk_that_takes_no_request_is_stopped_by_signals(training, monkeypatch, now, first):
+def test_that_a_run_on_a_disk_that_takes_no_request_is_stopped_by_signals(
+    training, monkeypatch, now, first
+):
     launched = training()
     monkeypatch.setattr(stop, "send", refused)
     ladder = StopLadder(launched.directory, now=now)
@@ -185,7 +196,9 @@ def refused(run, action):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_that_a_process_which_survives_its_killing_ends_the_ladder_with_a_sentence(training, monkeypatch):
+def test_that_a_process_which_survives_its_killing_ends_the_ladder_with_a_sentence(
+    training, monkeypatch
+):
     """As one that hangs in the kernel, at a disk or a card that does not answer."""
     clock = Clock()
     launched = training("--deaf", "--ignore-term")

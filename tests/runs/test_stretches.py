@@ -55,7 +55,9 @@ def inside(series, start, end):
     return np.stack([times[kept], series.y[kept]])
 
 
-def compare(path, shares=((0.0, 0.1), (0.3, 0.31), (0.5, 0.5), (0.62, 0.9), (0.95, 1.0), (0.99, 2.0))):
+def compare(
+    path, shares=((0.0, 0.1), (0.3, 0.31), (0.5, 0.5), (0.62, 0.9), (0.95, 1.0), (0.99, 2.0))
+):
     """Every point of the losses and of the memory is found again."""
     whole, found = read(path)
     begin, length = whole.started.time, whole.seconds
@@ -64,10 +66,14 @@ def compare(path, shares=((0.0, 0.1), (0.3, 0.31), (0.5, 0.5), (0.62, 0.9), (0.9
         stretch = read_again(path, found, start, end)
         assert stretch.complete
         assert stretch.history.losses.total < whole.losses.total or last - first > 0.5
-        np.testing.assert_array_equal(inside(stretch.history.losses, start, end), inside(whole.losses, start, end))
+        np.testing.assert_array_equal(
+            inside(stretch.history.losses, start, end), inside(whole.losses, start, end)
+        )
         expected = inside(whole.memory["GPU:1"].series, start, end)
         if expected.size:
-            np.testing.assert_array_equal(inside(stretch.history.memory["GPU:1"].series, start, end), expected)
+            np.testing.assert_array_equal(
+                inside(stretch.history.memory["GPU:1"].series, start, end), expected
+            )
 
 
 def rewritten(path, change):
@@ -99,7 +105,9 @@ def replaced_time(told, line):
 def test_that_a_clock_that_was_put_back_moves_no_point(path):
     def put_back(number, line):
         event = decode(line)
-        return encode(replace(event, time=event.time - 3600 * (number > 200) - 0.3 * (number > 400)))
+        return encode(
+            replace(event, time=event.time - 3600 * (number > 200) - 0.3 * (number > 400))
+        )
 
     rewritten(path, put_back)
     compare(path)
@@ -135,7 +143,9 @@ def test_that_what_a_glimpse_has_seen_finds_a_stretch_too(path, monkeypatch):
     start, end = (whole.started.time + share * whole.seconds for share in (0.5, 0.6))
     stretch = read_again(path, found, start, end)
     assert 0 < stretch.history.losses.total < whole.losses.total / 2
-    np.testing.assert_array_equal(inside(stretch.history.losses, start, end), inside(whole.losses, start, end))
+    np.testing.assert_array_equal(
+        inside(stretch.history.losses, start, end), inside(whole.losses, start, end)
+    )
 
 
 def test_that_bookmarks_stay_few_however_long_the_file(monkeypatch):

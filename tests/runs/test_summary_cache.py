@@ -38,7 +38,10 @@ def kept_file(runs_dir):
 
 def two_runs(runs_dir):
     script = Script(trained=2, epochs=2, ending="completed")
-    return [make_run(runs_dir, script), make_run(runs_dir, Script(trained=1, nan_at=3, epochs=2, ending="failed"))]
+    return [
+        make_run(runs_dir, script),
+        make_run(runs_dir, Script(trained=1, nan_at=3, epochs=2, ending="failed")),
+    ]
 
 
 @pytest.mark.usefixtures("worth_it")
@@ -62,7 +65,9 @@ def test_that_a_run_whose_events_have_changed_is_read_again(runs_dir, read):
 
 @pytest.mark.usefixtures("worth_it")
 @pytest.mark.parametrize("spoil", [b"", b"garbage", b"\x93\x91\xa11\xa1x\x80", None])
-def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(runs_dir, read, spoil, monkeypatch):
+def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(
+    runs_dir, read, spoil, monkeypatch
+):
     two_runs(runs_dir)
     before = Catalogue(runs_dir).summaries()
     if spoil is None:

@@ -41,8 +41,16 @@ def test_that_a_cut_last_line_is_read_once_it_is_complete(path):
 
 
 def test_that_garbage_and_unknown_events_are_passed_over_and_counted(path):
-    garbage = [b"\x00\xff", b'{"event":"from the future","seq":7}', b'{"event":"log"}', b"[" * 5000, b'"']
-    path.write_bytes(b"\n".join([encode(Log(message="a")).strip(), *garbage, b"", encode(Log(message="b"))]))
+    garbage = [
+        b"\x00\xff",
+        b'{"event":"from the future","seq":7}',
+        b'{"event":"log"}',
+        b"[" * 5000,
+        b'"',
+    ]
+    path.write_bytes(
+        b"\n".join([encode(Log(message="a")).strip(), *garbage, b"", encode(Log(message="b"))])
+    )
     tail = Tail(path)
     assert messages(tail.read()) == ["a", "b"]
     assert tail.skipped == len(garbage)
@@ -71,7 +79,9 @@ def test_that_a_line_without_an_end_does_not_fill_the_memory(path, monkeypatch):
 
 def test_that_the_end_of_a_line_that_was_too_long_is_no_event_of_its_own(path, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
-    path.write_bytes(b"x" * 1200 + encode(Log(message="part of the line")) + encode(Log(message="after")))
+    path.write_bytes(
+        b"x" * 1200 + encode(Log(message="part of the line")) + encode(Log(message="after"))
+    )
     tail = Tail(path)
     events = tail.read(limit=1200)
     while tail.waiting:
@@ -93,13 +103,16 @@ def test_that_a_line_of_a_megabyte_is_read_however_small_the_pieces(path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(st.text(max_size=30), st.binary(max_size=30)), max_size=20), st.data())
-def test_that_events_come_whole_and_in_order_however_they_are_written_and_read(tmp_path, written, data):
+def test_that_events_come_whole_and_in_order_however_they_are_written_and_read(
+    tmp_path, written, data
+):
     path = tmp_path / "events.jsonl"
     path.unlink(missing_ok=True)
     noise = [one.replace(b"\n", b"") for one in written if isinstance(one, bytes)]
     texts = [one for one in written if isinstance(one, str)]
     content = b"".join(
-        encode(Log(message=one)) if isinstance(one, str) else one.replace(b"\n", b"") + b"\n" for one in written
+        encode(Log(message=one)) if isinstance(one, str) else one.replace(b"\n", b"") + b"\n"
+        for one in written
     )
     tail, found, done = Tail(path), [], 0
     while done < len(content):

@@ -1,4 +1,7 @@
-"""Round numbers at which an axis is marked: they lie in its range, are few, and no two are written alike."""
+"""Round numbers at which an axis is marked.
+
+They lie in its range, are few, and no two are written alike.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.ticks import binary_ticks, linear_ticks, log_ticks, round_range, round_step, time_ticks
+from gpu_studio.runs.ticks import (
+    binary_ticks,
+    linear_ticks,
+    log_ticks,
+    round_range,
+    round_step,
+    time_ticks,
+)
 
 COUNTS = st.integers(1, 6)
 MIB = 1024 * 1024
@@ -50,7 +60,9 @@ def test_that_a_round_range_holds_what_is_to_be_seen_in_so_many_rows(given_range
         (0.0, 0.002, ["0.000", "0.001", "0.002"]),
     ],
 )
-def test_that_numbers_too_long_to_stand_beside_a_plot_are_written_with_a_power_of_ten(low, high, texts):
+def test_that_numbers_too_long_to_stand_beside_a_plot_are_written_with_a_power_of_ten(
+    low, high, texts
+):
     assert [text for _, text in linear_ticks(low, high, 3)] == texts
 
 
@@ -132,7 +144,9 @@ def test_that_moments_are_few_enough_to_stand_beside_each_other(start, span, cou
 
 
 @given(st.floats(-12, 11), st.floats(0.5, 20), st.integers(2, 9))
-def test_that_a_logarithmic_axis_is_written_in_one_way(low: float, height: float, count: int) -> None:
+def test_that_a_logarithmic_axis_is_written_in_one_way(
+    low: float, height: float, count: int
+) -> None:
     texts = [text for at, text in log_ticks(low, low + height, count) if not 0 <= at < 1]
     assert len({"e" in text for text in texts}) <= 1
 

@@ -30,7 +30,9 @@ from gpu_studio.runs.questions.times_question import times_question
 FOLDER = Path("/nowhere")
 MACHINE = Machine(cpu_cores=4)
 PLAN = Plan(
-    model=ModelSettings(name="mlp"), data=Data(name="digits"), devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))
+    model=ModelSettings(name="mlp"),
+    data=Data(name="digits"),
+    devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)),
 )
 TWO_CARDS = (
     PlannedDevice("GPU:0", "GPU:0", 512),
@@ -89,7 +91,10 @@ def test_that_a_model_file_that_was_written_anew_is_another_question(tmp_path) -
 
 def test_that_slices_of_a_device_have_the_times_and_the_link_of_the_first() -> None:
     answer = {
-        "times": {"GPU:0": {"dense": {"forward_fixed": 1.0, "share": None}}, "GPU:2": {"dense": {"update": 2.0}}},
+        "times": {
+            "GPU:0": {"dense": {"forward_fixed": 1.0, "share": None}},
+            "GPU:2": {"dense": {"update": 2.0}},
+        },
         "links": {"GPU:0": 5e9},
     }
     times = times_in(answer, TWO_CARDS)

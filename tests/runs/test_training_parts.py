@@ -20,18 +20,29 @@ from gpu_studio.runs.results.training_parts import (
 )
 
 TOLD = events.Communication(
-    step=2, steps=5, replicas=4, seconds=0.02, input_seconds=0.002, compute=0.012, exposed=0.004, devices=[]
+    step=2,
+    steps=5,
+    replicas=4,
+    seconds=0.02,
+    input_seconds=0.002,
+    compute=0.012,
+    exposed=0.004,
+    devices=[],
 )
 SECONDS = st.floats(0, 10, allow_subnormal=False)
 
 
 def devices(*replicas, parameter_device=None):
-    return events.Devices(logical=[], replicas=list(replicas), strategy="s", parameter_device=parameter_device)
+    return events.Devices(
+        logical=[], replicas=list(replicas), strategy="s", parameter_device=parameter_device
+    )
 
 
 def test_that_the_time_without_the_wait_for_data_is_shared_out():
     parts = step_parts(TOLD)
-    assert (parts.compute, parts.communication, parts.idle) == pytest.approx((12 / 18, 4 / 18, 2 / 18))
+    assert (parts.compute, parts.communication, parts.idle) == pytest.approx(
+        (12 / 18, 4 / 18, 2 / 18)
+    )
 
 
 def test_that_a_wait_in_which_others_computed_takes_nothing_from_them():
@@ -69,7 +80,10 @@ def test_that_what_is_not_known_says_why(told, why):
 
 
 def test_that_steps_are_counted_from_one():
-    assert (steps_in_words(TOLD), steps_in_words(replace(TOLD, steps=1))) == ("steps 3 to 7", "step 3")
+    assert (steps_in_words(TOLD), steps_in_words(replace(TOLD, steps=1))) == (
+        "steps 3 to 7",
+        "step 3",
+    )
 
 
 def test_that_the_parts_of_a_run_make_up_its_training_calls(tmp_path):
@@ -78,9 +92,13 @@ def test_that_the_parts_of_a_run_make_up_its_training_calls(tmp_path):
     tell_communication(run)
     found = figures_of(run)
     parts, shares = found.training_parts, found.training_shares
-    assert parts.compute + parts.communication + parts.idle == pytest.approx(found.times.compute_seconds)
+    assert parts.compute + parts.communication + parts.idle == pytest.approx(
+        found.times.compute_seconds
+    )
     assert parts.communication == pytest.approx(found.times.compute_seconds * 4 / 18)
-    assert found.input_share + shares.compute + shares.communication + shares.idle == pytest.approx(1.0)
+    assert found.input_share + shares.compute + shares.communication + shares.idle == pytest.approx(
+        1.0
+    )
 
 
 def test_that_a_run_on_one_device_has_no_parts_whatever_was_told(tmp_path):

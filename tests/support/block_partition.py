@@ -11,11 +11,12 @@ def bottleneck(costs: Sequence[float], ends: Sequence[int]) -> float:
 
 
 def barany_grinberg(costs: Sequence[float], blocks: int) -> list[int]:
-    """The ends of blocks whose costs differ by no more than one element (Bárány and Grinberg 2013, section 3).
+    """The ends of blocks whose costs differ by no more than one element (Bárány and Grinberg 2013,
+    section 3).
 
-    As torchgpipe's `balance.blockpartition.solve` does, the elements are first stretched to 0 … 1, which shifts the
-    balance; of blocks of one size the last is held for the largest, and the first for the smallest.
-    """
+    As torchgpipe's `balance.blockpartition.solve` does, the elements are first stretched to 0 … 1,
+    which shifts the balance; of blocks of one size the last is held for the largest, and the first
+    for the smallest."""
     least, span = min(costs), max(costs) - min(costs) or 1.0
     stretched = [(cost - least) / span for cost in costs]
     ends = [len(costs) // blocks * (block + 1) for block in range(blocks - 1)] + [len(costs)]
@@ -39,7 +40,10 @@ def _differ(sizes: Sequence[float]) -> bool:
 
 
 def least_bottleneck(costs: Sequence[float], blocks: int) -> float:
-    """The least that the costliest of so many blocks can cost: filling greedily up to a bound that is bisected."""
+    """The least that the costliest of so many blocks can cost.
+
+    Filling greedily up to a bound that is bisected.
+    """
     low, high = max(costs), sum(costs)
     for _ in range(100):
         middle = (low + high) / 2

@@ -21,7 +21,9 @@ def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A placement, the time of a step, all bytes that cross in it, and what each device with a layer holds."""
+    """A placement, the time of a step, all bytes that cross in it, and what each device with a
+    layer holds.
+    """
 
     placement: tuple[int, ...]
     seconds: float
@@ -30,12 +32,16 @@ class Tried:
 
     def fits(self, devices: Sequence[Device]) -> bool:
         """Whether every device has room for what it is to hold."""
-        return all(limit is None or self.held.get(place, 0.0) <= limit for place, limit in _limits(devices))
+        return all(
+            limit is None or self.held.get(place, 0.0) <= limit for place, limit in _limits(devices)
+        )
 
     def lacking(self, devices: Sequence[Device]) -> float:
         """The bytes for which there is no room, on all devices together."""
         return sum(
-            max(0.0, self.held.get(place, 0.0) - limit) for place, limit in _limits(devices) if limit is not None
+            max(0.0, self.held.get(place, 0.0) - limit)
+            for place, limit in _limits(devices)
+            if limit is not None
         )
 
     def fullest(self, devices: Sequence[Device]) -> float:
@@ -43,7 +49,9 @@ class Tried:
         limits = dict(_limits(devices))
         if all(limit is None for limit in limits.values()):
             return max(self.held.values())
-        return max(held / limit for place, held in self.held.items() if (limit := limits[place] or np.inf))
+        return max(
+            held / limit for place, held in self.held.items() if (limit := limits[place] or np.inf)
+        )
 
 
 def tried(
@@ -56,14 +64,20 @@ def tried(
     overlap: bool = True,
 ) -> Tried:
     """What comes of a placement, as the search defines it, layer by layer."""
-    entering = {place: _entering(work, placement, place, work.output_bytes) for place in set(placement)}
-    crossing = {place: _entering(work, placement, place, work.sent_bytes) for place in set(placement)}
+    entering = {
+        place: _entering(work, placement, place, work.output_bytes) for place in set(placement)
+    }
+    crossing = {
+        place: _entering(work, placement, place, work.sent_bytes) for place in set(placement)
+    }
     took = {place: _took(work, placement, place, count, recompute) for place in set(placement)}
     sending = sum(crossing[place] / (devices[place].bandwidth * count) for place in took)
     # A stage that is computed again keeps what it was given, by reference or not.
     there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
     held = {
-        place: _held(work, placement, place, count, len(devices), recompute, entering[place] * there[place])
+        place: _held(
+            work, placement, place, count, len(devices), recompute, entering[place] * there[place]
+        )
         for place in took
     }
     one = sum(took.values()) + sending
@@ -71,17 +85,23 @@ def tried(
     return Tried(placement, seconds, sum(crossing.values()), held)
 
 
-def every(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> list[Tried]:
+def every(
+    work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False
+) -> list[Tried]:
     """Every placement there is, also those for which there is no room."""
     directions = placements(len(work.names), len(devices))
     return [tried(work, devices, placement, count, recompute=recompute) for placement in directions]
 
 
-def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> float:
-    """The least time of a step of all placements for which there is room; infinite if there is none.
+def least_seconds(
+    work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False
+) -> float:
+    """The least time of a step of all placements for which there is room.
 
-    By labels: of all ways to place the first layers, those whose cost or whose longest stage no other one undercuts.
-    """
+    Infinite if there is none.
+
+    By labels: of all ways to place the first layers, those whose cost or whose longest stage no
+    other one undercuts."""
     directions: dict[int, list[tuple[float, float]]] = {0: [(0.0, 0.0)]}
     for place, device in enumerate(devices):
         further = {end: list(labels) for end, labels in directions.items()}
@@ -95,10 +115,13 @@ def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recomput
                     took = _took(work, around, place, count, recompute)
                     crossing = _entering(work, around, place, work.sent_bytes)
                     cost = took + crossing / (device.bandwidth * count)
-                    further.setdefault(end, []).extend((known + cost, max(longest, took)) for known, longest in labels)
+                    further.setdefault(end, []).extend(
+                        (known + cost, max(longest, took)) for known, longest in labels
+                    )
         directions = {end: _undercut(labels) for end, labels in further.items()}
     return min(
-        (cost + (count - 1) * longest for cost, longest in directions.get(len(work.names), ())), default=math.inf
+        (cost + (count - 1) * longest for cost, longest in directions.get(len(work.names), ())),
+        default=math.inf,
     )
 
 
@@ -120,12 +143,18 @@ def _on(placement: Sequence[int], place: int) -> list[int]:
 
 
 def _entering(work: Work, placement: Sequence[int], place: int, sizes: Array) -> float:
-    """The bytes of a whole batch that a device is sent: each tensor once, from however far it skips, also from behind.
+    """The bytes of a whole batch that a device is sent.
+
+    Each tensor once, from however far it skips, also from behind.
 
     A layer's output is of so many bytes a sample (`sizes`).
     """
     later = work.later or [()] * len(placement)
-    wanted = {producer for layer in _on(placement, place) for producer in (*work.inputs[layer], *later[layer])}
+    wanted = {
+        producer
+        for layer in _on(placement, place)
+        for producer in (*work.inputs[layer], *later[layer])
+    }
     return sum(float(sizes[each]) for each in wanted if placement[each] != place) * work.batch
 
 
@@ -140,12 +169,20 @@ def _took(work: Work, placement: Sequence[int], place: int, count: int, recomput
 
 
 def _held(
-    work: Work, placement: Sequence[int], place: int, count: int, devices: int, recompute: bool, entering: float
+    work: Work,
+    placement: Sequence[int],
+    place: int,
+    count: int,
+    devices: int,
+    recompute: bool,
+    entering: float,
 ) -> float:
-    """Parameters with their slots, and the fullest of three moments: backward, summing gradients, updating.
+    """Parameters with their slots, and the fullest of three moments.
 
-    Four micro-batches are under way at once, or one more than there are devices; and there is the sum of the others.
-    """
+    Backward, summing gradients, updating.
+
+    Four micro-batches are under way at once, or one more than there are devices; and there is the
+    sum of the others."""
     at_once = max(4, devices + 1)
     layers = _on(placement, place)
     kept = sum(float(work.kept_bytes[layer]) for layer in layers)
@@ -153,7 +190,9 @@ def _held(
     part = math.ceil(work.batch / count)
     samples = min(work.batch, at_once * part)
     backward = (
-        entering * samples / work.batch + gradients + max(float(work.passing_bytes[layer]) for layer in layers) * part
+        entering * samples / work.batch
+        + gradients
+        + max(float(work.passing_bytes[layer]) for layer in layers) * part
     )
     backward += kept * (part if recompute else samples)
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
@@ -162,8 +201,12 @@ def _held(
     return state + batch + max(backward, min(count, at_once + 1) * gradients, updating)
 
 
-def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0) -> Work:
-    """Layers of random cost in a chain; or with branches, skips, layers used in several places, and some not trained.
+def random_work(
+    random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0
+) -> Work:
+    """Layers of random cost in a chain.
+
+    Or with branches, skips, layers used in several places, and some not trained.
 
     There are two to ten of them, on two to four devices.
     """
@@ -190,7 +233,9 @@ def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, de
 
 
 def random_devices(random: np.random.Generator, work: Work) -> list[Device]:
-    """As many devices as the work has times for, some that are handed tensors by reference, most with a limit."""
+    """As many devices as the work has times for, some that are handed tensors by reference, most
+    with a limit.
+    """
     whole = whole_bytes(work)
     return [
         Device(

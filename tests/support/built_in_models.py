@@ -9,7 +9,10 @@ from gpu_studio.trainer.data import Dataset
 
 
 def shape_for(entry: ModelEntry) -> tuple[int, ...]:
-    """The shape of one sample: an image of three channels if the model takes any, else rows of numbers."""
+    """The shape of one sample.
+
+    An image of three channels if the model takes any, else rows of numbers.
+    """
     rank = max(entry.ranks, default=2)
     return (max(9, entry.smallest_side), max(7, entry.smallest_side), 3)[:rank]
 
@@ -24,4 +27,8 @@ def settings_for(entry: ModelEntry) -> tuple[str, ...]:
     named = f"model.name={entry.name}", "model.options={}"
     if "classes" not in entry.tasks:
         return (*named, "data.name=regression", "data.options={ samples = 90 }")
-    return (*named, "data.name=synthetic", f"data.options={{ shape = {list(shape_for(entry))}, samples = 90 }}")
+    return (
+        *named,
+        "data.name=synthetic",
+        f"data.options={{ shape = {list(shape_for(entry))}, samples = 90 }}",
+    )

@@ -46,7 +46,9 @@ def main() -> None:
     bench = Bench(PLAN, MACHINE, DevicesCard(theme))
     bar = bench.parts[0].list.views["GPU:0"].bar
     bench.document.changed.connect(
-        lambda: tell(slices=slices_of(bench.plan, "GPU:0", MACHINE), steps=bench.document.undo_stack.count())
+        lambda: tell(
+            slices=slices_of(bench.plan, "GPU:0", MACHINE), steps=bench.document.undo_stack.count()
+        )
     )
     bench.setGeometry(100, 100, 900, 260)
     bench.show()

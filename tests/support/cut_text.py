@@ -28,8 +28,8 @@ GIVES_WAY = {"caption", "muted", "strong"}
 def cut_text(window: QWidget) -> list[str]:
     """Every visible label, button and field whose text is cut, in words.
 
-    A line that gives way to an ellipsis on purpose is none, if it is a caption or detail and its tooltip holds it all.
-    """
+    A line that gives way to an ellipsis on purpose is none, if it is a caption or detail and its
+    tooltip holds it all."""
     return [
         f"{type(widget).__name__} {text!r}: {why}"
         for widget in window.findChildren(QWidget)
@@ -73,25 +73,35 @@ def _label(label: QLabel) -> Iterator[tuple[str, str]]:
 
 def _button(button: QAbstractButton) -> Iterator[tuple[str, str]]:
     needed, room = button.sizeHint(), button.size()
-    if button.text() and (needed.width() > room.width() + SLACK or needed.height() > room.height() + SLACK):
+    if button.text() and (
+        needed.width() > room.width() + SLACK or needed.height() > room.height() + SLACK
+    ):
         yield button.text(), f"it needs {needed.toTuple()} pixels and has {room.toTuple()}"
 
 
 def _tile(tile: Tile) -> Iterator[tuple[str, str]]:
     lines = tile.fontMetrics().boundingRect(tile.rect(), int(Qt.TextFlag.TextWordWrap), tile.text())
     if lines.width() > tile.width() + SLACK or lines.height() > tile.height() + SLACK:
-        yield tile.text(), f"its lines need {lines.size().toTuple()} pixels and have {tile.size().toTuple()}"
+        yield (
+            tile.text(),
+            f"its lines need {lines.size().toTuple()} pixels and have {tile.size().toTuple()}",
+        )
 
 
 def _choice(row: ChoiceRow) -> Iterator[tuple[str, str]]:
     """Its note gives way in one line, where the tooltip holds it, or else wraps."""
     yield from _wider(row, row.text(), row.width() - ROOM_OF_A_MARK)
     if row.toolTip() != row.note and row.heightForWidth(row.width()) > row.height() + SLACK:
-        yield row.note, f"it needs {row.heightForWidth(row.width())} pixels of height and has {row.height()}"
+        yield (
+            row.note,
+            f"it needs {row.heightForWidth(row.width())} pixels of height and has {row.height()}",
+        )
 
 
 def _wider(widget: QWidget, text: str, room: int) -> Iterator[tuple[str, str]]:
-    needed = max((widget.fontMetrics().horizontalAdvance(line) for line in text.splitlines()), default=0)
+    needed = max(
+        (widget.fontMetrics().horizontalAdvance(line) for line in text.splitlines()), default=0
+    )
     if needed > room + SLACK:
         yield text, f"it needs {needed} pixels and has {room}"
 
@@ -100,4 +110,6 @@ def _room_in(field: QComboBox) -> int:
     option = QStyleOptionComboBox()
     field.initStyleOption(option)
     part = QStyle.SubControl.SC_ComboBoxEditField
-    return int(field.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, field).width())
+    return int(
+        field.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, field).width()
+    )

@@ -39,7 +39,11 @@ def go_through(path: Path) -> None:
 
 def peak() -> int:
     """The most bytes that have been resident so far."""
-    line = next(each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmHWM"))
+    line = next(
+        each
+        for each in Path("/proc/self/status").read_text().splitlines()
+        if each.startswith("VmHWM")
+    )
     return int(line.split()[1]) * 1024
 
 

@@ -25,11 +25,19 @@ NO_LAYER = ""
 
 
 def peaks(plans: Sequence[Path], folder: Path) -> list[dict[str, int]]:
-    """The most bytes that each device held in steps of each plan; under "" what belongs to no layer."""
+    """The most bytes that each device held in steps of each plan.
+
+    Under "" what belongs to no layer.
+    """
     import warm_python
 
-    # As on a card, one operation after the other: two that update layers at once take twice what one takes.
-    settings = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # As on a card, one operation after the other: two that update layers at once take twice what
+    # one takes.
+    settings = {
+        "TF_CPU_ALLOCATOR_USE_BFC": "true",
+        "TF_NUM_INTEROP_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     environment = {**os.environ, **settings}
     words = [*warm_python.command(__file__), *map(str, plans)]
     done = subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment)
@@ -49,7 +57,10 @@ class Piece:
 
 
 def most_at_once(pieces: Sequence[Piece], device_of: Mapping[str, str]) -> dict[str, int]:
-    """The most that the operations of each device had at one time; of what lay there before nothing is known."""
+    """The most that the operations of each device had at one time.
+
+    Of what lay there before nothing is known.
+    """
     there: dict[int, tuple[str, int]] = {}
     held: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -76,9 +87,14 @@ def _pieces(folder: Path) -> Iterator[Piece]:
                 for event in line.events:
                     name = plane.event_metadata[event.metadata_id].name
                     if name in ("MemoryAllocation", "MemoryDeallocation"):
-                        told = {plane.stat_metadata[stat.metadata_id].name: _value(plane, stat) for stat in event.stats}
+                        told = {
+                            plane.stat_metadata[stat.metadata_id].name: _value(plane, stat)
+                            for stat in event.stats
+                        }
                         moment = line.timestamp_ns * 1000 + event.offset_ps
-                        yield Piece(moment, told["addr"], told["allocation_bytes"], told.get("tf_op", ""))
+                        yield Piece(
+                            moment, told["addr"], told["allocation_bytes"], told.get("tf_op", "")
+                        )
 
 
 def _value(plane: Any, stat: Any) -> Any:
@@ -100,10 +116,14 @@ def _measured(made: Any) -> dict[str, int]:
         tf.profiler.experimental.stop()
         pieces = list(_pieces(Path(folder)))
     marks = {piece.operation: mark_of(piece.operation) for piece in pieces if piece.operation}
-    most = most_at_once(pieces, {name: homes[mark.seat] if mark else NO_LAYER for name, mark in marks.items()})
+    most = most_at_once(
+        pieces, {name: homes[mark.seat] if mark else NO_LAYER for name, mark in marks.items()}
+    )
     for variable in made.program.storage:
         device = variable.value.device[-5:]
-        most[device] = most.get(device, 0) + variable.value.shape.num_elements() * variable.value.dtype.size
+        most[device] = (
+            most.get(device, 0) + variable.value.shape.num_elements() * variable.value.dtype.size
+        )
     return most
 
 
@@ -116,7 +136,11 @@ def main() -> None:
     plans = [load(Path(word)) for word in sys.argv[1:]]
     logical = devices.set_up(plans[0].devices)
     vars(session)["devices"].set_up = lambda _plan: logical
-    print(json.dumps([_measured(session.build(plan, Path.cwd(), lambda _event: None)) for plan in plans]))
+    print(
+        json.dumps(
+            [_measured(session.build(plan, Path.cwd(), lambda _event: None)) for plan in plans]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -22,8 +22,12 @@ from gpu_studio.ui.plan.devices_tab import DevicesTab
 def opened(qtbot: QtBot, dressed: ThemeManager) -> Callable[..., Bench]:
     """Open the tab on a plan for a machine, as large as it is on the page."""
 
-    def open_(plan: Plan, machine: Machine, *more: QWidget, width: int = 725, height: int = 380) -> Bench:
-        return open_bench(qtbot, plan, machine, DevicesTab(dressed), *more, width=width, height=height)
+    def open_(
+        plan: Plan, machine: Machine, *more: QWidget, width: int = 725, height: int = 380
+    ) -> Bench:
+        return open_bench(
+            qtbot, plan, machine, DevicesTab(dressed), *more, width=width, height=height
+        )
 
     return open_
 

@@ -22,11 +22,17 @@ ShowDevices = Callable[[Machine, SamplerClient], DevicesPage]
 
 @pytest.fixture
 def show_devices(qtbot: QtBot, theme: ThemeManager) -> Iterator[ShowDevices]:
-    """Show the page of a machine with a sampler; the doctor is one that finds nothing. All is closed after the test."""
+    """Show the page of a machine with a sampler; the doctor is one that finds nothing.
+
+    All is closed after the test.
+    """
     watchers: list[Inventory | SamplerClient | Checkup] = []
 
     def show(machine: Machine, sampler: SamplerClient) -> DevicesPage:
-        inventory, checkup = Inventory(answering(machine)), Checkup(command=(sys.executable, "-S", "-c", "print('{}')"))
+        inventory, checkup = (
+            Inventory(answering(machine)),
+            Checkup(command=(sys.executable, "-S", "-c", "print('{}')")),
+        )
         watchers.extend((inventory, sampler, checkup))
         shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
         qtbot.addWidget(shown)

@@ -22,16 +22,36 @@ GRAPH = ModelGraph(
     (
         GraphLayer("flatten", "Flatten", output_shape=(784,)),
         GraphLayer(
-            "dense", "Dense", ("flatten",), (256,), 200_960, 200_960, 803_840, 803_840, 1024, 2048, 401_408.0, 8e5
+            "dense",
+            "Dense",
+            ("flatten",),
+            (256,),
+            200_960,
+            200_960,
+            803_840,
+            803_840,
+            1024,
+            2048,
+            401_408.0,
+            8e5,
         ),
-        GraphLayer("logits", "Dense", ("dense",), (10,), 2570, 2570, 10_280, 10_280, 40, 80, 5120.0, 1e4),
+        GraphLayer(
+            "logits", "Dense", ("dense",), (10,), 2570, 2570, 10_280, 10_280, 40, 80, 5120.0, 1e4
+        ),
     ),
     (28, 28, 1),
     (10,),
     3136,
 )
 DIGITS = DataFacts(
-    "digits", "classes", 10, 1000, 100, 50, (28, 28, 1), preview=(DataSample("7", bytes(range(4)), 2, 2, 1),)
+    "digits",
+    "classes",
+    10,
+    1000,
+    100,
+    50,
+    (28, 28, 1),
+    preview=(DataSample("7", bytes(range(4)), 2, 2, 1),),
 )
 
 
@@ -47,7 +67,14 @@ class Reported(FactsReader):
     def asking(self) -> bool:
         return self.busy
 
-    def tell(self, facts: PlanFacts | None = None, *, busy: bool = False, waiting: str = "", error: str = "") -> None:
+    def tell(
+        self,
+        facts: PlanFacts | None = None,
+        *,
+        busy: bool = False,
+        waiting: str = "",
+        error: str = "",
+    ) -> None:
         """Know this from now on, and say so."""
         self.past = facts or self.past
         self.facts, self.busy, self.waiting_for, self.error = facts, busy, waiting, error

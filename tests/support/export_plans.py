@@ -20,8 +20,16 @@ LEFT_OUT = ("data.test_fraction=0", "data.validation_fraction=0")
 SETTINGS: dict[str, tuple[str, ...]] = {
     **{f"{name} as it is": settings_for(entry) for name, entry in MODELS.items()},
     "plain": (),
-    "one device": ("distribution.strategy=one_device", 'distribution.devices=["CPU:2"]', "model.name=lenet"),
-    "dropout": ("model.name=cnn", "model.options={ dropout = 0.3 }", "training.schedule.name=constant"),
+    "one device": (
+        "distribution.strategy=one_device",
+        'distribution.devices=["CPU:2"]',
+        "model.name=lenet",
+    ),
+    "dropout": (
+        "model.name=cnn",
+        "model.options={ dropout = 0.3 }",
+        "training.schedule.name=constant",
+    ),
     "many layers": ("model.options={ hidden = [" + "1111, " * 20 + "] }",),
     "no layers": ("model.options={ hidden = [] }", "training.metrics=[]"),
     "residual": (MIRRORED, TWO, "model.name=resnet20", "data.name=cifar10"),
@@ -33,7 +41,12 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "training.options={ global_clipnorm = 0.5 }",
         "distribution.parameter_device=CPU:3",
     ),
-    "without dropout": (MIRRORED, "model.name=transformer", "model.options={ dropout = 0.0 }", *IMAGES),
+    "without dropout": (
+        MIRRORED,
+        "model.name=transformer",
+        "model.options={ dropout = 0.0 }",
+        *IMAGES,
+    ),
     "tower": (
         MIRRORED,
         "model.name=cifar_cnn",
@@ -59,17 +72,37 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "training.checkpoint.every_steps=3",
         'training.metrics=["r2_score", "mse"]',
     ),
-    "no metrics": (MIRRORED, "training.metrics=[]", "data.name=mnist", "training.options={ clipvalue = 0.1 }"),
+    "no metrics": (
+        MIRRORED,
+        "training.metrics=[]",
+        "data.name=mnist",
+        "training.options={ clipvalue = 0.1 }",
+    ),
     "alone without metrics": ("distribution.strategy=one_device", "training.metrics=[]", *LEFT_OUT),
-    "cosine": ("training.schedule={ name = 'cosine', minimum = 0.1 }", "training.checkpoint.every_epochs=2"),
+    "cosine": (
+        "training.schedule={ name = 'cosine', minimum = 0.1 }",
+        "training.checkpoint.every_epochs=2",
+    ),
     "warm-up": ("training.schedule={ name = 'cosine', warmup_epochs = 1 }", "data.test_fraction=0"),
-    "warm-up of steps": ("training.schedule={ name = 'cosine', warmup_steps = 3 }", "data.validation_fraction=0"),
-    "steps": ("training.schedule={ name = 'step', every_steps = 100, drop = 0.25 }", "training.optimizer=rmsprop"),
-    "curve": ("training.schedule=exponential", "training.early_stopping={ restore_best = false, patience = 1 }"),
+    "warm-up of steps": (
+        "training.schedule={ name = 'cosine', warmup_steps = 3 }",
+        "data.validation_fraction=0",
+    ),
+    "steps": (
+        "training.schedule={ name = 'step', every_steps = 100, drop = 0.25 }",
+        "training.optimizer=rmsprop",
+    ),
+    "curve": (
+        "training.schedule=exponential",
+        "training.early_stopping={ restore_best = false, patience = 1 }",
+    ),
     "stairs": ("training.schedule={ name = 'exponential', every_epochs = 5, staircase = true }",),
     "many options": (
         "training.optimizer=adamw",
-        "training.options={ weight_decay = 0.01, beta_1 = 0.8, beta_2 = 0.99, epsilon = 1e-4, clipnorm = 1.0 }",
+        (
+            "training.options={ weight_decay = 0.01, beta_1 = 0.8, beta_2 = 0.99, "
+            "epsilon = 1e-4, clipnorm = 1.0 }"
+        ),
         "training.learning_rate=3e-4",
     ),
     "placed": (PLACED, 'distribution.placed.layers={ outputs = "CPU:1" }', "training.metrics=[]"),
@@ -93,19 +126,30 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     ),
     "placed blocks": (
         PLACED,
-        'distribution.placed={ micro_batches = 4, layers = { stage2_block2_add = "CPU:2", outputs = "CPU:3" } }',
+        (
+            "distribution.placed={ micro_batches = 4, layers = { stage2_block2_add "
+            '= "CPU:2", outputs = "CPU:3" } }'
+        ),
         "model.name=resnet20",
         "data.name=cifar10",
         *LEFT_OUT,
     ),
-    "scaled": (MIRRORED, "training.options={ loss_scale_factor = 8, clipnorm = 1 }", "training.mixed_precision=true"),
+    "scaled": (
+        MIRRORED,
+        "training.options={ loss_scale_factor = 8, clipnorm = 1 }",
+        "training.mixed_precision=true",
+    ),
     "mixed on a CPU": (
         "training.mixed_precision=true",
         "distribution.strategy=one_device",
         'distribution.devices=["CPU:1"]',
     ),
     "mixed": ("training.mixed_precision=true", "model.options={ dropout = 0.1 }"),
-    "devices": ("devices.soft_placement=false", "devices.log_placement=true", 'devices.visible=["CPU:0"]'),
+    "devices": (
+        "devices.soft_placement=false",
+        "devices.log_placement=true",
+        'devices.visible=["CPU:0"]',
+    ),
     "slices": (
         "devices.carve=[{ device = 'GPU:0', slices_mib = [1024, 2048] }]",
         MIRRORED,

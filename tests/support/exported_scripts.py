@@ -27,8 +27,8 @@ _VALUE = re.compile(r"(\w+)=(\S+)")
 class Printed:
     """What a script printed: the measures of each epoch, and of the test at its end.
 
-    Of a watched one also the device of each variable, by its path, and of each executed operation, by its name.
-    """
+    Of a watched one also the device of each variable, by its path, and of each executed operation,
+    by its name."""
 
     code: int
     epochs: list[dict[str, float]]
@@ -39,7 +39,10 @@ class Printed:
 
 
 def write_script(plan: Plan, folder: Path, seen: DataFacts | None = None) -> Path:
-    """The script of a plan, with what it reads beside it; `seen` are the data that a function returns."""
+    """The script of a plan, with what it reads beside it.
+
+    `seen` are the data that a function returns.
+    """
     path = folder / "train.py"
     path.write_text(python_script(plan, None, folder, seen), encoding="utf-8")
     for name, source in files_beside(plan).items():
@@ -53,12 +56,19 @@ def watching(script: Path) -> Path:
     return script.with_name(WATCHER.name)
 
 
-def stranger(*arguments: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run Python with TensorFlow and Keras, but without GPU Studio: no checkout on its path, and no `.pth` is read."""
+def stranger(
+    *arguments: str, folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run Python with TensorFlow and Keras, but without GPU Studio.
+
+    No checkout on its path, and no `.pth` is read.
+    """
     return _run([sys.executable, "-S", "-P", *arguments], folder, environment)
 
 
-def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     packages = sysconfig.get_path("purelib")
     return subprocess.run(
         command,
@@ -73,7 +83,9 @@ def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
 
 
 def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> Printed:
-    """Run a script to its end, in its own folder, in a process with TensorFlow already, and without GPU Studio."""
+    """Run a script to its end, in its own folder, in a process with TensorFlow already, and without
+    GPU Studio.
+    """
     ended = _run([*warm_python.command(path.name), *arguments], path.parent, environment)
     lines = ended.stdout.splitlines()
     test = [_values(line) for line in lines if line.startswith("test ")]
@@ -82,7 +94,14 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     operations: dict[str, set[str]] = {}
     for name, device in _places(lines, "ran"):
         operations.setdefault(name, set()).add(device)
-    return Printed(ended.returncode, epochs_in(ended.stdout), test[0] if test else {}, output, variables, operations)
+    return Printed(
+        ended.returncode,
+        epochs_in(ended.stdout),
+        test[0] if test else {},
+        output,
+        variables,
+        operations,
+    )
 
 
 def _places(lines: list[str], kind: str) -> list[tuple[str, str]]:

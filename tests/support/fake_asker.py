@@ -23,7 +23,10 @@ def main(arguments: list[str]) -> int:
             file.write(f"{os.getpid()}\n")
     for flag in flags:
         _ACTIONS[flag](int(descriptor))
-    _say(int(descriptor), {"answer": {"question": question, "seen": os.environ.get("SEEN")}, "lasting": True})
+    _say(
+        int(descriptor),
+        {"answer": {"question": question, "seen": os.environ.get("SEEN")}, "lasting": True},
+    )
     return 0
 
 

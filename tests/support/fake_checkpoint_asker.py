@@ -36,7 +36,13 @@ def main(arguments: list[str]) -> int:
 def _answer(question: str, asked: dict[str, Any], flags: list[str]) -> dict[str, Any]:
     if question == "evaluate":
         device = "CPU:0" if asked["host"] else "GPU:0"
-        answer = {"split": "test", "metrics": METRICS, "samples": asked["batch"], "seconds": 0.5, "device": device}
+        answer = {
+            "split": "test",
+            "metrics": METRICS,
+            "samples": asked["batch"],
+            "seconds": 0.5,
+            "device": device,
+        }
         return answer | {"warning": "The data are others." if "others" in flags else ""}
     Path(asked["path"]).write_bytes(b"model")
     if "half" in flags:

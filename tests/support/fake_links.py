@@ -14,7 +14,9 @@ SWITCH = "switch"
 
 @dataclass
 class Ways:
-    """`levels` and `statuses` by pairs of places, lower first; `links` by place: the far end of each NVLink, or None.
+    """`levels` and `statuses` by pairs of places, lower first; `links` by place.
+
+    The far end of each NVLink, or None.
 
     An end is a PCI address as NVML writes it, or `switch`. None is a link that is not in use.
     """
@@ -28,7 +30,10 @@ class Ways:
 
 
 def with_ways(library: FakeNvml, ways: Ways) -> FakeNvml:
-    """The library, which now knows how its cards are joined. It is strict: a link beyond a card's own is an error."""
+    """The library, which now knows how its cards are joined.
+
+    It is strict: a link beyond a card's own is an error.
+    """
     told = _Told(library, ways)
     library.functions |= {
         "nvmlDeviceGetTopologyCommonAncestor": told.level,
@@ -75,7 +80,12 @@ class _Told:
 
     def kind(self, handle: Any, link: int, kind: Any) -> int:
         is_switch = self._ways.links[self._place(handle)][link] == SWITCH
-        return _put(kind, pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH if is_switch else pynvml.NVML_NVLINK_DEVICE_TYPE_GPU)
+        return _put(
+            kind,
+            pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH
+            if is_switch
+            else pynvml.NVML_NVLINK_DEVICE_TYPE_GPU,
+        )
 
     def far_end(self, handle: Any, link: int, info: Any) -> None:
         info._obj.busId = str(self._ways.links[self._place(handle)][link]).encode()

@@ -20,7 +20,10 @@ MIB = 1024 * 1024
 
 @dataclass
 class FakeCard:
-    """One card. Sizes are in MiB. `errors` holds the error code of each C function that fails for this card."""
+    """One card. Sizes are in MiB.
+
+    `errors` holds the error code of each C function that fails for this card.
+    """
 
     uuid: str
     name: bytes = b"NVIDIA Fake 100"
@@ -32,11 +35,12 @@ class FakeCard:
 
 
 class FakeNvml:
-    """The library. `errors` holds the codes of calls that fail for every card; `asked` the PCI addresses asked for.
+    """The library.
 
-    `running` counts how often it was started and not yet stopped. A function that it does not have is one that the
-    driver is too old for.
-    """
+    `errors` holds the codes of calls that fail for every card; `asked` the PCI addresses asked for.
+
+    `running` counts how often it was started and not yet stopped. A function that it does not have
+    is one that the driver is too old for."""
 
     def __init__(self, cards: list[FakeCard], errors: Mapping[str, int] | None = None) -> None:
         self.cards = cards
@@ -66,7 +70,12 @@ class FakeNvml:
             raise AttributeError(name)
 
         def call(*arguments: Any) -> int:
-            return self.errors.get(name, 0) or self._error_of_card(name, arguments) or function(*arguments) or 0
+            return (
+                self.errors.get(name, 0)
+                or self._error_of_card(name, arguments)
+                or function(*arguments)
+                or 0
+            )
 
         return call
 

@@ -1,8 +1,10 @@
-"""A process that answers all that `gpu-studio place` asks, without TensorFlow: the plan's facts, and layers' times.
+"""A process that answers all that `gpu-studio place` asks, without TensorFlow.
 
-`python fake_place_asker.py [FLAG] gpu_studio.trainer.ask QUESTION --about N --to N`. Each question is written, a line
-each, to the file that `$FAKE_ASKER_STARTS` names; about times with the threads an operation that were handed on.
-"""
+The plan's facts, and layers' times.
+
+`python fake_place_asker.py [FLAG] gpu_studio.trainer.ask QUESTION --about N --to N`. Each question
+is written, a line each, to the file that `$FAKE_ASKER_STARTS` names; about times with the threads
+an operation that were handed on."""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from made_plan_facts import THREE_LAYERS
 from gpu_studio.placement.estimate import LayerTime
 
 OF_TIMES = ("hang-times", "refuse-times", "nonsense-times")
-TIME = LayerTime(forward_per_sample=1e-3 / 32, backward_per_sample=2e-3 / 32, update=1e-4, share=0.5)
+TIME = LayerTime(
+    forward_per_sample=1e-3 / 32, backward_per_sample=2e-3 / 32, update=1e-4, share=0.5
+)
 """A layer takes 3 ms for a batch of 32, on half of the cores."""
 HELD = 10_000_000
 """Bytes that a step of 32 samples held."""
@@ -49,7 +53,11 @@ def _answer(told: dict[str, Any], flags: list[str]) -> dict[str, Any]:
         return {"times": "none of your business"}
     layers = {layer.name: msgspec.to_builtins(TIME) for layer in THREE_LAYERS.layers}
     held = {"batch": 32, "bytes": HELD}
-    return {"times": dict.fromkeys(told["devices"], layers), "links": {}, "held": dict.fromkeys(told["devices"], held)}
+    return {
+        "times": dict.fromkeys(told["devices"], layers),
+        "links": {},
+        "held": dict.fromkeys(told["devices"], held),
+    }
 
 
 def _say(to: int, document: Any) -> None:

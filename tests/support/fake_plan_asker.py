@@ -39,7 +39,9 @@ def _data(about: dict[str, Any]) -> Any:
     options = loads(about["plan"]).data.options
     if options.get("samples") == 13:
         return encoded(PlanFacts(data_error="There are 13 samples.", advice=("Give more.",)))
-    return encoded(PlanFacts(DATA)) | {"data": encoded(DATA) | {"train": options.get("samples", 800)}}
+    return encoded(PlanFacts(DATA)) | {
+        "data": encoded(DATA) | {"train": options.get("samples", 800)}
+    }
 
 
 def _say(to: int, document: Any) -> int:

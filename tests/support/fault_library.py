@@ -27,7 +27,18 @@ _SIZE = _FOLDER + 1024
 def build(folder: Path) -> Path:
     """Compile the library into `folder`; its path, for LD_PRELOAD."""
     made = folder / NAME
-    command = [compiler() or "cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(SOURCE), "-ldl"]
+    command = [
+        compiler() or "cc",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-Wall",
+        "-Werror",
+        "-o",
+        str(made),
+        str(SOURCE),
+        "-ldl",
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return made
 

@@ -19,7 +19,10 @@ _HEADINGS = ("fault", "outcome", "noticed after", "events before", "after")
 
 @dataclass
 class Fault:
-    """A row of the table. `seconds` None: nothing to notice; `before` and `after` None: it is not about events."""
+    """A row of the table.
+
+    `seconds` None: nothing to notice; `before` and `after` None: it is not about events.
+    """
 
     item: str = ""
     outcome: str = ""
@@ -67,13 +70,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     terminalreporter.section("fault matrix")
     for cells in (_HEADINGS, *rows):
-        terminalreporter.write_line("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)))
+        terminalreporter.write_line(
+            "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        )
 
 
 def _rows(terminalreporter: pytest.TerminalReporter) -> Iterator[tuple[str, ...]]:
     stats = terminalreporter.stats
     passed = {report.nodeid for report in stats.get("passed", [])}
-    # A row is complete once its fixture has ended, and so stands in the report of the teardown, which has no word.
+    # A row is complete once its fixture has ended, and so stands in the report of the teardown,
+    # which has no word.
     for report in stats.get("", []):
         if report.when == "teardown" and report.nodeid in passed:
-            yield from (Fault(**row).cells() for name, row in report.user_properties if name == _PROPERTY)
+            yield from (
+                Fault(**row).cells() for name, row in report.user_properties if name == _PROPERTY
+            )

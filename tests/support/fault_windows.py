@@ -28,7 +28,10 @@ def shown(qtbot: QtBot, window: MainWindow, state: str) -> LiveRun:
 
 
 def taken(live: LiveRun) -> int:
-    """How many of the run's events the window has taken in; that a run is lost it concludes by itself."""
+    """How many of the run's events the window has taken in.
+
+    That a run is lost it concludes by itself.
+    """
     return live.history.revision - (live.state == "lost")
 
 

@@ -54,7 +54,9 @@ class FaultyLibrary(SimulatedLibrary):
             return function
 
         def call(*arguments: Any) -> int:
-            if self._fault != "stuck" or (name in CARD_FUNCTIONS and handle_of(arguments[0]) == CARD):
+            if self._fault != "stuck" or (
+                name in CARD_FUNCTIONS and handle_of(arguments[0]) == CARD
+            ):
                 self._hold(self._file.exists())
             return function(*arguments)
 
@@ -84,7 +86,11 @@ def main() -> int:
     library = FaultyLibrary(name, fault, Path(file))
     nvml.use_library(library)
     chosen = _arguments(options)
-    return watch(MachineSource(library.pci_cards, known, name), Request(chosen.classes.split(","), chosen.rate), chosen)
+    return watch(
+        MachineSource(library.pci_cards, known, name),
+        Request(chosen.classes.split(","), chosen.rate),
+        chosen,
+    )
 
 
 if __name__ == "__main__":

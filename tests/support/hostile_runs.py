@@ -38,7 +38,13 @@ FILES = (
     "checkpoints/step-00000006/state.json",
     "checkpoints/step-00000006/weights.npz",
 )
-QUEUE_FILES = ("queue/order.json", "queue/waits.json", "queue/x.plan.toml", "queue/x.json", "queue/.lock")
+QUEUE_FILES = (
+    "queue/order.json",
+    "queue/waits.json",
+    "queue/x.plan.toml",
+    "queue/x.json",
+    "queue/.lock",
+)
 Make = Callable[[Path], object]
 
 
@@ -73,12 +79,18 @@ KINDS: dict[str, Make] = {
     "folder of links": _a_tree_of_links,
     "deep list": lambda path: path.write_bytes(b"[" * DEEP),
     "deep object": lambda path: path.write_bytes(b'{"run":' * DEEP + b"}" * DEEP),
-    "deep value": lambda path: path.write_bytes(b'{"run":"x","checkpoint":' + b"[" * DEEP + b"]" * DEEP + b"}"),
-    "deep event": lambda path: path.write_bytes(b'{"event":"model","layers":' + b"[" * DEEP + b"\n"),
+    "deep value": lambda path: path.write_bytes(
+        b'{"run":"x","checkpoint":' + b"[" * DEEP + b"]" * DEEP + b"}"
+    ),
+    "deep event": lambda path: path.write_bytes(
+        b'{"event":"model","layers":' + b"[" * DEEP + b"\n"
+    ),
     "deep plan": lambda path: path.write_bytes(b"name = " + b"[" * DEEP + b"]" * DEEP),
     "terabyte of nothing": _sparse,
     "long line": lambda path: path.write_bytes(b"x" * 8_000_000),
-    "wrong kinds": lambda path: path.write_bytes(b'{"run": 1, "tags": {}, "epoch": "x", "bytes": [1e999]}\n'),
+    "wrong kinds": lambda path: path.write_bytes(
+        b'{"run": 1, "tags": {}, "epoch": "x", "bytes": [1e999]}\n'
+    ),
     "huge numbers": lambda path: path.write_bytes(b'{"epoch":' + b"9" * 5000 + b',"step":1e400}\n'),
     "no text": lambda path: path.write_bytes(bytes(range(256)) * 100),
     "empty": lambda path: path.write_bytes(b""),
@@ -92,8 +104,15 @@ def hostile_runs(runs: Path, count: int, seed: int) -> Iterator[tuple[RunDirecto
     pairs = [(file, kind) for file in FILES for kind in KINDS]
     dice.shuffle(pairs)
     for number in range(count):
-        run = make_run(runs, Script(name=f"hostile {number}", epochs=1, steps=6, trained=1, ending="completed"))
-        yield run, " and ".join(_spoil(run, *pairs[(number + shift) % len(pairs)]) for shift in _shifts(dice, count))
+        run = make_run(
+            runs, Script(name=f"hostile {number}", epochs=1, steps=6, trained=1, ending="completed")
+        )
+        yield (
+            run,
+            " and ".join(
+                _spoil(run, *pairs[(number + shift) % len(pairs)]) for shift in _shifts(dice, count)
+            ),
+        )
 
 
 def _shifts(dice: random.Random, count: int) -> tuple[int, ...]:
@@ -137,7 +156,10 @@ def about_all(out: Path) -> list[list[str]]:
 
 
 def about_one(run: str, out: Path) -> list[list[str]]:
-    """The commands about one run that neither train nor ask TensorFlow; the last two delete it and take it back."""
+    """The commands about one run that neither train nor ask TensorFlow.
+
+    The last two delete it and take it back.
+    """
     return [
         ["runs", "show", run],
         ["runs", "show", run, "--json"],
@@ -149,7 +171,10 @@ def about_one(run: str, out: Path) -> list[list[str]]:
         ["runs", "report", run, "--output", str(out / "one.html"), "--force"],
         ["runs", "export", run, "--format", "json"],
         ["runs", "export", run, "--format", "svg"],
-        *(["runs", "export", run, "--what", what] for what in ("steps", "epochs", "memory", "hardware")),
+        *(
+            ["runs", "export", run, "--what", what]
+            for what in ("steps", "epochs", "memory", "hardware")
+        ),
         ["runs", "attach", run, "--json"],
         ["runs", "stop", run],
         ["runs", "pause", run],

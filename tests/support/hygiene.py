@@ -31,19 +31,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Set apart what is there before the first test: looking through it after each one takes longer than the tests.
+    """Set apart what is there before the first test.
 
-    Raises pytest.UsageError if TensorFlow is among it: each worker would wait for it, and for no test of its own.
-    """
+    Looking through it after each one takes longer than the tests.
+
+    Raises pytest.UsageError if TensorFlow is among it: each worker would wait for it, and for no
+    test of its own."""
     if "tensorflow" in sys.modules:
-        raise pytest.UsageError("a test file imports TensorFlow as it is collected: import it in the tests instead")
+        raise pytest.UsageError(
+            "a test file imports TensorFlow as it is collected: import it in the tests instead"
+        )
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remember that a test has failed: its leftovers are cleared away, and not held against it a second time."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember that a test has failed.
+
+    Its leftovers are cleared away, and not held against it a second time.
+    """
     report = yield
     if report.failed:
         item.stash[_failed] = True
@@ -61,7 +70,9 @@ def leaves_nothing_behind(request: pytest.FixtureRequest, isolated_home: Home) -
         watches.insert(0, lambda: left_qt.leftovers(scan="qapp" in request.fixturenames))
     left = [line for watch in watches for line in watch()]
     if left and not request.node.stash.get(_failed, False):
-        pytest.fail("the test left behind:\n" + "\n".join(f"- {line}" for line in left), pytrace=False)
+        pytest.fail(
+            "the test left behind:\n" + "\n".join(f"- {line}" for line in left), pytrace=False
+        )
 
 
 def _watches(request: pytest.FixtureRequest, home: Home) -> list[Watch]:

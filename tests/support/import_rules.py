@@ -22,7 +22,10 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "ui": BELOW_FRONT_ENDS,
     "cli": BELOW_FRONT_ENDS | {"ui"},
 }
-"""What each room may import besides `common`, which all may; and the start of the program imports the command line."""
+"""What each room may import besides `common`, which all may.
+
+And the start of the program imports the command line.
+"""
 WINGS: Mapping[str, frozenset[str]] = {
     "kit": frozenset(),
     "machine": frozenset({"kit"}),
@@ -46,7 +49,10 @@ LIBRARIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Import:
-    """One import: the file by its parts below the package, the line, the whole name, whether a function does it."""
+    """One import.
+
+    The file by its parts below the package, the line, the whole name, whether a function does it.
+    """
 
     parts: tuple[str, ...]
     line: int
@@ -75,12 +81,17 @@ def violations(package: Path) -> list[str]:
 
 def imports(package: Path) -> Iterator[Import]:
     """Every import of every file, those for the type checker included."""
-    yield from _read(package, tuple((path, path.stat().st_mtime_ns) for path in sorted(package.rglob("*.py"))))
+    yield from _read(
+        package, tuple((path, path.stat().st_mtime_ns) for path in sorted(package.rglob("*.py")))
+    )
 
 
 @lru_cache(maxsize=8)
 def _read(package: Path, files: tuple[tuple[Path, int], ...]) -> tuple[Import, ...]:
-    """The imports of these files as they were last changed: to parse the whole package takes seconds."""
+    """The imports of these files as they were last changed.
+
+    To parse the whole package takes seconds.
+    """
     return tuple(_imports_of(package, [path for path, _changed in files]))
 
 
@@ -111,8 +122,14 @@ def _modules(node: ast.AST, package: Path, parts: tuple[str, ...]) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         base = _base(node, package.name, parts)
         return sorted({_module(f"{base}.{alias.name}", base, package) for alias in node.names})
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
-        return [word.value for word in node.args[:1] if isinstance(word, ast.Constant) and isinstance(word.value, str)]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+        ("import_module", "__import__")
+    ):
+        return [
+            word.value
+            for word in node.args[:1]
+            if isinstance(word, ast.Constant) and isinstance(word.value, str)
+        ]
     return []
 
 
@@ -130,8 +147,14 @@ def _module(whole: str, base: str, package: Path) -> str:
 
 
 def _lines_in_functions(tree: ast.Module) -> set[int]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    return {line for node in functions for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return {
+        line
+        for node in functions
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
 
 
 def _reason(item: Import, package: str) -> str | None:
@@ -172,8 +195,14 @@ def _rooms_without_rule(package: Path) -> Iterator[str]:
 
 
 def _more_than_one_nvml(found: list[Import]) -> list[str]:
-    files = sorted({"/".join(item.parts) for item in found if item.module.split(".")[0] == "pynvml"})
-    return [f"pynvml is imported in {' and '.join(files)}: one file is enough"] if len(files) > 1 else []
+    files = sorted(
+        {"/".join(item.parts) for item in found if item.module.split(".")[0] == "pynvml"}
+    )
+    return (
+        [f"pynvml is imported in {' and '.join(files)}: one file is enough"]
+        if len(files) > 1
+        else []
+    )
 
 
 def _circle(found: list[Import], package: str) -> list[str]:

@@ -17,7 +17,10 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1"}
 
 @dataclass(frozen=True)
 class Home:
-    """The folders of one test. They have short names, because a Unix socket's path ends at 107 bytes."""
+    """The folders of one test.
+
+    They have short names, because a Unix socket's path ends at 107 bytes.
+    """
 
     root: Path
 
@@ -80,7 +83,9 @@ def _is_new(folder: Path) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Shut the network and leave the real home for the whole session, fixtures that outlive a test included."""
+    """Shut the network and leave the real home for the whole session, fixtures that outlive a test
+    included.
+    """
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     network.install(patch)
@@ -104,7 +109,10 @@ def _move_into(home: Home, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def real_temporary(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The system's folder for temporary files. pytest's own `tmp_path` lies there, and outlives the test."""
+    """The system's folder for temporary files.
+
+    pytest's own `tmp_path` lies there, and outlives the test.
+    """
     return str(tmp_path_factory.getbasetemp() and tempfile.gettempdir())
 
 
@@ -118,8 +126,13 @@ def spare_homes() -> Iterator[list[Home]]:
 
 
 @pytest.fixture(autouse=True)
-def isolated_home(request: pytest.FixtureRequest, real_temporary: str, spare_homes: list[Home]) -> Iterator[Home]:
-    """A home that lives as long as the test. It is left last: what the test made may still write there."""
+def isolated_home(
+    request: pytest.FixtureRequest, real_temporary: str, spare_homes: list[Home]
+) -> Iterator[Home]:
+    """A home that lives as long as the test.
+
+    It is left last: what the test made may still write there.
+    """
     # By the home of a slow test its processes are known, so that is nobody else's.
     slow = request.node.get_closest_marker("slow") is not None
     home = Home.make(real_temporary) if slow or not spare_homes else spare_homes.pop()

@@ -1,4 +1,7 @@
-"""What plain Keras makes of a `.keras` file: `python keras_prediction.py FILE.keras X.npy Y.npy`."""
+"""What plain Keras makes of a `.keras` file.
+
+`python keras_prediction.py FILE.keras X.npy Y.npy`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,13 @@ def predicted(file: Path, x: np.ndarray, folder: Path) -> tuple[np.ndarray, list
     command = [sys.executable, __file__, str(file), str(folder / "x.npy"), str(folder / "y.npy")]
     environment = module_environment({"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"})
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, cwd=folder, check=False
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        cwd=folder,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return np.load(folder / "y.npy"), json.loads(done.stdout.splitlines()[-1])

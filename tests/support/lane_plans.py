@@ -76,30 +76,42 @@ LAYERS = tuple(layer.name for layer in MLP.layers)
 def facts_of(graph: ModelGraph = MLP) -> PlanFacts:
     """All that TensorFlow would tell of a plan with this model, trained by Adam."""
     slots = {layer.name: 2 * layer.trainable_bytes for layer in graph.layers}
-    return PlanFacts(DATA, ModelFacts(graph, slots=slots, shared_slots=12, steps={"CPU": STEP, "GPU": STEP}))
+    return PlanFacts(
+        DATA, ModelFacts(graph, slots=slots, shared_slots=12, steps={"CPU": STEP, "GPU": STEP})
+    )
 
 
 def deep(count: int) -> ModelGraph:
     """A chain of so many Dense layers."""
     names = [f"dense_{number}" for number in range(count)]
-    layers = (dense(name, *names[max(0, at - 1) : at], units=8, before=8) for at, name in enumerate(names))
+    layers = (
+        dense(name, *names[max(0, at - 1) : at], units=8, before=8) for at, name in enumerate(names)
+    )
     return ModelGraph("deep", tuple(layers))
 
 
 def keeping(count: int) -> ModelGraph:
     """The same, of which the backward pass needs so much of every sample that little else counts."""
     chain = deep(count)
-    return replace(chain, layers=tuple(replace(layer, kept_bytes=100_000) for layer in chain.layers))
+    return replace(
+        chain, layers=tuple(replace(layer, kept_bytes=100_000) for layer in chain.layers)
+    )
 
 
 def with_room_to_recompute() -> Machine:
-    """Cards on which `keeping(6)` can be trained by 100 samples only if activations are computed again."""
+    """Cards on which `keeping(6)` can be trained by 100 samples only if activations are computed
+    again.
+    """
     free = 3 + CONTEXT_MIB + KEPT_OF_FEW_MIB
-    cards = (replace(card, total_mib=card.reserved_mib + free, used_mib=0) for card in TWO_CARDS.cards)
+    cards = (
+        replace(card, total_mib=card.reserved_mib + free, used_mib=0) for card in TWO_CARDS.cards
+    )
     return replace(TWO_CARDS, cards=tuple(cards))
 
 
-def placed_plan(layers: dict[str, tuple[str, ...]] | None = None, micro_batches: int = 4, cpus: int = 4) -> Plan:
+def placed_plan(
+    layers: dict[str, tuple[str, ...]] | None = None, micro_batches: int = 4, cpus: int = 4
+) -> Plan:
     """A plan on logical CPUs with these layers placed; by default all of the mlp's, evenly."""
     even = {name: (CPUS[min(at, 3)],) for at, name in enumerate(LAYERS)}
     part = Placed(micro_batches, even if layers is None else layers)

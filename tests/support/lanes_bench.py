@@ -27,9 +27,14 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 class LanesBench(QWidget):
-    """A window with the tab; what it wants is done to a document, and it is shown what comes of it."""
+    """A window with the tab.
 
-    def __init__(self, theme: Any, plan: Plan, machine: Machine, facts: Any, times: TimesReader | None) -> None:
+    What it wants is done to a document, and it is shown what comes of it.
+    """
+
+    def __init__(
+        self, theme: Any, plan: Plan, machine: Machine, facts: Any, times: TimesReader | None
+    ) -> None:
         super().__init__()
         self.machine = machine
         self.wanted: list[Change] = []
@@ -71,7 +76,9 @@ def opening(qtbot: Any, theme: Any) -> Iterator[Callable[..., LanesBench]]:
     """Open benches in windows of their own; nothing of them is left in the end."""
     benches: list[LanesBench] = []
 
-    def open_(plan: Plan | None = None, machine: Machine = MACHINE, graph: Any = None, times: Any = None) -> LanesBench:
+    def open_(
+        plan: Plan | None = None, machine: Machine = MACHINE, graph: Any = None, times: Any = None
+    ) -> LanesBench:
         facts = facts_of(graph) if graph else facts_of()
         bench = LanesBench(theme, plan or placed_plan(), machine, facts, times)
         benches.append(bench)
@@ -87,7 +94,9 @@ def opening(qtbot: Any, theme: Any) -> Iterator[Callable[..., LanesBench]]:
         bench.reader.close()
 
 
-def over(bench: LanesBench, device: str, data: QMimeData, held: Qt.KeyboardModifier = NO_KEY) -> bool:
+def over(
+    bench: LanesBench, device: str, data: QMimeData, held: Qt.KeyboardModifier = NO_KEY
+) -> bool:
     """Bring data over a lane; whether it would take them."""
     view = bench.tab.grid.views[device]
     middle = view.rect().center()
@@ -97,7 +106,9 @@ def over(bench: LanesBench, device: str, data: QMimeData, held: Qt.KeyboardModif
     return move.isAccepted()
 
 
-def drop(bench: LanesBench, device: str, data: QMimeData, held: Qt.KeyboardModifier = NO_KEY) -> bool:
+def drop(
+    bench: LanesBench, device: str, data: QMimeData, held: Qt.KeyboardModifier = NO_KEY
+) -> bool:
     view = bench.tab.grid.views[device]
     event = QDropEvent(QPointF(view.rect().center()), ACTIONS, data, LEFT, held)
     event.ignore()

@@ -1,11 +1,10 @@
 """A program with the Layers tab of a plan in a window, for tests with a real pointer.
 
-Writes a line of JSON when it is on the screen and after each change of the plan: `{"lanes": {device: [x, y]},
-"layers": {layer: {device: [x, y]}}, "plan": text, "steps": n}`, with the middle of each lane and of each layer on the
-screen; and `{"over": words, "why_not": words}` when what a drop would do changes. Ctrl+Z undoes, Ctrl+Y redoes, and
-Ctrl+Return trains the plan in the directory that is its argument, `{"run": path}`. Ends when its standard input is
-closed.
-"""
+Writes a line of JSON when it is on the screen and after each change of the plan: `{"lanes":
+{device: [x, y]}, "layers": {layer: {device: [x, y]}}, "plan": text, "steps": n}`, with the middle
+of each lane and of each layer on the screen; and `{"over": words, "why_not": words}` when what a
+drop would do changes. Ctrl+Z undoes, Ctrl+Y redoes, and Ctrl+Return trains the plan in the
+directory that is its argument, `{"run": path}`. Ends when its standard input is closed."""
 
 from __future__ import annotations
 
@@ -31,7 +30,11 @@ from gpu_studio.ui.window.app import make_application
 def plan() -> Plan:
     """All layers on the first of two logical CPUs; a run of one epoch."""
     made = placed_plan(dict.fromkeys(LAYERS, ("CPU:0",)), 2, cpus=2)
-    return replace(made, model=ModelSettings("mlp", options={"hidden": [16, 16, 16]}), training=Training(1, 256))
+    return replace(
+        made,
+        model=ModelSettings("mlp", options={"hidden": [16, 16, 16]}),
+        training=Training(1, 256),
+    )
 
 
 class Window:
@@ -54,7 +57,9 @@ class Window:
             view.refused.connect(self._tell_over)
         self.bench.setGeometry(100, 100, 760, 620)
         self.bench.show()
-        self.bench.windowHandle().installEventFilter(Exposed(self.bench, lambda: QTimer.singleShot(0, self.tell)))
+        self.bench.windowHandle().installEventFilter(
+            Exposed(self.bench, lambda: QTimer.singleShot(0, self.tell))
+        )
 
     def tell(self) -> None:
         views = self.tab.grid.views
@@ -72,7 +77,9 @@ class Window:
         tell(run=str(self._launched.directory.path))
 
     def _tell_over(self, why_not: str, _where: QPoint) -> None:
-        over = next((view.mark.text for view in self.tab.grid.views.values() if view.mark.isVisible()), "")
+        over = next(
+            (view.mark.text for view in self.tab.grid.views.values() if view.mark.isVisible()), ""
+        )
         if (over, why_not) != self._over:
             self._over = (over, why_not)
             tell(over=over, why_not=why_not)

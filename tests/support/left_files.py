@@ -8,12 +8,15 @@ from pathlib import Path
 
 TEMPORARY = (".tmp-*", "*.tmp", "tmp*", "*.part")
 _KNOWN = ("__pycache__",)
-# A trainer that is killed while it writes a checkpoint leaves one under its unfinished name, by design.
+# A trainer that is killed while it writes a checkpoint leaves one under its unfinished name, by
+# design.
 _UNFINISHED = "checkpoints"
 
 
 def watch(home: Path, temporary: Path) -> Callable[[], list[str]]:
-    """The answer lists what lies in the folder for temporary files, and files with such names in the home."""
+    """The answer lists what lies in the folder for temporary files, and files with such names in
+    the home.
+    """
 
     def leftovers() -> list[str]:
         found = sorted([*_in_temporary(temporary), *_in_home(home)])

@@ -18,16 +18,22 @@ EXEC_S = 1.0
 
 
 def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
-    """Note this process's descendants; the answer lists, and kills, those that came since and do not end.
+    """Note this process's descendants.
 
-    `everywhere` finds also those that are nobody's child any more: they still have the test's `$HOME`.
-    """
+    The answer lists, and kills, those that came since and do not end.
+
+    `everywhere` finds also those that are nobody's child any more: they still have the test's
+    `$HOME`."""
     before = set(_descendants())
     running = frozenset(psutil.pids()) if everywhere else frozenset()
 
     def leftovers() -> list[str]:
         now = set(_descendants()) | (at_home(home, running) if everywhere else set())
-        new = [process for process in now - before if process.pid != os.getpid() and not _is_known(process)]
+        new = [
+            process
+            for process in now - before
+            if process.pid != os.getpid() and not _is_known(process)
+        ]
         _, alive = psutil.wait_procs(new, timeout=GRACE_S) if new else ([], [])
         return [text for process in alive if (text := _end(process))]
 
@@ -39,15 +45,23 @@ def _descendants() -> list[psutil.Process]:
 
 
 def _has_children() -> bool:
-    """Whether to look for them at all: psutil asks every process there is, which takes longer than most tests."""
+    """Whether to look for them at all.
+
+    Psutil asks every process there is, which takes longer than most tests.
+    """
     try:
-        return any((thread / "children").read_bytes() for thread in Path("/proc/self/task").iterdir())
+        return any(
+            (thread / "children").read_bytes() for thread in Path("/proc/self/task").iterdir()
+        )
     except OSError:  # not told on this system, or a thread has just ended
         return True
 
 
 def at_home(home: Path, before: frozenset[int]) -> set[psutil.Process]:
-    """Those whose `$HOME` is the test's; `before` are the process numbers in use when the test began."""
+    """Those whose `$HOME` is the test's.
+
+    `before` are the process numbers in use when the test began.
+    """
     return {
         process
         for process in psutil.process_iter()
@@ -56,7 +70,9 @@ def at_home(home: Path, before: frozenset[int]) -> set[psutil.Process]:
 
 
 def _environment(process: psutil.Process, *, patient: bool) -> dict[str, str]:
-    """What the process was started with; nothing if it is another user's, has ended, or is the system's own.
+    """What the process was started with.
+
+    Nothing if it is another user's, has ended, or is the system's own.
 
     In the middle of `execve` a process has none for an instant: `patient` reads again until it has.
     """
@@ -72,7 +88,10 @@ def _environment(process: psutil.Process, *, patient: bool) -> dict[str, str]:
 
 
 def _is_starting(process: psutil.Process) -> bool:
-    """Whether it may be between two programs: a zombie is past them, and the kernel's own threads have none."""
+    """Whether it may be between two programs.
+
+    A zombie is past them, and the kernel's own threads have none.
+    """
     return process.status() != psutil.STATUS_ZOMBIE and bool(process.exe())
 
 

@@ -18,7 +18,10 @@ GRACE_MS = int(GRACE_S * 1000)
 
 
 def leftovers(*, scan: bool) -> list[str]:
-    """Describe what is left, and end it. `scan` looks for timers and threads too, among all objects there are."""
+    """Describe what is left, and end it.
+
+    `scan` looks for timers and threads too, among all objects there are.
+    """
     if not isinstance(QCoreApplication.instance(), QApplication):
         return []
     _let_go_of_keys()
@@ -52,9 +55,12 @@ def _windows() -> list[QWidget]:
 
 
 def _running() -> list[QTimer | QThread]:
-    # All objects that Python has of Qt are few next to all that it has, so that every test can bear to look at them.
+    # All objects that Python has of Qt are few next to all that it has, so that every test can bear
+    # to look at them.
     kinds = (QTimer, QThread)
-    return [item for item in shiboken6.getAllValidWrappers() if isinstance(item, kinds) and _runs(item)]
+    return [
+        item for item in shiboken6.getAllValidWrappers() if isinstance(item, kinds) and _runs(item)
+    ]
 
 
 def _runs(item: QTimer | QThread) -> bool:

@@ -27,18 +27,26 @@ def remember_starts(patch: pytest.MonkeyPatch) -> None:
 
 
 def watch() -> Callable[[], list[str]]:
-    """Note the threads of now; the answer lists those that came since and still live after a moment of grace."""
+    """Note the threads of now.
+
+    The answer lists those that came since and still live after a moment of grace.
+    """
     before = set(threading.enumerate())
 
     def leftovers() -> list[str]:
         deadline = time.monotonic() + GRACE_S
-        return [_description(thread) for thread in threading.enumerate() if _stays(thread, before, deadline)]
+        return [
+            _description(thread)
+            for thread in threading.enumerate()
+            if _stays(thread, before, deadline)
+        ]
 
     return leftovers
 
 
 def _stays(thread: threading.Thread, before: set[threading.Thread], deadline: float) -> bool:
-    # A dummy stands for a thread that Python did not start. It never ends, even where the thread did.
+    # A dummy stands for a thread that Python did not start. It never ends, even where the thread
+    # did.
     if thread in before or isinstance(thread, threading._DummyThread):
         return False
     thread.join(max(0.0, deadline - time.monotonic()))

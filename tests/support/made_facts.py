@@ -5,13 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gpu_studio.hardware.doctor.facts import DeviceNode, DiskSpace, DriverCard, Facts, Survey, System
+from gpu_studio.hardware.doctor.facts import (
+    DeviceNode,
+    DiskSpace,
+    DriverCard,
+    Facts,
+    Survey,
+    System,
+)
 from gpu_studio.hardware.doctor.findings import Finding
-from gpu_studio.hardware.tensorflow_view import Build, Cuda, CudaCard, Library, Physical, TensorFlowView
+from gpu_studio.hardware.tensorflow_view import (
+    Build,
+    Cuda,
+    CudaCard,
+    Library,
+    Physical,
+    TensorFlowView,
+)
 
 BUS = "0000:01:00.0"
 CARD = DriverCard(
-    0, "GPU-a", BUS, "H100", total_mib=81_920, used_mib=600, capability=(8, 9), persistent=True, compute_mode=0
+    0,
+    "GPU-a",
+    BUS,
+    "H100",
+    total_mib=81_920,
+    used_mib=600,
+    capability=(8, 9),
+    persistent=True,
+    compute_mode=0,
 )
 NODES = tuple(
     DeviceNode(f"/dev/{name}", readable=True, writable=True, group="video", mode="0660")
@@ -37,7 +59,9 @@ VIEW = TensorFlowView(
 )
 WELL = Facts(SYSTEM, SURVEY, VIEW)
 BARE = Facts(
-    System(disk_space=SYSTEM.disk_space), Survey(why_no_answer="no NVIDIA driver is installed", installed=False), VIEW
+    System(disk_space=SYSTEM.disk_space),
+    Survey(why_no_answer="no NVIDIA driver is installed", installed=False),
+    VIEW,
 )
 """A machine without card and driver."""
 

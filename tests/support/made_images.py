@@ -33,15 +33,28 @@ def png(pixels: np.ndarray) -> bytes:
     height, width, channels = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
     header = struct.pack(">IIBBBBB", width, height, 8, _PNG_KINDS[channels], 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", header)
+        + _chunk(b"IDAT", zlib.compress(rows))
+        + _chunk(b"IEND", b"")
+    )
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+    return (
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+    )
 
 
 def bmp(pixels: np.ndarray, bits: int = 24, packing: int = 0) -> bytes:
-    """A BMP of pixels with 3 channels, 24 or 32 bits each; what other `bits` and `packing` it says is not true."""
+    """A BMP of pixels with 3 channels, 24 or 32 bits each.
+
+    What other `bits` and `packing` it says is not true.
+    """
     height, width, _ = pixels.shape
     turned = pixels[::-1, :, ::-1]
     if bits == 32:
@@ -53,13 +66,24 @@ def bmp(pixels: np.ndarray, bits: int = 24, packing: int = 0) -> bytes:
 
 def gif(*colours: tuple[int, int, int], height: int = 6, width: int = 8) -> bytes:
     """A GIF with a frame of each of these colours, at most four."""
-    palette = bytes(value for colour in [*colours, *[(0, 0, 0)] * (4 - len(colours))] for value in colour)
+    palette = bytes(
+        value for colour in [*colours, *[(0, 0, 0)] * (4 - len(colours))] for value in colour
+    )
     frames = (_frame(number, height, width) for number in range(len(colours)))
-    return b"GIF89a" + struct.pack("<HHBBB", width, height, 0x81, 0, 0) + palette + b"".join(frames) + b";"
+    return (
+        b"GIF89a"
+        + struct.pack("<HHBBB", width, height, 0x81, 0, 0)
+        + palette
+        + b"".join(frames)
+        + b";"
+    )
 
 
 def _frame(colour: int, height: int, width: int) -> bytes:
-    """Uncompressed: the table of codes, each of three bits, is cleared (4) before it grows; 5 ends it."""
+    """Uncompressed: the table of codes, each of three bits, is cleared (4) before it grows.
+
+    5 ends it.
+    """
     codes = [code for _ in range(height * width) for code in (4, colour)] + [5]
     bits = [code >> place & 1 for code in codes for place in range(3)]
     packed = np.packbits(bits, bitorder="little").tobytes()
@@ -82,5 +106,9 @@ def two_classes(folder: Path, each: int = 12) -> Path:
     shades = {"dark": range(each), "light": range(255, 255 - each, -1)}
     return put(
         folder,
-        {f"{name}/{place:02}.png": png(plain(shade)) for name in shades for place, shade in enumerate(shades[name])},
+        {
+            f"{name}/{place:02}.png": png(plain(shade))
+            for name in shades
+            for place, shade in enumerate(shades[name])
+        },
     )

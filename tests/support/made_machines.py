@@ -6,10 +6,19 @@ import msgspec
 
 from gpu_studio.plan import Card, Machine
 
-WITHOUT_CARDS = Machine(cpu_cores=4, memory_mib=16 * 1024, why_no_cards="no NVIDIA driver is installed")
+WITHOUT_CARDS = Machine(
+    cpu_cores=4, memory_mib=16 * 1024, why_no_cards="no NVIDIA driver is installed"
+)
 TWO_CARDS = Machine(
     cards=tuple(
-        Card(number, f"GPU-{number}", "NVIDIA Test", total_mib=24_576, used_mib=1024 * number, reserved_mib=300)
+        Card(
+            number,
+            f"GPU-{number}",
+            "NVIDIA Test",
+            total_mib=24_576,
+            used_mib=1024 * number,
+            reserved_mib=300,
+        )
         for number in range(2)
     ),
     cpu_cores=16,
@@ -17,7 +26,9 @@ TWO_CARDS = Machine(
 )
 MIB_OF_80_GIB = 80 * 1024
 ONE_LARGE_CARD = Machine(
-    cards=(Card(0, "GPU-80", "NVIDIA Test", total_mib=MIB_OF_80_GIB, used_mib=1024, reserved_mib=512),),
+    cards=(
+        Card(0, "GPU-80", "NVIDIA Test", total_mib=MIB_OF_80_GIB, used_mib=1024, reserved_mib=512),
+    ),
     cpu_cores=16,
     memory_mib=131_072,
 )

@@ -16,7 +16,9 @@ _L = keras.layers
 
 
 def sequential() -> Any:
-    return keras.Sequential([keras.Input((FEATURES,)), _dense("first"), _dense("second"), _outputs()])
+    return keras.Sequential(
+        [keras.Input((FEATURES,)), _dense("first"), _dense("second"), _outputs()]
+    )
 
 
 def branched() -> Any:
@@ -51,7 +53,9 @@ class Subclassed(keras.Model):  # type: ignore[misc]
         super().__init__(name="body")
         self.last = _L.Dense(CLASSES, name="last")
         self.first = _dense("first")
-        self.block = keras.Sequential([keras.Input((8,)), _dense("one"), _dense("two")], name="block")
+        self.block = keras.Sequential(
+            [keras.Input((8,)), _dense("one"), _dense("two")], name="block"
+        )
         self.dropped = _L.Dropout(0.2, name="dropped")
 
     def call(self, x: Any, training: bool = False) -> Any:
@@ -60,7 +64,10 @@ class Subclassed(keras.Model):  # type: ignore[misc]
 
 
 def subclassed() -> Any:
-    """It is called once, so that it knows its shapes; inside of a graph, so that a run can ask for them."""
+    """It is called once, so that it knows its shapes.
+
+    Inside of a graph, so that a run can ask for them.
+    """
     inputs = keras.Input((FEATURES,))
     return keras.Model(inputs, Subclassed()(inputs))
 
@@ -74,7 +81,9 @@ def normalised() -> Any:
 def dropping() -> Any:
     """Dropout, noise, and penalties on weights and activities."""
     inputs = keras.Input((FEATURES,))
-    x = _L.Dense(8, activation="relu", kernel_regularizer="l2", activity_regularizer="l1", name="first")(inputs)
+    x = _L.Dense(
+        8, activation="relu", kernel_regularizer="l2", activity_regularizer="l1", name="first"
+    )(inputs)
     x = _L.GaussianNoise(0.1, name="noise")(_L.Dropout(0.3, name="dropped")(x))
     return keras.Model(inputs, _outputs()(_dense("second")(x)))
 
@@ -82,27 +91,39 @@ def dropping() -> Any:
 def recurrent() -> Any:
     """Loops of the graph inside of layers."""
     inputs = keras.Input((FEATURES,))
-    x = _L.Bidirectional(_L.GRU(5), name="both")(_L.LSTM(6, return_sequences=True, name="lstm")(_rows(inputs)))
+    x = _L.Bidirectional(_L.GRU(5), name="both")(
+        _L.LSTM(6, return_sequences=True, name="lstm")(_rows(inputs))
+    )
     return keras.Model(inputs, _outputs()(x))
 
 
 def splittable() -> Any:
-    """One of each kind that can be split: convolutions of every rank, an embedding, dense layers."""
+    """One of each kind that can be split.
+
+    Convolutions of every rank, an embedding, dense layers.
+    """
     inputs = keras.Input((FEATURES,))
     x = _L.Conv1D(5, 3, padding="same", activation="relu", name="conv1")(_rows(inputs))
     x = _L.Conv1DTranspose(5, 2, name="turned1")(x)
-    x = _L.Conv2D(4, 3, padding="same", use_bias=False, name="conv2")(_L.Reshape((5, 5, 1), name="square")(x))
+    x = _L.Conv2D(4, 3, padding="same", use_bias=False, name="conv2")(
+        _L.Reshape((5, 5, 1), name="square")(x)
+    )
     x = _L.Conv3D(3, 2, activation="tanh", name="conv3")(_L.Reshape((5, 5, 4, 1), name="cube")(x))
     looked = _L.Embedding(7, 5, name="embedding")(
         _L.Discretization(bin_boundaries=[0.0, 0.5, 1.0], name="bins")(inputs)
     )
-    x = _L.Concatenate(name="joined")([_L.Flatten(name="flat")(x), _L.Flatten(name="flat_looked")(looked)])
+    x = _L.Concatenate(name="joined")(
+        [_L.Flatten(name="flat")(x), _L.Flatten(name="flat_looked")(looked)]
+    )
     x = _L.Dense(9, activation="softmax", kernel_regularizer="l2", name="gate")(x)
     return keras.Model(inputs, _outputs()(x))
 
 
 def tutorial() -> Any:
-    """As every tutorial places layers. The names are those by which the proof knows its layers: `placed.0.0`."""
+    """As every tutorial places layers.
+
+    The names are those by which the proof knows its layers: `placed.0.0`.
+    """
     x = inputs = keras.Input((FEATURES,))
     for number, place in enumerate(PLACES):
         with keras.device(place):

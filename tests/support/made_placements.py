@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement, Stage, StageSpan, Timeline
+from gpu_studio.contract.events import (
+    AskedPlace,
+    Crossing,
+    PartRow,
+    Placement,
+    Stage,
+    StageSpan,
+    Timeline,
+)
 from gpu_studio.runs.reading.placements import WAYS
 
 MLP = {
@@ -29,7 +37,10 @@ CROSSINGS = (
 
 
 def asked_of(layers: Mapping[str, Sequence[str]], left_out: Iterable[str] = ()) -> list[AskedPlace]:
-    """What a plan with these layers asks for; a split layer is joined on the first of its devices."""
+    """What a plan with these layers asks for.
+
+    A split layer is joined on the first of its devices.
+    """
     out = set(left_out)
     return [
         AskedPlace(layer=name, devices=list(devices), joined_on=devices[0], by_plan=name not in out)
@@ -38,7 +49,10 @@ def asked_of(layers: Mapping[str, Sequence[str]], left_out: Iterable[str] = ()) 
 
 
 def rows_of(asked: AskedPlace, operations: int = 6) -> list[PartRow]:
-    """A row for each part in each pass, and for the joining where the layer is split; all as asked."""
+    """A row for each part in each pass, and for the joining where the layer is split.
+
+    All as asked.
+    """
     parts = [(str(number), device) for number, device in enumerate(asked.devices)]
     if len(parts) > 1:
         parts.append(("join", asked.joined_on))
@@ -63,7 +77,10 @@ def placement_of(
 
 
 def mlp_placement(*, strayed: bool = False) -> Placement:
-    """A placement of the mlp; if `strayed`, the forward of dense_1 ran on CPU:0, and the parts of dense in exchange."""
+    """A placement of the mlp.
+
+    If `strayed`, the forward of dense_1 ran on CPU:0, and the parts of dense in exchange.
+    """
     asked = asked_of(MLP, left_out=["flatten"])
     parts = [row for each in asked if each.layer != "flatten" for row in rows_of(each)]
     if strayed:
@@ -80,7 +97,10 @@ def _strayed(row: PartRow) -> PartRow:
 
 
 def mlp_timeline(micro_batches: int = 3) -> Timeline:
-    """A measured step of the mlp: its stages one after another, and the micro-batches behind each other."""
+    """A measured step of the mlp.
+
+    Its stages one after another, and the micro-batches behind each other.
+    """
     stages = [
         Stage(device="CPU:0", layers=["flatten", "dense"]),
         Stage(device="CPU:2", layers=["dense_1", "dense_2"]),
@@ -96,8 +116,17 @@ def mlp_timeline(micro_batches: int = 3) -> Timeline:
     end = 0.002 * (2 * micro_batches + 4)
     tasks += [_span(stage, "update", -1, end, 0.001) for stage in range(3)]
     busy = {"CPU:0": 0.012, "CPU:1": 0.006, "CPU:2": 0.011, "CPU:3": 0.012}
-    return Timeline(step=2, seconds=end + 0.001, micro_batches=micro_batches, stages=stages, tasks=tasks, busy=busy)
+    return Timeline(
+        step=2,
+        seconds=end + 0.001,
+        micro_batches=micro_batches,
+        stages=stages,
+        tasks=tasks,
+        busy=busy,
+    )
 
 
 def _span(stage: int, way: str, micro_batch: int, begin: float, length: float) -> StageSpan:
-    return StageSpan(stage=stage, way=way, micro_batch=micro_batch, begin=begin, end=begin + length, busy=length)
+    return StageSpan(
+        stage=stage, way=way, micro_batch=micro_batch, begin=begin, end=begin + length, busy=length
+    )

@@ -8,7 +8,9 @@ from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
 
-def layer(name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0) -> GraphLayer:
+def layer(
+    name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0
+) -> GraphLayer:
     """A layer of float32 weights, all of them trained; `kept` and `output` are bytes a sample."""
     return GraphLayer(
         name,

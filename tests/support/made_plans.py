@@ -7,9 +7,19 @@ from gpu_studio.plan.starter import spread
 
 
 def on_everything(machine: Machine) -> Plan:
-    """Mirrored over all cards, whoever works on them; over slices of the only card; without a card over CPUs."""
+    """Mirrored over all cards, whoever works on them; over slices of the only card.
+
+    Without a card over CPUs.
+    """
     if len(machine.cards) > 1:
         first = starter(machine)
         name = f"digits on {len(machine.cards)} cards"
-        return Plan(name, DeviceSettings(), first.model, first.data, first.training, Distribution("mirrored"))
+        return Plan(
+            name,
+            DeviceSettings(),
+            first.model,
+            first.data,
+            first.training,
+            Distribution("mirrored"),
+        )
     return spread(machine)

@@ -43,7 +43,10 @@ def append(run: RunDirectory, *told: Sample) -> None:
 
 def fast(facts: Sequence[CardFacts], time: float, second: int = 0) -> samples.Fast:
     """The quick figures of cards and MIG instances at a moment."""
-    rows = [_figures(card.card, place, second, mig=bool(card.instances)) for place, card in enumerate(facts)]
+    rows = [
+        _figures(card.card, place, second, mig=bool(card.instances))
+        for place, card in enumerate(facts)
+    ]
     parts = [part.card for card in facts for part in card.instances]
     rows += [_figures(key, 20 + place, second, mig=True) for place, key in enumerate(parts)]
     return samples.Fast(time=time, cards=rows)
@@ -52,7 +55,9 @@ def fast(facts: Sequence[CardFacts], time: float, second: int = 0) -> samples.Fa
 def host(time: float, second: int = 0) -> samples.Host:
     """The host at a moment."""
     busy = 60 + 20 * math.sin(second / 5)
-    return samples.Host(time=time, cpu_percent=busy, memory_used_mib=5000 + second, memory_total_mib=16_000)
+    return samples.Host(
+        time=time, cpu_percent=busy, memory_used_mib=5000 + second, memory_total_mib=16_000
+    )
 
 
 def _told(facts: Sequence[CardFacts], first: float, seconds: int) -> Iterator[Sample]:
@@ -83,5 +88,10 @@ def _facts(place: int, card: SimulatedCard) -> CardFacts:
     ]
     name = card.name.decode()
     return CardFacts(
-        card=card.uuid, index=place, uuid=card.uuid, name=name, bus_id=plain_bus_id(card.bus_id), instances=parts
+        card=card.uuid,
+        index=place,
+        uuid=card.uuid,
+        name=name,
+        bus_id=plain_bus_id(card.bus_id),
+        instances=parts,
     )

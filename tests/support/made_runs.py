@@ -24,16 +24,21 @@ from gpu_studio.contract.inheritance import ResumedFrom
 
 MIB = 1024 * 1024
 TESTED = {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962}
-TRACEBACK = 'Traceback (most recent call last):\n  File "loop.py", line 41, in step\nResourceExhaustedError: OOM'
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "loop.py", line 41, in '
+    "step\nResourceExhaustedError: OOM"
+)
 Ending = Literal["none", "completed", "stopped", "failed"]
 
 
 @dataclass
 class Script:
-    """What the run shall have been. `steps` are steps an epoch; a call is `per_call` steps and takes `call_seconds`.
+    """What the run shall have been.
 
-    `per_card` devices are carved from each card, and `identities` has the UUID and PCI address of `GPU:0`, `GPU:1` …
-    The first `resumed_at` of the epochs `trained` were trained by another run.
+    `steps` are steps an epoch; a call is `per_call` steps and takes `call_seconds`.
+
+    `per_card` devices are carved from each card, and `identities` has the UUID and PCI address of
+    `GPU:0`, `GPU:1` … The first `resumed_at` of the epochs `trained` were trained by another run.
     """
 
     name: str = "digits on four devices"
@@ -92,7 +97,13 @@ class RunMaker:
         self.now += 1.4
         names = [f"{script.kind}:{index}" for index in range(script.devices)]
         logical = [self.logical(index) for index in range(script.devices)]
-        yield events.Devices(logical=logical, replicas=names, strategy="mirrored", all_reduce="ring", tensorflow="2.21")
+        yield events.Devices(
+            logical=logical,
+            replicas=names,
+            strategy="mirrored",
+            all_reduce="ring",
+            tensorflow="2.21",
+        )
         yield events.Model(
             name="mlp", parameters=335_114, trainable=335_114, layers=[], data="digits",
             train_samples=script.steps * 256, validation_samples=150, test_samples=180,
@@ -111,7 +122,11 @@ class RunMaker:
         card = index // script.per_card
         uuid, bus_id = script.identities[card] if card < len(script.identities) else (None, None)
         return events.LogicalDevice(
-            name=f"GPU:{index}", physical=f"GPU:{card}", limit_mib=script.limit_mib, uuid=uuid, bus_id=bus_id
+            name=f"GPU:{index}",
+            physical=f"GPU:{card}",
+            limit_mib=script.limit_mib,
+            uuid=uuid,
+            bus_id=bus_id,
         )
 
     def call(self, call: int) -> Iterator[Event]:
@@ -129,7 +144,9 @@ class RunMaker:
         if call % max(round(0.5 / script.call_seconds), 1) == 0:
             yield self.memory(0.6 + 0.01 * np.sin(call / 7))
         if script.warning_at and call == round(script.warning_at * self.calls):
-            yield events.Warned(message="Input took 41 % of this epoch.", suggestion="Raise the batch size.")
+            yield events.Warned(
+                message="Input took 41 % of this epoch.", suggestion="Raise the batch size."
+            )
         if (call + 1) % self.calls_an_epoch == 0:
             yield from self.epoch_end((call + 1) // self.calls_an_epoch, part)
 
@@ -143,7 +160,9 @@ class RunMaker:
             "val_sparse_categorical_accuracy": 1 - base / 2.9,
         }  # fmt: skip
         step = epoch * self.script.steps
-        yield events.Epoch(epoch=epoch, step=step, metrics=metrics, seconds=2.0, samples_per_second=25_600)
+        yield events.Epoch(
+            epoch=epoch, step=step, metrics=metrics, seconds=2.0, samples_per_second=25_600
+        )
         yield self.checkpoint(epoch, step, metrics["val_loss"])
 
     def checkpoint(self, epoch: int, step: int, value: float) -> Event:
@@ -151,7 +170,14 @@ class RunMaker:
         folder = self.run.checkpoints / name
         folder.mkdir(parents=True, mode=0o700)
         write_private(folder / "weights.npz", b"weights")
-        state = {"epoch": epoch, "step": step, "step_in_epoch": 0, "monitor": "val_loss", "value": value, "best": True}
+        state = {
+            "epoch": epoch,
+            "step": step,
+            "step_in_epoch": 0,
+            "monitor": "val_loss",
+            "value": value,
+            "best": True,
+        }
         write_private(folder / "state.json", json.dumps(state).encode())
         self.kept.append(name)
         gone, self.kept = self.kept[:-3], self.kept[-3:]
@@ -160,14 +186,26 @@ class RunMaker:
                 file.unlink()
             (self.run.checkpoints / old).rmdir()
         return events.Checkpoint(
-            name=name, epoch=epoch, step=step, bytes=1_430_000, seconds=0.011, best=True, value=value, removed=gone
+            name=name,
+            epoch=epoch,
+            step=step,
+            bytes=1_430_000,
+            seconds=0.011,
+            best=True,
+            value=value,
+            removed=gone,
         )
 
     def memory(self, share: float) -> Event:
         script = self.script
         if script.kind == "CPU":
-            own = [self.device(f"CPU:{index}", int(1.4 * MIB), "variables") for index in range(script.devices)]
-            return events.Memory(devices=[*own, self.device("host", int(190 * share * MIB), "host")])
+            own = [
+                self.device(f"CPU:{index}", int(1.4 * MIB), "variables")
+                for index in range(script.devices)
+            ]
+            return events.Memory(
+                devices=[*own, self.device("host", int(190 * share * MIB), "host")]
+            )
         size = (script.limit_mib or 1024) * MIB
         used = [int(size * share * (0.9 + 0.06 * index)) for index in range(script.devices)]
         return events.Memory(
@@ -178,17 +216,30 @@ class RunMaker:
         )
 
     def device(
-        self, name: str, current: int, source: Literal["allocator", "host", "variables"], limit: int | None = None
+        self,
+        name: str,
+        current: int,
+        source: Literal["allocator", "host", "variables"],
+        limit: int | None = None,
     ) -> DeviceMemory:
-        return events.DeviceMemory(device=name, current=current, peak=int(current * 1.05), source=source, limit=limit)
+        return events.DeviceMemory(
+            device=name, current=current, peak=int(current * 1.05), source=source, limit=limit
+        )
 
     def ending(self) -> Iterator[Event]:
         self.now += 0.3
         match self.script.ending:
             case "failed":
                 yield events.Failed(
-                    message="GPU:2 ran out of memory: it asked for 412 MiB, and 231 MiB of its 1 024 MiB were free.",
-                    suggestions=["Halve training.batch_size.", "Give GPU:2 a larger slice.", "Use mixed precision."],
+                    message=(
+                        "GPU:2 ran out of memory: it asked for 412 MiB, and 231 "
+                        "MiB of its 1 024 MiB were free."
+                    ),
+                    suggestions=[
+                        "Halve training.batch_size.",
+                        "Give GPU:2 a larger slice.",
+                        "Use mixed precision.",
+                    ],
                     traceback=TRACEBACK,
                     device="GPU:2",
                 )
@@ -196,9 +247,13 @@ class RunMaker:
                 step = self.calls * self.script.per_call
                 epoch = step // self.script.steps
                 metrics: dict[str, float | None] = (
-                    {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962} if reason == "completed" else {}
+                    {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962}
+                    if reason == "completed"
+                    else {}
                 )
-                yield events.Finished(reason=reason, seconds=self.length, epoch=epoch, step=step, metrics=metrics)
+                yield events.Finished(
+                    reason=reason, seconds=self.length, epoch=epoch, step=step, metrics=metrics
+                )
 
 
 def make_run(runs: Path, script: Script | None = None) -> RunDirectory:
@@ -207,7 +262,10 @@ def make_run(runs: Path, script: Script | None = None) -> RunDirectory:
     run = RunDirectory.create(runs, script.name)
     write_private(run.plan_file, f'version = 1\nname = "{script.name}"\n'.encode())
     write_private(
-        run.log_file, "".join(f"2026-11-20 14:02:{n:02}: I tensorflow/core: line {n}\n" for n in range(40)).encode()
+        run.log_file,
+        "".join(
+            f"2026-11-20 14:02:{n:02}: I tensorflow/core: line {n}\n" for n in range(40)
+        ).encode(),
     )
     maker = RunMaker(script, run)
     write_private(run.events_file, b"".join(maker.told()))
@@ -215,7 +273,9 @@ def make_run(runs: Path, script: Script | None = None) -> RunDirectory:
 
 
 def make_resumed(parent: RunDirectory, script: Script) -> RunDirectory:
-    """The directory of a run that goes on from `parent`, beside it, at the end of the epoch that the script says."""
+    """The directory of a run that goes on from `parent`, beside it, at the end of the epoch that
+    the script says.
+    """
     run = make_run(parent.path.parent, script)
     step = script.resumed_at * script.steps
     note = ResumedFrom(parent.id, f"step-{step:08}", script.resumed_at, step)

@@ -19,13 +19,22 @@ from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import model_question
 
 PATIENCE_S = 150
-CLASSES = {"name": "made", "task": "classes", "classes": 3, "x_dtype": "float32", "y_shape": [], "y_dtype": "int32"}
+CLASSES = {
+    "name": "made",
+    "task": "classes",
+    "classes": 3,
+    "x_dtype": "float32",
+    "y_shape": [],
+    "y_dtype": "int32",
+}
 ROWS = CLASSES | {"x_shape": [8]}
 IMAGES = CLASSES | {"x_shape": [12, 12, 1]}
 TOKENS = CLASSES | {"x_shape": [6], "x_dtype": "int32", "largest_token": 19}
 
 
-def answers(folder: Path, asked: Mapping[str, tuple[Plan, Mapping[str, Any]]]) -> dict[str, ModelFacts]:
+def answers(
+    folder: Path, asked: Mapping[str, tuple[Plan, Mapping[str, Any]]]
+) -> dict[str, ModelFacts]:
     """What is told of each plan for its data; relative files are in `folder`."""
     questions = [model_question(plan, folder, data) for plan, data in asked.values()]
     done = subprocess.run(
@@ -65,7 +74,9 @@ def _save_models(folder: Path) -> None:
     inner = keras.Model(inner_in, keras.layers.Dense(8, name="deep")(inner_in), name="inner")
     twice = keras.layers.Dense(8, name="twice")
     x = twice(inner(twice(inputs)))
-    keras.Model(inputs, keras.layers.Dense(3, name="last")(x), name="nested").save(folder / "nested.keras")
+    keras.Model(inputs, keras.layers.Dense(3, name="last")(x), name="nested").save(
+        folder / "nested.keras"
+    )
     scaled = keras.layers.Rescaling(1 / 255)(inputs)
     keras.Model(inputs, keras.layers.Dense(3, name="last")(scaled)).save(folder / "scaling.keras")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-# Programs that a test starts are not guarded; those that heed proxies find one that refuses at once.
+# Programs that a test starts are not guarded; those that heed proxies find one that refuses at
+# once.
 CLOSED_PROXY = "http://127.0.0.1:9"
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "ftp_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
@@ -18,7 +19,10 @@ _getaddrinfo = socket.getaddrinfo
 
 
 class NetworkRefusedError(OSError):
-    """A test wanted to leave the machine. It is an `OSError`, as a machine without network would raise."""
+    """A test wanted to leave the machine.
+
+    It is an `OSError`, as a machine without network would raise.
+    """
 
 
 def is_local(host: Any) -> bool:
@@ -65,4 +69,6 @@ def _check(connecting: socket.socket, address: Any) -> None:
 
 
 def _sentence(host: Any) -> str:
-    return f"a test wanted to reach {host}: tests stay on this machine; use localhost, or bundled data"
+    return (
+        f"a test wanted to reach {host}: tests stay on this machine; use localhost, or bundled data"
+    )

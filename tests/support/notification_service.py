@@ -32,7 +32,11 @@ class Service(QDBusVirtualObject):
     def handleMessage(self, message: QDBusMessage, connection: QDBusConnection) -> bool:
         """Tell what was asked for, and give the notification a number."""
         values = message.arguments()
-        tell(member=message.member(), signature=message.signature(), values=[plain(value) for value in values])
+        tell(
+            member=message.member(),
+            signature=message.signature(),
+            values=[plain(value) for value in values],
+        )
         if values[3] == "refuse":
             connection.send(message.createErrorReply("org.example.Refused", "no"))
             return True

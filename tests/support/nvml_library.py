@@ -31,14 +31,27 @@ def compiler() -> str | None:
 
 def build(folder: Path) -> Path:
     """Compile the library into `folder`; the folder, for LD_LIBRARY_PATH."""
-    command = [compiler() or "cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(folder / NAME), str(SOURCE)]
+    command = [
+        compiler() or "cc",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-Wall",
+        "-Werror",
+        "-o",
+        str(folder / NAME),
+        str(SOURCE),
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return folder
 
 
 @dataclass
 class NvmlLibrary:
-    """The library in `folder`, with `cards` cards. A fault is put in by the name of the C function, for one or all."""
+    """The library in `folder`, with `cards` cards.
+
+    A fault is put in by the name of the C function, for one or all.
+    """
 
     folder: Path
     control: Path
@@ -90,7 +103,9 @@ class NvmlLibrary:
     def _write_faults(self) -> None:
         struct.pack_into("=i", self._memory, 12, 0)
         for number, (function, card, code) in enumerate(self._faults):
-            FAULT.pack_into(self._memory, HEAD.size + number * FAULT.size, function.encode(), card, code)
+            FAULT.pack_into(
+                self._memory, HEAD.size + number * FAULT.size, function.encode(), card, code
+            )
         struct.pack_into("=i", self._memory, 12, len(self._faults))
 
 

@@ -8,10 +8,22 @@ from pathlib import Path
 
 import import_rules
 
-RULE = "open it with gpu_studio.common.regular_files: it may be a pipe, a device, a link, or have no end"
+RULE = (
+    "open it with gpu_studio.common.regular_files: it may be a pipe, "
+    "a device, a link, or have no end"
+)
 BY_ATTRIBUTE = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 BY_NAME = frozenset(
-    {"open", "io.open", "os.open", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "np.fromfile"}
+    {
+        "open",
+        "io.open",
+        "os.open",
+        "shutil.copy",
+        "shutil.copy2",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "np.fromfile",
+    }
 )
 _BUNDLED = "files of the package itself"
 _OF_THE_KERNEL = "files of the kernel, which are no regular ones"
@@ -46,7 +58,8 @@ ALLOWED: Mapping[str, str] = {
 
 
 def violations(package: Path) -> list[str]:
-    """Every place in the package that opens a file by itself without being allowed to, and who needs not be allowed to.
+    """Every place in the package that opens a file by itself without being allowed to, and who
+    needs not be allowed to.
 
     A sentence each.
     """
@@ -54,7 +67,11 @@ def violations(package: Path) -> list[str]:
     opening = {name for name, _, _ in calls}
     needless = sorted(name for name in ALLOWED if name not in opening and (package / name).exists())
     return [
-        *(f"{name}:{line} calls {call}: {RULE}" for name, line, call in calls if name not in ALLOWED),
+        *(
+            f"{name}:{line} calls {call}: {RULE}"
+            for name, line, call in calls
+            if name not in ALLOWED
+        ),
         *(f"{name} opens nothing by itself, and needs not be allowed to" for name in needless),
     ]
 
@@ -75,7 +92,9 @@ def _opens(node: ast.Call, name: str) -> str:
 
 
 def _is_path_open(node: ast.Call) -> bool:
-    """Whether this is `path.open("rb")`, and not the opening of a dialog, of a bus or of a member of an archive."""
+    """Whether this is `path.open("rb")`, and not the opening of a dialog, of a bus or of a member
+    of an archive.
+    """
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "open":
         return False
     modes = [word.value for word in node.args[:1] if isinstance(word, ast.Constant)]

@@ -26,7 +26,10 @@ def build_model(outputs):
 def load():
     pathlib.Path(__file__).with_name("{MARKER}").touch()
 """
-PLAN = '[model]\npython = "netze für Bilder.py:build_model"\n[data]\nname = "digits"\n[training]\nepochs = 2\n'
+PLAN = (
+    '[model]\npython = "netze für Bilder.py:build_model"\n[data]\nname = '
+    '"digits"\n[training]\nepochs = 2\n'
+)
 
 
 @pytest.fixture

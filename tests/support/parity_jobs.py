@@ -1,14 +1,16 @@
-"""Many small trainings in one TensorFlow process with two logical CPUs, under one strategy or by Keras' own `fit`.
+"""Many small trainings in one TensorFlow process with two logical CPUs, under one strategy or by
+Keras' own `fit`.
 
-`python parity_jobs.py` reads a way and cases from stdin, and writes a result for each as JSON. The way is "fit", or
-settings of `distribution`. A case is a `model` of parity_models, `settings` of the plan, for `fit` the optimizer as
-Keras' `get` takes it, under `placed` its `micro_batches`; with `resumed`, its last steps are trained by a session that
-takes over. A result has the measures of every epoch, of the test split, the losses of the `steps`, the `weights`, and
-what was `reported`; or an `error`.
+`python parity_jobs.py` reads a way and cases from stdin, and writes a result for each as JSON. The
+way is "fit", or settings of `distribution`. A case is a `model` of parity_models, `settings` of the
+plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micro_batches`; with
+`resumed`, its last steps are trained by a session that takes over. A result has the measures of
+every epoch, of the test split, the losses of the `steps`, the `weights`, and what was `reported`;
+or an `error`.
 
-The reference shares nothing with the trainer but the data and the plan's order of the samples and numbers of draws,
-which it computes by itself: an epoch's order is TensorFlow's stateless shuffle by (seed, epoch); random states are
-[seed, 4096 · step], and in evaluation [seed, 4096 · (−1 − batch)].
+The reference shares nothing with the trainer but the data and the plan's order of the samples and
+numbers of draws, which it computes by itself: an epoch's order is TensorFlow's stateless shuffle by
+(seed, epoch); random states are [seed, 4096 · step], and in evaluation [seed, 4096 · (−1 − batch)].
 """
 
 from __future__ import annotations
@@ -53,9 +55,18 @@ def results(way: Any, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]
     import warm_python
 
     command = [*warm_python.command(str(Path(__file__))), "run"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     done = subprocess.run(
-        command, input=json.dumps([way, cases]), capture_output=True, text=True, cwd=folder, env=environment
+        command,
+        input=json.dumps([way, cases]),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -66,7 +77,10 @@ def results(way: Any, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]
 
 
 class Trainer:
-    """Does cases with real sessions and the real loop; only the devices are set up once for all of them."""
+    """Does cases with real sessions and the real loop.
+
+    Only the devices are set up once for all of them.
+    """
 
     def __init__(self, way: list[str]) -> None:
         from gpu_studio.plan import loads, with_settings
@@ -98,9 +112,13 @@ class Trainer:
         from gpu_studio.plan import with_settings
 
         plan = with_settings(self._plan, case.get("settings", ()))
-        vars(self._session)["build_model"] = lambda *_: parity_models.made(case["model"], plan.training.seed)
+        vars(self._session)["build_model"] = lambda *_: parity_models.made(
+            case["model"], plan.training.seed
+        )
         if plan.distribution.strategy == "placed":
-            plan = _placed(plan, parity_models.made(case["model"], SEED), case.get("micro_batches", 2))
+            plan = _placed(
+                plan, parity_models.made(case["model"], SEED), case.get("micro_batches", 2)
+            )
         return self._session.build(plan, Path.cwd(), told.append)
 
     def _trained(self, made: Any, told: list[Any]) -> dict[str, Any]:
@@ -109,9 +127,13 @@ class Trainer:
 
         steps: list[float | None] = []
         telemetry: Any = SimpleNamespace(
-            tell=told.append, epoch=told.append, steps=lambda event, _rate: steps.extend(event.losses)
+            tell=told.append,
+            epoch=told.append,
+            steps=lambda event, _rate: steps.extend(event.losses),
         )
-        control: Any = SimpleNamespace(take_checkpoint_wish=lambda: False, pausing=False, stopping=False)
+        control: Any = SimpleNamespace(
+            take_checkpoint_wish=lambda: False, pausing=False, stopping=False
+        )
         checkpoints: Any = SimpleNamespace(save=lambda _snapshot: None, wait=lambda: None)
         ended = Loop(made, control, telemetry, checkpoints, Reached()).run()
         return {
@@ -144,7 +166,9 @@ def _placed(plan: Any, model: Any, micro_batches: int) -> Any:
 
     heavy = [each.path for each in placeable_layers(model) if each.layer.weights]
     layers = {path: (f"CPU:{(number + 1) % 2}",) for number, path in enumerate(heavy)}
-    return replace(plan, distribution=replace(plan.distribution, placed=Placed(micro_batches, layers)))
+    return replace(
+        plan, distribution=replace(plan.distribution, placed=Placed(micro_batches, layers))
+    )
 
 
 class Fit:
@@ -157,9 +181,13 @@ class Fit:
         from gpu_studio.plan import loads, with_settings
         from gpu_studio.trainer.data import load_data
 
-        dataset = load_data(with_settings(loads(PLAN), case.get("settings", ())).data, SEED, Path.cwd())
+        dataset = load_data(
+            with_settings(loads(PLAN), case.get("settings", ())).data, SEED, Path.cwd()
+        )
         model = parity_models.made(case["model"], SEED)
-        optimizer = keras.optimizers.get(case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}}))
+        optimizer = keras.optimizers.get(
+            case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}})
+        )
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=case["model"] != "softmax")
         model.compile(optimizer, loss, run_eagerly=True)
         validation = _samples(dataset.validation) if dataset.validation else None
@@ -173,7 +201,9 @@ class Fit:
             verbose=0,
         ).history
         result = {
-            "epochs": [{name: values[epoch] for name, values in history.items()} for epoch in range(EPOCHS)],
+            "epochs": [
+                {name: values[epoch] for name, values in history.items()} for epoch in range(EPOCHS)
+            ],
             "weights": [value.tolist() for value in model.get_weights()],
         }
         if dataset.test is None:
@@ -204,11 +234,18 @@ def _batches(x: Any, y: Any) -> Any:
 
 
 def _states(model: Any) -> list[tuple[Any, int]]:
-    """Every random state and the seed that it starts from: of the one without a seed, the plan's."""
+    """Every random state and the seed that it starts from.
+
+    Of the one without a seed, the plan's.
+    """
     from keras.src.random.seed_generator import global_seed_generator
 
     shared = global_seed_generator().state
-    own = [each for each in model.variables if each.name == "seed_generator_state" and each is not shared]
+    own = [
+        each
+        for each in model.variables
+        if each.name == "seed_generator_state" and each is not shared
+    ]
     return [*((each, int(each.numpy()[0])) for each in own), (shared, SEED)]
 
 

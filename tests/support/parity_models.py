@@ -21,11 +21,16 @@ def mlp() -> Any:
 
 
 def penalised() -> Any:
-    return through(L.Dense(8, activation="relu", kernel_regularizer=R.L2(0.02), bias_regularizer=R.L1(0.01)))
+    return through(
+        L.Dense(8, activation="relu", kernel_regularizer=R.L2(0.02), bias_regularizer=R.L1(0.01))
+    )
 
 
 def active() -> Any:
-    return through(L.Dense(8, activation="relu", activity_regularizer=R.L2(0.05)), L.ActivityRegularization(l1=0.02))
+    return through(
+        L.Dense(8, activation="relu", activity_regularizer=R.L2(0.05)),
+        L.ActivityRegularization(l1=0.02),
+    )
 
 
 def orthogonal() -> Any:
@@ -33,7 +38,10 @@ def orthogonal() -> Any:
 
 
 class Latent(L.Layer):  # type: ignore[misc]
-    """Half of an autoencoder's bottleneck: the divergence from a normal distribution as its loss, noise if asked."""
+    """Half of an autoencoder's bottleneck.
+
+    The divergence from a normal distribution as its loss, noise if asked.
+    """
 
     def __init__(self, noise: bool = False, summed: bool = False) -> None:
         super().__init__()
@@ -43,7 +51,11 @@ class Latent(L.Layer):  # type: ignore[misc]
         mean, spread = ops.split(self.heads(x), 2, axis=-1)
         divergence = -0.05 * ops.sum(1 + spread - ops.square(mean) - ops.exp(spread), axis=-1)
         self.add_loss(0.02 * divergence if self.summed else ops.mean(divergence))
-        return mean + ops.exp(spread / 2) * keras.random.normal(ops.shape(mean)) if self.noise else mean
+        return (
+            mean + ops.exp(spread / 2) * keras.random.normal(ops.shape(mean))
+            if self.noise
+            else mean
+        )
 
 
 def divergence() -> Any:
@@ -59,17 +71,24 @@ def autoencoder_noise() -> Any:
 
 
 def spectral() -> Any:
-    return through(L.SpectralNormalization(L.Dense(8, activation="relu", kernel_regularizer=R.L2(0.02))))
+    return through(
+        L.SpectralNormalization(L.Dense(8, activation="relu", kernel_regularizer=R.L2(0.02)))
+    )
 
 
 def spectral_convolution() -> Any:
     return through(
-        L.Reshape((4, 3)), L.SpectralNormalization(L.Conv1D(4, 2, activation="relu"), power_iterations=2), L.Flatten()
+        L.Reshape((4, 3)),
+        L.SpectralNormalization(L.Conv1D(4, 2, activation="relu"), power_iterations=2),
+        L.Flatten(),
     )
 
 
 class Codebook(L.Layer):  # type: ignore[misc]
-    """A trained weight that also follows the mean of what it sees; `again` reads it after that too."""
+    """A trained weight that also follows the mean of what it sees.
+
+    `again` reads it after that too.
+    """
 
     def __init__(self, again: bool = False) -> None:
         super().__init__()
@@ -98,11 +117,17 @@ def normalised() -> Any:
 
 
 def normalised_together() -> Any:
-    return through(L.Dense(8, activation="relu"), L.BatchNormalization(momentum=0.8, synchronized=True))
+    return through(
+        L.Dense(8, activation="relu"), L.BatchNormalization(momentum=0.8, synchronized=True)
+    )
 
 
 def frozen() -> Any:
-    return through(L.Dense(8, trainable=False), L.BatchNormalization(trainable=False), L.Dense(8, activation="relu"))
+    return through(
+        L.Dense(8, trainable=False),
+        L.BatchNormalization(trainable=False),
+        L.Dense(8, activation="relu"),
+    )
 
 
 def constrained() -> Any:
@@ -111,12 +136,19 @@ def constrained() -> Any:
 
 
 class Counting(L.Layer):  # type: ignore[misc]
-    """Counts samples and steps, notes the first call and what is greatest, and lets it all have a say."""
+    """Counts samples and steps, notes the first call and what is greatest, and lets it all have a
+    say.
+    """
 
     def build(self, _shape: Any) -> None:
         def state(name: str, aggregation: str, dtype: str, start: Any = "zeros") -> Any:
             return self.add_weight(
-                shape=(), initializer=start, dtype=dtype, trainable=False, aggregation=aggregation, name=name
+                shape=(),
+                initializer=start,
+                dtype=dtype,
+                trainable=False,
+                aggregation=aggregation,
+                name=name,
             )
 
         self.samples = state("samples", "sum", "float32")
@@ -125,10 +157,14 @@ class Counting(L.Layer):  # type: ignore[misc]
         self.called = state("called", "none", "bool")
         self.first = state("first", "only_first_replica", "float32")
         self.mean = state("mean", "mean", "float32")
-        self.infinite = state("infinite", "none", "float32", keras.initializers.Constant(float("-inf")))
+        self.infinite = state(
+            "infinite", "none", "float32", keras.initializers.Constant(float("-inf"))
+        )
 
     def call(self, x: Any, training: bool = False) -> Any:
-        steps, mean, samples = (ops.cast(each, "float32") for each in (self.steps, self.mean, self.samples))
+        steps, mean, samples = (
+            ops.cast(each, "float32") for each in (self.steps, self.mean, self.samples)
+        )
         if training:
             rows = ops.shape(x)[0]
             self.samples.assign_add(ops.cast(rows, "float32"))
@@ -199,7 +235,10 @@ def own() -> Any:
 def embedded() -> Any:
     """Rows of an embedding, whose gradients are sparse."""
     return through(
-        L.Discretization(bin_boundaries=[-1.0, 0.0, 0.5, 1.0]), L.Embedding(5, 3), L.Flatten(), L.Dense(8, "relu")
+        L.Discretization(bin_boundaries=[-1.0, 0.0, 0.5, 1.0]),
+        L.Embedding(5, 3),
+        L.Flatten(),
+        L.Dense(8, "relu"),
     )
 
 
@@ -215,7 +254,12 @@ def attentive() -> Any:
 
 
 def convolutional() -> Any:
-    return through(L.Reshape((4, 3, 1)), L.Conv2D(4, 2, activation="relu"), L.GroupNormalization(2), L.Flatten())
+    return through(
+        L.Reshape((4, 3, 1)),
+        L.Conv2D(4, 2, activation="relu"),
+        L.GroupNormalization(2),
+        L.Flatten(),
+    )
 
 
 def softmax() -> Any:
@@ -227,7 +271,10 @@ def dropping() -> Any:
 
 
 class Noise(L.Layer):  # type: ignore[misc]
-    """Twice noise without a seed of its own: the second is drawn by another state than the first."""
+    """Twice noise without a seed of its own.
+
+    The second is drawn by another state than the first.
+    """
 
     def call(self, x: Any, training: bool = False) -> Any:
         if not training:
@@ -240,11 +287,16 @@ def noise() -> Any:
 
 
 class PureNoise(L.Layer):  # type: ignore[misc]
-    """Its loss is the mean of noise alone. It keeps the mean of the square, and that mean of all and of the first."""
+    """Its loss is the mean of noise alone.
+
+    It keeps the mean of the square, and that mean of all and of the first.
+    """
 
     def build(self, _shape: Any) -> None:
         def state(name: str, aggregation: str) -> Any:
-            return self.add_weight(shape=(), initializer="zeros", trainable=False, aggregation=aggregation, name=name)
+            return self.add_weight(
+                shape=(), initializer="zeros", trainable=False, aggregation=aggregation, name=name
+            )
 
         self.square, self.all, self.first = (
             state("square", "mean"),
@@ -262,7 +314,9 @@ class PureNoise(L.Layer):  # type: ignore[misc]
 
 
 def pure_noise() -> Any:
-    """Outputs that are the same for every sample and never change, so that only the noise's loss does."""
+    """Outputs that are the same for every sample and never change, so that only the noise's loss
+    does.
+    """
     zero = {"kernel_initializer": "zeros", "use_bias": False, "trainable": False}
     last = L.Dense(CLASSES, **zero)
     return through(PureNoise(), L.Dense(1), last, end=False)

@@ -6,7 +6,12 @@ from pathlib import Path
 
 
 def listed_device(
-    folder: Path, bus_id: str, *, vendor: str = "0x10de", kind: str = "0x030200", status: str = "active"
+    folder: Path,
+    bus_id: str,
+    *,
+    vendor: str = "0x10de",
+    kind: str = "0x030200",
+    status: str = "active",
 ) -> None:
     """Add a device: by default an NVIDIA card that is awake."""
     device = folder / bus_id

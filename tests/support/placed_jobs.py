@@ -1,11 +1,11 @@
 """Many trainings in one TensorFlow process with four logical CPUs: jobs in, results out, as JSON.
 
-`python placed_jobs.py` is the process; `answers` starts it, because pytest's own has made its devices already.
-A job is a name and: `model` (of made_models; else the plan's), `settings` of the plan, `layers`, `micro_batches`,
-`recompute`, `steps`, `first` and `offset` where it goes on from the variables of the job `after`, `save` the model to
-a file, `evaluate` whether it is evaluated as well (it is by default). A result has `losses`, `evaluated`, `events`,
-`where` its variables are, `peak` memory and `kept` values, or an `error`.
-"""
+`python placed_jobs.py` is the process; `answers` starts it, because pytest's own has made its
+devices already. A job is a name and: `model` (of made_models; else the plan's), `settings` of the
+plan, `layers`, `micro_batches`, `recompute`, `steps`, `first` and `offset` where it goes on from
+the variables of the job `after`, `save` the model to a file, `evaluate` whether it is evaluated as
+well (it is by default). A result has `losses`, `evaluated`, `events`, `where` its variables are,
+`peak` memory and `kept` values, or an `error`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,15 @@ def answers(jobs: Mapping[str, Job], folder: Path) -> dict[str, Any]:
     """The result of every job, computed in one process."""
     import warm_python
 
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     command = warm_python.command(__file__)
-    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, cwd=folder, env=environment)
+    done = subprocess.run(
+        command, input=json.dumps(jobs), capture_output=True, text=True, cwd=folder, env=environment
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return results
@@ -78,7 +84,11 @@ class Worker:
         return {
             **trained,
             "shapes": {key: list(value.shape) for key, value in captured.items()},
-            "kept": {key: value.tolist() for key, value in captured.items() if job.get("keep", "\0") in key},
+            "kept": {
+                key: value.tolist()
+                for key, value in captured.items()
+                if job.get("keep", "\0") in key
+            },
             "where": [[v.path, v.value.device[-5:]] for v in made.program.storage],
             "events": [_plain(event) for event in told],
         }
@@ -89,7 +99,9 @@ class Worker:
         from gpu_studio.plan import with_settings
 
         maker = getattr(made_models, job.get("model", ""), None)
-        vars(self._session)["build_model"] = (lambda *_: _seeded(maker)) if maker else self._build_model
+        vars(self._session)["build_model"] = (
+            (lambda *_: _seeded(maker)) if maker else self._build_model
+        )
         plan = with_settings(self._plan, job.get("settings", ()))
         return self._session.build(_placed(plan, job), Path.cwd(), told.append)
 
@@ -102,12 +114,16 @@ class Worker:
         with _watched(made, told) if job.get("watched") else _nothing():
             losses = made.program.train(stream, job.get("first", 0), job.get("steps", 4)).losses
         peak = tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
-        return {"losses": losses.tolist(), "peak": peak} | (_evaluated(made) if job.get("evaluate", True) else {})
+        return {"losses": losses.tolist(), "peak": peak} | (
+            _evaluated(made) if job.get("evaluate", True) else {}
+        )
 
 
 def _evaluated(made: Any) -> dict[str, Any]:
     split = made.dataset.validation
-    evaluated, _ = made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
+    evaluated, _ = made.program.evaluate(
+        made.evaluation_stream(split), 0, made.cut_for(split).steps()
+    )
     return {"evaluated": evaluated.tolist()}
 
 
@@ -126,7 +142,9 @@ def _placed(plan: Any, job: Job) -> Any:
 
     if "layers" not in job:
         return plan
-    layers = {path: tuple(on) if isinstance(on, list) else (on,) for path, on in job["layers"].items()}
+    layers = {
+        path: tuple(on) if isinstance(on, list) else (on,) for path, on in job["layers"].items()
+    }
     placed = Placed(job.get("micro_batches", 1), layers, job.get("recompute", False))
     return replace(plan, distribution=replace(plan.distribution, strategy="placed", placed=placed))
 
@@ -142,7 +160,10 @@ def _watched(made: Any, told: list[Any]) -> Any:
     from gpu_studio.trainer.placed.proof import Proof
 
     found = placeable_layers(made.model)
-    seats = [LayerAssignment(n, each.path, each.layer, (PLACES[n],), PLACES[n]) for n, each in enumerate(found)]
+    seats = [
+        LayerAssignment(n, each.path, each.layer, (PLACES[n],), PLACES[n])
+        for n, each in enumerate(found)
+    ]
     proof = Proof(seats, told.append)
 
     @contextmanager

@@ -51,7 +51,9 @@ class Bench(QWidget):
         self.document.replace(change.make(self.plan), change.text, change.field)
 
 
-def open_bench(qtbot: QtBot, plan: Plan, machine: Machine, *parts: Any, width: int, height: int) -> Bench:
+def open_bench(
+    qtbot: QtBot, plan: Plan, machine: Machine, *parts: Any, width: int, height: int
+) -> Bench:
     """A bench on the screen, so large that one part has this size."""
     bench = Bench(plan, machine, *parts)
     bench.resize(width + 20, height + 20)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gpu_studio.plan import Card, Machine, Plan, loads, validate
 
-NO_CARDS = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="no NVIDIA driver is installed on this machine")
+NO_CARDS = Machine(
+    cpu_cores=4, memory_mib=16_000, why_no_cards="no NVIDIA driver is installed on this machine"
+)
 ONE_CARD = Machine((Card(0, "GPU-5d0f", "Card A", "0000:01:00.0", 8192, 500, 200),), 8, 32_000)
 TWO_CARDS = Machine(
     (

@@ -50,7 +50,9 @@ def options() -> st.SearchStrategy[dict[str, Any]]:
 
 def named(*likely: str) -> st.SearchStrategy[Named]:
     """A name with options, none of which is called `name`."""
-    free = options().map(lambda given: {key: value for key, value in given.items() if key != "name"})
+    free = options().map(
+        lambda given: {key: value for key, value in given.items() if key != "name"}
+    )
     return st.builds(Named, texts(*likely), free)
 
 
@@ -72,13 +74,19 @@ DEVICES = st.builds(
     carve=several(st.builds(Carve, PHYSICAL, several(st.sampled_from([0, 1024]) | WHOLE))),
 )
 OPTIONAL_TEXT = st.none() | TEXT
-MODEL = st.builds(ModelSettings, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options())
+MODEL = st.builds(
+    ModelSettings, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options()
+)
 _SIDES = st.integers(1, 4096)
 FOLDERS = st.builds(
     Data,
     folder=st.sampled_from(["images/", "../pets", "~/ä b", "/data/train"]),
     options=st.fixed_dictionaries(
-        {}, optional={"size": st.lists(_SIDES, min_size=2, max_size=2), "colours": st.sampled_from(sorted(COLOURS))}
+        {},
+        optional={
+            "size": st.lists(_SIDES, min_size=2, max_size=2),
+            "colours": st.sampled_from(sorted(COLOURS)),
+        },
     ),
     validation_fraction=st.floats(0, 0.9),
     test_fraction=st.floats(0, 0.9),
@@ -120,7 +128,8 @@ DISTRIBUTION = st.builds(
     devices=several(LOGICAL),
     all_reduce=texts(*ALL_REDUCES),
     parameter_device=st.none() | LOGICAL,
-    placed=st.none() | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3), st.booleans()),
+    placed=st.none()
+    | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3), st.booleans()),
 )
 
 
@@ -132,7 +141,10 @@ def plans() -> st.SearchStrategy[Plan]:
 def machines() -> st.SearchStrategy[Machine]:
     """A machine with up to four cards, some of them busy, some of unknown memory."""
     return st.builds(
-        _machine, st.lists(st.none() | st.tuples(MIB_OF_CARD, MIB_OF_CARD), max_size=4), st.integers(1, 64), STATES
+        _machine,
+        st.lists(st.none() | st.tuples(MIB_OF_CARD, MIB_OF_CARD), max_size=4),
+        st.integers(1, 64),
+        STATES,
     )
 
 
@@ -149,7 +161,9 @@ def _machine(memories: list[tuple[int, int] | None], cores: int, states: list[st
 
 def _card(index: int, memory: tuple[int, int] | None, state: str) -> Card:
     if state in ("lost", "asleep"):
-        return Card(index, "", "A card", asleep=state == "asleep", lost=state == "lost", why_unknown=state)
+        return Card(
+            index, "", "A card", asleep=state == "asleep", lost=state == "lost", why_unknown=state
+        )
     total, used = memory or (None, None)
     return Card(
         index,

@@ -1,10 +1,11 @@
-"""GPU Studio's window as `gpu-studio` opens it, which tells where its parts are, for tests with a real pointer.
+"""GPU Studio's window as `gpu-studio` opens it, which tells where its parts are, for tests with a
+real pointer.
 
-Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan page is on the screen
-or has moved, `{"bar": [x, y, width, height]}`, one where the parts to be clicked can be seen, `{"parts": {name: [x, y,
-width, height]}}`, and one at each change of the plan, `{"slices": […], "ends": […], "unsaved": …}`, with the slices'
-ends as shares of the bar, and `{"strategy": …, "all_reduce": …}`. Ends when its standard input is closed.
-"""
+Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan
+page is on the screen or has moved, `{"bar": [x, y, width, height]}`, one where the parts to be
+clicked can be seen, `{"parts": {name: [x, y, width, height]}}`, and one at each change of the plan,
+`{"slices": […], "ends": […], "unsaved": …}`, with the slices' ends as shares of the bar, and
+`{"strategy": …, "all_reduce": …}`. Ends when its standard input is closed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ ALL_REDUCE = "hierarchical_copy"
 
 
 class Window(MainWindow):
-    """Tells where the bar of the first card is once it is painted, and its slices whenever they change."""
+    """Tells where the bar of the first card is once it is painted, and its slices whenever they
+    change.
+    """
 
     told: Any = None
     seen: Any = None
@@ -62,7 +65,9 @@ class Window(MainWindow):
             parts[ALL_REDUCE] = editor.all_reduce.rows[ALL_REDUCE]
         if (train := page.findChild(PrimaryButton)) is not None:
             parts["train"] = train
-        seen = {name: where(part) for name, part in parts.items() if not part.visibleRegion().isEmpty()}
+        seen = {
+            name: where(part) for name, part in parts.items() if not part.visibleRegion().isEmpty()
+        }
         if seen != self.seen:
             self.seen = seen
             tell(parts=seen)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QWidget,
+)
 
 
 def part_of_another(widget: QWidget) -> bool:
@@ -25,7 +32,10 @@ def reachable(window: QWidget) -> list[QWidget]:
 
 
 def spoken(widget: QWidget) -> str:
-    """What a screen reader calls it. On Linux a combo box is called by its value, and described as what it is of."""
+    """What a screen reader calls it.
+
+    On Linux a combo box is called by its value, and described as what it is of.
+    """
     interface = QAccessible.queryAccessibleInterface(widget)
     if interface is None:
         return ""
@@ -34,7 +44,10 @@ def spoken(widget: QWidget) -> str:
 
 
 def one_of(widget: QWidget) -> QWidget:
-    """The button that stands for an exclusive group: Tab stops at one, and the arrow keys reach the others."""
+    """The button that stands for an exclusive group.
+
+    Tab stops at one, and the arrow keys reach the others.
+    """
     group = widget.group() if isinstance(widget, QAbstractButton) else None
     return group.buttons()[0] if group is not None and group.exclusive() else widget
 

@@ -6,11 +6,16 @@ from html.parser import HTMLParser
 
 Attributes = list[tuple[str, str | None]]
 VOID = frozenset({"meta", "br"})
-FETCHING = frozenset({"src", "href", "xlink:href", "srcset", "action", "data", "poster", "background", "formaction"})
+FETCHING = frozenset(
+    {"src", "href", "xlink:href", "srcset", "action", "data", "poster", "background", "formaction"}
+)
 
 
 class Page(HTMLParser):
-    """Reads a document. `elements` are (name, attributes) in their order, `texts` what stands in each kind of them."""
+    """Reads a document.
+
+    `elements` are (name, attributes) in their order, `texts` what stands in each kind of them.
+    """
 
     def __init__(self, document: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -45,14 +50,22 @@ class Page(HTMLParser):
     @property
     def words(self) -> str:
         """All text that a person reads."""
-        return " ".join(text for name, texts in self.texts.items() if name != "style" for text in texts)
+        return " ".join(
+            text for name, texts in self.texts.items() if name != "style" for text in texts
+        )
 
     @property
     def foreign(self) -> list[str]:
         """What it would fetch or run."""
-        found = [name for name, _ in self.elements if name in ("script", "iframe", "object", "embed", "link", "img")]
+        found = [
+            name
+            for name, _ in self.elements
+            if name in ("script", "iframe", "object", "embed", "link", "img")
+        ]
         for name, attributes in self.elements:
-            found += [f"{name} {key}" for key in attributes if key in FETCHING or key.startswith("on")]
+            found += [
+                f"{name} {key}" for key in attributes if key in FETCHING or key.startswith("on")
+            ]
         style = " ".join(self.texts.get("style", []))
         return found + [word for word in ("url(", "@import", "expression(") if word in style]
 

@@ -1,4 +1,7 @@
-"""Fixtures for tests that start real trainer processes: the small one in `tests/runs/fake_trainer.py`."""
+"""Fixtures for tests that start real trainer processes.
+
+The small one in `tests/runs/fake_trainer.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,12 @@ from gpu_studio.runs.lineage import events_of
 FAKE_TRAINER = Path(__file__).parents[1] / "runs" / "fake_trainer.py"
 PATIENCE_S = 90.0
 """Nothing is waited for by time: this only ends what hangs, and a busy machine may take long."""
-PLAN = Plan(name="A plan", model=ModelSettings(name="mlp"), data=Data(name="digits"), training=Training(epochs=2))
+PLAN = Plan(
+    name="A plan",
+    model=ModelSettings(name="mlp"),
+    data=Data(name="digits"),
+    training=Training(epochs=2),
+)
 
 Start = Callable[..., Launched]
 
@@ -51,13 +59,20 @@ def train_by_hand(run: RunDirectory, *flags: str) -> subprocess.CompletedProcess
     """Run the small trainer as a person would in a terminal, without the launcher, to its end."""
     environment = trainer_environment({})
     return subprocess.run(
-        [*fake_trainer(*flags), str(run.path)], env=environment, capture_output=True, text=True, timeout=PATIENCE_S
+        [*fake_trainer(*flags), str(run.path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
 
 
 def has_trained(launched: Launched, steps: int) -> Callable[[], bool]:
     """A condition: the run has told of so many steps."""
-    return lambda: any(isinstance(event, events.Steps) and event.first_step + 1 >= steps for event in told(launched))
+    return lambda: any(
+        isinstance(event, events.Steps) and event.first_step + 1 >= steps
+        for event in told(launched)
+    )
 
 
 def told(launched: Launched) -> list[AnyEvent]:
@@ -80,7 +95,10 @@ def _is_free(lock_file: Path) -> bool:
 
 @pytest.fixture
 def start(runs_dir: Path) -> Iterator[Start]:
-    """Start the small trainer with these flags; what still lives at the end of the test is killed."""
+    """Start the small trainer with these flags.
+
+    What still lives at the end of the test is killed.
+    """
     started: list[Launched] = []
 
     def start_one(*flags: str, plan: Plan = PLAN, **options: Any) -> Launched:
@@ -97,7 +115,9 @@ def start(runs_dir: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def training(start: Start) -> Start:
-    """Start the small trainer with these flags, and wait until it has trained two steps, at which it stays."""
+    """Start the small trainer with these flags, and wait until it has trained two steps, at which
+    it stays.
+    """
 
     def run_and_hold(*flags: str, **options: Any) -> Launched:
         launched = start("--hold-at", "2", *flags, **options)

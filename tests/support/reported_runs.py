@@ -21,14 +21,26 @@ MIB = 1024 * 1024
 
 
 def reported_run(runs: Path, settings: str = "", **script: Any) -> RunDirectory:
-    """A run of eight seconds on four of eight cards, one of which is throttled from the fifth second on."""
-    chosen: dict[str, Any] = {"ending": "completed", "epochs": 8, "trained": 8, "steps": 40, "call_seconds": 0.25}
+    """A run of eight seconds on four of eight cards, one of which is throttled from the fifth
+    second on.
+    """
+    chosen: dict[str, Any] = {
+        "ending": "completed",
+        "epochs": 8,
+        "trained": 8,
+        "steps": 40,
+        "call_seconds": 0.25,
+    }
     told = Script(**chosen | {"identities": made.identities(EIGHT)} | script)
     run = make_run(runs, told)
-    plan = plans.Plan(name=told.name, model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits"))
+    plan = plans.Plan(
+        name=told.name, model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits")
+    )
     plans.save(plans.with_settings(plan, settings.split()), run.plan_file)
     record(run)
-    prediction.write(run, Prediction(bytes={"GPU:0": 600 * MIB, "GPU:1": 640 * MIB}, step_seconds=0.0255))
+    prediction.write(
+        run, Prediction(bytes={"GPU:0": 600 * MIB, "GPU:1": 640 * MIB}, step_seconds=0.0255)
+    )
     return run
 
 
@@ -59,22 +71,45 @@ def slow(time: float, second: int) -> Sample:
 
 def tell_placement(run: RunDirectory, *, elsewhere: bool = False) -> None:
     """Let a run tell where two layers were to be and where they ran."""
-    asked = [events.AskedPlace(layer=f"dense_{place}", devices=[f"GPU:{place}"]) for place in range(2)]
+    asked = [
+        events.AskedPlace(layer=f"dense_{place}", devices=[f"GPU:{place}"]) for place in range(2)
+    ]
     wrong = "GPU:0" if elsewhere else "GPU:1"
     rows = [("dense_0", "forward", "GPU:0", 3), ("dense_1", "forward", wrong, 4)]
     across = events.Crossing(
-        source="dense_0", target="dense_1", way="forward", from_device="GPU:0", to_device="GPU:1", tensors=1, bytes=4096
+        source="dense_0",
+        target="dense_1",
+        way="forward",
+        from_device="GPU:0",
+        to_device="GPU:1",
+        tensors=1,
+        bytes=4096,
     )
     timeline = events.Timeline(
-        step=12, seconds=0.02, micro_batches=2, stages=[], tasks=[], busy={"GPU:0": 0.014, "GPU:1": 0.011}
+        step=12,
+        seconds=0.02,
+        micro_batches=2,
+        stages=[],
+        tasks=[],
+        busy={"GPU:0": 0.014, "GPU:1": 0.011},
     )
     tell(run, events.Placement(rows=rows, asked=asked, crossings=[across]), timeline)
 
 
 def tell_communication(run: RunDirectory, **changed: Any) -> None:
-    """Let a run tell of four profiled steps of 20 ms: 12 of computing, 4 of communication, 2 of waiting for data."""
+    """Let a run tell of four profiled steps of 20 ms.
+
+    12 of computing, 4 of communication, 2 of waiting for data.
+    """
     devices = [
-        events.DeviceTimes(device=f"GPU:{n}", compute=0.011, communication=0.006, exposed=0.005, idle=0.004, waiting=w)
+        events.DeviceTimes(
+            device=f"GPU:{n}",
+            compute=0.011,
+            communication=0.006,
+            exposed=0.005,
+            idle=0.004,
+            waiting=w,
+        )
         for n, w in enumerate((0.001, 0.0))
     ]
     told = {"seconds": 0.02, "input_seconds": 0.002, "compute": 0.012, "exposed": 0.004} | changed

@@ -16,7 +16,11 @@ MIB = 1024 * 1024
 
 
 def run_row(
-    name: str = "a", tags: tuple[str, ...] = (), note: str = "", joules: float | None = None, **changes: Any
+    name: str = "a",
+    tags: tuple[str, ...] = (),
+    note: str = "",
+    joules: float | None = None,
+    **changes: Any,
 ) -> RunRow:
     """A run that has finished, with these changes of its summary."""
     made = Summary(

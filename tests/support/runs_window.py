@@ -56,7 +56,9 @@ class Window(MainWindow):
             "chosen": sorted(row.name for row in chosen),
             "tags": list(chosen[0].labels.tags) if chosen else [],
             "parts": self.parts(),
-            "curves": 0 if outcome.reader.waiting or outcome.curves.isHidden() else len(outcome.curves.names),
+            "curves": 0
+            if outcome.reader.waiting or outcome.curves.isHidden()
+            else len(outcome.curves.names),
             "zoomed": not outcome.curves.view.window.whole,
             "differs": [row.label for row in outcome.differs.model.rows],
             "dialog": dialogs[0] if dialogs else "",
@@ -66,12 +68,18 @@ class Window(MainWindow):
 
     def parts(self) -> dict[str, list[int]]:
         page = self.run_list.page
-        found = {button.text(): whole(button) for button in page.findChildren(ActionButton) if button.isVisible()}
+        found = {
+            button.text(): whole(button)
+            for button in page.findChildren(ActionButton)
+            if button.isVisible()
+        }
         if page.outcome.curves.isVisible():
             found["plot"] = whole(page.outcome.curves.canvas)
         if page.table.isVisible():
             for number, row in enumerate(page.model.rows):
-                found[row.name] = on_screen(page.table.viewport(), page.table.visualRect(page.model.index(number, RUN)))
+                found[row.name] = on_screen(
+                    page.table.viewport(), page.table.visualRect(page.model.index(number, RUN))
+                )
         return found
 
 

@@ -1,9 +1,8 @@
 """Many exported scripts in one TensorFlow process with two logical CPUs, under one strategy.
 
-`python script_jobs.py SCRIPT…` runs each to its end, and prints as JSON what each printed. Nothing of
-a script is changed but that devices are set up, and a strategy is made, once for all: TensorFlow allows no second time.
-The process cannot import GPU Studio.
-"""
+`python script_jobs.py SCRIPT…` runs each to its end, and prints as JSON what each printed. Nothing
+of a script is changed but that devices are set up, and a strategy is made, once for all: TensorFlow
+allows no second time. The process cannot import GPU Studio."""
 
 from __future__ import annotations
 
@@ -26,7 +25,9 @@ def printed_by(scripts: Sequence[Path], folder: Path) -> list[str]:
 
     command = [*warm_python.command(str(Path(__file__))), *map(str, scripts)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=environment, check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     found: list[str] = json.loads(done.stdout.splitlines()[-1])
     return found

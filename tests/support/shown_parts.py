@@ -33,7 +33,10 @@ WRONG = Training(epochs=0, batch_size=0, optimizer="adm", learning_rate=-1.0)
 
 
 def everything(window: MainWindow) -> Iterator[str]:
-    """Show all of it, one after the other, and name it: pages, tabs, strategies, a plan with mistakes, dialogs."""
+    """Show all of it, one after the other, and name it.
+
+    Pages, tabs, strategies, a plan with mistakes, dialogs.
+    """
     for page in PAGES:
         window.show_page(page)
         yield from settled(page)
@@ -67,7 +70,10 @@ def dialogs(window: MainWindow) -> Iterator[str]:
 
 
 def settled(name: str) -> Iterator[str]:
-    """A name, once all is laid out: what is within may ask for another width than it was given first."""
+    """A name, once all is laid out.
+
+    What is within may ask for another width than it was given first.
+    """
     for _ in range(ROUNDS):
         QApplication.processEvents()
     for _ in range(ROUNDS):
@@ -85,7 +91,9 @@ def main(folder: Path) -> None:
     application = make_application()
     theme = ThemeManager("dark")
     theme.dress(application)
-    window = MainWindow(folder / "runs", None, theme, settings=Settings(folder / "window.ini"), inventory=Known())
+    window = MainWindow(
+        folder / "runs", None, theme, settings=Settings(folder / "window.ini"), inventory=Known()
+    )
     window.resize(SMALLEST)
     window.show()
     window.inventory.refresh()
@@ -94,7 +102,9 @@ def main(folder: Path) -> None:
         seen.append(place)
         if found := cut_text(window):
             cut[place] = found
-    sys.stdout.write(json.dumps({"scale": window.devicePixelRatioF(), "seen": seen, "cut": cut}) + "\n")
+    sys.stdout.write(
+        json.dumps({"scale": window.devicePixelRatioF(), "seen": seen, "cut": cut}) + "\n"
+    )
     window.close()
 
 
@@ -103,7 +113,9 @@ class Known(Inventory):
 
     def refresh(self) -> None:
         """Answer now."""
-        self.machine = Machine(cpu_cores=8, memory_mib=32_000, why_no_cards="no NVIDIA driver is installed")
+        self.machine = Machine(
+            cpu_cores=8, memory_mib=32_000, why_no_cards="no NVIDIA driver is installed"
+        )
         self.changed.emit()
 
 

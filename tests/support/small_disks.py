@@ -47,10 +47,15 @@ class SmallDisk:
 
 @contextmanager
 def mounted(path: Path, size_kib: int) -> Iterator[SmallDisk]:
-    """Mount a disk of so many KiB at `path`, a new folder. Raises OSError where that is not allowed."""
+    """Mount a disk of so many KiB at `path`, a new folder.
+
+    Raises OSError where that is not allowed.
+    """
     path.mkdir()
     options = f"size={size_kib}k,mode=0700"
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", path], capture_output=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", path], capture_output=True, check=False
+    )
     if done.returncode:
         raise OSError(done.stderr.decode(errors="replace").strip())
     try:

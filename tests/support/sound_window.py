@@ -23,7 +23,9 @@ class Window(story_window.Window):
     def seen(self) -> dict[str, Any]:
         page, rows = self.plan_page, self.run_list.page.model.rows
         strip = self.findChild(DiskStrip)
-        changes: Any = page.workspace.editor("Changes") if page.workspace.current == "Changes" else None
+        changes: Any = (
+            page.workspace.editor("Changes") if page.workspace.current == "Changes" else None
+        )
         return super().seen() | {
             "heading": page.outlook.heading.text() if page.outlook.heading.isVisible() else "",
             "obstacles": said(page.outlook.obstacles),

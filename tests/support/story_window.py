@@ -39,8 +39,12 @@ class Window(runs_window.Window):
         return seen
 
     def parts(self) -> dict[str, list[int]]:
-        pressable = [each for each in self.findChildren(QPushButton) if each.isEnabled() and each.isVisible()]
-        found = super().parts() | {button.text(): whole(button) for button in pressable if button.text()}
+        pressable = [
+            each for each in self.findChildren(QPushButton) if each.isEnabled() and each.isVisible()
+        ]
+        found = super().parts() | {
+            button.text(): whole(button) for button in pressable if button.text()
+        }
         for plot in self.shown_plots[:1]:
             found["loss"] = on_screen(plot.canvas, plot.canvas.backdrop.area.toRect())
         return found
@@ -48,11 +52,18 @@ class Window(runs_window.Window):
     @property
     def shown_plots(self) -> list[TimePlot]:
         """The plots of the Train page that can be seen, from the top."""
-        return [] if self.shown_run is None else [plot for plot in self.train_page.charts.plots if plot.isVisible()]
+        return (
+            []
+            if self.shown_run is None
+            else [plot for plot in self.train_page.charts.plots if plot.isVisible()]
+        )
 
 
 def drawn(plot: TimePlot) -> list[float]:
-    """From where to where its curves are drawn, in what its axis counts; nothing while it has none."""
+    """From where to where its curves are drawn, in what its axis counts.
+
+    Nothing while it has none.
+    """
     if not plot.curves:
         return []
     (start, end), _ = plot.curves[0].items[0].getViewBox().viewRange()

@@ -56,7 +56,10 @@ def test_that_a_running_thread_fails_the_test_and_is_traced_to_its_start(run_tes
             threading.Thread(target=threading.Event().wait, name="forgotten", daemon=True).start()
         """
     )
-    assert_left(result, "thread 'forgotten', started at *test_that_a_running_thread*py:4 in test_leaves_a_thread*")
+    assert_left(
+        result,
+        "thread 'forgotten', started at *test_that_a_running_thread*py:4 in test_leaves_a_thread*",
+    )
 
 
 def test_that_a_child_process_fails_the_test_and_is_killed(run_test, pytester):
@@ -178,8 +181,14 @@ def test_that_tidy_windows_timers_and_threads_pass(run_test):
 @pytest.mark.parametrize(
     ("line", "description"),
     [
-        ("kept = QLabel(); kept.setObjectName('stray')", "window PySide6.QtWidgets.QLabel 'stray', title ''"),
-        ("kept = QTimer(qapp, objectName='tick'); kept.start(250)", "running timer *QTimer 'tick' of *, every 250 ms"),
+        (
+            "kept = QLabel(); kept.setObjectName('stray')",
+            "window PySide6.QtWidgets.QLabel 'stray', title ''",
+        ),
+        (
+            "kept = QTimer(qapp, objectName='tick'); kept.start(250)",
+            "running timer *QTimer 'tick' of *, every 250 ms",
+        ),
         ("kept = QThread(objectName='worker'); kept.start()", "running thread *QThread 'worker'"),
     ],
     ids=["window", "timer", "thread"],

@@ -32,7 +32,8 @@ def test_that_the_home_of_an_earlier_test_is_gone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "variable", ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "KERAS_HOME", "GPU_STUDIO_RUNS_DIR"]
+    "variable",
+    ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "KERAS_HOME", "GPU_STUDIO_RUNS_DIR"],
 )
 def test_that_what_programs_keep_lies_in_the_home(variable):
     assert Path(os.environ[variable]).is_relative_to(Path.home())

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def restless(tmp_path):
-    """A process that starts the same program over and over, and so is often in the middle of `execve`."""
+    """A process that starts the same program over and over, and so is often in the middle of
+    `execve`.
+    """
     script = tmp_path / "restless.sh"
     script.write_text('#!/bin/sh\nexec "$0"\n')
     script.chmod(0o700)
@@ -25,5 +27,7 @@ def restless(tmp_path):
 
 def test_that_a_process_in_the_middle_of_execve_is_found_by_its_home(restless, tmp_path):
     before = frozenset({os.getpid()})
-    missed = [look for look in range(200) if restless not in left_processes.at_home(tmp_path, before)]
+    missed = [
+        look for look in range(200) if restless not in left_processes.at_home(tmp_path, before)
+    ]
     assert not missed

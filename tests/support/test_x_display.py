@@ -11,7 +11,12 @@ import pytest
 def test_that_a_pointer_moves_on_the_display(x_environment):
     def xdotool(*words: str) -> str:
         return subprocess.run(
-            ["xdotool", *words], env=x_environment, check=True, capture_output=True, text=True, timeout=30
+            ["xdotool", *words],
+            env=x_environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=30,
         ).stdout
 
     assert xdotool("getdisplaygeometry").split() == ["1600", "1000"]

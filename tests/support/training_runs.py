@@ -51,7 +51,9 @@ def until(condition: Callable[[], Any], timeout: float) -> None:
 
 
 def small_plan(*settings: str) -> Plan:
-    """A plan that trains in a second or two on four logical CPUs, with `settings` as `train --set` takes them."""
+    """A plan that trains in a second or two on four logical CPUs, with `settings` as `train --set`
+    takes them.
+    """
     return with_settings(loads(SMALL), settings)
 
 
@@ -91,7 +93,10 @@ class Running:
         commands.send(self.directory, action)
 
     def kill(self) -> None:
-        """Kill the trainer as the kernel would; the process that stands for a warm one may be gone before it is."""
+        """Kill the trainer as the kernel would.
+
+        The process that stands for a warm one may be gone before it is.
+        """
         os.kill(self.launched.process.pid, signal.SIGKILL)
         self.launched.process.wait(PATIENCE)
         until(lambda: not held(self.directory.lock_file), PATIENCE)
@@ -128,7 +133,9 @@ class Finished:
     def losses(self) -> dict[int, float | None]:
         """The loss of every step, by its number."""
         return {
-            steps.first_step + index: loss for steps in self.of(events.Steps) for index, loss in enumerate(steps.losses)
+            steps.first_step + index: loss
+            for steps in self.of(events.Steps)
+            for index, loss in enumerate(steps.losses)
         }
 
     @property
@@ -167,7 +174,11 @@ def running(
 
 
 def trained(
-    plan: Plan, runs: Path, *, resume: Resume | None = None, environment: Mapping[str, str] | None = None
+    plan: Plan,
+    runs: Path,
+    *,
+    resume: Resume | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Finished:
     """Train a plan to its end, in a process that has TensorFlow already."""
     with running(plan, runs, resume=resume, environment=environment, warm=True) as run:

@@ -41,7 +41,9 @@ _starting = threading.Lock()
 
 
 def command(program: str) -> list[str]:
-    """The command line that runs `program` (a module or a script, further arguments may follow) in a warm process."""
+    """The command line that runs `program` (a module or a script, further arguments may follow) in
+    a warm process.
+    """
     with _starting:
         if not _servers:
             _start()
@@ -49,7 +51,11 @@ def command(program: str) -> list[str]:
 
 
 def _start() -> None:
-    paths = {"PYTHONPATH": sysconfig.get_path("purelib"), "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    paths = {
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "1",
+    }
     server = subprocess.Popen(
         [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
         env={**os.environ, **paths},
@@ -79,9 +85,13 @@ def _socket() -> socket.socket:
 
 
 def stand_for(address: str, program: str, arguments: list[str]) -> int:
-    """Have a fork run `program`; its exit status. A signal that ended the fork ends this process as well."""
+    """Have a fork run `program`; its exit status.
+
+    A signal that ended the fork ends this process as well.
+    """
     others = [int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2]
-    # Before there is the line, which may get the number of the listing: nobody else may hold this end of it.
+    # Before there is the line, which may get the number of the listing: nobody else may hold this
+    # end of it.
     passed = [0, 1, 2, *(each for each in others if _is_open(each))]
     with _socket() as line:
         line.connect("\0" + address)
@@ -122,7 +132,8 @@ def serve(address: str) -> None:
     """Import, say so, and fork for whoever asks, until whoever started this is gone."""
     gc.disable()  # collections while TensorFlow is imported free nothing
     _import_trainer()
-    gc.freeze()  # collections in the forks leave alone what was imported: most of what they would look through
+    # collections in the forks leave alone what was imported: most of what they would look through
+    gc.freeze()
     gc.enable()
     with _socket() as listener:
         listener.bind("\0" + address)
@@ -162,7 +173,10 @@ def _forget_package() -> None:
 
 
 def _keep(line: socket.socket) -> None:
-    """Fork once more, hand on signals, and tell how that ended; end it if nobody waits for it any more."""
+    """Fork once more, hand on signals, and tell how that ended.
+
+    End it if nobody waits for it any more.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
     wanted = json.loads(text)

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 # These carry values between devices and into functions; they compute nothing.
-CARRIERS = {"_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "_DeviceArg", "_DeviceRetval"}
+CARRIERS = {
+    "_Send",
+    "_Recv",
+    "_HostSend",
+    "_HostRecv",
+    "_Arg",
+    "_Retval",
+    "_DeviceArg",
+    "_DeviceRetval",
+}
 NOTHING = CARRIERS | {"Const", "Identity", "IdentityN", "NoOp"}
 
 
@@ -37,9 +46,16 @@ def main() -> None:
     script.make_steps = watched
     script.main()
     graphs = [
-        graph for each in context.context().export_run_metadata().function_graphs for graph in each.partition_graphs
+        graph
+        for each in context.context().export_run_metadata().function_graphs
+        for graph in each.partition_graphs
     ]
-    ran = {(node.name, device_of(node.device)) for graph in graphs for node in graph.node if node.op not in NOTHING}
+    ran = {
+        (node.name, device_of(node.device))
+        for graph in graphs
+        for node in graph.node
+        if node.op not in NOTHING
+    }
     for name, device in sorted(ran):
         print("ran", name, device)
 

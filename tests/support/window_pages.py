@@ -19,12 +19,16 @@ def with_runs(window: MainWindow, qtbot: QtBot, count: int) -> MainWindow:
     return window
 
 
-def with_shown_run(open_window: Callable[..., MainWindow], runs: Path, qtbot: QtBot, ending: Ending) -> MainWindow:
+def with_shown_run(
+    open_window: Callable[..., MainWindow], runs: Path, qtbot: QtBot, ending: Ending
+) -> MainWindow:
     """A window with cards, a run that ended so, which is selected and shown, and a notice."""
     run = make_run(runs, Script(ending=ending, epochs=2, trained=2))
     made = with_runs(open_window(machine=TWO_CARDS), qtbot, 1)
     made.run_list.page.select(run.id)
     made.show_run(run)
-    qtbot.waitUntil(lambda: made.shown_run is not None and made.shown_run.state in ("finished", "failed"))
+    qtbot.waitUntil(
+        lambda: made.shown_run is not None and made.shown_run.state in ("finished", "failed")
+    )
     made.notice.say("Something to read.", "plain", "Undo", lambda: None)
     return made

@@ -44,18 +44,26 @@ class Desk:
 
     def enter(self) -> None:
         """Give the keys to the window."""
-        found = self.hands("search", "--sync", "--onlyvisible", "--pid", self._program.pid, "--name", "GPU Studio")
+        found = self.hands(
+            "search", "--sync", "--onlyvisible", "--pid", self._program.pid, "--name", "GPU Studio"
+        )
         self.hands("windowfocus", "--sync", found.split()[-1])
 
     def settle(self) -> None:
-        """Wait until nothing new is seen for a while: what is told of the plan and the machine moves and enables."""
+        """Wait until nothing new is seen for a while.
+
+        What is told of the plan and the machine moves and enables.
+        """
         while (line := self._line(QUIET_S)) is not None:
             assert line, "the window ended"
             self.facts = json.loads(line)
 
     def click(self, name: str, *held: str) -> None:
         """Click on the part of this name once it is there, with these keys held."""
-        keys = [word for key in held for word in ("keydown", key)], [word for key in held for word in ("keyup", key)]
+        keys = (
+            [word for key in held for word in ("keydown", key)],
+            [word for key in held for word in ("keyup", key)],
+        )
         self._point_at(name)
         self.hands(*keys[0], "click", 1, *keys[1])
 

@@ -17,12 +17,27 @@ MISSING = "needs Xvfb and xdotool; on Debian: sudo apt-get install xvfb xdotool"
 
 @pytest.fixture(scope="session")
 def x_display() -> Iterator[str]:
-    """The name of a running X server, as `:99`. Skips where there is none to start, but never in CI."""
+    """The name of a running X server, as `:99`.
+
+    Skips where there is none to start, but never in CI.
+    """
     if not (shutil.which("Xvfb") and shutil.which("xdotool")):
         pytest.fail(MISSING) if os.environ.get("CI") else pytest.skip(MISSING)
     reader, writer = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]
-    with subprocess.Popen(command, pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    command = [
+        "Xvfb",
+        "-displayfd",
+        str(writer),
+        "-screen",
+        "0",
+        SCREEN,
+        "-nolisten",
+        "tcp",
+        "-noreset",
+    ]
+    with subprocess.Popen(
+        command, pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
         os.close(writer)
         try:
             yield f":{_number(reader)}"

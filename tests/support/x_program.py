@@ -51,5 +51,7 @@ def facts_with(program: Program, key: str, wanted: Callable[[Any], bool]) -> dic
 def xdotool(environment: Mapping[str, str], *words: object) -> str:
     """Move the real pointer and press real keys; what xdotool answers."""
     command = ["xdotool", *map(str, words)]
-    done = subprocess.run(command, env=dict(environment), check=True, timeout=PATIENCE_S, capture_output=True)
+    done = subprocess.run(
+        command, env=dict(environment), check=True, timeout=PATIENCE_S, capture_output=True
+    )
     return done.stdout.decode()

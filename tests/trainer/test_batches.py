@@ -11,7 +11,9 @@ pytestmark = pytest.mark.slow
 
 
 @given(st.integers(1, 300), st.integers(1, 64), st.integers(1, 8), st.data())
-def test_that_the_parts_of_an_epoch_are_all_its_samples_once(samples: int, batch: int, replicas: int, data) -> None:
+def test_that_the_parts_of_an_epoch_are_all_its_samples_once(
+    samples: int, batch: int, replicas: int, data
+) -> None:
     from gpu_studio.trainer.batches import Cut
 
     cut = Cut(samples, batch, replicas)
@@ -23,7 +25,9 @@ def test_that_the_parts_of_an_epoch_are_all_its_samples_once(samples: int, batch
 
 
 @given(st.integers(1, 300), st.integers(1, 64), st.integers(1, 8))
-def test_that_the_replicas_share_a_batch_evenly_and_none_gets_nothing(samples: int, batch: int, replicas: int) -> None:
+def test_that_the_replicas_share_a_batch_evenly_and_none_gets_nothing(
+    samples: int, batch: int, replicas: int
+) -> None:
     from gpu_studio.trainer.batches import Cut
 
     for step in Cut(samples, batch, replicas).parts().reshape(-1, replicas, 3):
@@ -50,8 +54,14 @@ def test_that_a_stream_entered_in_mid_epoch_goes_on_as_the_whole_one() -> None:
 
     split = Split(np.arange(23, dtype=np.float32)[:, None], np.arange(23, dtype=np.int32))
     cut = Cut(23, 5, 2)
-    whole = [(x.numpy(), y.numpy(), w.numpy()) for x, y, w in training_stream(split, cut, 7, 0, 0).take(40)]
-    entered = [(x.numpy(), y.numpy(), w.numpy()) for x, y, w in training_stream(split, cut, 7, 1, 10).take(20)]
+    whole = [
+        (x.numpy(), y.numpy(), w.numpy())
+        for x, y, w in training_stream(split, cut, 7, 0, 0).take(40)
+    ]
+    entered = [
+        (x.numpy(), y.numpy(), w.numpy())
+        for x, y, w in training_stream(split, cut, 7, 1, 10).take(20)
+    ]
     begun = cut.steps() * 2 + 4
     for (x, y, w), (x2, y2, w2) in zip(whole[begun : begun + 16], entered[:16], strict=True):
         np.testing.assert_array_equal(x, x2)
@@ -72,7 +82,10 @@ def test_that_the_weights_of_a_global_batch_sum_to_one() -> None:
 
 
 KINDS = {
-    "pixels": (np.arange(23 * 64, dtype=np.uint16).astype(np.uint8).reshape(23, 8, 8, 1), np.arange(23) % 5),
+    "pixels": (
+        np.arange(23 * 64, dtype=np.uint16).astype(np.uint8).reshape(23, 8, 8, 1),
+        np.arange(23) % 5,
+    ),
     "tokens": (np.arange(23 * 3, dtype=np.uint16).reshape(23, 3), np.arange(23, dtype=np.uint8)),
     "doubles": (np.linspace(-1, 1, 46).reshape(23, 2), np.linspace(0, 1, 23).reshape(23, 1)),
     "halves": (np.linspace(-1, 1, 46).reshape(23, 2).astype(np.float16), np.arange(23) % 2 == 0),
@@ -82,13 +95,18 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_that_samples_too_large_for_a_copy_are_given_alike(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_samples_too_large_for_a_copy_are_given_alike(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gpu_studio.trainer import batches
     from gpu_studio.trainer.data import Split
 
     split = Split(*KINDS[kind], np.array([*range(3, 20), 22]))
     cut = batches.Cut(len(split), 5, 2)
-    for stream in (lambda: batches.training_stream(split, cut, 7, 1, 5), lambda: batches.evaluation_stream(split, cut)):
+    for stream in (
+        lambda: batches.training_stream(split, cut, 7, 1, 5),
+        lambda: batches.evaluation_stream(split, cut),
+    ):
         given = []
         for most in (batches.WHOLE_BYTES, 0):
             monkeypatch.setattr(batches, "WHOLE_BYTES", most)
@@ -98,4 +116,7 @@ def test_that_samples_too_large_for_a_copy_are_given_alike(kind: str, monkeypatc
                 assert mine.dtype == same.dtype
                 np.testing.assert_array_equal(mine.numpy(), same.numpy())
         x, y, _ = given[0][0]
-        assert (x.dtype.as_numpy_dtype, y.dtype.as_numpy_dtype) == (split.seen_type, split.wanted_type)
+        assert (x.dtype.as_numpy_dtype, y.dtype.as_numpy_dtype) == (
+            split.seen_type,
+            split.wanted_type,
+        )

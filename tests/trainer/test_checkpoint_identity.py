@@ -37,7 +37,9 @@ def session_of(file: Path, seed: int = 0, **data: Any) -> Any:
     """As much of a session as its identity is made of."""
     plan = Plan(data=Data(file=str(file), **data), training=Training(seed=seed))
     dataset = load_data(plan.data, seed, Path())
-    return SimpleNamespace(plan=plan, dataset=dataset, cut=SimpleNamespace(samples=len(dataset.train)))
+    return SimpleNamespace(
+        plan=plan, dataset=dataset, cut=SimpleNamespace(samples=len(dataset.train))
+    )
 
 
 def written_by(session: Any, samples: int = 16) -> dict[str, Any]:
@@ -68,18 +70,27 @@ GROUPED = {"split": "grouped", "groups": "ward"}
         ({}, {"split": "stratified"}, "(data.split)"),
         ({"split": "ordered"}, {}, "(data.split)"),
         ({}, {"seed": 7}, "(training.seed)"),
-        ({"split": "stratified"}, {"split": "stratified", "validation_fraction": 0.3}, "(their number)"),
+        (
+            {"split": "stratified"},
+            {"split": "stratified", "validation_fraction": 0.3},
+            "(their number)",
+        ),
     ],
 )
 def test_that_another_split_is_noticed(file: Path, before: Any, now: Any, reason: str) -> None:
     samples, said = resumed(written_by(session_of(file, **before)), session_of(file, **now))
     assert isinstance(said, Warned)
-    assert said.message == f"Other data than the checkpoint's {reason}. Epoch 3 starts anew. {LEAKS}"
+    assert (
+        said.message == f"Other data than the checkpoint's {reason}. Epoch 3 starts anew. {LEAKS}"
+    )
     assert samples == 0
 
 
 def test_that_another_split_is_noticed_between_two_epochs_too(file: Path) -> None:
-    _, said = resumed(written_by(session_of(file, **GROUPED), 0), session_of(file, split="grouped", groups="patient"))
+    _, said = resumed(
+        written_by(session_of(file, **GROUPED), 0),
+        session_of(file, split="grouped", groups="patient"),
+    )
     assert isinstance(said, Warned)
     assert said.message == f"Other data than the checkpoint's (data.groups). {LEAKS}"
 
@@ -90,7 +101,9 @@ def test_that_another_file_of_the_same_name_is_noticed(file: Path, name: str) ->
     np.savez(file, **{**ARRAYS, name: ARRAYS[name][::-1]})
     samples, said = resumed(state, session_of(file, **GROUPED))
     assert isinstance(said, Warned)
-    assert said.message.startswith("Other data than the checkpoint's (the samples themselves). Epoch 3 starts anew.")
+    assert said.message.startswith(
+        "Other data than the checkpoint's (the samples themselves). Epoch 3 starts anew."
+    )
     assert samples == 0
 
 
@@ -115,7 +128,8 @@ def test_that_another_order_of_the_same_samples_starts_the_epoch_anew(file: Path
     samples, said = resumed(state, session_of(file, seed=7, split="ordered"))
     assert isinstance(said, Warned)
     assert said.message == (
-        "The samples come in another order than the checkpoint's (training.seed). Epoch 3 starts anew."
+        "The samples come in another order than the checkpoint's "
+        "(training.seed). Epoch 3 starts anew."
     )
     assert samples == 0
 
@@ -140,7 +154,9 @@ def test_that_an_older_checkpoint_is_not_told_to_have_other_data(
     assert (samples, type(said)) == ((16, Log) if same else (0, Warned))
 
 
-def test_that_of_large_samples_some_are_looked_at_and_all_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_of_large_samples_some_are_looked_at_and_all_targets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("gpu_studio.trainer.data.fingerprint.LOOKED_AT_BYTES", 1 << 10)
     x, y = np.zeros((5000, 4), np.uint8), np.zeros(5000, np.uint8)
     known = [fingerprint(Split(x, y)), fingerprint(Split(x, y, np.arange(1, 5000)))]

@@ -21,7 +21,9 @@ def snapshot(step: int, value: float | None = None) -> Snapshot:
     return Snapshot(TrainingProgress(epoch=step, step=step), arrays, {"seed": 0}, value)
 
 
-def saved(folder: Path, values: list[float | None], **settings) -> tuple[list[str], list[events.Event]]:
+def saved(
+    folder: Path, values: list[float | None], **settings
+) -> tuple[list[str], list[events.Event]]:
     told: list[events.Event] = []
     made = Checkpoints(folder, plan.CheckpointSettings(**settings), told.append)
     for step, value in enumerate(values, 1):
@@ -73,21 +75,29 @@ def test_that_it_is_known_whether_the_disk_took_one(tmp_path: Path, monkeypatch)
     made = Checkpoints(tmp_path / "c", plan.CheckpointSettings(), lambda _: None)
     made.save(snapshot(1))
     assert made.has(1)
-    monkeypatch.setattr(np, "savez", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(
+        np, "savez", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    )
     made.save(snapshot(2))
     assert not made.has(2)
     made.close()
 
 
-def test_that_weights_that_are_no_numbers_push_out_no_checkpoint_that_is_of_use(tmp_path: Path) -> None:
+def test_that_weights_that_are_no_numbers_push_out_no_checkpoint_that_is_of_use(
+    tmp_path: Path,
+) -> None:
     told: list[events.Event] = []
     made = Checkpoints(tmp_path / "c", plan.CheckpointSettings(keep=1), told.append)
     for step, values in enumerate(([1, 2], [1, -np.inf], [1, np.nan]), 1):
-        made.save(Snapshot(snapshot(step).progress, {"model/0/kernel": np.array(values, np.float32)}))
+        made.save(
+            Snapshot(snapshot(step).progress, {"model/0/kernel": np.array(values, np.float32)})
+        )
     made.close()
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["step-00000002"]
     assert isinstance(told[-1], events.Warned)
-    assert told[-1].message.startswith("The checkpoint step-00000003 was not written: model/0/kernel holds values")
+    assert told[-1].message.startswith(
+        "The checkpoint step-00000003 was not written: model/0/kernel holds values"
+    )
 
 
 def test_that_one_cut_off_while_it_is_written_does_not_count(tmp_path: Path) -> None:
@@ -100,7 +110,9 @@ def test_that_one_cut_off_while_it_is_written_does_not_count(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["truncate", "no state", "not json", "pickle"])
-def test_that_a_damaged_checkpoint_is_refused_in_words_and_nothing_is_unpickled(tmp_path: Path, damage: str) -> None:
+def test_that_a_damaged_checkpoint_is_refused_in_words_and_nothing_is_unpickled(
+    tmp_path: Path, damage: str
+) -> None:
     saved(tmp_path / "c", [0.5])
     path = tmp_path / "c" / "step-00000001"
     weights, state = path / "weights.npz", path / "state.json"

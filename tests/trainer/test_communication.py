@@ -78,8 +78,17 @@ def test_that_communication_is_exposed_only_while_the_device_computes_nothing():
         ["CPU:0", "CPU:1"],
         waited=0.5,
     )
-    assert (step.step, step.steps, step.replicas, step.seconds, step.input_seconds) == (7, 1, 2, 10.0, 0.5)
-    rows = {each.device: (each.compute, each.communication, each.exposed, each.idle) for each in step.devices}
+    assert (step.step, step.steps, step.replicas, step.seconds, step.input_seconds) == (
+        7,
+        1,
+        2,
+        10.0,
+        0.5,
+    )
+    rows = {
+        each.device: (each.compute, each.communication, each.exposed, each.idle)
+        for each in step.devices
+    }
     assert rows == {"CPU:0": (6.0, 3.0, 2.0, 2.0), "CPU:1": (1.0, 3.0, 3.0, 6.0)}
     # Of the whole step: from 4 to 8 nothing computes, and one or the other communicates.
     assert (step.compute, step.exposed) == (6.0, 4.0)
@@ -102,9 +111,15 @@ def test_that_waiting_for_the_last_replica_is_told_of_collective_operations():
 def test_that_without_as_many_collective_operations_on_each_device_nothing_is_told_of_waiting():
     rows = [("a", 0, 1, "MatMul", "CPU:0"), ("b", 0, 1, "MatMul", "CPU:1")]
     rows += [(f"c{n}", 1, 2, "CollectiveReduceV2", "CPU:0") for n in range(2)]
-    assert [each.waiting for each in told(*on_cpus(*rows), ["CPU:0", "CPU:1"]).devices] == [None, None]
+    assert [each.waiting for each in told(*on_cpus(*rows), ["CPU:0", "CPU:1"]).devices] == [
+        None,
+        None,
+    ]
     rows += [("d", 1, 2, "CollectiveReduceV2", "CPU:1")]
-    assert [each.waiting for each in told(*on_cpus(*rows), ["CPU:0", "CPU:1"]).devices] == [None, None]
+    assert [each.waiting for each in told(*on_cpus(*rows), ["CPU:0", "CPU:1"]).devices] == [
+        None,
+        None,
+    ]
 
 
 def test_that_several_steps_are_told_as_one_and_a_thread_off_its_core_seems_to_send_no_longer():
@@ -129,7 +144,10 @@ def test_that_of_steps_in_which_no_device_was_seen_at_work_nothing_is_told():
 
 
 def cards(number, last):
-    """A step of a replica on a card: forward, backward, the kernel of NCCL that runs beside it, the update."""
+    """A step of a replica on a card.
+
+    Forward, backward, the kernel of NCCL that runs beside it, the update.
+    """
     card, device = f"GPU:{number}", f"GPU:{number}"
     replica = f"{LOOP}/replica_{number}" if number else LOOP
     rows = [
@@ -146,7 +164,10 @@ def cards(number, last):
 def test_that_of_cards_the_kernels_count_and_those_of_nccl_belong_to_their_card():
     (one, where_one), (two, where_two) = cards(0, 6), cards(1, 7)
     step = told([*one, *two], where_one | where_two, ["GPU:0", "GPU:1"])
-    rows = {each.device: (each.compute, each.communication, each.exposed, each.waiting) for each in step.devices}
+    rows = {
+        each.device: (each.compute, each.communication, each.exposed, each.waiting)
+        for each in step.devices
+    }
     assert rows == {"GPU:0": (9.0, 4.0, 2.0, 1.0), "GPU:1": (9.0, 3.0, 2.0, 0.0)}
     assert (step.seconds, step.compute, step.exposed) == (11.0, 9.0, 2.0)
 
@@ -169,7 +190,9 @@ def test_that_the_device_of_an_edge_is_the_sender_s():
     task = "/job:localhost/replica:0/task:0/device"
     graph = GraphDef()
     graph.node.add(name="a", op="MatMul", device=f"{task}:GPU:1")
-    graph.node.add(name="a/_1", op="_Send", device=f"{task}:GPU:1").attr["tensor_name"].s = b"edge_3_a"
+    graph.node.add(name="a/_1", op="_Send", device=f"{task}:GPU:1").attr[
+        "tensor_name"
+    ].s = b"edge_3_a"
     assert devices_in([graph]) == {"a": "GPU:1", "a/_1": "GPU:1", "edge_3_a": "GPU:1"}
 
 
@@ -190,12 +213,17 @@ def test_that_a_tensorflow_that_shows_no_graphs_fails_no_call_and_nothing_is_tol
 
 
 KINDS = st.sampled_from(["MatMul", "_Send", "CollectiveReduceV2"])
-ROWS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20), KINDS, st.sampled_from(["CPU:0", "CPU:1"])))
+ROWS = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(1, 20), KINDS, st.sampled_from(["CPU:0", "CPU:1"]))
+)
 
 
 @given(ROWS)
 def test_that_the_parts_of_a_device_make_up_the_step(rows):
-    made = [(f"op{n}", begin, begin + length, kind, device) for n, (begin, length, kind, device) in enumerate(rows)]
+    made = [
+        (f"op{n}", begin, begin + length, kind, device)
+        for n, (begin, length, kind, device) in enumerate(rows)
+    ]
     step = told(*on_cpus(*made), ["CPU:0", "CPU:1"])
     assert (step is None) == all(kind != "MatMul" for _, _, kind, _ in rows)
     if step is None:

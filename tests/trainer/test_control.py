@@ -124,7 +124,9 @@ def test_that_hanging_up_the_terminal_does_not_end_a_run(tmp_path: Path) -> None
         assert run.finish().code == 0
 
 
-def test_that_a_stop_whose_checkpoint_the_disk_refuses_is_told_as_one_without(tmp_path: Path) -> None:
+def test_that_a_stop_whose_checkpoint_the_disk_refuses_is_told_as_one_without(
+    tmp_path: Path,
+) -> None:
     with running(LONG, tmp_path, warm=True) as run:
         # A file where their folder would be: every checkpoint is refused, from the first on.
         if run.directory.checkpoints.is_dir():

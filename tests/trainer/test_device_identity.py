@@ -1,4 +1,7 @@
-"""The logical devices that the trainer tells of, each with the card that it was carved from; TensorFlow is a fake."""
+"""The logical devices that the trainer tells of, each with the card that it was carved from.
+
+TensorFlow is a fake.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,15 @@ class FakeTensorFlow:
 
     def list_physical_devices(self, kind):
         count = {"GPU": 2, "CPU": 1}[kind]
-        return [SimpleNamespace(name=f"/physical_device:{kind}:{i}", device_type=kind) for i in range(count)]
+        return [
+            SimpleNamespace(name=f"/physical_device:{kind}:{i}", device_type=kind)
+            for i in range(count)
+        ]
 
     def list_logical_devices(self, kind):
-        return [SimpleNamespace(name=f"/device:{kind}:{i}") for i in range({"GPU": 3, "CPU": 1}[kind])]
+        return [
+            SimpleNamespace(name=f"/device:{kind}:{i}") for i in range({"GPU": 3, "CPU": 1}[kind])
+        ]
 
     def get_device_details(self, device):
         return {"device_name": f"Fake {device.name[-1]}"}

@@ -30,7 +30,10 @@ def failure(run: Finished) -> events.Failed:
 
 
 def test_that_out_of_memory_says_where_how_much_and_what_to_try(tmp_path: Path) -> None:
-    """A real allocator's limit, and a real ResourceExhaustedError: the host's arena, because there is no card."""
+    """A real allocator's limit, and a real ResourceExhaustedError.
+
+    The host's arena, because there is no card.
+    """
     limit = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "64"}
     plan = small_plan("model.options={ hidden = [8192, 8192] }", "distribution.strategy=mirrored")
     failed = failure(trained(plan, tmp_path, environment=limit))
@@ -42,8 +45,13 @@ def test_that_out_of_memory_says_where_how_much_and_what_to_try(tmp_path: Path) 
     assert "ResourceExhausted" in failed.traceback
 
 
-def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(tmp_path: Path, fault: Fault) -> None:
-    fault.is_about("loss not finite", "failed before a checkpoint takes it in; names the step, the layer, its gradient")
+def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(
+    tmp_path: Path, fault: Fault
+) -> None:
+    fault.is_about(
+        "loss not finite",
+        "failed before a checkpoint takes it in; names the step, the layer, its gradient",
+    )
     diverging = ("training.optimizer=sgd", "training.learning_rate=1e30", "training.epochs=3")
     plan = small_plan(*diverging, "training.checkpoint.every_steps=1")
     run = trained(plan, tmp_path)
@@ -53,7 +61,10 @@ def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(tmp_
     assert (failed.kind, failed.layer) == ("not_finite", "outputs")
     assert "The first layer whose output is not finite is outputs." in failed.message
     assert "the largest gradient was that of dense, with a norm of" in failed.message
-    assert [mend.field for mend in failed.mends] == ["training.learning_rate", "training.options.global_clipnorm"]
+    assert [mend.field for mend in failed.mends] == [
+        "training.learning_rate",
+        "training.options.global_clipnorm",
+    ]
     assert None in run.losses.values()
     (bad,) = [each for each in run.of(events.Steps) if None in each.losses]
     fault.seconds = run.events[-1].time - bad.time
@@ -78,8 +89,13 @@ def test_that_data_that_cannot_be_trained_on_are_named(tmp_path: Path) -> None:
     assert failed.suggestions
 
 
-def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(tmp_path: Path, fault: Fault) -> None:
-    fault.is_about("data missing once the trainer looks for them", "failed; names the file, where it was, what is near")
+def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(
+    tmp_path: Path, fault: Fault
+) -> None:
+    fault.is_about(
+        "data missing once the trainer looks for them",
+        "failed; names the file, where it was, what is near",
+    )
     data = tmp_path / "mine.npz"
     np.savez(data, x=np.zeros((20, 4), np.float32), y=np.arange(20) % 2)
     with running(small_plan_with_file(data), tmp_path / "runs") as run:
@@ -95,7 +111,10 @@ def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(tmp_p
 def test_that_a_folder_of_images_that_moved_since_the_launch_is_named_with_what_is_near(
     tmp_path: Path, fault: Fault
 ) -> None:
-    fault.is_about("images missing once the trainer looks for them", "failed; names the folder, and what is near")
+    fault.is_about(
+        "images missing once the trainer looks for them",
+        "failed; names the folder, and what is near",
+    )
     folder = two_classes(tmp_path / "pets")
     plan = dataclasses.replace(small_plan(), data=Data(folder=str(folder)))
     with running(plan, tmp_path / "runs") as run:
@@ -107,7 +126,9 @@ def test_that_a_folder_of_images_that_moved_since_the_launch_is_named_with_what_
     assert [log.message for log in run.of(events.Log)] == [f"Reading the images in {folder}."]
 
 
-def test_that_early_stopping_by_validation_samples_that_the_data_do_not_bring_is_refused(tmp_path: Path) -> None:
+def test_that_early_stopping_by_validation_samples_that_the_data_do_not_bring_is_refused(
+    tmp_path: Path,
+) -> None:
     """No plan can tell whether they do: only a look into the file."""
     data = tmp_path / "data.npz"
     np.savez(data, x=np.zeros((20, 4), np.float32), y=np.arange(20) % 2)
@@ -115,7 +136,8 @@ def test_that_early_stopping_by_validation_samples_that_the_data_do_not_bring_is
     plan = with_settings(small_plan_with_file(data), ("data.validation_fraction=0", rule))
     failed = failure(trained(plan, tmp_path / "runs"))
     assert failed.message == (
-        "training.early_stopping.monitor is val_accuracy, but nothing is validated: data.npz brings no validation "
+        "training.early_stopping.monitor is val_accuracy, but nothing is validated: data.npz "
+        "brings no validation "
         "samples, and data.validation_fraction is 0."
     )
     assert failed.suggestions == ["Set data.validation_fraction above 0.", "Or monitor accuracy."]
@@ -126,7 +148,11 @@ def small_plan_with_file(path: Path) -> Plan:
 
 
 def test_that_an_unknown_option_of_the_optimizer_is_named(tmp_path: Path) -> None:
-    failed = failure(trained(small_plan("training.optimizer=sgd", "training.options={ momentun = 0.9 }"), tmp_path))
+    failed = failure(
+        trained(
+            small_plan("training.optimizer=sgd", "training.options={ momentun = 0.9 }"), tmp_path
+        )
+    )
     assert "momentun" in failed.message
     assert "momentum" in " ".join([failed.message, *failed.suggestions])
 
@@ -147,8 +173,12 @@ def test_that_a_plan_broken_after_the_launch_is_refused_in_words(tmp_path: Path)
     first = trained(small_plan("training.epochs=1"), tmp_path)
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / "plan.toml").write_text(first.directory.plan_file.read_text() + "\n[trainnig]\nepochs = 1\n")
-    ended = subprocess.run([sys.executable, "-m", "gpu_studio.trainer", str(broken)], capture_output=True, timeout=60)
+    (broken / "plan.toml").write_text(
+        first.directory.plan_file.read_text() + "\n[trainnig]\nepochs = 1\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "gpu_studio.trainer", str(broken)], capture_output=True, timeout=60
+    )
     assert ended.returncode == 1
     last = (broken / "events.jsonl").read_bytes().splitlines()[-1]
     told = events.decode(last)

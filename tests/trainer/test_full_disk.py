@@ -13,10 +13,17 @@ from gpu_studio.runs.state import is_live, state_of
 from gpu_studio.runs.stop import StopLadder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
-ENDLESS = ("training.epochs=100000", "training.checkpoint.every_epochs=1", "model.options={ hidden = [4] }")
+ENDLESS = (
+    "training.epochs=100000",
+    "training.checkpoint.every_epochs=1",
+    "model.options={ hidden = [4] }",
+)
 
 FULL_FOR_S = 1.0
-"""Seconds of its own time that the trainer gets on the full disk: enough for several epochs with their checkpoints."""
+"""Seconds of its own time that the trainer gets on the full disk.
+
+Enough for several epochs with their checkpoints.
+"""
 
 
 def trained_for(run: Running) -> float:
@@ -26,7 +33,9 @@ def trained_for(run: Running) -> float:
     return float(psutil.Process(holder.pid).cpu_times().user)
 
 
-def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_then(small_disk: SmallDisk) -> None:
+def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_then(
+    small_disk: SmallDisk,
+) -> None:
     """A full disk once failed the run, as out of memory on a device, and `stop` could not stop it."""
     with running(small_plan(*ENDLESS), small_disk.path / "runs", warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Epoch)) > 3)
@@ -35,7 +44,9 @@ def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_t
         worked = trained_for(run)
         run.wait_for(lambda: trained_for(run) > worked + FULL_FOR_S)
         small_disk.clear()
-        warned = run.wait_for(lambda: [each for each in run.of(events.Warned) if "No space left" in each.message])
+        warned = run.wait_for(
+            lambda: [each for each in run.of(events.Warned) if "No space left" in each.message]
+        )
         run.wait_for(lambda: len(run.of(events.Checkpoint)) > refused)
         assert [event.seq for event in run.read()] == list(range(len(run.events)))
         assert all(each.message.startswith("The checkpoint") for each in warned)

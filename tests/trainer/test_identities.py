@@ -20,7 +20,10 @@ def test_that_the_card_is_found_by_the_number_in_the_name_and_not_by_its_place()
 
 def test_that_what_cuda_does_not_tell_is_not_known() -> None:
     assert identity("/physical_device:GPU:3", "NVIDIA L4", CARDS, None) == NO_CARD
-    assert identity("/physical_device:GPU:0", "", [{"ordinal": 0, "uuid": "", "bus_id": ""}], None) == NO_CARD
+    assert (
+        identity("/physical_device:GPU:0", "", [{"ordinal": 0, "uuid": "", "bus_id": ""}], None)
+        == NO_CARD
+    )
 
 
 def test_that_nothing_is_told_where_the_two_call_the_card_differently() -> None:

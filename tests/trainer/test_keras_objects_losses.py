@@ -26,13 +26,17 @@ SIGNS = 2 * ONE_HOT - 1
 def a_model(dataset, last=None):
     import keras
 
-    return keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
+    return keras.Sequential(
+        [keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)]
+    )
 
 
 def loss_of(name, dataset=CLASSES, last=None, **options):
     from gpu_studio.trainer.keras_objects import OutputForm, make_loss
 
-    return make_loss(Training(loss=Named(name, options)), dataset, OutputForm.of(dataset, a_model(dataset, last)))
+    return make_loss(
+        Training(loss=Named(name, options)), dataset, OutputForm.of(dataset, a_model(dataset, last))
+    )
 
 
 EXPECTED = {
@@ -42,11 +46,15 @@ EXPECTED = {
     "categorical_crossentropy": CROSS_ENTROPY,
     "kl_divergence": CROSS_ENTROPY,
     "CategoricalGeneralizedCrossEntropy": (1 - np.exp(-CROSS_ENTROPY) ** 0.5) / 0.5,
-    "BinaryCrossentropy": -(ONE_HOT * np.log(SIGMOID) + (1 - ONE_HOT) * np.log(1 - SIGMOID)).mean(axis=1),
+    "BinaryCrossentropy": -(ONE_HOT * np.log(SIGMOID) + (1 - ONE_HOT) * np.log(1 - SIGMOID)).mean(
+        axis=1
+    ),
     "hinge": np.maximum(1 - SIGNS * LOGITS, 0).mean(axis=1),
     "squared_hinge": (np.maximum(1 - SIGNS * LOGITS, 0) ** 2).mean(axis=1),
     # Keras' own formula: the best of the other classes counts as 0 at least.
-    "categorical_hinge": np.maximum(((1 - ONE_HOT) * LOGITS).max(axis=1) - (ONE_HOT * LOGITS).sum(axis=1) + 1, 0),
+    "categorical_hinge": np.maximum(
+        ((1 - ONE_HOT) * LOGITS).max(axis=1) - (ONE_HOT * LOGITS).sum(axis=1) + 1, 0
+    ),
 }
 
 
@@ -93,7 +101,11 @@ def test_that_a_softmax_layer_counts_as_a_softmax():
     layers = keras.layers
     inputs = keras.Input((8,))
     scores = layers.Dense(3)(inputs)
-    endings = {layers.Softmax: False, lambda: layers.Activation("softmax"): False, lambda: layers.ReLU(): True}
+    endings = {
+        layers.Softmax: False,
+        lambda: layers.Activation("softmax"): False,
+        lambda: layers.ReLU(): True,
+    }
     for ending, logits in endings.items():
         assert ends_in_logits(keras.Model(inputs, ending()(scores)), CLASSES) is logits
 
@@ -113,7 +125,9 @@ SHARES = {
     )(layers.Dense(3, "softmax")(x)),
 }
 SCORES = {
-    "the mean of two heads": lambda layers, x: layers.Average()([layers.Dense(3)(x), layers.Dense(3)(x)]),
+    "the mean of two heads": lambda layers, x: layers.Average()(
+        [layers.Dense(3)(x), layers.Dense(3)(x)]
+    ),
     "scores in another shape": lambda layers, x: layers.Reshape((3,))(layers.Dense(3)(x)),
     "scores that are not negative": lambda layers, x: layers.Dense(3, "relu")(x),
 }
@@ -170,7 +184,9 @@ def test_that_half_precision_outputs_give_a_loss_in_float32():
 
 @pytest.mark.parametrize("name", ["mse", "MeanSquaredError", "mean_absolute_error", "huber"])
 def test_that_a_loss_for_other_targets_is_refused_with_what_fits(name):
-    with pytest.raises(PlanRefused, match="does not fit made classes: its targets are ids of 3 classes") as refused:
+    with pytest.raises(
+        PlanRefused, match="does not fit made classes: its targets are ids of 3 classes"
+    ) as refused:
         loss_of(name)
     assert f'"{name}"' in refused.value.message
     assert "sparse_categorical_crossentropy" in refused.value.suggestions[1]
@@ -192,11 +208,26 @@ def test_that_cross_entropy_of_values_is_refused():
             r"options\.from_logit is not an option of sparse_categorical_crossentropy",
             "from_logits",
         ),
-        ("auto", {"from_logits": 1}, r"options\.from_logits is 1 \(a whole number\)", "true or false"),
+        (
+            "auto",
+            {"from_logits": 1},
+            r"options\.from_logits is 1 \(a whole number\)",
+            "true or false",
+        ),
         ("auto", {"ignore_class": 0.5}, r"options\.ignore_class is 0\.5", "whole number"),
         ("auto", {"reduction": "sum"}, r"options\.reduction is not an option", ""),
-        ("categorical_crossentropy", {"label_smoothing": 2.0}, r"options\.label_smoothing is 2\.0", "below 1"),
-        ("CategoricalFocalCrossentropy", {"gamma": float("nan")}, r"options\.gamma is nan", "number"),
+        (
+            "categorical_crossentropy",
+            {"label_smoothing": 2.0},
+            r"options\.label_smoothing is 2\.0",
+            "below 1",
+        ),
+        (
+            "CategoricalFocalCrossentropy",
+            {"gamma": float("nan")},
+            r"options\.gamma is nan",
+            "number",
+        ),
     ],
 )
 def test_that_a_wrong_name_or_option_is_refused_with_advice(name, options, words, advice):

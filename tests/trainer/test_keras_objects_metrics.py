@@ -1,4 +1,7 @@
-"""Metrics: named as Keras names them, shown what they want to see, and sums that replicas can share."""
+"""Metrics.
+
+Named as Keras names them, shown what they want to see, and sums that replicas can share.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ def metrics_of(*metrics, dataset=CLASSES, last=None):
 
     from gpu_studio.trainer.keras_objects import OutputForm, make_metrics
 
-    model = keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
+    model = keras.Sequential(
+        [keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)]
+    )
     named = tuple(metric if isinstance(metric, Named) else Named(metric) for metric in metrics)
     return make_metrics(Training(metrics=named), dataset, OutputForm.of(dataset, model))
 
@@ -59,7 +64,9 @@ def test_that_metrics_see_ids_or_one_hot_labels_and_logits_or_probabilities(last
     outputs = LOGITS if last is None else PROBABILITIES
     got = {
         metric.name: result(metric, IDS, outputs)
-        for metric in metrics_of(*[named for named in all_of(CLASSES) if named.name != "categorical_hinge"], last=last)
+        for metric in metrics_of(
+            *[named for named in all_of(CLASSES) if named.name != "categorical_hinge"], last=last
+        )
     }
     right = PROBABILITIES[np.arange(12), IDS]
     chosen = PROBABILITIES > 0.5
@@ -82,16 +89,26 @@ def test_that_what_replicas_add_to_any_metric_can_be_summed(dataset):
         metric.reset_state()
         start = [np.asarray(v) for v in metric.variables]
         parts = [
-            metric.stateless_update_state(start, targets[part], outputs[part], sample_weight=np.ones(6, np.float32))
+            metric.stateless_update_state(
+                start, targets[part], outputs[part], sample_weight=np.ones(6, np.float32)
+            )
             for part in (slice(0, 6), slice(6, 12))
         ]
-        joint = [a + sum(np.asarray(p) - a for p in changed) for a, *changed in zip(start, *parts, strict=True)]
-        assert float(metric.stateless_result(joint)) == pytest.approx(whole, rel=1e-4, abs=1e-6), metric.name
+        joint = [
+            a + sum(np.asarray(p) - a for p in changed)
+            for a, *changed in zip(start, *parts, strict=True)
+        ]
+        assert float(metric.stateless_result(joint)) == pytest.approx(whole, rel=1e-4, abs=1e-6), (
+            metric.name
+        )
 
 
 RARE = made_data.classes((8,), 2, samples=400)
 IS_RARE = (np.random.default_rng(2).random(400) < 0.06).astype(np.int32)
-RARE_LOGITS = np.random.default_rng(3).normal(size=(400, 2)).astype(np.float32) + [[0.9, 1.2]] * IS_RARE[:, None]
+RARE_LOGITS = (
+    np.random.default_rng(3).normal(size=(400, 2)).astype(np.float32)
+    + [[0.9, 1.2]] * IS_RARE[:, None]
+)
 RARE_LOGITS = RARE_LOGITS.astype(np.float32) + np.float32([1.5, 0])
 SHARE = 1 / (1 + np.exp(RARE_LOGITS[:, 0] - RARE_LOGITS[:, 1]))
 
@@ -111,12 +128,20 @@ def by_hand() -> dict[str, float]:
 def test_that_precision_recall_and_auc_of_two_classes_are_those_of_class_1(last):
     import keras
 
-    outputs = RARE_LOGITS if last is None else np.stack([1 - SHARE, SHARE], axis=1).astype(np.float32)
+    outputs = (
+        RARE_LOGITS if last is None else np.stack([1 - SHARE, SHARE], axis=1).astype(np.float32)
+    )
     for metric in metrics_of("precision", "recall", "auc", dataset=RARE, last=last):
         got = result(metric, IS_RARE, outputs)
         assert got == pytest.approx(by_hand()[metric.name], abs=5e-3), metric.name
-        binary = {"precision": keras.metrics.Precision, "recall": keras.metrics.Recall, "auc": keras.metrics.AUC}
-        assert got == pytest.approx(result(binary[metric.name](), IS_RARE, SHARE), rel=1e-6), metric.name
+        binary = {
+            "precision": keras.metrics.Precision,
+            "recall": keras.metrics.Recall,
+            "auc": keras.metrics.AUC,
+        }
+        assert got == pytest.approx(result(binary[metric.name](), IS_RARE, SHARE), rel=1e-6), (
+            metric.name
+        )
 
 
 def test_that_pairs_of_two_metrics_of_two_classes_are_those_of_class_1():
@@ -126,16 +151,25 @@ def test_that_pairs_of_two_metrics_of_two_classes_are_those_of_class_1():
         (metric,) = metrics_of(Named(name, needed), dataset=RARE)
         binary = type(metric).__mro__[1](**needed)
         assert isinstance(binary, keras.metrics.Metric)
-        assert result(metric, IS_RARE, RARE_LOGITS) == pytest.approx(result(binary, IS_RARE, SHARE), rel=1e-6), name
+        assert result(metric, IS_RARE, RARE_LOGITS) == pytest.approx(
+            result(binary, IS_RARE, SHARE), rel=1e-6
+        ), name
 
 
 def test_that_a_class_can_be_chosen():
     (of_0,) = metrics_of(Named("recall", {"class_id": 0}), dataset=RARE)
-    assert result(of_0, IS_RARE, RARE_LOGITS) == pytest.approx((SHARE[IS_RARE == 0] < 0.5).mean(), rel=1e-6)
+    assert result(of_0, IS_RARE, RARE_LOGITS) == pytest.approx(
+        (SHARE[IS_RARE == 0] < 0.5).mean(), rel=1e-6
+    )
 
 
 def test_that_names_are_keras_names_without_a_running_number():
-    wanted = [Named("AUC"), Named("F1Score"), Named("PrecisionAtRecall", {"recall": 0.5}), Named("acc")]
+    wanted = [
+        Named("AUC"),
+        Named("F1Score"),
+        Named("PrecisionAtRecall", {"recall": 0.5}),
+        Named("acc"),
+    ]
     for _ in range(2):
         names = [metric.name for metric in metrics_of(*wanted)]
         assert names == ["auc", "f1_score", "precision_at_recall", "accuracy"]
@@ -144,7 +178,9 @@ def test_that_names_are_keras_names_without_a_running_number():
 @pytest.mark.parametrize("dataset", [CLASSES, VALUES], ids=["classes", "values"])
 def test_that_the_names_are_those_that_a_plan_can_monitor(dataset):
     metrics = metrics_of(*all_of(dataset), dataset=dataset)
-    assert [metric.name for metric in metrics] == [result_name(name) for name in METRICS_OF[dataset.task]]
+    assert [metric.name for metric in metrics] == [
+        result_name(name) for name in METRICS_OF[dataset.task]
+    ]
 
 
 def test_that_only_metrics_of_the_plans_vocabulary_have_wants():
@@ -164,7 +200,10 @@ def test_that_options_reach_keras():
     [
         (["auto", "accuracy"], r"training\.metrics names accuracy twice"),
         ([Named("AUC", {"name": "mine"})], r"options\.name is not an option of auc"),
-        (["auto", "mse"], r'training\.metrics\[1\]\.name is "mse", which does not fit made classes'),
+        (
+            ["auto", "mse"],
+            r'training\.metrics\[1\]\.name is "mse", which does not fit made classes',
+        ),
         (["PearsonCorrelation"], r'name is "PearsonCorrelation"'),
         (["acuracy"], r'name is "acuracy"'),
         (["PrecisionAtRecall"], "precision_at_recall needs the option recall"),
@@ -181,5 +220,7 @@ def test_that_a_wrong_metric_is_refused_in_words(metrics, words):
 
 
 def test_that_accuracy_of_values_is_refused():
-    with pytest.raises(PlanRefused, match=r'"accuracy", which does not fit made values: .* measured values'):
+    with pytest.raises(
+        PlanRefused, match=r'"accuracy", which does not fit made values: .* measured values'
+    ):
         metrics_of("accuracy", dataset=VALUES)

@@ -1,4 +1,7 @@
-"""Optimizers: by name with options, refused in words, and what is not refused works on several replicas."""
+"""Optimizers.
+
+By name with options, refused in words, and what is not refused works on several replicas.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ pytestmark = pytest.mark.slow
 def made(optimizer="adam", **options):
     from gpu_studio.trainer.keras_objects import make_optimizer
 
-    return make_optimizer(Training(optimizer=optimizer, options=options, learning_rate=0.25), 10, 100)
+    return make_optimizer(
+        Training(optimizer=optimizer, options=options, learning_rate=0.25), 10, 100
+    )
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -68,7 +73,12 @@ def test_that_float16_gets_its_loss_scaled_and_bfloat16_does_not():
     [
         ("adm", {}, r'training\.optimizer is "adm"', "adam"),
         ("LossScaleOptimizer", {}, r'training\.optimizer is "LossScaleOptimizer"', "adam"),
-        ("sgd", {"momentun": 0.9}, r"training\.options\.momentun is not an option of sgd", "momentum"),
+        (
+            "sgd",
+            {"momentun": 0.9},
+            r"training\.options\.momentun is not an option of sgd",
+            "momentum",
+        ),
         ("sgd", {"beta_1": 0.9}, r"beta_1 is not an option of sgd", "momentum"),
         ("sgd", {"momentum": "0.9"}, r'options\.momentum is "0\.9" \(a string\)', "below 1"),
         ("sgd", {"momentum": True}, r"options\.momentum is true", "below 1"),
@@ -77,16 +87,31 @@ def test_that_float16_gets_its_loss_scaled_and_bfloat16_does_not():
         ("adam", {"epsilon": float("inf")}, r"options\.epsilon is inf", "number"),
         ("adam", {"clipnorm": 0}, r"options\.clipnorm is 0", "above 0"),
         ("adam", {"weight_decay": -0.1}, r"options\.weight_decay is -0\.1", "0 or more"),
-        ("adam", {"gradient_accumulation_steps": 1}, r"gradient_accumulation_steps is 1", "2 or more"),
+        (
+            "adam",
+            {"gradient_accumulation_steps": 1},
+            r"gradient_accumulation_steps is 1",
+            "2 or more",
+        ),
         (
             "adam",
             {"learning_rate": 0.1},
             r"options\.learning_rate stands where it has no effect",
             "training.learning_rate",
         ),
-        ("adam", {"use_ema": True}, r"options\.use_ema alone keeps averages", "ema_overwrite_frequency"),
+        (
+            "adam",
+            {"use_ema": True},
+            r"options\.use_ema alone keeps averages",
+            "ema_overwrite_frequency",
+        ),
         ("adam", {"name": "mine"}, r"options\.name is not an option", ""),
-        ("adam", {"clipnorm": 1.0, "clipvalue": 1.0}, "Only one of `clipnorm`, `clipvalue`", "training.options"),
+        (
+            "adam",
+            {"clipnorm": 1.0, "clipvalue": 1.0},
+            "Only one of `clipnorm`, `clipvalue`",
+            "training.options",
+        ),
         ("muon", {"exclude_layers": [1]}, r"options\.exclude_layers is 1", "string"),
     ],
 )
@@ -98,7 +123,9 @@ def test_that_a_wrong_optimizer_or_option_is_refused_with_advice(optimizer, opti
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 anything = plain | st.lists(plain, max_size=2)
-names = st.sampled_from(["momentum", "clipnorm", "nesterov", "beta_1", "use_ema", "ema_momentum"]) | st.text(max_size=8)
+names = st.sampled_from(
+    ["momentum", "clipnorm", "nesterov", "beta_1", "use_ema", "ema_momentum"]
+) | st.text(max_size=8)
 
 
 @settings(max_examples=60)
@@ -114,9 +141,10 @@ def test_that_any_options_make_an_optimizer_or_are_refused(optimizer, options):
     assert getattr(made_one, "suggestions", None) or hasattr(made_one, "apply")
 
 
-# Two logical CPUs have to be made before TensorFlow starts, so this is a process of its own. Its result: for every
-# optimizer and strategy how far two steps take it from one device, or that it was refused. As the trainer does, it sums
-# the gradients over the replicas first and keeps Keras from summing them again.
+# Two logical CPUs have to be made before TensorFlow starts, so this is a process of its own. Its
+# result: for every optimizer and strategy how far two steps take it from one device, or that it was
+# refused. As the trainer does, it sums the gradients over the replicas first and keeps Keras from
+# summing them again.
 TWO_REPLICAS = """
 import json, sys
 import numpy as np, tensorflow as tf
@@ -174,7 +202,10 @@ CASES = [
 REFUSED = {
     "nadam [] central_storage",
     "muon [] central_storage",
-    *(f"sgd ['ema_overwrite_frequency', 'use_ema'] {kind}" for kind in ("mirrored", "central_storage")),
+    *(
+        f"sgd ['ema_overwrite_frequency', 'use_ema'] {kind}"
+        for kind in ("mirrored", "central_storage")
+    ),
     *(f"sgd ['gradient_accumulation_steps'] {kind}" for kind in ("mirrored", "central_storage")),
 }
 

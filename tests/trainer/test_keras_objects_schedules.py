@@ -20,7 +20,9 @@ steps = st.integers(0, TOTAL)
 def rate_at(step, name, **options):
     from gpu_studio.trainer.keras_objects.optimizers import learning_rate
 
-    rate = learning_rate(Training(learning_rate=RATE, schedule=Named(name, options)), PER_EPOCH, TOTAL)
+    rate = learning_rate(
+        Training(learning_rate=RATE, schedule=Named(name, options)), PER_EPOCH, TOTAL
+    )
     return float(rate(step)) if callable(rate) else rate
 
 
@@ -35,7 +37,9 @@ def test_that_without_a_schedule_and_with_a_constant_one_the_rate_is_a_number():
 @given(steps, st.floats(0.1, 1), st.integers(1, 4))
 def test_that_step_drops_at_the_end_of_every_period(step, drop, epochs):
     expected = RATE * drop ** (step // (epochs * PER_EPOCH))
-    assert rate_at(step, "step", drop=drop, every_epochs=epochs) == pytest.approx(expected, rel=1e-5)
+    assert rate_at(step, "step", drop=drop, every_epochs=epochs) == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 @settings(max_examples=30)
@@ -77,7 +81,9 @@ def test_that_an_unknown_schedule_is_refused_with_the_nearest():
 def test_that_the_optimizer_follows_the_schedule():
     from gpu_studio.trainer.keras_objects import make_optimizer
 
-    training = Training(learning_rate=RATE, schedule=Named("step", {"drop": 0.5, "every_steps": 1}), optimizer="sgd")
+    training = Training(
+        learning_rate=RATE, schedule=Named("step", {"drop": 0.5, "every_steps": 1}), optimizer="sgd"
+    )
     optimizer = make_optimizer(training, PER_EPOCH, TOTAL)
     seen = []
     for _ in range(3):

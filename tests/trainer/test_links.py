@@ -38,7 +38,10 @@ print(json.dumps([[n.device[-5:] for n in nodes if n.op == "Reshape"], address(s
 
 @pytest.fixture
 def took(monkeypatch):
-    """Make a transfer take so long: a fixed time, and so many bytes a second; more than `room` bytes have no room."""
+    """Make a transfer take so long: a fixed time, and so many bytes a second.
+
+    More than `room` bytes have no room.
+    """
     import tensorflow as tf
 
     from gpu_studio.trainer import links

@@ -1,4 +1,7 @@
-"""The layers of a model that can be placed: each once, in the order they run, with what feeds them."""
+"""The layers of a model that can be placed.
+
+Each once, in the order they run, with what feeds them.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,18 @@ def test_that_edges_run_through_bare_operations_and_branches():
         "outputs": ("skip",),
     }
     order = list(layers)
-    assert all(order.index(feed) < order.index(path) for path, feeds in layers.items() for feed in feeds)
+    assert all(
+        order.index(feed) < order.index(path) for path, feeds in layers.items() for feed in feeds
+    )
 
 
 def test_that_a_shared_layer_is_there_once_with_the_inputs_of_all_calls():
-    assert listed(made("shared")) == {"before": (), "twice": ("before",), "sum": ("twice",), "outputs": ("sum",)}
+    assert listed(made("shared")) == {
+        "before": (),
+        "twice": ("before",),
+        "sum": ("twice",),
+        "outputs": ("sum",),
+    }
 
 
 def test_that_nested_models_are_laid_open_and_edges_run_into_them_and_out():
@@ -69,7 +79,9 @@ def test_that_a_subclassed_model_is_listed_in_the_order_of_its_calls():
     model = made_models.Subclassed()
     model(np.zeros((2, made_models.FEATURES), "float32"))
 
-    assert {path: set(feeds) for path, feeds in listed(model).items()} == {k: set(v) for k, v in CALLED.items()}
+    assert {path: set(feeds) for path, feeds in listed(model).items()} == {
+        k: set(v) for k, v in CALLED.items()
+    }
     assert list(listed(model)) == list(CALLED)
 
 

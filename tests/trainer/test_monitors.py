@@ -7,13 +7,17 @@ import pytest
 from gpu_studio.trainer.monitors import Monitor
 
 
-@pytest.mark.parametrize("name", ["loss", "val_loss", "mean_absolute_error", "val_mean_squared_error"])
+@pytest.mark.parametrize(
+    "name", ["loss", "val_loss", "mean_absolute_error", "val_mean_squared_error"]
+)
 def test_that_less_is_better_of_losses_and_errors(name: str) -> None:
     assert Monitor(name).better(0.1, 0.2)
     assert not Monitor(name).better(0.2, 0.1)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "val_accuracy", "val_auc", "r2_score", "val_f1_score"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "val_accuracy", "val_auc", "r2_score", "val_f1_score"]
+)
 def test_that_more_is_better_of_accuracies_and_scores(name: str) -> None:
     assert Monitor(name).better(0.2, 0.1)
     assert not Monitor(name).better(0.1, 0.2)

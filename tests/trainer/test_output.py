@@ -27,5 +27,8 @@ def test_that_printing_to_a_full_disk_costs_the_lines_only(small_disk: SmallDisk
 
 def test_that_another_failure_of_the_output_is_still_one(tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    with ForgivingFile(tmp_path / "x", "rb") as file, pytest.raises(OSError, match="not open for writing"):
+    with (
+        ForgivingFile(tmp_path / "x", "rb") as file,
+        pytest.raises(OSError, match="not open for writing"),
+    ):
         file.write(b"x")

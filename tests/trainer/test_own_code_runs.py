@@ -1,4 +1,7 @@
-"""Runs of models and data that functions of the user's own make, in real trainers: trained, failing, never ending."""
+"""Runs of models and data that functions of the user's own make, in real trainers.
+
+Trained, failing, never ending.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ def load(seed, samples):
 def own(path: Path, *settings: str) -> Plan:
     plan = small_plan("training.epochs=1", "training.batch_size=64", *settings)
     data = Data(python=f"{path}:load", options={"samples": 240})
-    return replace(plan, model=ModelSettings(python=f"{path}:build", options={"units": 12}), data=data)
+    return replace(
+        plan, model=ModelSettings(python=f"{path}:build", options={"units": 12}), data=data
+    )
 
 
 def failing(path: Path, plan: Plan | None = None) -> Plan:
@@ -80,17 +85,23 @@ def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however
             warned.message for warned in run.of(events.Warned)
         ]
     [where] = ended[2].of(events.Placement)
-    assert {device for layer, way, device, _ in where.rows if (layer, way) == ("net/last", "forward")} == {"CPU:1"}
+    assert {
+        device for layer, way, device, _ in where.rows if (layer, way) == ("net/last", "forward")
+    } == {"CPU:1"}
     assert sorted(each.name for each in tmp_path.iterdir()) == ["own.py", "runs"]
 
 
-def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(written: Written, tmp_path: Path) -> None:
+def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(
+    written: Written, tmp_path: Path
+) -> None:
     """As when a file is written to while its run waits: only the trainer can see it."""
     path = written("def build(): ...\n")
     run = RunDirectory.create(tmp_path / "runs", "own")
     save(failing(path), run.plan_file)
     path.write_text("open(__file__ + '.ran', 'w')\ndef build(): ...\n")
-    subprocess.run([*warm_python.command("gpu_studio.trainer"), str(run.path)], check=False, timeout=PATIENCE)
+    subprocess.run(
+        [*warm_python.command("gpu_studio.trainer"), str(run.path)], check=False, timeout=PATIENCE
+    )
     failed = terminal_event(run)
     assert isinstance(failed, events.Failed)
     assert failed.kind == "user_code"
@@ -98,16 +109,25 @@ def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(wri
     assert not (tmp_path / "own.py.ran").exists()
 
 
-def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(written: Written, tmp_path: Path) -> None:
+def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(
+    written: Written, tmp_path: Path
+) -> None:
     path = written("def build():\n    print('x' * 100)\n    raise ValueError('no units')\n")
     ended = trained(failing(path), tmp_path / "runs")
     [failed] = ended.of(events.Failed)
-    assert (failed.kind, failed.message) == ("user_code", "own.py stopped in line 3 with ValueError: no units")
-    assert failed.traceback.startswith(f'Traceback (most recent call last):\n  File "{path}", line 3, in build\n')
+    assert (failed.kind, failed.message) == (
+        "user_code",
+        "own.py stopped in line 3 with ValueError: no units",
+    )
+    assert failed.traceback.startswith(
+        f'Traceback (most recent call last):\n  File "{path}", line 3, in build\n'
+    )
     assert "x" * 100 in ended.log
 
 
-def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(written: Written, tmp_path: Path) -> None:
+def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(
+    written: Written, tmp_path: Path
+) -> None:
     ended = trained(failing(written("import os\ndef build(): os._exit(7)\n")), tmp_path / "runs")
     assert ended.code == 7
     assert [code.function for code in ended.of(events.Code)] == ["build"]
@@ -117,8 +137,12 @@ def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(written: W
 
 
 @pytest.mark.parametrize("action", ["stop", "stop_now"])
-def test_that_code_that_never_returns_can_be_stopped(written: Written, tmp_path: Path, action) -> None:
-    path = written("from pathlib import Path\ndef build():\n    Path('began').touch()\n    while True: pass\n")
+def test_that_code_that_never_returns_can_be_stopped(
+    written: Written, tmp_path: Path, action
+) -> None:
+    path = written(
+        "from pathlib import Path\ndef build():\n    Path('began').touch()\n    while True: pass\n"
+    )
     with running(failing(path), tmp_path / "runs", warm=True) as run:
         run.wait_for((tmp_path / "began").exists)
         send(run.directory, action)

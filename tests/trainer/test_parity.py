@@ -1,8 +1,10 @@
-"""Every strategy trains the same model, in real runs: losses, metrics and weights are those of one device.
+"""Every strategy trains the same model, in real runs.
 
-What one device trains is held against Keras' `fit` in test_parity_with_keras.py, with many more models and optimizers.
-The batch of 256 does not divide the data, so the last batch is a part, and the parts of the replicas differ.
-"""
+Losses, metrics and weights are those of one device.
+
+What one device trains is held against Keras' `fit` in test_parity_with_keras.py, with many more
+models and optimizers. The batch of 256 does not divide the data, so the last batch is a part, and
+the parts of the replicas differ."""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ STRATEGIES = {
     "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'],
     "mirrored, auto": ["distribution.strategy=mirrored"],
     "mirrored, ring": ["distribution.strategy=mirrored", "distribution.all_reduce=ring"],
-    "mirrored, hierarchical_copy": ["distribution.strategy=mirrored", "distribution.all_reduce=hierarchical_copy"],
+    "mirrored, hierarchical_copy": [
+        "distribution.strategy=mirrored",
+        "distribution.all_reduce=hierarchical_copy",
+    ],
     "mirrored, reduction_to_one_device": [
         "distribution.strategy=mirrored",
         "distribution.all_reduce=reduction_to_one_device",
@@ -41,18 +46,24 @@ def runs_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finished]:
     folder = tmp_path_factory.mktemp("parity")
     plans = {name: small_plan(*more) for name, more in {"none": [], **STRATEGIES}.items()}
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(plans, pool.map(lambda plan: trained(plan, folder), plans.values()), strict=True))
+        return dict(
+            zip(plans, pool.map(lambda plan: trained(plan, folder), plans.values()), strict=True)
+        )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_that_a_strategy_trains_the_same_model_as_no_strategy(runs_of: dict[str, Finished], strategy: str) -> None:
+def test_that_a_strategy_trains_the_same_model_as_no_strategy(
+    runs_of: dict[str, Finished], strategy: str
+) -> None:
     reference, run = runs_of["none"], runs_of[strategy]
     assert run.code == 0, run.log
     assert len(run.epochs) == len(reference.epochs) == 2
     for mine, theirs in zip(run.epochs, reference.epochs, strict=True):
         assert set(mine) == {"loss", "accuracy", "val_loss", "val_accuracy"}
         assert mine == pytest.approx(theirs, rel=RELATIVE)
-    assert run.one(events.Finished).metrics == pytest.approx(reference.one(events.Finished).metrics, rel=RELATIVE)
+    assert run.one(events.Finished).metrics == pytest.approx(
+        reference.one(events.Finished).metrics, rel=RELATIVE
+    )
     for name, weights in reference.weights().items():
         np.testing.assert_allclose(run.weights()[name], weights, rtol=0, atol=ABSOLUTE)
 
@@ -77,7 +88,9 @@ def test_that_the_parts_of_the_mirrored_model_lie_on_their_devices(
     runs_of: dict[str, Finished],
 ) -> None:
     """A weight that did not move shows up here as memory that is not where the plan says."""
-    rows = {row.device: row.current for row in runs_of["mirrored, auto"].of(events.Memory)[-1].devices}
+    rows = {
+        row.device: row.current for row in runs_of["mirrored, auto"].of(events.Memory)[-1].devices
+    }
     assert rows["CPU:0"] == rows["CPU:1"] == rows["CPU:2"] == rows["CPU:3"] > 0
     alone = {row.device: row.current for row in runs_of["one_device"].of(events.Memory)[-1].devices}
     assert alone["CPU:2"] > 0 == alone["CPU:0"] == alone["CPU:1"] == alone["CPU:3"]
@@ -87,7 +100,9 @@ REPLICAS = [name for name in STRATEGIES if name != "one_device"]
 
 
 @pytest.mark.parametrize("strategy", REPLICAS)
-def test_that_the_communication_between_replicas_is_measured_once(runs_of: dict[str, Finished], strategy: str) -> None:
+def test_that_the_communication_between_replicas_is_measured_once(
+    runs_of: dict[str, Finished], strategy: str
+) -> None:
     run = runs_of[strategy]
     step = run.one(events.Communication)
     assert [each.device for each in step.devices] == run.one(events.Devices).replicas
@@ -97,7 +112,8 @@ def test_that_the_communication_between_replicas_is_measured_once(runs_of: dict[
     for each in step.devices:
         assert each.compute > 0 < each.communication
         assert each.compute + each.exposed + each.idle == pytest.approx(step.seconds)
-    # Only a ring's operations show who waits for whom; where the profiler lost one of them, nobody's waiting is known.
+    # Only a ring's operations show who waits for whom; where the profiler lost one of them,
+    # nobody's waiting is known.
     known = {each.waiting is not None for each in step.devices}
     assert known == {False} if run.one(events.Devices).all_reduce != "ring" else len(known) == 1
 

@@ -1,17 +1,19 @@
-"""Every strategy trains what plain Keras `fit` trains: losses of epochs, of validation and test, and weights, to 1e-5.
+"""Every strategy trains what plain Keras `fit` trains.
 
-The reference is `fit` itself, given the samples in the plan's order. 90 samples in batches of 20 leave a last batch of
-10, over two replicas or two micro-batches.
+Losses of epochs, of validation and test, and weights, to 1e-5.
 
-Random numbers cannot be those of `fit`, which numbers its draws from the first step to the last: here they follow from
-the step, so that a run can be resumed. Where a batch is in one part (`none`, `one_device`, `placed` without
-micro-batches), what is compared is `fit` with its random states put where each step's begin. Where a batch is in two
-parts, each draws by itself: shown are that the draws differ between steps and parts, that they repeat with the seed and
-after a resume, and that they have the mean and the variance that they should.
+The reference is `fit` itself, given the samples in the plan's order. 90 samples in batches of 20
+leave a last batch of 10, over two replicas or two micro-batches.
 
-Every plan is held against `fit` under `none`, and under each other strategy those that it could get wrong;
-GPU_STUDIO_WHOLE_PARITY=1 tests all under all.
-"""
+Random numbers cannot be those of `fit`, which numbers its draws from the first step to the last:
+here they follow from the step, so that a run can be resumed. Where a batch is in one part (`none`,
+`one_device`, `placed` without micro-batches), what is compared is `fit` with its random states put
+where each step's begin. Where a batch is in two parts, each draws by itself: shown are that the
+draws differ between steps and parts, that they repeat with the seed and after a resume, and that
+they have the mean and the variance that they should.
+
+Every plan is held against `fit` under `none`, and under each other strategy those that it could get
+wrong; GPU_STUDIO_WHOLE_PARITY=1 tests all under all."""
 
 from __future__ import annotations
 
@@ -50,17 +52,34 @@ def by(name: str, rate: float, *settings: str, **options: Any) -> Case:
 
 
 CASES: dict[str, Case] = {
-    **{name: {"model": name} for name in ("orthogonal", "tied", "nested", "own", "embedded", "recurrent")},
-    **{name: {"model": name} for name in ("attentive", "convolutional", "softmax", "dictionary", "listed", "metered")},
-    **{name: {"model": name, "settings": VALIDATED} for name in ("spectral_convolution", "codebook", "counting")},
-    **{name: {"model": name, "settings": VALIDATED} for name in ("constrained", "frozen", "divergence_of_each")},
-    **{name: {"model": name, "settings": TESTED} for name in ("penalised", "active", "divergence", "spectral")},
+    **{
+        name: {"model": name}
+        for name in ("orthogonal", "tied", "nested", "own", "embedded", "recurrent")
+    },
+    **{
+        name: {"model": name}
+        for name in ("attentive", "convolutional", "softmax", "dictionary", "listed", "metered")
+    },
+    **{
+        name: {"model": name, "settings": VALIDATED}
+        for name in ("spectral_convolution", "codebook", "counting")
+    },
+    **{
+        name: {"model": name, "settings": VALIDATED}
+        for name in ("constrained", "frozen", "divergence_of_each")
+    },
+    **{
+        name: {"model": name, "settings": TESTED}
+        for name in ("penalised", "active", "divergence", "spectral")
+    },
     "adam": by("Adam", 0.01),
     "adamw": by("AdamW", 0.01, weight_decay=0.1),
     "sgd with momentum, clipped": by("SGD", 0.1, momentum=0.9, nesterov=True, global_clipnorm=0.05),
     "rmsprop, clipped by value": by("RMSprop", 0.01, clipvalue=0.001),
 }
-NORMALISED: dict[str, Case] = {"normalised_together": {"model": "normalised_together", "settings": VALIDATED}}
+NORMALISED: dict[str, Case] = {
+    "normalised_together": {"model": "normalised_together", "settings": VALIDATED}
+}
 IN_ONE_PART: dict[str, Case] = {
     name: {"model": name, "settings": VALIDATED, "micro_batches": 1}
     for name in ("normalised", "codebook_read_again", "dropping", "noise", "autoencoder_noise")
@@ -76,14 +95,42 @@ NOISE: dict[str, Case] = {
 }
 
 
-# What shows nothing that another way or another test does not: left out unless the whole matrix is asked for.
+# What shows nothing that another way or another test does not: left out unless the whole matrix is
+# asked for.
 WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 LEFT_OUT: dict[str, set[str]] = {
-    "one_device": {*CASES, *IN_ONE_PART, *CANNOT} - {"spectral", "counting", "penalised", "noise", "adam"},
-    "mirrored": {"orthogonal", "tied", "nested", "convolutional", "spectral_convolution", "listed", "adamw"},
-    "central_storage": {"orthogonal", "tied", "nested", "own", "recurrent", "attentive", "convolutional", "softmax"}
+    "one_device": {*CASES, *IN_ONE_PART, *CANNOT}
+    - {"spectral", "counting", "penalised", "noise", "adam"},
+    "mirrored": {
+        "orthogonal",
+        "tied",
+        "nested",
+        "convolutional",
+        "spectral_convolution",
+        "listed",
+        "adamw",
+    },
+    "central_storage": {
+        "orthogonal",
+        "tied",
+        "nested",
+        "own",
+        "recurrent",
+        "attentive",
+        "convolutional",
+        "softmax",
+    }
     | {"spectral_convolution", "listed", "frozen", "adamw", "rmsprop, clipped by value"},
-    "placed": {"orthogonal", "tied", "nested", "own", "recurrent", "softmax", "spectral_convolution", "listed"}
+    "placed": {
+        "orthogonal",
+        "tied",
+        "nested",
+        "own",
+        "recurrent",
+        "softmax",
+        "spectral_convolution",
+        "listed",
+    }
     | {"adamw", "rmsprop, clipped by value", "nadam"},
 }
 
@@ -111,7 +158,10 @@ COMPARED = [
 
 
 class Trained(dict[str, dict[str, Any]]):
-    """What became of every case in every way and by "fit"; a way's cases are trained once it is asked for."""
+    """What became of every case in every way and by "fit".
+
+    A way's cases are trained once it is asked for.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -119,7 +169,9 @@ class Trained(dict[str, dict[str, Any]]):
 
     def __missing__(self, way: str) -> dict[str, Any]:
         reference = {name: case for name, case in cases_of("none").items() if name not in NOISE}
-        self[way] = results(WAYS.get(way, "fit"), cases_of(way) if way in WAYS else reference, self._folder)
+        self[way] = results(
+            WAYS.get(way, "fit"), cases_of(way) if way in WAYS else reference, self._folder
+        )
         return self[way]
 
 
@@ -140,7 +192,8 @@ def test_that_a_strategy_trains_what_fit_trains(trained: Trained, way: str, name
         # `fit` also tells of metrics that are layers' own.
         assert told.keys() == wanted.keys() & {"loss", "val_loss"}
         assert told == pytest.approx({measure: wanted[measure] for measure in told}, rel=CLOSE)
-    # Keras writes an exponential moving average over the weights when `fit` ends, and not only every so many steps.
+    # Keras writes an exponential moving average over the weights when `fit` ends, and not only
+    # every so many steps.
     if "ema" not in name:
         assert mine["test"] == pytest.approx(reference["test"], rel=CLOSE)
         for value, wanted in zip(mine["weights"], reference["weights"], strict=True):
@@ -164,7 +217,9 @@ def test_that_replicas_that_normalise_apart_are_told_of_and_those_that_normalise
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_that_noise_without_a_seed_is_another_in_every_step_and_part(trained: Trained, way: str) -> None:
+def test_that_noise_without_a_seed_is_another_in_every_step_and_part(
+    trained: Trained, way: str
+) -> None:
     noise = trained[way]["noise alone"]
     assert "error" not in noise, noise["error"]
     assert len(set(noise["steps"])) == len(noise["steps"]) == 10

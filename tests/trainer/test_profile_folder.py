@@ -1,4 +1,6 @@
-"""The folder of a profile is gone also where the process is ended while the profile is being written."""
+"""The folder of a profile is gone also where the process is ended while the profile is being
+written.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ def plane(space, name, events, stats=()):
     line = made.lines.add(timestamp_ns=2_000_000_000)
     for number, (text, told) in enumerate(events):
         made.event_metadata[number].name = text
-        event = line.events.add(metadata_id=number, offset_ps=10**12 * number, duration_ps=5 * 10**11)
+        event = line.events.add(
+            metadata_id=number, offset_ps=10**12 * number, duration_ps=5 * 10**11
+        )
         for stat, value in told.items():
             event.stats.add(metadata_id=stat, **value)
     return made
@@ -60,7 +62,9 @@ def test_that_operations_have_name_type_and_seconds_on_one_clock(space):
     ]
 
 
-@pytest.mark.parametrize("text", ["ExecutorState::Process", "Session Run: 3", "matmul", "a:", "tsl::x:y"])
+@pytest.mark.parametrize(
+    "text", ["ExecutorState::Process", "Session Run: 3", "matmul", "a:", "tsl::x:y"]
+)
 def test_that_what_the_host_does_besides_is_no_operation(space, text):
     from gpu_studio.trainer.profiled import executed_in
 
@@ -86,16 +90,24 @@ def test_that_a_kernel_names_its_operation_by_reference_or_without_its_type_too(
 
     events = [("sgemm", {0: {"ref_value": 2}}), ("relu", {0: {"str_value": "a/relu"}})]
     plane(space, "/device:GPU:0", events, stats=("a/MatMul:MatMul",))
-    assert [(each.name, each.kind) for each in executed_in(space)] == [("a/MatMul", "MatMul"), ("a/relu", "")]
+    assert [(each.name, each.kind) for each in executed_in(space)] == [
+        ("a/MatMul", "MatMul"),
+        ("a/relu", ""),
+    ]
 
 
 def test_that_what_goes_between_cards_is_known_by_its_kernel_where_no_operation_launched_it(space):
     from gpu_studio.trainer.profiled import executed_in
 
-    reduced = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)", {0: {"str_value": "ncclAllReduce"}})
+    reduced = (
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)",
+        {0: {"str_value": "ncclAllReduce"}},
+    )
     plane(space, "/host:CPU", [("a/MatMul:MatMul", {})])
     plane(space, "/device:GPU:1", [reduced, ("MemcpyP2P", {}), ("MemcpyH2D", {})])
-    assert [(each.name, each.kernel.partition("_")[0], each.card) for each in executed_in(space)] == [
+    assert [
+        (each.name, each.kernel.partition("_")[0], each.card) for each in executed_in(space)
+    ] == [
         ("ncclAllReduce", "ncclDevKernel", "GPU:1"),
         ("", "MemcpyP2P", "GPU:1"),
         ("a/MatMul", "", ""),

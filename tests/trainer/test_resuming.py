@@ -18,7 +18,8 @@ from gpu_studio.runs.resume import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# Many short calls, so that there is time to stop in mid-epoch; dropout, so that random state matters.
+# Many short calls, so that there is time to stop in mid-epoch; dropout, so that random state
+# matters.
 SETTINGS = (
     "training.batch_size=16",
     "training.steps_per_call=1",
@@ -69,7 +70,9 @@ def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-6)
     assert (first.epochs + second.epochs)[1] == pytest.approx(whole.epochs[1], rel=1e-6)
     told = second.of(events.Epoch)[0]
-    trained_here = sum(event.samples for event in second.of(events.Steps) if event.epoch == told.epoch)
+    trained_here = sum(
+        event.samples for event in second.of(events.Steps) if event.epoch == told.epoch
+    )
     assert told.samples_per_second * told.seconds == pytest.approx(trained_here)
 
 
@@ -97,34 +100,49 @@ FOUR = ("distribution.strategy=mirrored",)
 PLACED = (
     "distribution.strategy=placed",
     "distribution.placed.micro_batches=4",
-    'distribution.placed.layers={ dense = "CPU:3", dense_1 = ["CPU:0", "CPU:1"], outputs = "CPU:2" }',
+    (
+        'distribution.placed.layers={ dense = "CPU:3", dense_1 = ["CPU:0", '
+        '"CPU:1"], outputs = "CPU:2" }'
+    ),
 )
 
 
-def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_never_paused(tmp_path: Path) -> None:
+def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_never_paused(
+    tmp_path: Path,
+) -> None:
     whole = trained(small_plan(*PLAIN), tmp_path)
     first = stopped_after(20, small_plan(*PLAIN, *MIRRORED), tmp_path, "pause")
     second = stopped_after(80, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
     third = trained(small_plan(*PLAIN, *PLACED), tmp_path, resume=choose(second.directory))
     chain = (first, second, third)
-    ways = [(run.one(events.Devices).strategy, len(run.one(events.Devices).replicas)) for run in chain]
+    ways = [
+        (run.one(events.Devices).strategy, len(run.one(events.Devices).replicas)) for run in chain
+    ]
     assert ways == [("mirrored", 2), ("mirrored", 4), ("placed", 4)]
     assert all(run.losses for run in chain)
     assert first.losses | second.losses | third.losses == pytest.approx(whole.losses, rel=1e-5)
     assert third.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-5)
 
 
-def stopped_after(steps: int, plan: Plan, runs: Path, *asked: Action, resume: Resume | None = None) -> Finished:
-    """Train so many steps, do what is asked (a pause is waited for), and stop in mid-epoch with a checkpoint."""
+def stopped_after(
+    steps: int, plan: Plan, runs: Path, *asked: Action, resume: Resume | None = None
+) -> Finished:
+    """Train so many steps, do what is asked (a pause is waited for), and stop in mid-epoch with a
+    checkpoint.
+    """
     with running(plan, runs, resume=resume, warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > steps)
         for action in asked:
             run.send(action)
-            run.wait_for(lambda: any(each.state == "paused" for each in run.of(events.StateChanged)))
+            run.wait_for(
+                lambda: any(each.state == "paused" for each in run.of(events.StateChanged))
+            )
         run.send("stop")
         ended = run.finish()
     assert ended.one(events.Finished).reason == "stopped", ended.log
-    assert ended.one(events.Finished).step % steps_per_epoch(ended), "stopped between two epochs: it shows nothing"
+    assert ended.one(events.Finished).step % steps_per_epoch(ended), (
+        "stopped between two epochs: it shows nothing"
+    )
     return ended
 
 
@@ -143,7 +161,9 @@ def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None
 def test_that_another_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
     first = trained(small_plan(), tmp_path)
     second = trained(
-        small_plan("model.options={ hidden = [33] }", "training.epochs=4"), tmp_path, resume=choose(first.directory)
+        small_plan("model.options={ hidden = [33] }", "training.epochs=4"),
+        tmp_path,
+        resume=choose(first.directory),
     )
     assert second.code == 1
     assert "another model" in second.one(events.Failed).message
@@ -163,7 +183,9 @@ def test_that_a_resume_that_draws_other_random_numbers_says_so(
     from gpu_studio.trainer.resuming import other_draws
 
     variables = [SimpleNamespace(name=name) for name in state_names]
-    session: Any = SimpleNamespace(cut=SimpleNamespace(replicas=4), model=SimpleNamespace(variables=variables))
+    session: Any = SimpleNamespace(
+        cut=SimpleNamespace(replicas=4), model=SimpleNamespace(variables=variables)
+    )
     warned = list(other_draws({} if before is None else {"parts": before}, session))
     assert len(warned) == told
     assert all("in 4 parts now, before the checkpoint in 1" in each.message for each in warned)

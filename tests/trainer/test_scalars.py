@@ -19,7 +19,9 @@ EPOCHS = 200
 
 
 def end_of_epoch(number: int) -> Epoch:
-    return Epoch(epoch=number, step=number, metrics={"loss": 1.0}, seconds=1.0, samples_per_second=1.0)
+    return Epoch(
+        epoch=number, step=number, metrics={"loss": 1.0}, seconds=1.0, samples_per_second=1.0
+    )
 
 
 def told_by(run: RunDirectory, between: Any = lambda: None) -> list[Event]:
@@ -49,7 +51,9 @@ def test_that_a_disk_that_fills_up_costs_scalars_and_is_told_once(small_disk: Sm
 
 
 @pytest.mark.parametrize("room", [0, 4096])
-def test_that_a_disk_that_is_full_from_the_start_costs_scalars_only(small_disk: SmallDisk, room: int) -> None:
+def test_that_a_disk_that_is_full_from_the_start_costs_scalars_only(
+    small_disk: SmallDisk, room: int
+) -> None:
     run = RunDirectory.create(small_disk.path, "x")
     small_disk.leave(room)
     (warning,) = warnings(told_by(run))
@@ -71,7 +75,9 @@ def test_that_no_scalar_is_lost_of_a_disk_that_was_full_for_a_while(small_disk: 
     assert on_the_board(run) == list(range(EPOCHS))
 
 
-def test_that_a_disk_that_stays_full_takes_no_more_memory_for_ever(small_disk: SmallDisk, monkeypatch: Any) -> None:
+def test_that_a_disk_that_stays_full_takes_no_more_memory_for_ever(
+    small_disk: SmallDisk, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(scalars, "MOST_WAITING", 1000)
     small_disk.fill()
     file = scalars.PatientFile(small_disk.path / "x")

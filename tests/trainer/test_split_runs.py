@@ -1,7 +1,7 @@
 """Real runs train, validate and test on the very samples that the plan's way of splitting names.
 
-The rate is so small that no weight changes, and a batch is one sample: the loss of each step tells which sample it was.
-"""
+The rate is so small that no weight changes, and a batch is one sample: the loss of each step tells
+which sample it was."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ SETTINGS = (
     "training.checkpoint={ every_steps = 20, keep = 9 }",
     "model.options={ hidden = [] }",
 )
-# No share is cut off for validation: early stopping goes by the samples that the file brings for it.
+# No share is cut off for validation: early stopping goes by the samples that the file brings for
+# it.
 BY_PATIENTS = (
     "data.groups=patients",
     "data.validation_fraction=0",
@@ -40,7 +41,9 @@ BY_PATIENTS = (
 NUMBERS = np.random.default_rng(0)
 X = NUMBERS.normal(size=(SAMPLES, 3)).astype(np.float32)
 Y = NUMBERS.permutation(np.repeat([0, 1, 2], [30, 15, 5]))
-PATIENTS = NUMBERS.permutation(np.repeat(["ann", "bob", "cy", "di", "eve", "fay"], [14, 11, 9, 7, 6, 3]))
+PATIENTS = NUMBERS.permutation(
+    np.repeat(["ann", "bob", "cy", "di", "eve", "fay"], [14, 11, 9, 7, 6, 3])
+)
 OWN_X, OWN_Y = NUMBERS.normal(size=(7, 3)).astype(np.float32), np.array([0, 1, 2, 0, 1, 2, 0])
 
 
@@ -65,7 +68,9 @@ def ordered() -> tuple[set[int], set[int]]:
 
 
 def patients_to_test() -> set[int]:
-    """Patients as they are drawn are tested, as long as they have no more samples than are left to take."""
+    """Patients as they are drawn are tested, as long as they have no more samples than are left to
+    take.
+    """
     names = sorted(set(PATIENTS.tolist()))
     tested: list[int] = []
     for name in [names[place] for place in drawn(len(names))]:
@@ -95,7 +100,9 @@ def run_of(way: str, folder: Path, **settings: Any) -> Finished:
     own = {"x_val": OWN_X, "y_val": OWN_Y} if way == "grouped" else {}
     np.savez(folder / "mine.npz", x=X, y=Y, patients=PATIENTS, **own)
     data = f'data={{ file = "{folder / "mine.npz"}", split = "{way}" }}'
-    run = trained(small_plan(data, *SETTINGS, *(BY_PATIENTS if way == "grouped" else ())), folder, **settings)
+    run = trained(
+        small_plan(data, *SETTINGS, *(BY_PATIENTS if way == "grouped" else ())), folder, **settings
+    )
     assert run.code == 0, run.log
     return run
 
@@ -114,7 +121,9 @@ def test_that_a_run_trains_on_the_samples_that_its_split_names(
     epoch = sorted(set(range(SAMPLES)) - held - tested)
     assert [sorted(seen(run)[:30]), sorted(seen(run)[30:])] == [epoch, epoch]
     of_each = losses_of(run, X, Y)
-    assert [each["val_loss"] for each in run.epochs] == pytest.approx([of_each[sorted(held)].mean()] * 2, rel=1e-5)
+    assert [each["val_loss"] for each in run.epochs] == pytest.approx(
+        [of_each[sorted(held)].mean()] * 2, rel=1e-5
+    )
     tests = run.one(events.Finished).metrics
     assert tests["test_loss"] == pytest.approx(of_each[sorted(tested)].mean(), rel=1e-5)
 
@@ -124,7 +133,10 @@ def test_that_a_run_with_validation_samples_of_its_own_keeps_groups_aside_for_te
 ) -> None:
     tested = patients_to_test()
     epoch = sorted(set(range(SAMPLES)) - tested)
-    assert [sorted(seen(by_patients)[: len(epoch)]), sorted(seen(by_patients)[len(epoch) :])] == [epoch, epoch]
+    assert [sorted(seen(by_patients)[: len(epoch)]), sorted(seen(by_patients)[len(epoch) :])] == [
+        epoch,
+        epoch,
+    ]
     held = losses_of(by_patients, OWN_X, OWN_Y).mean()
     assert [each["val_loss"] for each in by_patients.epochs] == pytest.approx([held] * 2, rel=1e-5)
     tests = losses_of(by_patients, X, Y)[sorted(tested)].mean()

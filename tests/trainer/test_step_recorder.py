@@ -31,7 +31,10 @@ def clock():
 
 @pytest.fixture
 def recorded(monkeypatch, clock):
-    """Make a recorder of five steps, with what it was handed and what it told; the profiler does what it is told to."""
+    """Make a recorder of five steps, with what it was handed and what it told.
+
+    The profiler does what it is told to.
+    """
     from gpu_studio.trainer import step_recorder
 
     def made(begin=None, end=None, reader=None, most_steps=5):
@@ -63,7 +66,10 @@ def recorded(monkeypatch, clock):
 
 
 def training(clock=None):
-    """Stands for a compiled function: the losses are the numbers of the steps, each waits 0.5 s for data."""
+    """Stands for a compiled function.
+
+    The losses are the numbers of the steps, each waits 0.5 s for data.
+    """
     from gpu_studio.trainer.call import Call
 
     def train(_stream, first, count):
@@ -83,7 +89,11 @@ def test_that_the_first_call_is_watched_and_the_first_steps_of_the_third_are_rec
     call = recorder.train(training(), None, 5, 8)
     assert handed == ["watched", (["seen"], 5, 5, 2.5)]
     assert told == [Log(message="read")]
-    assert (call.losses.tolist(), call.input_seconds, call.deltas) == (list(range(5, 13)), 4.0, [[2.0]])
+    assert (call.losses.tolist(), call.input_seconds, call.deltas) == (
+        list(range(5, 13)),
+        4.0,
+        [[2.0]],
+    )
     for first in (13, 14):
         recorder.train(training(), None, first, 1)
     assert len(handed) == 2
@@ -96,7 +106,9 @@ def third(recorder, count=1, clock=None):
     return recorder.train(training(clock), None, 2, count)
 
 
-def test_that_a_call_of_fewer_steps_is_recorded_whole_and_the_watching_counts_aside(recorded, clock):
+def test_that_a_call_of_fewer_steps_is_recorded_whole_and_the_watching_counts_aside(
+    recorded, clock
+):
     recorder, handed, _ = recorded()
     call = third(recorder, count=2, clock=clock)
     assert handed[-1] == (["seen"], 2, 2, 1.0)

@@ -54,7 +54,10 @@ def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan
 def test_that_built_in_models_of_every_kind_train_on_two_replicas(
     tmp_path: Path, model: str, options: dict[str, object], data: Data
 ) -> None:
-    """65 training samples in batches of 32 leave a last batch of one: one replica has nothing to do, and no NaN."""
+    """65 training samples in batches of 32 leave a last batch of one.
+
+    One replica has nothing to do, and no NaN.
+    """
     run = done(with_model(model, data, **options), tmp_path)
     told = run.one(events.Model)
     assert (told.train_samples, told.validation_samples, told.test_samples) == (73, 8, 9)
@@ -76,22 +79,36 @@ def test_that_a_last_batch_smaller_than_the_replicas_harms_no_statistics(tmp_pat
 
 
 def test_that_the_starter_models_learn_the_digits(tmp_path: Path) -> None:
-    run = done(small_plan("training.epochs=15", "training.batch_size=64", "model.options={}"), tmp_path)
+    run = done(
+        small_plan("training.epochs=15", "training.batch_size=64", "model.options={}"), tmp_path
+    )
     assert run.epochs[-1]["val_accuracy"] > 0.93
     assert run.one(events.Finished).metrics["test_accuracy"] > 0.9
 
 
 def test_that_linear_regression_finds_the_line(tmp_path: Path) -> None:
-    line = Data(name="regression", options={"samples": 500, "slope": 3.0, "intercept": -1.0, "noise": 0.05})
-    settings = ("training.epochs=30", "training.optimizer=sgd", "training.learning_rate=0.1", "training.batch_size=32")
-    run = done(dataclasses.replace(small_plan(*settings), model=ModelSettings(name="linear"), data=line), tmp_path)
+    line = Data(
+        name="regression", options={"samples": 500, "slope": 3.0, "intercept": -1.0, "noise": 0.05}
+    )
+    settings = (
+        "training.epochs=30",
+        "training.optimizer=sgd",
+        "training.learning_rate=0.1",
+        "training.batch_size=32",
+    )
+    run = done(
+        dataclasses.replace(small_plan(*settings), model=ModelSettings(name="linear"), data=line),
+        tmp_path,
+    )
     slope, intercept = (float(values.ravel()[0]) for _, values in sorted(run.weights().items()))
     assert slope == pytest.approx(3.0, abs=0.1)
     assert intercept == pytest.approx(-1.0, abs=0.1)
     assert "mean_absolute_error" in run.epochs[-1]
 
 
-@pytest.mark.parametrize("strategy", [(), MIRRORED, CENTRAL_STORAGE], ids=["none", "mirrored", "central_storage"])
+@pytest.mark.parametrize(
+    "strategy", [(), MIRRORED, CENTRAL_STORAGE], ids=["none", "mirrored", "central_storage"]
+)
 def test_that_mixed_precision_trains_and_is_told(tmp_path: Path, strategy: tuple[str, ...]) -> None:
     run = done(small_plan("training.mixed_precision=true", *strategy), tmp_path)
     assert run.one(events.Model).precision == "mixed_bfloat16"
@@ -111,7 +128,12 @@ def test_that_the_learning_rate_follows_its_schedule(tmp_path: Path) -> None:
 
 
 def test_that_training_stops_early_and_gives_back_the_best_weights(tmp_path: Path) -> None:
-    settings = ("training.epochs=60", "training.learning_rate=0.1", "training.optimizer=sgd", "training.batch_size=32")
+    settings = (
+        "training.epochs=60",
+        "training.learning_rate=0.1",
+        "training.optimizer=sgd",
+        "training.batch_size=32",
+    )
     rule = 'training.early_stopping={ monitor = "val_loss", patience = 2, restore_best = true }'
     run = done(small_plan(*settings, rule), tmp_path)
     end = run.one(events.Finished)
@@ -129,12 +151,17 @@ def test_that_every_event_is_numbered_and_ends_with_the_only_terminal_one(plain:
     assert kinds[0] is events.Started
     assert kinds[-1] is events.Finished
     assert kinds.index(events.Devices) < kinds.index(events.Model) < kinds.index(events.Steps)
-    assert sum(event.samples for event in run.of(events.Steps)) == 2 * run.one(events.Model).train_samples
+    assert (
+        sum(event.samples for event in run.of(events.Steps))
+        == 2 * run.one(events.Model).train_samples
+    )
     assert all(event.seconds >= event.input_seconds >= 0 for event in run.of(events.Steps))
 
 
 def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Path) -> None:
-    rows = done(small_plan("distribution.strategy=mirrored"), tmp_path).of(events.Memory)[-1].devices
+    rows = (
+        done(small_plan("distribution.strategy=mirrored"), tmp_path).of(events.Memory)[-1].devices
+    )
     assert [(row.device, row.source) for row in rows] == [
         ("CPU:0", "variables"),
         ("CPU:1", "variables"),
@@ -144,8 +171,8 @@ def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Pat
     ]
     weights = (784 * 32 + 32 + 32 * 10 + 10) * 4
     assert 3 * weights <= rows[0].current < 3 * weights + 100
-    # Not held against all twelve copies (weights, two slots, four replicas): the arena was seen to count 1,072,640
-    # of their 1,221,600 bytes, and which buffers it leaves out is not known.
+    # Not held against all twelve copies (weights, two slots, four replicas): the arena was seen to
+    # count 1,072,640 of their 1,221,600 bytes, and which buffers it leaves out is not known.
     assert rows[-1].peak >= rows[-1].current > weights
 
 
@@ -155,7 +182,9 @@ def test_that_scalars_are_written_for_tensorboard_and_as_csv(plain: Finished) ->
         rows = list(csv.DictReader(file))
     assert {(row["epoch"], row["name"]) for row in rows} >= {("1", "loss"), ("2", "val_accuracy")}
     told = run.epochs[1]["val_loss"]
-    (written,) = [float(row["value"]) for row in rows if (row["epoch"], row["name"]) == ("2", "val_loss")]
+    (written,) = [
+        float(row["value"]) for row in rows if (row["epoch"], row["name"]) == ("2", "val_loss")
+    ]
     assert written == pytest.approx(told)
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -168,7 +197,9 @@ def test_that_an_npz_file_trains_and_no_split_is_left_out(tmp_path: Path) -> Non
     rng = np.random.default_rng(0)
     x = rng.normal(size=(50, 6)).astype(np.float32)
     np.savez(tmp_path / "mine.npz", x=x, y=(x[:, 0] > 0).astype(np.int64))
-    plan = dataclasses.replace(small_plan("training.batch_size=7"), data=Data(file=str(tmp_path / "mine.npz")))
+    plan = dataclasses.replace(
+        small_plan("training.batch_size=7"), data=Data(file=str(tmp_path / "mine.npz"))
+    )
     told = done(plan, tmp_path / "runs").one(events.Model)
     assert told.train_samples + told.validation_samples + told.test_samples == 50
 
@@ -188,7 +219,11 @@ def test_that_only_the_owner_can_read_a_run(plain: Finished) -> None:
 
 def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_path: Path) -> None:
     run = done(small_plan("training.epochs=1", "devices.log_placement=true", *MIRRORED), tmp_path)
-    placed = {line.rsplit("device:", 1)[1] for line in run.log.splitlines() if "MatMul" in line and "device:" in line}
+    placed = {
+        line.rsplit("device:", 1)[1]
+        for line in run.log.splitlines()
+        if "MatMul" in line and "device:" in line
+    }
     assert {"CPU:0", "CPU:1"} <= {device.split()[0] for device in placed}
     assert any("trainer.log" in event.message for event in run.of(events.Log))
 
@@ -200,4 +235,6 @@ def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: P
     assert not run.of(events.Steps)
     assert not run.of(events.Memory)
     assert not run.of(events.Communication)
-    assert json.loads(run.directory.events_file.read_bytes().splitlines()[-1])["event"] == "finished"
+    assert (
+        json.loads(run.directory.events_file.read_bytes().splitlines()[-1])["event"] == "finished"
+    )

@@ -40,9 +40,15 @@ QUICK = {
     "gpu_studio.ui.runs.live_watch.LOOK_MS": 50,
     "gpu_studio.ui.train.outcome_banner.LOOK_MS": 50,
 }
-"""How often is looked for what a test waits for: oftener than in the window, for hundreds of tests wait."""
+"""How often is looked for what a test waits for.
+
+Oftener than in the window, for hundreds of tests wait.
+"""
 AWAY = QPoint(0, 0)
-"""Where the pointer is when a window opens: left where the test before had it, it could lie over a part of this one."""
+"""Where the pointer is when a window opens.
+
+Left where the test before had it, it could lie over a part of this one.
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +69,12 @@ def theme(qapp: QApplication) -> ThemeManager:
 @pytest.fixture
 def dressed(theme: ThemeManager, qapp: QApplication) -> Iterator[ThemeManager]:
     """The same theme, applied to the application for one test."""
-    palette, sheet, font, style = qapp.palette(), qapp.styleSheet(), qapp.font(), qapp.style().objectName()
+    palette, sheet, font, style = (
+        qapp.palette(),
+        qapp.styleSheet(),
+        qapp.font(),
+        qapp.style().objectName(),
+    )
     theme.dress(qapp)
     yield theme
     qapp.setStyle(style)
@@ -95,8 +106,15 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 def glance(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """The command line that repeats, at once, the doctor's quick findings on this machine."""
     folder = tmp_path_factory.mktemp("doctor")
-    command = [*module_command("gpu_studio.hardware.doctor"), "--json", "--runs-dir", str(folder / "runs")]
-    asked = subprocess.run(command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=60)
+    command = [
+        *module_command("gpu_studio.hardware.doctor"),
+        "--json",
+        "--runs-dir",
+        str(folder / "runs"),
+    ]
+    asked = subprocess.run(
+        command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=60
+    )
     (folder / "glance.json").write_bytes(asked.stdout)
     return "cat", str(folder / "glance.json")
 
@@ -116,13 +134,19 @@ def open_window(
     """
     windows: list[MainWindow] = []
 
-    def opened(plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any) -> MainWindow:
+    def opened(
+        plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any
+    ) -> MainWindow:
         inventory = Inventory(answering(machine))
         # Closing windows at the end of a test must not ask questions.
         settings.set(QUIT, LEAVE)
         # Nor must the end of a test's run notify the desktop of whoever runs the tests.
         settings.set(NOTIFY, NO)
-        askers = {"inventory": inventory, "facts": FactsReader(facts), "checkup": Checkup(command=glance)}
+        askers = {
+            "inventory": inventory,
+            "facts": FactsReader(facts),
+            "checkup": Checkup(command=glance),
+        }
         told = {"settings": settings, **askers, **options}
         QCursor.setPos(AWAY)
         window = MainWindow(runs, plan, theme, **told)

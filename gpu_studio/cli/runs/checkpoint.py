@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_allowing, add_command, add_force, add_json, add_run, named_run
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_allowing,
+    add_command,
+    add_force,
+    add_json,
+    add_run,
+    named_run,
+)
 from gpu_studio.cli.output import RefusedError, note, say, say_json
 
 if TYPE_CHECKING:
@@ -63,7 +71,10 @@ def evaluate_checkpoint(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"run": run.id, **to_builtins(found), "warning": found.warning})
     else:
-        say(f"{found.checkpoint}  {found.split} split, {found.samples:,} samples  {metrics_in_words(found.metrics)}")
+        say(
+            f"{found.checkpoint}  {found.split} split, {found.samples:,} samples  "
+            f"{metrics_in_words(found.metrics)}"
+        )
     return exit_codes.OK
 
 
@@ -79,7 +90,11 @@ def save_checkpoint_model(arguments: argparse.Namespace) -> int:
         asking = _asking(arguments, f"saving {checkpoint.name}")
         written = save_model(run, checkpoint, arguments.file, asking, replace=arguments.force)
     if arguments.json:
-        document = {"run": run.id, "checkpoint": checkpoint.name, "file": str(arguments.file.absolute())}
+        document = {
+            "run": run.id,
+            "checkpoint": checkpoint.name,
+            "file": str(arguments.file.absolute()),
+        }
         say_json({**document, "bytes": written})
     else:
         note(f"{arguments.file} holds the model of {checkpoint.name}, {size(written)}.")
@@ -90,13 +105,17 @@ def _have_allowed(run: RunDirectory, arguments: argparse.Namespace) -> None:
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import have_allowed
 
-    have_allowed(plans.load(run.plan_file), run.path, allow=arguments.allow_code, may_ask=not arguments.json)
+    have_allowed(
+        plans.load(run.plan_file), run.path, allow=arguments.allow_code, may_ask=not arguments.json
+    )
 
 
 def _asking(arguments: argparse.Namespace, what: str) -> AskOptions:
     from gpu_studio.runs.questions.checkpoint_question import AskOptions
 
-    return AskOptions(progress=_teller(what) if sys.stderr.isatty() and not arguments.json else None)
+    return AskOptions(
+        progress=_teller(what) if sys.stderr.isatty() and not arguments.json else None
+    )
 
 
 def _teller(what: str) -> Callable[[str], None]:

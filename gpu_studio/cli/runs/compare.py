@@ -55,19 +55,31 @@ examples:
 def register(actions: Commands) -> None:
     """Add the three actions."""
     parser = add_command(
-        actions, "compare", "show what differs in the plans of runs, and what came of it", _COMPARE, compare
+        actions,
+        "compare",
+        "show what differs in the plans of runs, and what came of it",
+        _COMPARE,
+        compare,
     )
     add_runs(parser)
     parser.add_argument("--metric", metavar="NAME", help="of the metrics show only this one")
     add_json(parser)
-    parser = add_command(actions, "report", "write what runs came to into a file of HTML", _REPORT, write_report)
+    parser = add_command(
+        actions, "report", "write what runs came to into a file of HTML", _REPORT, write_report
+    )
     add_runs(parser)
     _add_output(parser, "FILE.html", "the file (default: report-RUN.html in the current directory)")
     parser.add_argument("--open", action="store_true", help="open it in the browser")
-    parser = add_command(actions, "export", "write the curves and figures of a run into files", _EXPORT, export_run)
+    parser = add_command(
+        actions, "export", "write the curves and figures of a run into files", _EXPORT, export_run
+    )
     add_run(parser)
-    parser.add_argument("--format", choices=_FORMATS, default="csv", help="what to write (default: csv)")
-    parser.add_argument("--what", choices=_WHAT, help="of a csv only this one, to stdout without --output")
+    parser.add_argument(
+        "--format", choices=_FORMATS, default="csv", help="what to write (default: csv)"
+    )
+    parser.add_argument(
+        "--what", choices=_WHAT, help="of a csv only this one, to stdout without --output"
+    )
     where = "the file, or the directory (default: the current one for all csv files, else stdout)"
     _add_output(parser, "PATH", where)
 
@@ -85,7 +97,9 @@ def compare(chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.results.run_figures import figures_of
 
     if len(chosen.runs) < 2:
-        raise RefusedError("One run cannot be compared: name two or more. All of them: gpu-studio runs list")
+        raise RefusedError(
+            "One run cannot be compared: name two or more. All of them: gpu-studio runs list"
+        )
     figures = [figures_of(run) for run in runs_of(chosen)]
     if chosen.metric is not None:
         _refuse_unknown(chosen.metric, metric_names(figures))
@@ -105,7 +119,9 @@ def write_report(chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.results.report.writing import write_report as write
 
     found = runs_of(chosen)
-    path: Path = chosen.output or Path(f"report-{found[0].id if len(found) == 1 else f'of-{len(found)}-runs'}.html")
+    path: Path = chosen.output or Path(
+        f"report-{found[0].id if len(found) == 1 else f'of-{len(found)}-runs'}.html"
+    )
     path = path / "report.html" if path.is_dir() else path
     refuse_to_replace([path], force=chosen.force)
     write(found, path)
@@ -122,10 +138,16 @@ def export_run(chosen: argparse.Namespace) -> int:
 
     run = named_run(chosen, elsewhere=True)
     if chosen.what and chosen.format != "csv":
-        raise RefusedError(f"--what chooses among the files of --format csv: leave it out for {chosen.format}.")
+        raise RefusedError(
+            f"--what chooses among the files of --format csv: leave it out for {chosen.format}."
+        )
     if chosen.format == "csv" and chosen.what is None:
         return _export_all(run, chosen)
-    lines = csv_lines(run, chosen.what) if chosen.what else _document_lines(figures_of(run), chosen.format)
+    lines = (
+        csv_lines(run, chosen.what)
+        if chosen.what
+        else _document_lines(figures_of(run), chosen.format)
+    )
     name = f"{run.id}-{chosen.what}.csv" if chosen.what else f"{run.id}.{chosen.format}"
     if chosen.output is None:
         for line in lines:
@@ -136,13 +158,18 @@ def export_run(chosen: argparse.Namespace) -> int:
 
 
 def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
-    """The runs that are named. Raises UnknownRunError, and RefusedError for one named twice and for too many."""
+    """The runs that are named.
+
+    Raises UnknownRunError, and RefusedError for one named twice and for too many.
+    """
     found = named_runs(chosen, elsewhere=True)
     for place, run in enumerate(found):
         if run in found[:place]:
             raise RefusedError(f"{run.id} is named twice: name each run once.")
     if len(found) > MOST:
-        raise RefusedError(f"{len(found)} runs cannot be told apart side by side: name at most {MOST}.")
+        raise RefusedError(
+            f"{len(found)} runs cannot be told apart side by side: name at most {MOST}."
+        )
     return found
 
 
@@ -152,9 +179,13 @@ def _export_all(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
     folder: Path = chosen.output or Path.cwd()
     if folder.exists() and not folder.is_dir():
-        raise RefusedError(f"{folder} is no directory: name a directory, or choose one of the files with --what.")
+        raise RefusedError(
+            f"{folder} is no directory: name a directory, or choose one of the files with --what."
+        )
     make_private_directory(folder)
-    _write_all({folder / f"{run.id}-{what}.csv": csv_lines(run, what) for what in _WHAT}, chosen.force)
+    _write_all(
+        {folder / f"{run.id}-{what}.csv": csv_lines(run, what) for what in _WHAT}, chosen.force
+    )
     return exit_codes.OK
 
 
@@ -167,7 +198,9 @@ def _document_lines(figures: RunFigures, kind: str) -> Iterator[str]:
     elif curves := curves_svg(figures):
         yield curves.rstrip("\n")
     else:
-        raise RefusedError(f"{figures.id} has told no loss and no memory yet, so there is no curve to draw.")
+        raise RefusedError(
+            f"{figures.id} has told no loss and no memory yet, so there is no curve to draw."
+        )
 
 
 def _inside(path: Path, name: str) -> Path:
@@ -191,7 +224,10 @@ def _refuse_unknown(metric: str, known: Sequence[str]) -> None:
     if not known:
         raise RefusedError("None of these runs has a metric yet: wait for the end of an epoch.")
     near = get_close_matches(metric, known, 1, cutoff=0.3)
-    raise RefusedError(f"None of these runs has a metric {metric!r}: the nearest is {near[0] if near else known[0]}.")
+    raise RefusedError(
+        f"None of these runs has a metric {metric!r}: the nearest is "
+        f"{near[0] if near else known[0]}."
+    )
 
 
 def _table(comparison: Comparison) -> Iterator[list[str]]:
@@ -230,7 +266,13 @@ def _run(run: RunFigures) -> dict[str, Any]:
 
 def _row(row: ComparisonRow) -> dict[str, Any]:
     values = [_number(value) for value in row.values]
-    return {"name": row.label, "unit": row.unit, "values": values, "texts": list(row.texts), "best": row.best}
+    return {
+        "name": row.label,
+        "unit": row.unit,
+        "values": values,
+        "texts": list(row.texts),
+        "best": row.best,
+    }
 
 
 def _number(value: Value) -> Value:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_json, add_run, add_runs, named_run, named_runs
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_command,
+    add_json,
+    add_run,
+    add_runs,
+    named_run,
+    named_runs,
+)
 from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
 
 if TYPE_CHECKING:
@@ -41,12 +49,19 @@ def register(actions: Commands) -> None:
     add_runs(parser)
     add_tags(parser, "--add", "tags to give, with commas between them; can be given many times")
     add_tags(parser, "--remove", "tags to take away; those that a run has not are no mistake")
-    parser.add_argument("--clear", action="store_true", help="take all tags away, before those of --add are given")
+    parser.add_argument(
+        "--clear", action="store_true", help="take all tags away, before those of --add are given"
+    )
     add_json(parser)
     parser = add_command(actions, "note", "show or change the note of runs", _NOTE, write_note)
     add_runs(parser)
     change = parser.add_mutually_exclusive_group()
-    change.add_argument("--message", "-m", metavar="TEXT", help="the note, in place of what was there; -: from stdin")
+    change.add_argument(
+        "--message",
+        "-m",
+        metavar="TEXT",
+        help="the note, in place of what was there; -: from stdin",
+    )
     change.add_argument("--clear", action="store_true", help="take the note away")
     add_json(parser)
     parser = add_command(actions, "rename", "give a run a name", _RENAME, rename)
@@ -68,7 +83,9 @@ def tag(chosen: argparse.Namespace) -> int:
 
     added, removed = tags_in(chosen.add), tags_in(chosen.remove)
     if both := _alike(added, removed):
-        raise RefusedError(f"{', '.join(both)} cannot be both given and taken away: leave one of them out.")
+        raise RefusedError(
+            f"{', '.join(both)} cannot be both given and taken away: leave one of them out."
+        )
 
     def change(labels: Labels) -> Labels:
         return with_tags(added, labels.tags if chosen.clear else removed)(labels)
@@ -93,7 +110,9 @@ def rename(chosen: argparse.Namespace) -> int:
 
     name = "" if chosen.clear else tidy_name(chosen.name or "")
     if not chosen.clear and (not name or len(" ".join(chosen.name.split())) > LONGEST_NAME):
-        raise RefusedError(f"A name has 1 to {LONGEST_NAME} letters. To have the plan's name again: --clear")
+        raise RefusedError(
+            f"A name has 1 to {LONGEST_NAME} letters. To have the plan's name again: --clear"
+        )
     run = named_run(chosen)
     if why_not := change_labels([run], with_name(name)).why_not:
         raise RefusedError(why_not)
@@ -114,10 +133,14 @@ def tags_in(options: Iterable[str]) -> tuple[str, ...]:
     texts = list(options)
     for text in texts:
         if not split_tags(text):
-            raise RefusedError(f"{text!r} is no tag: write a word, or several with commas between them.")
+            raise RefusedError(
+                f"{text!r} is no tag: write a word, or several with commas between them."
+            )
         for word in text.split(","):
             if len(word.strip()) > LONGEST_TAG:
-                raise RefusedError(f"{word.strip()!r} is too long for a tag: write at most {LONGEST_TAG} letters.")
+                raise RefusedError(
+                    f"{word.strip()!r} is too long for a tag: write at most {LONGEST_TAG} letters."
+                )
     return split_tags(",".join(texts))
 
 
@@ -126,7 +149,11 @@ def having_tags(found: list[Summary], options: Iterable[str]) -> list[Summary]:
     from gpu_studio.runs.labels import read_labels
 
     wanted = tags_in(options)
-    return [each for each in found if len(_alike(wanted, read_labels(each.directory).tags)) == len(wanted)]
+    return [
+        each
+        for each in found
+        if len(_alike(wanted, read_labels(each.directory).tags)) == len(wanted)
+    ]
 
 
 def none_has(found: list[Summary], options: Iterable[str]) -> str:
@@ -135,10 +162,17 @@ def none_has(found: list[Summary], options: Iterable[str]) -> str:
 
     known = {tag.casefold(): tag for each in found for tag in read_labels(each.directory).tags}
     there = ", ".join(sorted(known.values(), key=str.casefold)) or "none"
-    return f"No run has {' and '.join(map(repr, tags_in(options)))} among its tags. Tags in use: {there}."
+    return (
+        f"No run has {' and '.join(map(repr, tags_in(options)))} among "
+        f"its tags. Tags in use: {there}."
+    )
 
 
-def _act(chosen: argparse.Namespace, change: Change | None, show: Callable[[dict[RunDirectory, Labels]], None]) -> int:
+def _act(
+    chosen: argparse.Namespace,
+    change: Change | None,
+    show: Callable[[dict[RunDirectory, Labels]], None],
+) -> int:
     from gpu_studio.runs.labels import change_labels, read_labels
 
     runs = list(dict.fromkeys(named_runs(chosen, elsewhere=change is None)))
@@ -159,7 +193,9 @@ def _say_tags(labels: dict[RunDirectory, Labels]) -> None:
     if len(labels) == 1:
         _say_of_one(labels, lambda each: each.tags, "tags")
     else:
-        say_table([("RUN", "TAGS"), *((run.id, ", ".join(each.tags)) for run, each in labels.items())])
+        say_table(
+            [("RUN", "TAGS"), *((run.id, ", ".join(each.tags)) for run, each in labels.items())]
+        )
 
 
 def _say_notes(labels: dict[RunDirectory, Labels]) -> None:
@@ -172,7 +208,9 @@ def _say_notes(labels: dict[RunDirectory, Labels]) -> None:
             say(f"  {line}")
 
 
-def _say_of_one(labels: dict[RunDirectory, Labels], lines: Callable[[Labels], Sequence[str]], what: str) -> None:
+def _say_of_one(
+    labels: dict[RunDirectory, Labels], lines: Callable[[Labels], Sequence[str]], what: str
+) -> None:
     ((run, each),) = labels.items()
     if not lines(each):
         note(f"{run.id} has no {what}.")
@@ -185,7 +223,10 @@ def _message(text: str) -> str:
 
     text = (sys.stdin.read() if text == "-" else text).strip()
     if len(text) > LONGEST_NOTE:
-        raise RefusedError(f"A note has at most {LONGEST_NOTE} characters, and this one has {len(text)}: shorten it.")
+        raise RefusedError(
+            f"A note has at most {LONGEST_NOTE} characters, and this one "
+            f"has {len(text)}: shorten it."
+        )
     return text
 
 

@@ -26,7 +26,9 @@ def register(actions: Commands) -> None:
     from gpu_studio.cli.runs.labels import add_tags
 
     parser = add_command(actions, "list", "list all runs, the newest first", _EXAMPLES, list_all)
-    parser.add_argument("--energy", action="store_true", help="with the energy of its cards, which takes a while")
+    parser.add_argument(
+        "--energy", action="store_true", help="with the energy of its cards, which takes a while"
+    )
     add_tags(parser, "--tag", "only runs that have these tags")
     add_json(parser)
 
@@ -40,7 +42,12 @@ def list_all(chosen: argparse.Namespace) -> int:
     everything = list_runs(runs_folder(chosen))
     found = having_tags(everything, chosen.tag)
     if chosen.json:
-        say_json([_document(summary) | _labelled(summary) | _measured(summary, chosen) for summary in found])
+        say_json(
+            [
+                _document(summary) | _labelled(summary) | _measured(summary, chosen)
+                for summary in found
+            ]
+        )
     elif everything and not found:
         note(none_has(everything, chosen.tag))
     elif not found:
@@ -49,7 +56,9 @@ def list_all(chosen: argparse.Namespace) -> int:
         labels = [read_labels(summary.directory) for summary in found]
         columns = [_HEADINGS, *(_row(*each) for each in zip(found, labels, strict=True))]
         more = list(_more_columns(found, labels, energy=chosen.energy))
-        say_table([(*row, *(column[place] for column in more)) for place, row in enumerate(columns)])
+        say_table(
+            [(*row, *(column[place] for column in more)) for place, row in enumerate(columns)]
+        )
         for summary in found:
             if summary.problem:
                 note(f"{summary.id} cannot be read: {summary.problem}.")
@@ -62,10 +71,20 @@ def _row(summary: Summary, labels: Labels) -> tuple[str, ...]:
     best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
     epochs = f"{summary.epoch:,}/{summary.epochs_total:,}" if summary.epochs_total else ""
     name = labels.name or summary.plan
-    return str(summary.number or ""), summary.id, summary.standing, epochs, best, duration(summary.seconds), name
+    return (
+        str(summary.number or ""),
+        summary.id,
+        summary.standing,
+        epochs,
+        best,
+        duration(summary.seconds),
+        name,
+    )
 
 
-def _more_columns(found: list[Summary], labels: list[Labels], *, energy: bool) -> Iterator[list[str]]:
+def _more_columns(
+    found: list[Summary], labels: list[Labels], *, energy: bool
+) -> Iterator[list[str]]:
     """Those that cost reading, where somebody asks for them, or that most people leave empty."""
     from gpu_studio.common.figures import energy as watt_hours
 

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, Handler, add_command, add_json, add_run, add_seconds, named_run
+from gpu_studio.cli.arguments import (
+    Commands,
+    Handler,
+    add_command,
+    add_json,
+    add_run,
+    add_seconds,
+    named_run,
+)
 from gpu_studio.cli.output import RefusedError, note, say_json
 from gpu_studio.cli.train import add_resuming, resume_changed
 
@@ -34,14 +42,19 @@ def register(actions: Commands) -> None:
         "--patience",
         metavar="SECONDS",
         default=30.0,
-        help="wait so long before the trainer gets SIGTERM, and 10 seconds more before SIGKILL (default: 30)",
+        help=(
+            "wait so long before the trainer gets SIGTERM, and 10 seconds "
+            "more before SIGKILL (default: 30)"
+        ),
     )
     add_json(parser)
     add_json(_add(actions, "checkpoint", "have a run write a checkpoint now", checkpoint))
 
 
 def _add(actions: Commands, name: str, summary: str, handler: Handler) -> argparse.ArgumentParser:
-    parser = add_command(actions, name, summary, f"example:\n  gpu-studio runs {name} latest", handler)
+    parser = add_command(
+        actions, name, summary, f"example:\n  gpu-studio runs {name} latest", handler
+    )
     add_run(parser)
     return parser
 
@@ -59,7 +72,13 @@ def attach(chosen: argparse.Namespace) -> int:
 
 def pause(chosen: argparse.Namespace) -> int:
     """Hold a run."""
-    return _ask(named_run(chosen), chosen, "pause", lambda history, _: history.state == "paused", "is paused")
+    return _ask(
+        named_run(chosen),
+        chosen,
+        "pause",
+        lambda history, _: history.state == "paused",
+        "is paused",
+    )
 
 
 def resume(chosen: argparse.Namespace) -> int:
@@ -103,7 +122,11 @@ def _ended(run: RunDirectory) -> str:
 
 
 def _ask(
-    run: RunDirectory, chosen: argparse.Namespace, action: Action, done: Callable[[History, float], bool], words: str
+    run: RunDirectory,
+    chosen: argparse.Namespace,
+    action: Action,
+    done: Callable[[History, float], bool],
+    words: str,
 ) -> int:
     from gpu_studio.contract.commands import send
     from gpu_studio.runs.reading.history import History
@@ -132,7 +155,9 @@ def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
 
     if chosen.json:
         history = read_history(run)
-        say_json({"run": run.id, "state": history.state, "step": history.step, "epoch": history.epoch})
+        say_json(
+            {"run": run.id, "state": history.state, "step": history.step, "epoch": history.epoch}
+        )
     else:
         note(text)
     return exit_codes.OK

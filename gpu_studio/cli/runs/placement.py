@@ -66,7 +66,10 @@ def _why_none(run: RunDirectory) -> str:
     if devices is not None and not strategy_named(devices.strategy).places_layers:
         advice = "Only a run with the strategy placed puts layers on devices."
         return f"{run.id} has no placement: its strategy is {devices.strategy}. {advice}"
-    return f"{run.id} has not told where its layers run: that is known when its first steps are trained."
+    return (
+        f"{run.id} has not told where its layers run: that is known "
+        "when its first steps are trained."
+    )
 
 
 def _say(found: Judgement) -> None:
@@ -143,7 +146,9 @@ def _layer_document(layer: LayerRow) -> dict[str, Any]:
         "asked": list(layer.asked),
         "joined_on": layer.joined_on or None,
         "chosen_by": _CHOSEN[layer.by_plan],
-        "passes": {row.way: {"verdict": row.verdict, "operations": dict(row.ran)} for row in layer.passes},
+        "passes": {
+            row.way: {"verdict": row.verdict, "operations": dict(row.ran)} for row in layer.passes
+        },
     }
 
 

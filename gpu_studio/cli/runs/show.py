@@ -12,7 +12,9 @@ from gpu_studio.cli.output import say, say_json
 def register(actions: Commands) -> None:
     """Add the action."""
     example = "example:\n  gpu-studio runs show latest"
-    parser = add_command(actions, "show", "show all that is known of a run, and why it ended", example, show)
+    parser = add_command(
+        actions, "show", "show all that is known of a run, and why it ended", example, show
+    )
     add_run(parser)
     add_json(parser)
 

@@ -7,7 +7,14 @@ import io
 from typing import Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_json, add_run, named_run, runs_folder
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_command,
+    add_json,
+    add_run,
+    named_run,
+    runs_folder,
+)
 from gpu_studio.cli.output import note, say, say_json
 
 _LAST_BYTES: Final = 64 * 1024 * 1024
@@ -22,10 +29,14 @@ def register(actions: Commands) -> None:
         ("restore", "take a deleted run back", restore_run),
         ("log", "print what the trainer process wrote to stdout and stderr", log),
     ):
-        parser = add_command(actions, name, summary, f"example:\n  gpu-studio runs {name} latest", handler)
+        parser = add_command(
+            actions, name, summary, f"example:\n  gpu-studio runs {name} latest", handler
+        )
         add_run(parser)
         if name == "log":
-            parser.add_argument("--tail", metavar="LINES", type=_count, help="only the last LINES lines")
+            parser.add_argument(
+                "--tail", metavar="LINES", type=_count, help="only the last LINES lines"
+            )
         else:
             add_json(parser)
 

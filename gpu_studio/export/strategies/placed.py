@@ -24,7 +24,9 @@ def feeds_of(layers: Iterable[CalledLayer]) -> Feeds:
     return found | {"outputs": tuple(found)[-1:]}
 
 
-def places(feeds: Feeds, layers: Mapping[str, tuple[str, ...]], default: str) -> dict[str, list[str]]:
+def places(
+    feeds: Feeds, layers: Mapping[str, tuple[str, ...]], default: str
+) -> dict[str, list[str]]:
     """Return the names of the layers on each device.
 
     A layer that the plan leaves out is where a run puts it. Raises ExportError for a layer that
@@ -33,7 +35,10 @@ def places(feeds: Feeds, layers: Mapping[str, tuple[str, ...]], default: str) ->
     for name in layers:
         if name not in feeds:
             advice = choose_one(name, feeds)
-            raise ExportError(f"The model has no layer {shown(name)}: {advice}{'' if advice.endswith('?') else '.'}")
+            raise ExportError(
+                f"The model has no layer {shown(name)}: "
+                f"{advice}{'' if advice.endswith('?') else '.'}"
+            )
     found: dict[str, list[str]] = {}
     for name, devices in devices_of_layers(feeds, layers, (default,)).items():
         found.setdefault(devices[0], []).append(name)
@@ -140,17 +145,27 @@ def _refusals(plan: Plan) -> Iterator[str]:
             "Choose a built-in model, or another strategy."
         )
     if not placed.layers:
-        yield 'No layer is placed. Name some in distribution.placed.layers, or set distribution.strategy = "none".'
+        yield (
+            "No layer is placed. Name some in distribution.placed.layers, or set "
+            'distribution.strategy = "none".'
+        )
     for name, devices in placed.layers.items():
         if len(devices) > 1:
             yield (
-                f"The layer {shown(name)} is split over {', '.join(devices)}, and scripts keep layers whole. "
+                f"The layer {shown(name)} is split over {', '.join(devices)}, "
+                "and scripts keep layers whole. "
                 f"Give it one device in distribution.placed.layers, such as {devices[0]}."
             )
     if placed.recompute:
-        yield "Scripts keep all activations, and compute none again. Leave distribution.placed.recompute out."
+        yield (
+            "Scripts keep all activations, and compute none again. Leave "
+            "distribution.placed.recompute out."
+        )
     if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
-        yield "Keras puts all that adafactor keeps on the first device. Choose another training.optimizer."
+        yield (
+            "Keras puts all that adafactor keeps on the first device. Choose another "
+            "training.optimizer."
+        )
 
 
 def _functions(facts: ScriptFacts) -> str:
@@ -165,7 +180,9 @@ def _functions(facts: ScriptFacts) -> str:
     return fill(
         _PLACEMENT,
         places=indented("\n".join(lines), 4),
-        micro_batches=fill(_MICRO_BATCHES, count=literal(facts.micro_batches)) if facts.micro_batches > 1 else "",
+        micro_batches=fill(_MICRO_BATCHES, count=literal(facts.micro_batches))
+        if facts.micro_batches > 1
+        else "",
         inner=_INNER if facts.scales else "",
         statistics=_STATISTICS if facts.micro_batches > 1 and facts.keeps_statistics else "",
     )

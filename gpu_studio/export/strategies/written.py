@@ -48,4 +48,8 @@ devices = [device.name.removeprefix("/device:") for device in found]"""
 def devices_of(facts: ScriptFacts) -> str:
     """Return the lines that name the devices of a strategy."""
     chosen = facts.plan.distribution.devices
-    return listing("devices = ", [literal(name) for name in chosen], indent=4) if chosen else _ALL_DEVICES
+    return (
+        listing("devices = ", [literal(name) for name in chosen], indent=4)
+        if chosen
+        else _ALL_DEVICES
+    )

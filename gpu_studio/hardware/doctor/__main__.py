@@ -27,13 +27,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m gpu_studio.hardware.doctor", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="write one JSON object for programs to read")
-    parser.add_argument("--runs-dir", type=Path, metavar="DIR", help="look also at the room for runs, in DIR")
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu_studio.hardware.doctor", description=__doc__
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="write one JSON object for programs to read"
+    )
+    parser.add_argument(
+        "--runs-dir", type=Path, metavar="DIR", help="look also at the room for runs, in DIR"
+    )
     parser.add_argument(
         "--tensorflow",
         metavar="FILE",
-        help="look also at TensorFlow, as `python -m gpu_studio.trainer.ask devices` wrote of it to FILE; - is stdin",
+        help=(
+            "look also at TensorFlow, as `python -m gpu_studio.trainer.ask devices` "
+            "wrote of it to FILE; - is stdin"
+        ),
     )
     return parser
 

@@ -28,14 +28,23 @@ def nodes(facts: Facts) -> Finding | None:
     if not facts.has_card or system.wsl or not system.platform.startswith("linux"):
         return None
     if not system.nodes:
-        return None if system.container or not facts.survey.installed else _missing(facts, [CONTROL])
+        return (
+            None if system.container or not facts.survey.installed else _missing(facts, [CONTROL])
+        )
     shut = [node for node in system.nodes if not (node.readable and node.writable)]
     if shut:
         return _shut(shut, system.user)
-    missing = [path for path in (CONTROL, MEMORY) if path not in {node.path for node in system.nodes}]
+    missing = [
+        path for path in (CONTROL, MEMORY) if path not in {node.path for node in system.nodes}
+    ]
     if missing:
         return _missing(facts, missing)
-    return Finding("nodes", "good", "Permissions", f"{system.user} may open all {len(system.nodes)} device files.")
+    return Finding(
+        "nodes",
+        "good",
+        "Permissions",
+        f"{system.user} may open all {len(system.nodes)} device files.",
+    )
 
 
 def container(facts: Facts) -> Finding | None:
@@ -47,9 +56,18 @@ def container(facts: Facts) -> Finding | None:
     if system.nodes or system.wsl:
         return Finding("container", "good", title, f"{where} that was given the cards.")
     if system.container_cards is not None and system.container_cards in NO_CARDS:
-        found = f'{where} that was started without cards on purpose: NVIDIA_VISIBLE_DEVICES="{system.container_cards}".'
+        found = (
+            f"{where} that was started without cards on purpose: "
+            f'NVIDIA_VISIBLE_DEVICES="{system.container_cards}".'
+        )
         return Finding("container", "warning", title, found, container_start(system))
-    return Finding("container", "bad", title, f"{where} that was not given the host's cards.", container_start(system))
+    return Finding(
+        "container",
+        "bad",
+        title,
+        f"{where} that was not given the host's cards.",
+        container_start(system),
+    )
 
 
 def shared_memory(facts: Facts) -> Finding | None:
@@ -61,7 +79,9 @@ def shared_memory(facts: Facts) -> Finding | None:
         return None
     there = size(system.shared_mib * MIB)
     found = f"/dev/shm has {there}, through which NCCL passes data between cards: it may need more."  # noqa: S108
-    return Finding("shared_memory", "warning", "Shared memory", found, ("docker run --shm-size=1g …",))
+    return Finding(
+        "shared_memory", "warning", "Shared memory", found, ("docker run --shm-size=1g …",)
+    )
 
 
 def variables(cards: tuple[Identity, ...], effect: Effect) -> Finding | None:
@@ -84,14 +104,24 @@ def disk_space(facts: Facts) -> Finding | None:
     title, choose = "Room for runs", "export GPU_STUDIO_RUNS_DIR=/a/folder/with/room"
     if disk_space.why_unusable:
         return Finding(
-            "room", "bad", title, f"Runs cannot be kept in {disk_space.folder}: {disk_space.why_unusable}.", (choose,)
+            "room",
+            "bad",
+            title,
+            f"Runs cannot be kept in {disk_space.folder}: {disk_space.why_unusable}.",
+            (choose,),
         )
     free = size_of(disk_space.free_mib * MIB, disk_space.total_mib * MIB, "of")
     found = f"{free} are free on the disk of {disk_space.folder}."
     if disk_space.free_mib >= LITTLE_ROOM_MIB:
         return Finding("room", "good", title, found)
     state: State = "bad" if disk_space.free_mib < LEAST_ROOM_MIB else "warning"
-    return Finding("room", state, title, found, (choose, "gpu-studio runs list    # and delete what is not needed"))
+    return Finding(
+        "room",
+        state,
+        title,
+        found,
+        (choose, "gpu-studio runs list    # and delete what is not needed"),
+    )
 
 
 def _state_of(effect: Effect) -> State:
@@ -102,7 +132,10 @@ def _state_of(effect: Effect) -> State:
 
 
 def _missing(facts: Facts, missing: list[str]) -> Finding:
-    found = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not there, without which CUDA cannot start."
+    found = (
+        f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not there, without which "
+        "CUDA cannot start."
+    )
     works = facts.tensorflow is not None and not facts.tensorflow.cuda.why_not
     mend = ("sudo nvidia-modprobe -c 0 -u",)
     return Finding("nodes", "warning" if works else "bad", "Device files", found, mend)
@@ -110,9 +143,22 @@ def _missing(facts: Facts, missing: list[str]) -> Finding:
 
 def _shut(shut: list[DeviceNode], user: str) -> Finding:
     first = shut[0]
-    found = f"{user} may not open {', '.join(node.path for node in shut)} (mode {first.mode}, group {first.group})."
+    found = (
+        f"{user} may not open {', '.join(node.path for node in shut)} (mode "
+        f"{first.mode}, group {first.group})."
+    )
     if first.group not in {"", "root"}:
         return Finding(
-            "nodes", "bad", "Permissions", found, (f"sudo usermod -aG {first.group} {user}", "# log in anew")
+            "nodes",
+            "bad",
+            "Permissions",
+            found,
+            (f"sudo usermod -aG {first.group} {user}", "# log in anew"),
         )
-    return Finding("nodes", "bad", "Permissions", found, (f"sudo chmod a+rw {' '.join(node.path for node in shut)}",))
+    return Finding(
+        "nodes",
+        "bad",
+        "Permissions",
+        found,
+        (f"sudo chmod a+rw {' '.join(node.path for node in shut)}",),
+    )

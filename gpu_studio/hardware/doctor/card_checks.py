@@ -21,11 +21,17 @@ NEWEST_KNOWN: tuple[tuple[tuple[int, int], Capability], ...] = (
     ((11, 8), (9, 0)),
     ((11, 1), (8, 6)),
 )
-"""From which CUDA toolkit on which capability is the newest that it compiles for; later toolkits first."""
+"""From which CUDA toolkit on which capability is the newest that it compiles for.
+
+Later toolkits first.
+"""
 
 
 def fit(card: Capability, code: Iterable[str], toolkit: tuple[int, ...]) -> Fit:
-    """How `code` (`sm_80`, `compute_90`) fits the card. `toolkit` is the version of CUDA it was built with."""
+    """How `code` (`sm_80`, `compute_90`) fits the card.
+
+    `toolkit` is the version of CUDA it was built with.
+    """
     parts = [parsed for word in code if (parsed := _parse(word))]
     if not parts:
         return "unknown"
@@ -68,8 +74,13 @@ def answers(card: DriverCard, _facts: Facts) -> Finding | None:
     """Whether the driver answers for the card."""
     if not card.why_unknown:
         return None
-    mend = ("sudo dmesg | grep -iE 'nvrm|xid'", "sudo reboot    # a card that fell off the bus comes back only so")
-    return _finding("answers", "bad", card, f"{card.why_unknown[0].upper()}{card.why_unknown[1:]}.", *mend)
+    mend = (
+        "sudo dmesg | grep -iE 'nvrm|xid'",
+        "sudo reboot    # a card that fell off the bus comes back only so",
+    )
+    return _finding(
+        "answers", "bad", card, f"{card.why_unknown[0].upper()}{card.why_unknown[1:]}.", *mend
+    )
 
 
 def capability(card: DriverCard, facts: Facts) -> Finding | None:
@@ -81,32 +92,60 @@ def capability(card: DriverCard, facts: Facts) -> Finding | None:
     code, cuda = ", ".join(build.capabilities), f"CUDA {build.cuda}"
     match fit(card.capability, build.capabilities, numbers(build.cuda)):
         case "native":
-            return _finding("capability", "good", card, f"{has}: this TensorFlow has machine code for it.")
+            return _finding(
+                "capability", "good", card, f"{has}: this TensorFlow has machine code for it."
+            )
         case "compiled":
-            found = f"{has}: code for it ({code}) is compiled at the first start, for some minutes, and then kept."
-            return _finding("capability", "warning", card, found, "export CUDA_CACHE_MAXSIZE=4294967296")
+            found = (
+                f"{has}: code for it ({code}) is compiled at the first start, "
+                "for some minutes, and then kept."
+            )
+            return _finding(
+                "capability", "warning", card, found, "export CUDA_CACHE_MAXSIZE=4294967296"
+            )
         case "too_old":
             found = f"{has} is older than all code in this TensorFlow ({code})."
-            return _finding("capability", "bad", card, found, "# an older TensorFlow, or CPU devices in the plan")
+            return _finding(
+                "capability",
+                "bad",
+                card,
+                found,
+                "# an older TensorFlow, or CPU devices in the plan",
+            )
         case "too_new":
-            found = f"{has} is newer than what {cuda}, which this TensorFlow was built with, can compile for ({code})."
-            mend = "# a TensorFlow built with a newer CUDA, such as NVIDIA's container nvcr.io/nvidia/tensorflow"
+            found = (
+                f"{has} is newer than what {cuda}, which this TensorFlow was built with, can "
+                f"compile for ({code})."
+            )
+            mend = (
+                "# a TensorFlow built with a newer CUDA, such as NVIDIA's container "
+                "nvcr.io/nvidia/tensorflow"
+            )
             return _finding("capability", "bad", card, found, mend)
         case _:
             return None
 
 
-def seen(card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[Identity, ...]) -> Finding | None:
+def seen(
+    card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[Identity, ...]
+) -> Finding | None:
     """Whether TensorFlow sees the card, and by which name; nothing if a variable hides the card."""
     view = facts.tensorflow
     if view is None or identity is None or card.why_unknown or identity not in left:
         return None
     if identity.tensorflow_index is not None:
-        cuda = "" if identity.cuda_ordinal is None else f", CUDA calls it device {identity.cuda_ordinal}"
-        return _finding("seen", "good", card, f"TensorFlow calls it {identity.tensorflow_name}{cuda}.")
+        cuda = (
+            ""
+            if identity.cuda_ordinal is None
+            else f", CUDA calls it device {identity.cuda_ordinal}"
+        )
+        return _finding(
+            "seen", "good", card, f"TensorFlow calls it {identity.tensorflow_name}{cuda}."
+        )
     if any(not gpu.bus_id for gpu in view.gpus):
         found = (
-            f"TensorFlow sees {len(view.gpus)} card(s) but did not tell their addresses: which one this is, is unknown."
+            f"TensorFlow sees {len(view.gpus)} card(s) but did not tell their addresses: which one "
+            "this is, is unknown."
         )
         return _finding("seen", "warning", card, found, "gpu-studio doctor --fresh")
     reported = f" It says: {view.errors[0]}" if view.errors else ""
@@ -124,14 +163,19 @@ def memory(card: DriverCard, _facts: Facts) -> Finding | None:
     if taken < MUCH_TAKEN:
         return _finding("memory", "good", card, found)
     more = " Little is left to train in." if taken > MOST_TAKEN else ""
-    return _finding("memory", "warning", card, found + more, f"nvidia-smi -i {card.index}    # who uses it")
+    return _finding(
+        "memory", "warning", card, found + more, f"nvidia-smi -i {card.index}    # who uses it"
+    )
 
 
 def persistence(card: DriverCard, facts: Facts) -> Finding | None:
     """Whether the driver stays loaded for an unused card; not checked in a container or WSL."""
     if card.persistent is not False or facts.system.wsl or facts.system.container:
         return None
-    found = "Persistence mode is off: the driver lets go of an unused card, and each start takes seconds longer."
+    found = (
+        "Persistence mode is off: the driver lets go of an unused card, and "
+        "each start takes seconds longer."
+    )
     return _finding("persistence", "warning", card, found, "sudo nvidia-smi -pm 1")
 
 
@@ -141,7 +185,10 @@ def compute_mode(card: DriverCard, _facts: Facts) -> Finding | None:
     if card.compute_mode == PROHIBITED:
         return _finding("compute_mode", "bad", card, "Its compute mode forbids computing.", reset)
     if card.compute_mode == ONE_PROCESS:
-        found = "Its compute mode is exclusive: a second process on it fails, so runs must follow each other."
+        found = (
+            "Its compute mode is exclusive: a second process on it fails, "
+            "so runs must follow each other."
+        )
         return _finding("compute_mode", "warning", card, found, reset)
     return None
 

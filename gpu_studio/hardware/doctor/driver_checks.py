@@ -9,14 +9,23 @@ from gpu_studio.hardware.doctor.findings import Finding
 
 CARVED_CPUS = "so plans train on the CPU, which can be carved into logical devices"
 CONTAINER_STARTS = {
-    "docker": ("docker run --gpus all …", "# if docker refuses: install the NVIDIA Container Toolkit on the host"),
+    "docker": (
+        "docker run --gpus all …",
+        "# if docker refuses: install the NVIDIA Container Toolkit on the host",
+    ),
     "podman": ("podman run --device nvidia.com/gpu=all …",),
     "kubernetes": ("# in the pod's container: resources: { limits: { nvidia.com/gpu: 1 } }",),
 }
 ANY_CONTAINER = ("# start the container with the card's device files, /dev/nvidia*",)
-WINDOWS_DRIVER = "# install NVIDIA's driver in Windows, and none inside WSL; then type in Windows: wsl --shutdown"
+WINDOWS_DRIVER = (
+    "# install NVIDIA's driver in Windows, and none inside WSL; then "
+    "type in Windows: wsl --shutdown"
+)
 INSTALL_DRIVER = (
-    "sudo ubuntu-drivers install    # Ubuntu; Debian: sudo apt install nvidia-driver; Fedora: akmod-nvidia",
+    (
+        "sudo ubuntu-drivers install    # Ubuntu; Debian: sudo apt install "
+        "nvidia-driver; Fedora: akmod-nvidia"
+    ),
     "sudo reboot",
 )
 
@@ -26,13 +35,22 @@ def card(facts: Facts) -> Finding | None:
     if facts.survey.simulated and facts.survey.why_no_answer:
         return None
     if not facts.has_card:
-        return Finding("card", "warning", "NVIDIA card", f"{why_no_card(facts)}, {CARVED_CPUS}.", _how_to_show(facts))
+        return Finding(
+            "card",
+            "warning",
+            "NVIDIA card",
+            f"{why_no_card(facts)}, {CARVED_CPUS}.",
+            _how_to_show(facts),
+        )
     names = Counter(card.name for card in facts.survey.cards)
     reported = [name if count == 1 else f"{count} × {name}" for name, count in names.items()]
     asleep = len(facts.survey.asleep)
     if asleep:
         reported.append(f"{asleep} asleep, not woken to ask")
-    listed = ", ".join(reported) or f"the system lists {len(facts.system.listed)}, at {', '.join(facts.system.listed)}"
+    listed = (
+        ", ".join(reported)
+        or f"the system lists {len(facts.system.listed)}, at {', '.join(facts.system.listed)}"
+    )
     return Finding("card", "good", "NVIDIA card", f"{listed}.")
 
 
@@ -44,7 +62,10 @@ def why_no_card(facts: Facts) -> str:
     if system.wsl:
         return "Windows shows no NVIDIA card to this Linux inside WSL"
     if system.container:
-        return f"This is a container ({system.container}), and it was given no NVIDIA card, or the host has none"
+        return (
+            f"This is a container ({system.container}), and it was given no "
+            "NVIDIA card, or the host has none"
+        )
     if facts.survey.installed and facts.survey.driver:
         return "The NVIDIA driver runs, but finds no card in this machine"
     return "This machine has no NVIDIA card that Linux can see on the PCI bus"
@@ -54,9 +75,16 @@ def simulation(facts: Facts) -> Finding | None:
     """Whether these cards are simulated."""
     if not facts.survey.simulated:
         return None
-    found = f"The cards below are simulated ({facts.survey.simulated}). TensorFlow and the disk are this machine's own."
+    found = (
+        f"The cards below are simulated ({facts.survey.simulated}). TensorFlow and the disk are "
+        "this machine's own."
+    )
     return Finding(
-        "simulation", "warning", "Simulated", found, ("# start without --simulate, or: unset GPU_STUDIO_SIMULATE",)
+        "simulation",
+        "warning",
+        "Simulated",
+        found,
+        ("# start without --simulate, or: unset GPU_STUDIO_SIMULATE",),
     )
 
 
@@ -69,11 +97,19 @@ def driver(facts: Facts) -> Finding | None:
         found = f"It does not answer: {survey.why_no_answer}.{_about_rival(facts.system)}"
         return Finding("driver", "bad", "NVIDIA driver", found, _how_to_drive(facts))
     if facts.system.listed and not survey.cards and not survey.asleep:
-        found = f"The system lists {len(facts.system.listed)} card(s) on the PCI bus, but the driver answers for none."
+        found = (
+            f"The system lists {len(facts.system.listed)} card(s) on the PCI bus, "
+            "but the driver answers for none."
+        )
         return Finding("driver", "bad", "NVIDIA driver", found, ("sudo dmesg | grep -i nvrm",))
     if not survey.driver:
         return None
-    return Finding("driver", "good", "NVIDIA driver", f"Version {survey.driver}, for CUDA up to {survey.cuda or '?'}.")
+    return Finding(
+        "driver",
+        "good",
+        "NVIDIA driver",
+        f"Version {survey.driver}, for CUDA up to {survey.cuda or '?'}.",
+    )
 
 
 def module(facts: Facts) -> Finding | None:
@@ -81,7 +117,10 @@ def module(facts: Facts) -> Finding | None:
     loaded, library = facts.system.module, facts.survey.driver
     if not loaded or not library or loaded == library:
         return None
-    found = f"The kernel runs version {loaded}, the library is of version {library}: the driver was updated meanwhile."
+    found = (
+        f"The kernel runs version {loaded}, the library is of version {library}: the driver was "
+        "updated meanwhile."
+    )
     return Finding("module", "bad", "Driver versions", found, ("sudo reboot",))
 
 
@@ -100,15 +139,29 @@ def newer_cuda(facts: Facts) -> Finding | None:
     ours, drivers = numbers(view.build.cuda), numbers(facts.survey.cuda)
     title = "CUDA of the driver"
     if drivers[:1] < ours[:1]:
-        found = f"The driver runs CUDA up to {facts.survey.cuda}; this TensorFlow was built for {view.build.cuda}."
-        return Finding("newer_cuda", "bad", title, found, ("# install a newer driver", *INSTALL_DRIVER))
+        found = (
+            f"The driver runs CUDA up to {facts.survey.cuda}; this TensorFlow was built for "
+            f"{view.build.cuda}."
+        )
+        return Finding(
+            "newer_cuda", "bad", title, found, ("# install a newer driver", *INSTALL_DRIVER)
+        )
     if drivers[:2] < ours[:2]:
         found = (
-            f"The driver's CUDA {facts.survey.cuda} is older than the {view.build.cuda} of this TensorFlow, but of the "
-            "same major version: what was compiled beforehand runs; what must be compiled for the card does not."
+            f"The driver's CUDA {facts.survey.cuda} is older than the {view.build.cuda} of this "
+            "TensorFlow, but of the "
+            "same major version: what was compiled beforehand runs; what must "
+            "be compiled for the card does not."
         )
-        return Finding("newer_cuda", "warning", title, found, ("# install a newer driver", *INSTALL_DRIVER))
-    return Finding("newer_cuda", "good", title, f"{facts.survey.cuda} runs what was built for {view.build.cuda}.")
+        return Finding(
+            "newer_cuda", "warning", title, found, ("# install a newer driver", *INSTALL_DRIVER)
+        )
+    return Finding(
+        "newer_cuda",
+        "good",
+        title,
+        f"{facts.survey.cuda} runs what was built for {view.build.cuda}.",
+    )
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -140,13 +193,19 @@ def _how_to_drive(facts: Facts) -> tuple[str, ...]:
     if not survey.installed:
         return INSTALL_DRIVER
     if not system.module:
-        return ("sudo modprobe nvidia", "mokutil --sb-state    # Secure Boot keeps out a driver that is not signed")
+        return (
+            "sudo modprobe nvidia",
+            "mokutil --sb-state    # Secure Boot keeps out a driver that is not signed",
+        )
     return ("sudo dmesg | grep -iE 'nvrm|xid'", "nvidia-smi", "sudo reboot")
 
 
 def _about_rival(system: System) -> str:
     if system.rival == "nouveau":
-        return " The open driver nouveau holds the card; NVIDIA's installer puts it on the list of those not to load."
+        return (
+            " The open driver nouveau holds the card; NVIDIA's installer puts it on the list of "
+            "those not to load."
+        )
     if system.rival:
         return " The card is set apart for a virtual machine (vfio-pci)."
     return ""

@@ -23,7 +23,12 @@ class ExaminedCards:
 def examine(facts: Facts) -> list[Finding]:
     """The findings: first the machine, then each card, their links, and the disk."""
     cards = identify(facts)
-    found = [*_machine(facts, cards), *_each_card(facts, cards), _joined(facts), access_checks.disk_space(facts)]
+    found = [
+        *_machine(facts, cards),
+        *_each_card(facts, cards),
+        _joined(facts),
+        access_checks.disk_space(facts),
+    ]
     return [finding for finding in found if finding is not None]
 
 
@@ -44,7 +49,12 @@ def _machine(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     drivers = tuple(one for one in cards.identities if one.nvml_index is not None)
     if facts.survey.simulated:
         # Neither this machine's files nor its CUDA know simulated cards.
-        reported = driver_checks.simulation, driver_checks.card, driver_checks.driver, tensorflow_checks.tensorflow
+        reported = (
+            driver_checks.simulation,
+            driver_checks.card,
+            driver_checks.driver,
+            tensorflow_checks.tensorflow,
+        )
         return [check(facts) for check in reported]
     return [
         driver_checks.card(facts),
@@ -66,7 +76,9 @@ def _each_card(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     found: list[Finding | None] = []
     for card in facts.survey.cards:
         if not facts.survey.simulated:
-            found.append(card_checks.seen(card, facts, find(cards.identities, card.seen), cards.effect.left))
+            found.append(
+                card_checks.seen(card, facts, find(cards.identities, card.seen), cards.effect.left)
+            )
         found.extend(check(card, facts) for check in card_checks.CHECKS)
     return found
 

@@ -30,7 +30,9 @@ def take_survey(timeout: float = 15.0, command: Sequence[str] = COMMAND) -> Surv
     except NoAnswerError as error:
         return Survey(why_no_answer=str(error))
     except msgspec.MsgspecError as error:
-        return Survey(why_no_answer=f"asking the NVIDIA driver failed (the answer is no survey: {error})")
+        return Survey(
+            why_no_answer=f"asking the NVIDIA driver failed (the answer is no survey: {error})"
+        )
 
 
 NEVER_ASKED = ""
@@ -51,7 +53,10 @@ class Report:
 
 
 def gather(
-    runs: Path | None, tensorflow: Mapping[str, Any] | None, why_not: str = NEVER_ASKED, timeout: float = 15.0
+    runs: Path | None,
+    tensorflow: Mapping[str, Any] | None,
+    why_not: str = NEVER_ASKED,
+    timeout: float = 15.0,
 ) -> Facts:
     """Collect the facts; a separate process queries the driver, for at most `timeout` seconds.
 
@@ -73,14 +78,23 @@ def judge(facts: Facts) -> Report:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs: `well`, `findings`, `cards`, `variables`, `topology`, `advice`, `tensorflow`."""
+    """The report for programs.
+
+    `well`, `findings`, `cards`, `variables`, `topology`, `advice`, `tensorflow`.
+    """
     topology, view = report.facts.survey.topology, report.facts.tensorflow
     advice = advise(topology)
     return {
         "well": report.well,
         "findings": [finding.as_json() for finding in report.findings],
-        "cards": [asdict(card) | {"tensorflow_name": card.tensorflow_name} for card in report.cards.identities],
-        "variables": {"visible": report.facts.system.variables.visible, "words": list(report.cards.effect.words)},
+        "cards": [
+            asdict(card) | {"tensorflow_name": card.tensorflow_name}
+            for card in report.cards.identities
+        ],
+        "variables": {
+            "visible": report.facts.system.variables.visible,
+            "words": list(report.cards.effect.words),
+        },
         "topology": asdict(topology),
         "advice": asdict(advice) if advice else None,
         "tensorflow": asdict(view) if view else None,
@@ -94,7 +108,11 @@ def lines(report: Report, width: int = 100) -> str:
     """
     findings = gathered(report.findings)
     titles = max((len(finding.title) for finding in findings), default=0)
-    rows = [line for finding in findings for line in _lines(finding, titles, max(width - titles - 4, 30))]
+    rows = [
+        line
+        for finding in findings
+        for line in _lines(finding, titles, max(width - titles - 4, 30))
+    ]
     topology = report.facts.survey.topology
     if len(topology.nodes) > 1:
         rows += ["", as_text(topology)]

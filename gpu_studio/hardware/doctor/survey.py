@@ -52,7 +52,9 @@ KnownBy = Callable[[int], KnownProcess | None]
 """Who a process is, by its number; None if nobody knows."""
 
 
-def survey(listed: Sequence[PciCard], devices: Path | None = DEVICES, known: KnownBy | None = None) -> Survey:
+def survey(
+    listed: Sequence[PciCard], devices: Path | None = DEVICES, known: KnownBy | None = None
+) -> Survey:
     """Query the driver. Cards that are `listed` as asleep are not woken.
 
     `devices` is where the kernel lists them. `known` identifies processes that are not this host's.
@@ -62,7 +64,9 @@ def survey(listed: Sequence[PciCard], devices: Path | None = DEVICES, known: Kno
         return Survey(asleep=asleep)
     with running() as failure:
         if failure is not None:
-            return Survey(asleep=asleep, why_no_answer=failure.why, installed=failure.code != NO_LIBRARY)
+            return Survey(
+                asleep=asleep, why_no_answer=failure.why, installed=failure.code != NO_LIBRARY
+            )
         handles = _handles([card.bus_id for card in listed if not card.asleep] if asleep else None)
         if isinstance(handles, Unknown):
             return Survey(_driver(), _cuda(), asleep=asleep, why_no_answer=handles.why)
@@ -96,12 +100,20 @@ def _recorded(path: Path) -> Survey:
 
     reported = ("uuid", "name", "bus_id", "total_mib", "used_mib", "why_unknown")
     awake = [card for card in recorded_cards(path) if not card["asleep"]]
-    cards = [DriverCard(index, **{word: card[word] for word in reported}) for index, card in enumerate(awake)]
+    cards = [
+        DriverCard(index, **{word: card[word] for word in reported})
+        for index, card in enumerate(awake)
+    ]
     return Survey(cards=tuple(cards), simulated=str(path))
 
 
-def _all(handles: dict[str, Any], asleep: tuple[str, ...], devices: Path | None, known: KnownBy | None) -> Survey:
-    found = [(handle, _card(number, name, handle, known)) for number, (name, handle) in enumerate(handles.items())]
+def _all(
+    handles: dict[str, Any], asleep: tuple[str, ...], devices: Path | None, known: KnownBy | None
+) -> Survey:
+    found = [
+        (handle, _card(number, name, handle, known))
+        for number, (name, handle) in enumerate(handles.items())
+    ]
     reported = [(handle, card.seen) for handle, card in found if not isinstance(handle, Unknown)]
     topology = topology_reading.read(reported, devices)
     return Survey(_driver(), _cuda(), tuple(card for _, card in found), asleep, topology)
@@ -132,7 +144,9 @@ def _card(number: int, name: str, handle: Any, known: KnownBy | None) -> DriverC
         return DriverCard(number, bus_id=name if ":" in name else "", why_unknown=handle.why)
     ask = asking(handle)
     reported = {"index": number, "bus_id": name if ":" in name else "", **answers(ask, *FACTS)}
-    return DriverCard(**reported, **_mig(ask), users=tuple(CardUser(**user) for user in users_of(handle, known)))
+    return DriverCard(
+        **reported, **_mig(ask), users=tuple(CardUser(**user) for user in users_of(handle, known))
+    )
 
 
 def _mig(ask: Ask) -> dict[str, Any]:

@@ -20,10 +20,17 @@ ROOT = Path("/")
 CONTROLS = ("nvidiactl", "nvidia-uvm", "dxg")
 RIVALS = ("nouveau", "vfio_pci")
 CONTAINER_FILES = (("run/.containerenv", "podman"), (".dockerenv", "docker"))
-CONTAINER_WORDS = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "podman"), ("lxc", "lxc"))
+CONTAINER_WORDS = (
+    ("kubepods", "kubernetes"),
+    ("docker", "docker"),
+    ("libpod", "podman"),
+    ("lxc", "lxc"),
+)
 
 
-def system(runs: Path | None = None, environment: Mapping[str, str] | None = None, root: Path = ROOT) -> System:
+def system(
+    runs: Path | None = None, environment: Mapping[str, str] | None = None, root: Path = ROOT
+) -> System:
     """Read the system. `runs` is the folder whose disk is examined.
 
     `root` contains /proc, /sys and /dev.
@@ -38,7 +45,9 @@ def system(runs: Path | None = None, environment: Mapping[str, str] | None = Non
         rival=_rival(root),
         listed=tuple(card.bus_id for card in pci_cards(root / "sys/bus/pci/devices")),
         nodes=device_nodes(root),
-        variables=Variables(variables.get("CUDA_VISIBLE_DEVICES"), variables.get("CUDA_DEVICE_ORDER")),
+        variables=Variables(
+            variables.get("CUDA_VISIBLE_DEVICES"), variables.get("CUDA_DEVICE_ORDER")
+        ),
         container_cards=variables.get("NVIDIA_VISIBLE_DEVICES"),
         shared_mib=_shared(root),
         library_path=variables.get("LD_LIBRARY_PATH", ""),
@@ -52,7 +61,10 @@ def is_wsl(root: Path = ROOT) -> bool:
 
 
 def container(environment: Mapping[str, str], root: Path = ROOT) -> str:
-    """What kind of container this is: docker, podman, kubernetes, lxc or another's name; empty if it is none."""
+    """What kind of container this is: docker, podman, kubernetes, lxc or another's name.
+
+    Empty if it is none.
+    """
     if "KUBERNETES_SERVICE_HOST" in environment:
         return "kubernetes"
     for file, name in CONTAINER_FILES:

@@ -7,13 +7,21 @@ from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.tensorflow_view import TensorFlowView
 
 MEND_CUDA = {
-    "CUDA_ERROR_NO_DEVICE": ("nvidia-smi -L    # does the driver list a card?", "env | grep CUDA_VISIBLE_DEVICES"),
+    "CUDA_ERROR_NO_DEVICE": (
+        "nvidia-smi -L    # does the driver list a card?",
+        "env | grep CUDA_VISIBLE_DEVICES",
+    ),
     "CUDA_ERROR_SYSTEM_NOT_READY": ("sudo systemctl enable --now nvidia-fabricmanager",),
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": ("sudo reboot",),
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": (
-        "# a libcuda.so.1 of the cuda-compat package comes before the driver's own: take it out of LD_LIBRARY_PATH",
+        (
+            "# a libcuda.so.1 of the cuda-compat package comes before the driver's "
+            "own: take it out of LD_LIBRARY_PATH"
+        ),
     ),
-    "CUDA_ERROR_UNKNOWN": ("sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm    # often after the machine slept",),
+    "CUDA_ERROR_UNKNOWN": (
+        "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm    # often after the machine slept",
+    ),
 }
 """CUDA error names, and what to do. cuInit is CUDA's first call, and the one that fails."""
 
@@ -40,8 +48,13 @@ def libraries(facts: Facts) -> Finding | None:
         return Finding("libraries", "good", "CUDA and cuDNN libraries", found)
     names = f"{', '.join(one.name for one in missing)} ({missing[0].why_not})"
     if view.gpus:
-        found = f"TensorFlow found its card(s), but these cannot be loaded, and a run may need them: {names}."
-        return Finding("libraries", "warning", "CUDA and cuDNN libraries", found, _how_to_load(facts, view))
+        found = (
+            "TensorFlow found its card(s), but these cannot be loaded, and "
+            f"a run may need them: {names}."
+        )
+        return Finding(
+            "libraries", "warning", "CUDA and cuDNN libraries", found, _how_to_load(facts, view)
+        )
     found = f"TensorFlow uses no card, because these cannot be loaded: {names}."
     return Finding("libraries", "bad", "CUDA and cuDNN libraries", found, _how_to_load(facts, view))
 
@@ -68,7 +81,9 @@ def _which(view: TensorFlowView) -> str:
 
 def _no_answer(why: str) -> Finding:
     mend = ('python -c "import tensorflow"    # what does it say?',)
-    return Finding("tensorflow", "bad", "TensorFlow", f"TensorFlow does not start: {why.rstrip('.')}.", mend)
+    return Finding(
+        "tensorflow", "bad", "TensorFlow", f"TensorFlow does not start: {why.rstrip('.')}.", mend
+    )
 
 
 def _without_cuda(view: TensorFlowView, has_card: bool) -> Finding:
@@ -80,7 +95,10 @@ def _without_cuda(view: TensorFlowView, has_card: bool) -> Finding:
 
 def _how_to_load(facts: Facts, view: TensorFlowView) -> tuple[str, ...]:
     if facts.system.library_path:
-        return (_install(view), f"unset LD_LIBRARY_PATH    # it comes first, and is {facts.system.library_path}")
+        return (
+            _install(view),
+            f"unset LD_LIBRARY_PATH    # it comes first, and is {facts.system.library_path}",
+        )
     return (_install(view),)
 
 

@@ -86,7 +86,9 @@ def replay(path: Path, wanted: Request) -> int:
 def watch(source: MachineSource, wanted: Request, chosen: argparse.Namespace) -> int:
     """Watch `source` until stdin is closed; return the exit code."""
     left_out = [int(index) for index in chosen.leave_out.split(",") if index]
-    sampler = Sampler(source, _emit, folder=chosen.folder, left_out=left_out, careful=chosen.careful)
+    sampler = Sampler(
+        source, _emit, folder=chosen.folder, left_out=left_out, careful=chosen.careful
+    )
     sampler.request(wanted)
     requests = Requests(sys.stdin.fileno())
     try:
@@ -115,12 +117,22 @@ def _request(line: bytes) -> Request | None:
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m gpu_studio.hardware.sampler", description=__doc__)
-    parser.add_argument("--classes", default=",".join(CLASSES), help="what to look at from the start on")
-    parser.add_argument("--rate", type=float, default=USUAL_RATE, help="of the fast figures, a second (0.2 to 10)")
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu_studio.hardware.sampler", description=__doc__
+    )
+    parser.add_argument(
+        "--classes", default=",".join(CLASSES), help="what to look at from the start on"
+    )
+    parser.add_argument(
+        "--rate", type=float, default=USUAL_RATE, help="of the fast figures, a second (0.2 to 10)"
+    )
     parser.add_argument("--folder", type=Path, help="the folder whose disk is told of")
-    parser.add_argument("--careful", action="store_true", help="say which card is about to be asked")
-    parser.add_argument("--leave-out", default="", metavar="INDICES", help="cards that are not to be asked: 1,3")
+    parser.add_argument(
+        "--careful", action="store_true", help="say which card is about to be asked"
+    )
+    parser.add_argument(
+        "--leave-out", default="", metavar="INDICES", help="cards that are not to be asked: 1,3"
+    )
     return parser.parse_args(words)
 
 

@@ -62,7 +62,9 @@ class Answerer:
                 why.update(dict.fromkeys(question.names, self._words(answer)))
             else:
                 values.update(zip(question.names, answer, strict=True))
-        why.update({name: nvml.WHY[nvml.TOO_OLD] for name, value in values.items() if value is None})
+        why.update(
+            {name: nvml.WHY[nvml.TOO_OLD] for name, value in values.items() if value is None}
+        )
         return {**values, "why": why}
 
     def answer(self, question: DriverQuestion) -> tuple[Any, ...] | Unknown:
@@ -109,7 +111,9 @@ class SampledCard(Answerer):
         )
         self.is_mig = bool(self.facts.mig)
         self.instances = self._instances() if self.is_mig else []
-        self.facts = msgspec.structs.replace(self.facts, instances=[_reported(each) for each in self.instances])
+        self.facts = msgspec.structs.replace(
+            self.facts, instances=[_reported(each) for each in self.instances]
+        )
 
     @property
     def address(self) -> int:

@@ -119,7 +119,10 @@ class Driver:
         free = iter([card.bus_id for card in self.listed if card.bus_id not in taken])
         if sum(not facts.bus_id for facts in found) != len(self.listed) - len(taken - {""}):
             return found
-        return [facts if facts.bus_id else msgspec.structs.replace(facts, bus_id=next(free)) for facts in found]
+        return [
+            facts if facts.bus_id else msgspec.structs.replace(facts, bus_id=next(free))
+            for facts in found
+        ]
 
     def _is_left_alone(self, card: PciCard) -> bool:
         return card.asleep or card.bus_id in self.resting
@@ -169,7 +172,9 @@ class Driver:
         for facts in self.facts.values():
             if (facts.bus_id == bus_id) if bus_id else (facts.index == index):
                 return msgspec.structs.replace(facts, gone=why)
-        return CardFacts(card=bus_id or f"nvml-{index}", index=index, name=NAMELESS, bus_id=bus_id, gone=why)
+        return CardFacts(
+            card=bus_id or f"nvml-{index}", index=index, name=NAMELESS, bus_id=bus_id, gone=why
+        )
 
     def _sleeper(self, card: PciCard) -> CardFacts:
         gone = ASLEEP if card.asleep else RESTING

@@ -86,13 +86,22 @@ class Events:
         supported = self._calls.ask("nvmlDeviceGetSupportedEventTypes", card.handle)
         if isinstance(supported, Unknown) or not supported & WANTED:
             return False
-        answer = self._calls.ask("nvmlDeviceRegisterEvents", card.handle, supported & WANTED, self._set)
+        answer = self._calls.ask(
+            "nvmlDeviceRegisterEvents", card.handle, supported & WANTED, self._set
+        )
         return not isinstance(answer, Unknown)
 
     def _reported(self, event: Any, time: float) -> Happened:
         kind = KINDS.get(event.eventType, "xid")
         code = int(event.eventData) if kind == "xid" else 0
-        words = ECC_WORDS.get(kind) or f"XID {code}: {XIDS.get(code, 'see the NVIDIA catalogue of XID errors')}"
+        words = (
+            ECC_WORDS.get(kind)
+            or f"XID {code}: {XIDS.get(code, 'see the NVIDIA catalogue of XID errors')}"
+        )
         return Happened(
-            time=time, card=self._keys.get(nvml.address(event.device), ""), kind=kind, code=code, words=words
+            time=time,
+            card=self._keys.get(nvml.address(event.device), ""),
+            kind=kind,
+            code=code,
+            words=words,
         )

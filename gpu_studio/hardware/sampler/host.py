@@ -108,7 +108,9 @@ class HostPeople:
                 if cpu >= LEAST_CPU or memory >= least_mib or _trains(process):
                     return _reported(process, None if first else cpu, memory)
                 if not memory and not process.cmdline():
-                    self._kernel.add(pid)  # a kernel thread, never a program: it is not scanned again
+                    self._kernel.add(
+                        pid
+                    )  # a kernel thread, never a program: it is not scanned again
         except (psutil.Error, OSError):
             pass
         return None

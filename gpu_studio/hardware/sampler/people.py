@@ -39,7 +39,10 @@ class People:
             if isinstance(on_card, Unknown):
                 why[card.key] = on_card.why
             else:
-                found += [self._reported(card.key, pid, kinds, memory) for pid, (kinds, memory) in on_card.items()]
+                found += [
+                    self._reported(card.key, pid, kinds, memory)
+                    for pid, (kinds, memory) in on_card.items()
+                ]
         self._forget_others({process.pid for process in found})
         return Processes(time=time, processes=found, why=why)
 

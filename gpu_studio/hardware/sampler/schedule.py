@@ -11,7 +11,15 @@ CLASSES: Final = (FAST, SLOW, PROCESSES, PCIE, HOST, HOST_PROCESSES)
 """The classes of figures."""
 EVENTS, WATCH, BEAT = "events", "watch", "beat"
 ALWAYS: Final = (EVENTS, WATCH, BEAT)
-PERIODS: Final = {SLOW: 5.0, PROCESSES: 2.0, PCIE: 4.0, HOST_PROCESSES: 5.0, EVENTS: 1.0, WATCH: 5.0, BEAT: 2.0}
+PERIODS: Final = {
+    SLOW: 5.0,
+    PROCESSES: 2.0,
+    PCIE: 4.0,
+    HOST_PROCESSES: 5.0,
+    EVENTS: 1.0,
+    WATCH: 5.0,
+    BEAT: 2.0,
+}
 """Seconds between two samples; that of PCIe is for all cards, which take turns."""
 LEAST_RATE, MOST_RATE, USUAL_RATE = 0.2, 10.0, 1.0
 HOST_OFTENEST, HOST_SELDOMEST = 0.25, 5.0
@@ -20,7 +28,9 @@ HOST_OFTENEST, HOST_SELDOMEST = 0.25, 5.0
 class Schedule:
     """What is due now, and when the next is. Times are of a monotonic clock, in seconds."""
 
-    def __init__(self, now: float, classes: Iterable[str] = CLASSES, rate: float = USUAL_RATE) -> None:
+    def __init__(
+        self, now: float, classes: Iterable[str] = CLASSES, rate: float = USUAL_RATE
+    ) -> None:
         self.rate = USUAL_RATE
         self.turns = 1
         self._due: dict[str, float] = {}

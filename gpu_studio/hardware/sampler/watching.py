@@ -58,7 +58,10 @@ class BackOff:
 IDLE_AFTER: Final = 120.0
 """Seconds without use after which a card is released."""
 SHORTEST_REST, LONGEST_REST = 60.0, 960.0
-"""Seconds for which it is left alone; twice as many each time in vain, because asking begins its time to sleep anew."""
+"""Seconds for which it is left alone.
+
+Twice as many each time in vain, because asking begins its time to sleep anew.
+"""
 
 
 class Resting:
@@ -116,7 +119,10 @@ class Resting:
 NAMES: Final = ("nvlink_sent_mib_s", "nvlink_received_mib_s")
 EVERY_LINK: Final = 2**32 - 1
 FIELDS: Final = [(138, EVERY_LINK), (139, EVERY_LINK)]
-"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX of all links together: the payload, in KiB since the driver's start."""
+"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX of all links together.
+
+The payload, in KiB since the driver's start.
+"""
 MEASURED_NEXT: Final = "measured from the next time on"
 RESTARTED: Final = "the card's counters began anew"
 KIB_PER_MIB: Final = 1024
@@ -148,14 +154,18 @@ class NvlinkRates:
         return _rates(before, now, counts)
 
 
-def _rates(before: tuple[float, tuple[int, ...]] | None, now: float, counts: tuple[int, ...]) -> dict[str, Any]:
+def _rates(
+    before: tuple[float, tuple[int, ...]] | None, now: float, counts: tuple[int, ...]
+) -> dict[str, Any]:
     if before is None or now <= before[0]:
         return {"why": dict.fromkeys(NAMES, MEASURED_NEXT)}
     more = [new - old for new, old in zip(counts, before[1], strict=True)]
     if min(more) < 0:
         return {"why": dict.fromkeys(NAMES, RESTARTED)}
     seconds = now - before[0]
-    return {name: kib / KIB_PER_MIB / seconds for name, kib in zip(NAMES, more, strict=True)} | {"why": {}}
+    return {name: kib / KIB_PER_MIB / seconds for name, kib in zip(NAMES, more, strict=True)} | {
+        "why": {}
+    }
 
 
 def _counts(card: Answerer) -> tuple[int, ...] | Unknown:
@@ -238,7 +248,10 @@ class Sampler:
         """
         self._emit(
             samples.SamplerStarted(
-                time=self._now(), pid=os.getpid(), gpu_studio=__version__, simulated=self._source.simulated
+                time=self._now(),
+                pid=os.getpid(),
+                gpu_studio=__version__,
+                simulated=self._source.simulated,
             )
         )
         self._open()
@@ -322,7 +335,9 @@ class Sampler:
                 self._retry.at_once(now)
 
     def _look_slow(self) -> None:
-        figures = [samples.SlowFigures(card=card.key, **card.read(SLOW)) for card in self.driver.each()]
+        figures = [
+            samples.SlowFigures(card=card.key, **card.read(SLOW)) for card in self.driver.each()
+        ]
         self._emit(samples.Slow(time=self._now(), cards=figures))
 
     def _look_pcie(self) -> None:
@@ -331,7 +346,9 @@ class Sampler:
             card = self.driver.cards[self._turn]
             self.driver.about(card.facts.index or 0)
             bus, links = card.read(PCIE), self._nvlink.read(card, self._clock())
-            figures = samples.PcieFigures(card=card.key, **(bus | links | {"why": bus["why"] | links["why"]}))
+            figures = samples.PcieFigures(
+                card=card.key, **(bus | links | {"why": bus["why"] | links["why"]})
+            )
             self._emit(samples.Pcie(time=self._now(), cards=[figures]))
 
     def _look_processes(self) -> None:

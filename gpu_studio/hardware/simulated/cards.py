@@ -21,7 +21,10 @@ PAUSE = 45.0
 
 @dataclass(frozen=True, slots=True)
 class CardMoment:
-    """A card at a moment: shares from 0 to 1, the rest in the units of `SimulatedCard`; energy in J, MiB a second."""
+    """A card at a moment: shares from 0 to 1, the rest in the units of `SimulatedCard`.
+
+    Energy in J, MiB a second.
+    """
 
     utilisation: float
     bus: float
@@ -42,7 +45,9 @@ def moment(card: SimulatedCard, place: int, seconds: float) -> CardMoment:
         bus=0.62 * load,
         used=int(memory * (card.total - card.reserved)),
         power=card.idle_power + (card.power - card.idle_power) * 0.92 * load,
-        temperature=round(32 + (card.slowdown - 40) * (0.15 + 0.75 * load) * min(1.0, 0.3 + seconds / 60)),
+        temperature=round(
+            32 + (card.slowdown - 40) * (0.15 + 0.75 * load) * min(1.0, 0.3 + seconds / 60)
+        ),
         clock=round(card.clock * (0.12 if load < 0.05 else 0.9 + 0.1 * load)),
         energy=(card.idle_power + 0.6 * card.power) * seconds,
         pcie=11_000.0 * load / (8 if card.nvlinks else 1),
@@ -133,7 +138,11 @@ def _sizes(card: SimulatedCard, where: Where, seconds: float) -> tuple[int, int,
 def _memory(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
     total, used, reserved = _sizes(card, where, seconds)
     reported = memory._obj
-    reported.total, reported.used, reported.free = total * MIB, (used + reserved) * MIB, (total - used - reserved) * MIB
+    reported.total, reported.used, reported.free = (
+        total * MIB,
+        (used + reserved) * MIB,
+        (total - used - reserved) * MIB,
+    )
 
 
 def _memory_2(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
@@ -151,7 +160,9 @@ def _rates(card: SimulatedCard, where: Where, seconds: float, rates: Any) -> int
     return None
 
 
-def _capability(card: SimulatedCard, _where: Where, _seconds: float, major: Any, minor: Any) -> None:
+def _capability(
+    card: SimulatedCard, _where: Where, _seconds: float, major: Any, minor: Any
+) -> None:
     major._obj.value, minor._obj.value = card.capability
 
 
@@ -159,7 +170,9 @@ def _limits(card: SimulatedCard, _where: Where, _seconds: float, least: Any, mos
     least._obj.value, most._obj.value = 1000 * card.power // 4, 1000 * card.power
 
 
-def _threshold(card: SimulatedCard, _where: Where, _seconds: float, kind: Any, degrees: Any) -> None:
+def _threshold(
+    card: SimulatedCard, _where: Where, _seconds: float, kind: Any, degrees: Any
+) -> None:
     degrees._obj.value = card.slowdown if kind.value == 1 else card.slowdown + 5
 
 
@@ -174,7 +187,9 @@ def _most_clock(card: SimulatedCard, _where: Where, _seconds: float, kind: Any, 
     clock._obj.value = card.memory_clock if kind.value == 2 else card.clock
 
 
-def _mig_mode(card: SimulatedCard, _where: Where, _seconds: float, current: Any, pending: Any) -> int | None:
+def _mig_mode(
+    card: SimulatedCard, _where: Where, _seconds: float, current: Any, pending: Any
+) -> int | None:
     if not card.nvlinks:  # among the simulated cards, data centre cards can be split
         return NOT_SUPPORTED
     current._obj.value = pending._obj.value = int(bool(card.mig))
@@ -185,14 +200,18 @@ def _most_instances(_card: SimulatedCard, _where: Where, _seconds: float, count:
     count._obj.value = 7
 
 
-def _instance(card: SimulatedCard, where: int, _seconds: float, index: Any, handle: Any) -> int | None:
+def _instance(
+    card: SimulatedCard, where: int, _seconds: float, index: Any, handle: Any
+) -> int | None:
     if index.value >= len(card.mig):
         return NOT_FOUND
     set_handle(handle, InstanceOf(where, index.value))
     return None
 
 
-def _processes(card: SimulatedCard, where: Where, seconds: float, count: Any, entries: Any) -> int | None:
+def _processes(
+    card: SimulatedCard, where: Where, seconds: float, count: Any, entries: Any
+) -> int | None:
     there = _there(card, where, seconds)
     count._obj.value = len(there)
     if there and entries is None:
@@ -207,11 +226,17 @@ def _there(card: SimulatedCard, where: Where, seconds: float) -> list[tuple[int,
     if isinstance(where, InstanceOf):
         return [(pid_on(where.place, where.instance), _sizes(card, where, seconds)[1])]
     if card.mig:
-        return [one for each in range(len(card.mig)) for one in _there(card, InstanceOf(where, each), seconds)]
+        return [
+            one
+            for each in range(len(card.mig))
+            for one in _there(card, InstanceOf(where, each), seconds)
+        ]
     return [] if is_idle(where) else [(pid_on(where), moment(card, where, seconds).used)]
 
 
-def _no_processes(_card: SimulatedCard, _where: Where, _seconds: float, count: Any, _entries: Any) -> None:
+def _no_processes(
+    _card: SimulatedCard, _where: Where, _seconds: float, count: Any, _entries: Any
+) -> None:
     count._obj.value = 0
 
 
@@ -245,9 +270,13 @@ CARD_FUNCTIONS: Final[dict[str, CardFunction]] = {
     "nvmlDeviceGetPowerUsage": _number(lambda _card, now: 1000 * now.power),
     "nvmlDeviceGetTemperature": _number(lambda _card, now: now.temperature),
     "nvmlDeviceGetClockInfo": _clock,
-    "nvmlDeviceGetFanSpeed": _number(lambda card, now: 30 + 50 * now.utilisation if card.fan else None),
+    "nvmlDeviceGetFanSpeed": _number(
+        lambda card, now: 30 + 50 * now.utilisation if card.fan else None
+    ),
     "nvmlDeviceGetCurrentClocksEventReasons": _number(_throttle),
-    "nvmlDeviceGetPerformanceState": _number(lambda _card, now: 0 if now.utilisation >= 0.05 else 8),
+    "nvmlDeviceGetPerformanceState": _number(
+        lambda _card, now: 0 if now.utilisation >= 0.05 else 8
+    ),
     "nvmlDeviceGetTotalEccErrors": _number(lambda card, _now: 0 if card.ecc else None),
     "nvmlDeviceGetTotalEnergyConsumption": _number(lambda _card, now: 1000 * now.energy),
     "nvmlDeviceGetPcieThroughput": _number(lambda _card, now: 1024 * now.pcie),

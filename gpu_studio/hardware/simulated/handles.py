@@ -34,5 +34,7 @@ def set_handle(reference: Any, where: Where) -> None:
 
 def put_handle(handle: Any, where: Where, offset: int = 0) -> None:
     """Set `handle`, or the one at a byte offset in a structure, to this card or instance."""
-    number = where.place + _INSTANCES * (where.instance + 1) if isinstance(where, InstanceOf) else where
+    number = (
+        where.place + _INSTANCES * (where.instance + 1) if isinstance(where, InstanceOf) else where
+    )
     ctypes.c_void_p.from_address(ctypes.addressof(handle) + offset).value = number + 1

@@ -29,7 +29,10 @@ class SimulatedLibrary:
     """
 
     def __init__(
-        self, profile: Profile, clock: Callable[[], float] = time.monotonic, began: float | None = None
+        self,
+        profile: Profile,
+        clock: Callable[[], float] = time.monotonic,
+        began: float | None = None,
     ) -> None:
         self.profile = profile
         self.errors: dict[str | tuple[str, int], int] = {}
@@ -62,7 +65,11 @@ class SimulatedLibrary:
         """The cards as the kernel would list them."""
         places = range(len(self.profile.cards))
         return [
-            PciCard(plain_bus_id(self.profile.cards[place].bus_id), place in self.asleep, place in self.may_sleep)
+            PciCard(
+                plain_bus_id(self.profile.cards[place].bus_id),
+                place in self.asleep,
+                place in self.may_sleep,
+            )
             for place in places
             if place not in self.away
         ]
@@ -114,7 +121,11 @@ class SimulatedLibrary:
 
     def _by_bus_id(self, bus_id: Any, handle: Any) -> int:
         wanted = bus_id.value.decode()
-        return self._find("nvmlDeviceGetHandleByPciBusId_v2", lambda card: plain_bus_id(card.bus_id) == wanted, handle)
+        return self._find(
+            "nvmlDeviceGetHandleByPciBusId_v2",
+            lambda card: plain_bus_id(card.bus_id) == wanted,
+            handle,
+        )
 
     def _by_uuid(self, uuid: Any, handle: Any) -> int:
         wanted = uuid.value.decode()
@@ -128,7 +139,9 @@ class SimulatedLibrary:
 
     def _handle(self, function: str, place: int, handle: Any) -> int:
         set_handle(handle, place)
-        return self.errors.get((function, place), self.profile.cards[place].errors.get(function, SUCCESS))
+        return self.errors.get(
+            (function, place), self.profile.cards[place].errors.get(function, SUCCESS)
+        )
 
     def _index(self, handle: Any, index: Any) -> int:
         where = handle_of(handle)

@@ -28,10 +28,14 @@ KIB_A_SECOND = 40 * 1024**2
 def _level(_card: SimulatedCard, where: Where, _seconds: float, other: Any, level: Any) -> None:
     one, two = _place(where), _place(handle_of(other))
     near = OF_ONE_NODE if one // CARDS_OF_A_NODE == two // CARDS_OF_A_NODE else ACROSS
-    level._obj.value = UNDER_ONE_BRIDGE if one // CARDS_UNDER_A_BRIDGE == two // CARDS_UNDER_A_BRIDGE else near
+    level._obj.value = (
+        UNDER_ONE_BRIDGE if one // CARDS_UNDER_A_BRIDGE == two // CARDS_UNDER_A_BRIDGE else near
+    )
 
 
-def _peer(card: SimulatedCard, _where: Where, _seconds: float, other: Any, _index: int, status: Any) -> None:
+def _peer(
+    card: SimulatedCard, _where: Where, _seconds: float, other: Any, _index: int, status: Any
+) -> None:
     status._obj.value = card.peers[_place(handle_of(other))]
 
 
@@ -47,7 +51,9 @@ def _fields(card: SimulatedCard, _where: Where, seconds: float, count: Any, valu
 
 
 def _of_link(value: Callable[[SimulatedCard], int]) -> Callable[..., int | None]:
-    def answer(card: SimulatedCard, _where: Where, _seconds: float, link: int, target: Any) -> int | None:
+    def answer(
+        card: SimulatedCard, _where: Where, _seconds: float, link: int, target: Any
+    ) -> int | None:
         if link >= card.nvlinks:
             return INVALID
         target._obj.value = value(card)
@@ -62,7 +68,9 @@ def _cpus(_card: SimulatedCard, where: Where, _seconds: float, _size: Any, words
         words._obj[cpu // 64] |= 1 << cpu % 64
 
 
-def _memory(_card: SimulatedCard, where: Where, _seconds: float, _size: Any, words: Any, _scope: Any) -> None:
+def _memory(
+    _card: SimulatedCard, where: Where, _seconds: float, _size: Any, words: Any, _scope: Any
+) -> None:
     words._obj[0] |= 1 << _node(where)
 
 

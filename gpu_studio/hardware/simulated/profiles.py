@@ -63,11 +63,31 @@ class Profile:
     cuda: int = 12080
 
 
-H100 = SimulatedCard(b"NVIDIA H100 80GB HBM3", 81_559, 700, (9, 0), 9, pcie=5, idle_power=70, reserved=593, nvlinks=18)
-A100 = SimulatedCard(
-    b"NVIDIA A100-SXM4-80GB", 81_920, 400, (8, 0), 7, idle_power=58, clock=1410, memory_clock=1593, nvlinks=12
+H100 = SimulatedCard(
+    b"NVIDIA H100 80GB HBM3",
+    81_559,
+    700,
+    (9, 0),
+    9,
+    pcie=5,
+    idle_power=70,
+    reserved=593,
+    nvlinks=18,
 )
-L4 = SimulatedCard(b"NVIDIA L4", 23_034, 72, (8, 9), 8, idle_power=16, reserved=472, clock=2040, memory_clock=6251)
+A100 = SimulatedCard(
+    b"NVIDIA A100-SXM4-80GB",
+    81_920,
+    400,
+    (8, 0),
+    7,
+    idle_power=58,
+    clock=1410,
+    memory_clock=1593,
+    nvlinks=12,
+)
+L4 = SimulatedCard(
+    b"NVIDIA L4", 23_034, 72, (8, 9), 8, idle_power=16, reserved=472, clock=2040, memory_clock=6251
+)
 RTX_4090 = SimulatedCard(
     b"NVIDIA GeForce RTX 4090", 24_564, 450, (8, 9), 8, idle_power=22, clock=3105, memory_clock=10_501, slowdown=90,
     fan=True, ecc=False,
@@ -86,7 +106,10 @@ _FORBIDDEN = dict.fromkeys(
 )  # fmt: skip
 BROKEN = (
     H100,
-    replace(H100, errors={"nvmlDeviceGetHandleByIndex_v2": LOST, "nvmlDeviceGetHandleByPciBusId_v2": LOST}),
+    replace(
+        H100,
+        errors={"nvmlDeviceGetHandleByIndex_v2": LOST, "nvmlDeviceGetHandleByPciBusId_v2": LOST},
+    ),
     replace(RTX_4090, errors=_FORBIDDEN),
     replace(RTX_4090, asleep=True),
     replace(L4, name=b"NVIDIA \xff\xfeL4"),
@@ -110,14 +133,18 @@ def profile(name: str) -> Profile:
         raise SimulationError(f"there is no simulated machine {name!r}: {_CHOICE}")
     count = int(found[1] or 1)
     if count > MOST_CARDS:
-        raise SimulationError(f"{count} cards are more than any machine has: simulate {MOST_CARDS} or fewer")
+        raise SimulationError(
+            f"{count} cards are more than any machine has: simulate {MOST_CARDS} or fewer"
+        )
     return machine([card] * count)
 
 
 def machine(cards: Iterable[SimulatedCard]) -> Profile:
     """A machine with these cards, in this order."""
     placed = [card.at(place) for place, card in enumerate(cards)]
-    return Profile(tuple(replace(card, peers=tuple(_peer(card, other) for other in placed)) for card in placed))
+    return Profile(
+        tuple(replace(card, peers=tuple(_peer(card, other) for other in placed)) for card in placed)
+    )
 
 
 def _peer(one: SimulatedCard, other: SimulatedCard) -> int:
@@ -127,4 +154,7 @@ def _peer(one: SimulatedCard, other: SimulatedCard) -> int:
     return PEER_OK if one.architecture == other.architecture else GPU_NOT_SUPPORTED
 
 
-_CHOICE = f"choose from {', '.join(NAMES)}, with a number of cards before it (8xH100), or name a recording"
+_CHOICE = (
+    f"choose from {', '.join(NAMES)}, with a number of cards before "
+    "it (8xH100), or name a recording"
+)

@@ -34,7 +34,9 @@ def recorded(path: Path) -> Iterator[AnySample]:
             found = True
             yield sample
     if not found:
-        raise SimulationError(f"{path} is no recording: make one with `gpu-studio devices --record FILE`")
+        raise SimulationError(
+            f"{path} is no recording: make one with `gpu-studio devices --record FILE`"
+        )
 
 
 def recorded_cards(path: Path) -> list[dict[str, Any]]:
@@ -56,7 +58,10 @@ class Replay:
     """
 
     def __init__(
-        self, path: Path, emit: Callable[[samples.Sample], None], clock: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        emit: Callable[[samples.Sample], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.wanted: frozenset[str] = frozenset()
         self._path = path

@@ -57,15 +57,20 @@ def set_cut(plan: Plan, device: str, cut: CardSlices, machine: Machine) -> Plan:
     visible = plan.devices.visible
     card = machine.card(device)
     if card is not None and card.instance and not visible:
-        # An instance has no device number for TensorFlow to identify its slices: the plan must name it.
+        # An instance has no device number for TensorFlow to identify its slices: the plan must name
+        # it.
         visible = (card.uuid,)
-    changed = replace(plan, devices=replace(plan.devices, visible=visible, carve=carve, memory_growth=growth))
+    changed = replace(
+        plan, devices=replace(plan.devices, visible=visible, carve=carve, memory_growth=growth)
+    )
     return followed(plan, changed, machine, device, cut.origins or (0,))
 
 
 def change_of(carved: Carved, machine: Machine) -> Change:
     """The edit that cuts a device as requested."""
-    return Change(lambda plan: set_cut(plan, carved.device, carved.cut, machine), carved.text, carved.field)
+    return Change(
+        lambda plan: set_cut(plan, carved.device, carved.cut, machine), carved.text, carved.field
+    )
 
 
 def equal_change(device: str, count: int, machine: Machine) -> Change:

@@ -30,7 +30,9 @@ def split_with(plan: Plan, layers: Iterable[str], device: str, now: Places) -> P
     """
     places = places_of(plan)
     before = {layer: places.get(layer) or now.get(layer, ()) for layer in layers}
-    return _with(plan, {**places, **{layer: (*_without(on, device), device) for layer, on in before.items()}})
+    return _with(
+        plan, {**places, **{layer: (*_without(on, device), device) for layer, on in before.items()}}
+    )
 
 
 def take_off(plan: Plan, layers: Iterable[str], device: str = "") -> Plan:
@@ -39,7 +41,11 @@ def take_off(plan: Plan, layers: Iterable[str], device: str = "") -> Plan:
     Layers split over more devices lose only `device`.
     """
     names = set(layers)
-    left = {layer: _without(on, device) if device else () for layer, on in places_of(plan).items() if layer in names}
+    left = {
+        layer: _without(on, device) if device else ()
+        for layer, on in places_of(plan).items()
+        if layer in names
+    }
     places = {layer: left.get(layer, on) for layer, on in places_of(plan).items()}
     return _with(plan, {layer: on for layer, on in places.items() if on})
 
@@ -49,7 +55,10 @@ def place_all(plan: Plan, layers: Mapping[str, str], micro_batches: int) -> Plan
     changed = _with(plan, {layer: (device,) for layer, device in layers.items()})
     placed = changed.distribution.placed or Placed()
     return replace(
-        changed, distribution=replace(changed.distribution, placed=replace(placed, micro_batches=micro_batches))
+        changed,
+        distribution=replace(
+            changed.distribution, placed=replace(placed, micro_batches=micro_batches)
+        ),
     )
 
 

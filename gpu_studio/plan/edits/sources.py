@@ -56,7 +56,9 @@ def relative_path(path: Path, base: Path | None) -> str:
 def _fitting(plan: Plan, part: str) -> str:
     """The first built-in for which the rules find no conflict between model and data."""
     names = MODELS if part == "model" else DATA
-    return next((name for name in names if _fits(set_source(plan, part, "name", name))), next(iter(names)))
+    return next(
+        (name for name in names if _fits(set_source(plan, part, "name", name))), next(iter(names))
+    )
 
 
 def _fits(plan: Plan) -> bool:

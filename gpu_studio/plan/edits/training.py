@@ -66,5 +66,8 @@ def _next_metric(plan: Plan) -> str:
     data = data_entry(plan.data)
     fitting = METRICS_OF[data.task] if data else (*METRICS_OF["classes"], *METRICS_OF["values"])
     # `auto` stands for the first one that fits.
-    taken = {fitting[0] if each.name == "auto" else keras_name(each.name, fitting) for each in plan.training.metrics}
+    taken = {
+        fitting[0] if each.name == "auto" else keras_name(each.name, fitting)
+        for each in plan.training.metrics
+    }
     return next((name for name in fitting if name not in taken), fitting[0])

@@ -44,7 +44,9 @@ def hide_card(plan: Plan, device: str, machine: Machine) -> Plan:
     seen = visible_cards(plan.devices, machine)
     names = plan.devices.visible or tuple(plan_name(plan, card.device, machine) for card in seen)
     left = tuple(name for name in names if physical_name(name, machine) != device)
-    carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) != device)
+    carve = tuple(
+        each for each in plan.devices.carve if physical_name(each.device, machine) != device
+    )
     return _changed(plan, left or (CPU,), carve, machine)
 
 
@@ -58,7 +60,9 @@ def forget_device(plan: Plan, device: str, machine: Machine) -> Plan:
     return _changed(plan, visible, carve, machine)
 
 
-def _changed(plan: Plan, visible: tuple[str, ...], carve: tuple[Carve, ...], machine: Machine) -> Plan:
+def _changed(
+    plan: Plan, visible: tuple[str, ...], carve: tuple[Carve, ...], machine: Machine
+) -> Plan:
     devices = replace(plan.devices, visible=visible, carve=carve)
     return followed(plan, replace(plan, devices=devices), machine)
 

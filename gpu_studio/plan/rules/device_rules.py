@@ -19,7 +19,9 @@ SHARED_POOL = "cuda_malloc_async"
 
 def visible_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Every name in `devices.visible` is a physical device of this machine and appears once."""
-    named = [(f"devices.visible[{index}]", device) for index, device in enumerate(plan.devices.visible)]
+    named = [
+        (f"devices.visible[{index}]", device) for index, device in enumerate(plan.devices.visible)
+    ]
     for field, device in named:
         yield from _physical_problems(field, device, machine)
     yield from _repeated(named, machine, "name each device once")
@@ -27,7 +29,10 @@ def visible_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 def carved_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Every carved device is a physical device of this machine, visible, and carved once."""
-    named = [(f"devices.carve[{index}].device", carve.device) for index, carve in enumerate(plan.devices.carve)]
+    named = [
+        (f"devices.carve[{index}].device", carve.device)
+        for index, carve in enumerate(plan.devices.carve)
+    ]
     for field, device in named:
         problems = list(_physical_problems(field, device, machine))
         yield from problems or _hidden(field, device, plan, machine)
@@ -39,10 +44,19 @@ def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     for card in visible_cards(plan.devices, machine) if machine else ():
         if card.lost:
             names = plan.devices.visible
-            place = next((at for at, name in enumerate(names) if physical_name(name, machine) == card.device), None)
+            place = next(
+                (
+                    at
+                    for at, name in enumerate(names)
+                    if physical_name(name, machine) == card.device
+                ),
+                None,
+            )
             field = "devices.visible" if place is None else f"devices.visible[{place}]"
             received = "[], every card" if place is None else shown(names[place])
-            yield Problem(field, received, f"{card.title} does not answer ({card.why_unknown}): hide it")
+            yield Problem(
+                field, received, f"{card.title} does not answer ({card.why_unknown}): hide it"
+            )
 
 
 def one_instance(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
@@ -53,7 +67,10 @@ def one_instance(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     cards = visible_cards(plan.devices, machine) if machine else ()
     if len(cards) > 1 and any(card.instance for card in cards):
         titles = listed(card.title for card in cards)
-        advice = "MIG divides a card into instances, and a process can use one of them, and no card beside it: name one"
+        advice = (
+            "MIG divides a card into instances, and a process can use one of them, and no card "
+            "beside it: name one"
+        )
         yield Problem("devices.visible", titles, advice)
 
 
@@ -69,7 +86,10 @@ def slices(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 def growth(plan: Plan) -> Iterator[Problem]:
     """Memory growth and a carve exclude each other: TensorFlow refuses both on one device."""
     if plan.devices.memory_growth and plan.devices.carve:
-        advice = "memory cannot grow on a carved device: set memory_growth = false, or leave out the carve"
+        advice = (
+            "memory cannot grow on a carved device: set memory_growth = "
+            "false, or leave out the carve"
+        )
         yield Problem("devices.memory_growth", "true together with a carve", advice)
 
 
@@ -79,8 +99,13 @@ def allocator(plan: Plan, environment: Mapping[str, str]) -> Iterator[Problem]:
     Not among the rules of `validate`, because it is about the training process and not about the
     plan.
     """
-    if environment.get(ALLOCATOR) == SHARED_POOL and any(carve.device != CPU for carve in plan.devices.carve):
-        advice = "all slices of a card share one pool then, without limits: unset the variable, or leave out the carve"
+    if environment.get(ALLOCATOR) == SHARED_POOL and any(
+        carve.device != CPU for carve in plan.devices.carve
+    ):
+        advice = (
+            "all slices of a card share one pool then, without limits: unset the variable, or "
+            "leave out the carve"
+        )
         yield Problem("devices.carve", f"given while {ALLOCATOR}={SHARED_POOL} is set", advice)
 
 
@@ -99,7 +124,9 @@ def _physical_problems(field: str, device: str, machine: Machine | None) -> Iter
     elif machine and device != CPU and not machine.card(device):
         several = sum(card.uuid.startswith(device) for card in machine.cards) > 1
         yield Problem(
-            field, shown(device), f"write more of the UUID, {_begins(several)}" if several else _gone(machine)
+            field,
+            shown(device),
+            f"write more of the UUID, {_begins(several)}" if several else _gone(machine),
         )
 
 
@@ -116,15 +143,21 @@ def _hidden(field: str, device: str, plan: Plan, machine: Machine | None) -> Ite
     card = machine.card(device) if machine else None
     if device == CPU or (not visible and (card is None or not card.instance)):
         return
-    seen = {card.device for card in visible_cards(plan.devices, machine)} if machine else set(visible)
+    seen = (
+        {card.device for card in visible_cards(plan.devices, machine)} if machine else set(visible)
+    )
     if physical_name(device, machine) not in seen or not visible:
         does = "hides" if visible else "does not name"
         yield Problem(
-            field, f"{shown(device)}, which devices.visible {does}", "add it to devices.visible, or do not carve it"
+            field,
+            f"{shown(device)}, which devices.visible {does}",
+            "add it to devices.visible, or do not carve it",
         )
 
 
-def _repeated(named: Iterable[tuple[str, str]], machine: Machine | None, advice: str) -> Iterator[Problem]:
+def _repeated(
+    named: Iterable[tuple[str, str]], machine: Machine | None, advice: str
+) -> Iterator[Problem]:
     seen: set[str] = set()
     for field, device in named:
         name = physical_name(device, machine)
@@ -139,7 +172,9 @@ def _number_of_slices(field: str, carve: Carve) -> Iterator[Problem]:
         example = "[0, 0]" if carve.device == CPU else "[1024, 1024]"
         yield Problem(field, "empty", f"give a number for each slice, such as {example}")
     elif count > MOST_SLICES:
-        yield Problem(field, f"a list of {count:,}", f"carve a device into at most {MOST_SLICES} slices")
+        yield Problem(
+            field, f"a list of {count:,}", f"carve a device into at most {MOST_SLICES} slices"
+        )
 
 
 def _limits(field: str, carve: Carve) -> Iterator[Problem]:
@@ -148,7 +183,11 @@ def _limits(field: str, carve: Carve) -> Iterator[Problem]:
             advice = "write 0, because TensorFlow cannot limit the memory of a CPU"
             yield Problem(f"{field}[{index}]", f"{limit:,}", advice)
         elif carve.device != CPU and limit < LEAST_MIB:
-            yield Problem(f"{field}[{index}]", str(limit), f"give the slice's memory in MiB, {LEAST_MIB} or more")
+            yield Problem(
+                f"{field}[{index}]",
+                str(limit),
+                f"give the slice's memory in MiB, {LEAST_MIB} or more",
+            )
 
 
 def _more_than_the_card(field: str, carve: Carve, machine: Machine | None) -> Iterator[Problem]:

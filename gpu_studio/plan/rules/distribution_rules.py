@@ -6,7 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gpu_studio.plan.gradients import halves_leave_one_out, nccl_refusals
-from gpu_studio.plan.logical import CPU, PlannedDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
+from gpu_studio.plan.logical import (
+    CPU,
+    PlannedDevice,
+    cpus,
+    default_devices,
+    gpus,
+    is_logical_name,
+    logical_devices,
+)
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.device_rules import there_are
@@ -18,7 +26,9 @@ def strategy(plan: Plan) -> Iterator[Problem]:
     """The strategy is known, and this version runs it."""
     chosen = plan.distribution.strategy
     if chosen not in STRATEGIES:
-        yield Problem("distribution.strategy", shown(chosen), choose_one(chosen, RUNNABLE_STRATEGIES))
+        yield Problem(
+            "distribution.strategy", shown(chosen), choose_one(chosen, RUNNABLE_STRATEGIES)
+        )
     elif chosen not in RUNNABLE_STRATEGIES:
         able = listed(RUNNABLE_STRATEGIES, "or")
         advice = f"this strategy comes with a later version of GPU Studio; until then choose {able}"
@@ -31,16 +41,22 @@ def devices_of_strategy(plan: Plan) -> Iterator[Problem]:
     yield from strategy.problems(chosen)
     if chosen.parameter_device is not None and not strategy.has_parameter_device:
         able = listed(shown(each.name) for each in BY_NAME.values() if each.has_parameter_device)
-        advice = f"leave it out; only the strategy {able} keeps its variables on a device of their own"
+        advice = (
+            f"leave it out; only the strategy {able} keeps its variables on a device of their own"
+        )
         yield Problem("distribution.parameter_device", shown(chosen.parameter_device), advice)
 
 
 def device_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Every logical device named is one that TensorFlow will see, and is named once."""
     chosen = plan.distribution
-    named = [(f"distribution.devices[{index}]", device) for index, device in enumerate(chosen.devices)]
+    named = [
+        (f"distribution.devices[{index}]", device) for index, device in enumerate(chosen.devices)
+    ]
     for device in [each for each, count in Counter(chosen.devices).items() if count > 1]:
-        yield Problem("distribution.devices", f"given {shown(device)} more than once", "name each device once")
+        yield Problem(
+            "distribution.devices", f"given {shown(device)} more than once", "name each device once"
+        )
     if chosen.parameter_device is not None:
         named.append(("distribution.parameter_device", chosen.parameter_device))
     for field, device in named:
@@ -64,8 +80,13 @@ def _halves(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     names, known = plan.distribution.devices, _certain(plan, machine)
     count = len(names or default_devices(known or ()))
     if halves_leave_one_out(count):
-        advice = 'it sums two equal halves and would leave out the last replica: choose "auto", or use an even number'
-        yield Problem("distribution.all_reduce", f'"hierarchical_copy" with {count} replicas', advice)
+        advice = (
+            "it sums two equal halves and would leave out the last replica: "
+            'choose "auto", or use an even number'
+        )
+        yield Problem(
+            "distribution.all_reduce", f'"hierarchical_copy" with {count} replicas', advice
+        )
 
 
 def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
@@ -77,11 +98,17 @@ def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """A global batch has at least one sample for every replica."""
     training, chosen = plan.training, plan.distribution
-    if training.batch_scope != "global" or training.batch_size < 1 or not strategy_of(plan).replicates:
+    if (
+        training.batch_scope != "global"
+        or training.batch_size < 1
+        or not strategy_of(plan).replicates
+    ):
         return
     count = len(chosen.devices or _replica_devices(plan, machine))
     if training.batch_size < count:
-        advice = f'{count} replicas share a batch: give {count} or more, or set batch_scope = "replica"'
+        advice = (
+            f'{count} replicas share a batch: give {count} or more, or set batch_scope = "replica"'
+        )
         yield Problem("training.batch_size", str(training.batch_size), advice)
 
 
@@ -109,18 +136,30 @@ def _certain(plan: Plan, machine: Machine | None) -> tuple[PlannedDevice, ...] |
     return gpus(plan.devices, cards) + cpus(plan.devices)
 
 
-def logical_problems(field: str, device: str, plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+def logical_problems(
+    field: str, device: str, plan: Plan, machine: Machine | None
+) -> Iterator[Problem]:
     """Why the logical device in `field` is wrong: its form, or that TensorFlow will not see it."""
     if not is_logical_name(device):
-        yield Problem(field, shown(device), 'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0"')
+        yield Problem(
+            field,
+            shown(device),
+            'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0"',
+        )
         return
     known = _certain(plan, machine)
     if known is None and device.startswith("GPU"):
         return
     logical = cpus(plan.devices) if known is None else known
     if device not in [each.name for each in logical]:
-        why = f"; {there_are(machine)}" if machine and device.startswith("GPU") and not machine.cards else ""
-        yield Problem(field, shown(device), f"there is no such logical device: there {_are(logical)}{why}")
+        why = (
+            f"; {there_are(machine)}"
+            if machine and device.startswith("GPU") and not machine.cards
+            else ""
+        )
+        yield Problem(
+            field, shown(device), f"there is no such logical device: there {_are(logical)}{why}"
+        )
 
 
 def _are(logical: tuple[PlannedDevice, ...]) -> str:

@@ -59,7 +59,9 @@ def whole_weights(plan: Plan) -> Iterator[Problem]:
     name = keras_name(plan.training.optimizer, OPTIMIZERS)
     if name in WHOLE_WEIGHT_OPTIMIZERS:
         said = f"{shown(name)} with layers split over devices"
-        yield Problem("training.optimizer", said, f'it looks at whole weights: {advice} choose "adam"')
+        yield Problem(
+            "training.optimizer", said, f'it looks at whole weights: {advice} choose "adam"'
+        )
     for option in WHOLE_WEIGHT_OPTIONS:
         if plan.training.options.get(option):
             said = "given with layers split over devices"
@@ -67,7 +69,9 @@ def whole_weights(plan: Plan) -> Iterator[Problem]:
             yield Problem(f"training.options.{option}", said, why)
 
 
-def _places_of_layer(field: str, devices: tuple[str, ...], plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+def _places_of_layer(
+    field: str, devices: tuple[str, ...], plan: Plan, machine: Machine | None
+) -> Iterator[Problem]:
     if not devices:
         yield Problem(field, "empty", "name the device, or the devices, that the layer runs on")
     for device in [each for each, count in Counter(devices).items() if count > 1]:

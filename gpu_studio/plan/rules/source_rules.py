@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpu_studio.common.figures import MIB, size
-from gpu_studio.plan.catalogue import ARRAYS, COLOURS, DATA, IMAGES, MODELS, DataEntry, ModelEntry, data_entry
+from gpu_studio.plan.catalogue import (
+    ARRAYS,
+    COLOURS,
+    DATA,
+    IMAGES,
+    MODELS,
+    DataEntry,
+    ModelEntry,
+    data_entry,
+)
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.options import BuiltIn
@@ -23,7 +32,9 @@ def model_source(plan: Plan) -> Iterator[Problem]:
     """The model has one source, and options of this source."""
     model = plan.model
     sources = {"name": model.name, "file": model.file, "python": model.python}
-    yield from _one_source("model", sources, f'name one of {listed(MODELS, "or")}, or give file = "model.keras"')
+    yield from _one_source(
+        "model", sources, f'name one of {listed(MODELS, "or")}, or give file = "model.keras"'
+    )
     if model.python is None:
         yield from _built_in("model", model.name, model.options, MODELS)
     yield from _file("model", model.file, ".keras", "a Keras model saved by model.save")
@@ -42,7 +53,12 @@ def data_source(plan: Plan) -> Iterator[Problem]:
         yield from ARRAYS.problems("data.options", data.options)
     elif data.python is None:
         yield from _built_in("data", data.name, data.options, DATA)
-    yield from _file("data", data.file, ".npz", "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez")
+    yield from _file(
+        "data",
+        data.file,
+        ".npz",
+        "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez",
+    )
     yield from _folder("data", data.folder, "a folder with a folder of images for each class")
     yield from _python("data", data.python, "data.py:load")
 
@@ -62,7 +78,12 @@ def model_meets_data(plan: Plan) -> Iterator[Problem]:
         yield Problem("model.name", shown(model.name), _wrong_task(data))
     elif shape and not _reads(model, shape):
         fitting = listed(
-            (each.name for each in MODELS.values() if data.task in each.tasks and _reads(each, shape)), "or"
+            (
+                each.name
+                for each in MODELS.values()
+                if data.task in each.tasks and _reads(each, shape)
+            ),
+            "or",
         )
         advice = f"it cannot read samples of shape {list(shape)}: choose {fitting}"
         yield Problem("model.name", shown(model.name), advice)
@@ -83,12 +104,23 @@ def synthetic_fits(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Synthetic data fit the machine's memory."""
     entry = DATA["synthetic"]
     options = plan.data.options
-    if machine is None or not machine.memory_mib or plan.data.name != entry.name or entry.problems("", options):
+    if (
+        machine is None
+        or not machine.memory_mib
+        or plan.data.name != entry.name
+        or entry.problems("", options)
+    ):
         return
     values = entry.values(options)
-    needed, there = values["samples"] * math.prod(values["shape"]) * FLOAT_BYTES, machine.memory_mib * MIB
+    needed, there = (
+        values["samples"] * math.prod(values["shape"]) * FLOAT_BYTES,
+        machine.memory_mib * MIB,
+    )
     if needed > there:
-        advice = f"with this shape that is {size(needed)}, and this machine has {size(there)}: take fewer"
+        advice = (
+            f"with this shape that is {size(needed)}, and this machine "
+            f"has {size(there)}: take fewer"
+        )
         yield Problem("data.options.samples", f"{values['samples']:,}", advice)
 
 
@@ -99,7 +131,9 @@ def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | N
     if data.problems("", options):
         return None
     values = data.values(options)
-    return (*values["size"], COLOURS[values["colours"]]) if data is IMAGES else tuple(values["shape"])
+    return (
+        (*values["size"], COLOURS[values["colours"]]) if data is IMAGES else tuple(values["shape"])
+    )
 
 
 def _wrong_task(data: DataEntry) -> str:
@@ -124,7 +158,9 @@ def _one_source(part: str, sources: Mapping[str, str | None], advice: str) -> It
     if not given:
         yield Problem(f"{part}.name", "missing", advice)
     elif len(given) > 1:
-        yield Problem(part, f"given by {listed(given)}", "keep one of them and leave out the others")
+        yield Problem(
+            part, f"given by {listed(given)}", "keep one of them and leave out the others"
+        )
 
 
 def _built_in(

@@ -21,7 +21,11 @@ def split_suits(plan: Plan) -> Iterator[Problem]:
     elif data.split == "stratified" and entry is not None and entry.task == "values":
         advice = f"{entry.name} has numbers to learn, and no classes"
     if advice:
-        fitting = "random or ordered" if entry is not None and entry.task == "values" else "random or stratified"
+        fitting = (
+            "random or ordered"
+            if entry is not None and entry.task == "values"
+            else "random or stratified"
+        )
         yield Problem("data.split", shown(data.split), f"{advice}: choose {fitting}")
 
 

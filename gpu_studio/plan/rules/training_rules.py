@@ -28,7 +28,11 @@ MOST_LETTERS = 200
 def name(plan: Plan) -> Iterator[Problem]:
     """The plan has a name that fits a line."""
     if not plan.name.strip() or not plan.name.isprintable() or len(plan.name) > MOST_LETTERS:
-        yield Problem("name", shown(plan.name), f"give the plan a name of 1 to {MOST_LETTERS} letters on one line")
+        yield Problem(
+            "name",
+            shown(plan.name),
+            f"give the plan a name of 1 to {MOST_LETTERS} letters on one line",
+        )
 
 
 def numbers(plan: Plan) -> Iterator[Problem]:
@@ -37,7 +41,9 @@ def numbers(plan: Plan) -> Iterator[Problem]:
     yield from bounded("training", training, TRAINING_LIMITS)
     yield from bounded("training.checkpoint", training.checkpoint, CHECKPOINT_LIMITS)
     if training.early_stopping:
-        yield from bounded("training.early_stopping", training.early_stopping, EARLY_STOPPING_LIMITS)
+        yield from bounded(
+            "training.early_stopping", training.early_stopping, EARLY_STOPPING_LIMITS
+        )
 
 
 def optimizer(plan: Plan) -> Iterator[Problem]:
@@ -47,16 +53,28 @@ def optimizer(plan: Plan) -> Iterator[Problem]:
     """
     training = plan.training
     if not keras_name(training.optimizer, OPTIMIZERS):
-        yield Problem("training.optimizer", shown(training.optimizer), choose_one(training.optimizer, OPTIMIZERS))
+        yield Problem(
+            "training.optimizer",
+            shown(training.optimizer),
+            choose_one(training.optimizer, OPTIMIZERS),
+        )
     if "learning_rate" in training.options:
-        yield Problem("training.options.learning_rate", "in the wrong place", "write it as training.learning_rate")
+        yield Problem(
+            "training.options.learning_rate",
+            "in the wrong place",
+            "write it as training.learning_rate",
+        )
     clipping = [key for key in CLIPPING if key in training.options]
     if len(clipping) > 1:
         yield Problem(
-            "training.options", f"given {listed(clipping)}", "keep one of them: gradients are clipped in one way"
+            "training.options",
+            f"given {listed(clipping)}",
+            "keep one of them: gradients are clipped in one way",
         )
     for key in clipping:
-        problem = Option(key, "float", 1.0, "", above=0).problem(f"training.options.{key}", training.options[key])
+        problem = Option(key, "float", 1.0, "", above=0).problem(
+            f"training.options.{key}", training.options[key]
+        )
         yield from [problem] if problem else []
 
 
@@ -90,7 +108,9 @@ def fit_the_data(plan: Plan) -> Iterator[Problem]:
     training = plan.training
     yield from _fits("training.loss", training.loss, LOSSES, LOSSES_OF[data.task], data.name)
     for index, metric in enumerate(training.metrics):
-        yield from _fits(f"training.metrics[{index}]", metric, METRICS, METRICS_OF[data.task], data.name)
+        yield from _fits(
+            f"training.metrics[{index}]", metric, METRICS, METRICS_OF[data.task], data.name
+        )
 
 
 def metrics_once(plan: Plan) -> Iterator[Problem]:
@@ -99,7 +119,11 @@ def metrics_once(plan: Plan) -> Iterator[Problem]:
     for index, metric in enumerate(plan.training.metrics):
         names = _results(metric, plan)
         if not seen.isdisjoint(names):
-            yield Problem(f"training.metrics[{index}]", f"{shown(metric.name)} a second time", "name each metric once")
+            yield Problem(
+                f"training.metrics[{index}]",
+                f"{shown(metric.name)} a second time",
+                "name each metric once",
+            )
         seen.update(names if len(names) == 1 else ())
 
 
@@ -110,7 +134,9 @@ def monitors(plan: Plan) -> Iterator[Problem]:
     """
     training = plan.training
     if training.early_stopping:
-        yield from _monitor("training.early_stopping.monitor", training.early_stopping.monitor, plan)
+        yield from _monitor(
+            "training.early_stopping.monitor", training.early_stopping.monitor, plan
+        )
     if training.checkpoint.monitor != CheckpointSettings().monitor:
         yield from _monitor("training.checkpoint.monitor", training.checkpoint.monitor, plan)
 
@@ -138,7 +164,10 @@ def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:
         return
     advice = choose_one(monitor, names)
     if monitor.startswith("val_") and not may_validate(plan):
-        advice = f"nothing is validated while data.validation_fraction is 0: raise it, or choose {listed(names, 'or')}"
+        advice = (
+            "nothing is validated while data.validation_fraction is 0: raise it, or choose "
+            f"{listed(names, 'or')}"
+        )
     yield Problem(field, shown(monitor), advice)
 
 
@@ -148,11 +177,20 @@ def _known(field: str, chosen: Named, known: tuple[str, ...]) -> Iterator[Proble
     if chosen.name == "auto" and chosen.options:
         yield Problem(field, "auto with options", "give options only to what is named")
     elif "name" in chosen.options:
-        yield Problem(f"{field}.name", "an option too", "a metric or loss goes by Keras' name: leave the option out")
+        yield Problem(
+            f"{field}.name",
+            "an option too",
+            "a metric or loss goes by Keras' name: leave the option out",
+        )
 
 
-def _fits(field: str, chosen: Named, known: tuple[str, ...], fitting: tuple[str, ...], data: str) -> Iterator[Problem]:
+def _fits(
+    field: str, chosen: Named, known: tuple[str, ...], fitting: tuple[str, ...], data: str
+) -> Iterator[Problem]:
     name = keras_name(chosen.name, known)
     if name and name != "auto" and name not in fitting:
-        advice = f'it does not fit the targets of {data}: write "auto", or choose {listed(fitting, "or")}'
+        advice = (
+            f'it does not fit the targets of {data}: write "auto", or choose '
+            f"{listed(fitting, 'or')}"
+        )
         yield Problem(field, shown(chosen.name), advice)

@@ -32,9 +32,13 @@ CENTRAL_STORAGE = _CentralStorage(
     variables="once, on the parameter device; every replica reads them in each step",
     gradients="sent to the parameter device, summed and applied there",
     batches="cut into even parts, one for each replica",
-    when="Cards that cannot read each other's memory, and models with few weights for their work (convolutions).",
+    when=(
+        "Cards that cannot read each other's memory, and models with few "
+        "weights for their work (convolutions)."
+    ),
     costs=(
-        "All weights cross to each device in each step, and all gradients back. Under Keras' own fit the "
+        "All weights cross to each device in each step, and all gradients "
+        "back. Under Keras' own fit the "
         "loss it reports is wrong; runs here use a loop of their own, which reports it right."
     ),
     devices="many",

@@ -14,9 +14,13 @@ MIRRORED = Strategy(
     variables="a copy on each device, kept equal",
     gradients="summed over all replicas in each step (all-reduce), then applied to each copy",
     batches="cut into even parts, one for each replica",
-    when="Several cards of one kind, and a model that fits each of them: the usual way to use more than one card.",
+    when=(
+        "Several cards of one kind, and a model that fits each of them: the "
+        "usual way to use more than one card."
+    ),
     costs=(
-        "Each device holds all weights, gradients and slots. Each step waits for the slowest replica, and for the sum."
+        "Each device holds all weights, gradients and slots. Each step waits for the slowest "
+        "replica, and for the sum."
     ),
     devices="many",
     picture="summed",

@@ -8,7 +8,10 @@ MULTI_WORKER = Strategy(
     name="multi_worker",
     title="Multi-worker mirrored",
     button="Workers",
-    line="As Mirrored, over several machines: a replica on each device of each worker; all share gradients.",
+    line=(
+        "As Mirrored, over several machines: a replica on each device of "
+        "each worker; all share gradients."
+    ),
     pace="synchronous",
     pace_words=TOGETHER,
     variables="a copy on each device of each worker, kept equal",

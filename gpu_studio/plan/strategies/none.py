@@ -21,14 +21,23 @@ NONE = _None(
     name="none",
     title="None",
     button="None",
-    line="TensorFlow trains on the first logical device, plainly. The one to compare the others with.",
+    line=(
+        "TensorFlow trains on the first logical device, plainly. The "
+        "one to compare the others with."
+    ),
     pace="one replica",
     pace_words=ALONE,
     variables="on the first logical device",
     gradients="computed and applied there",
     batches="the whole batch goes there",
-    when="A model and a batch that fit one device. For a small model nothing is faster than sharing nothing.",
-    costs="The other devices stay idle; TensorFlow takes the memory of every visible card all the same.",
+    when=(
+        "A model and a batch that fit one device. For a small model nothing "
+        "is faster than sharing nothing."
+    ),
+    costs=(
+        "The other devices stay idle; TensorFlow takes the memory of "
+        "every visible card all the same."
+    ),
     devices="none",
     picture="alone",
 )

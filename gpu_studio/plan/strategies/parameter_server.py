@@ -11,14 +11,16 @@ PARAMETER_SERVER = Strategy(
     line="Parameter servers hold the variables; workers compute, and none waits for another.",
     pace="asynchronous",
     pace_words=(
-        "Asynchronous: a worker sends its gradients when it has them, from weights that may be some steps old."
+        "Asynchronous: a worker sends its gradients when it has them, from "
+        "weights that may be some steps old."
     ),
     variables="shared out over the parameter servers",
     gradients="sent to the servers, and applied as they come",
     batches="each worker takes the next one, as fast as it can",
     when="Many workers of unequal speed, or workers that may go away; very large embedding tables.",
     costs=(
-        "Old gradients may take more epochs to learn as much, and no two runs are equal. Workers, servers "
+        "Old gradients may take more epochs to learn as much, and no two "
+        "runs are equal. Workers, servers "
         "and a coordinator are processes of their own."
     ),
     devices="many",

@@ -50,7 +50,8 @@ PLACED = _Placed(
     batches="the whole batch goes through all devices, cut into micro-batches that overlap",
     when="A model too large for one device, or one whose parts can work at the same time.",
     costs=(
-        "Devices wait for each other at the beginning and the end of a step (the bubble): the less, the "
+        "Devices wait for each other at the beginning and the end of a "
+        "step (the bubble): the less, the "
         "more micro-batches."
     ),
     devices="choice",
@@ -67,4 +68,7 @@ def placing(placed: Placed, devices: tuple[str, ...] = ()) -> Distribution:
 def _dense_layers(plan: Plan) -> list[str]:
     """The dense layers of the starter's model; what lies between them goes where its input is."""
     hidden = plan.model.options.get("hidden", ())
-    return [*("dense" if not place else f"dense_{place}" for place in range(len(hidden))), "outputs"]
+    return [
+        *("dense" if not place else f"dense_{place}" for place in range(len(hidden))),
+        "outputs",
+    ]

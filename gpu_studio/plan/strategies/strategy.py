@@ -73,7 +73,9 @@ class Strategy:
         kept = {"none": (), "one": chosen.devices[:1]}.get(self.devices, chosen.devices)
         home = chosen.parameter_device if self.has_parameter_device else None
         placed = (chosen.placed or Placed()) if self.places_layers else None
-        return replace(chosen, strategy=self.name, devices=kept, parameter_device=home, placed=placed)
+        return replace(
+            chosen, strategy=self.name, devices=kept, parameter_device=home, placed=placed
+        )
 
     def problems(self, chosen: Distribution) -> Iterator[Problem]:
         """What is wrong with the devices that the plan names, judged by the strategy alone."""

@@ -15,7 +15,10 @@ TPU = Strategy(
     gradients="summed over the TPU's own links in each step",
     batches="cut into even parts, one for each core",
     when="A TPU in Google's cloud.",
-    costs="XLA compiles the whole step, so every shape must be fixed, and the last batch as large as the others.",
+    costs=(
+        "XLA compiles the whole step, so every shape must be fixed, and the "
+        "last batch as large as the others."
+    ),
     devices="many",
     picture="cores",
     why_not="There is no TPU here: runs use this machine's CPU and its NVIDIA cards.",

@@ -19,10 +19,24 @@ FORMAT = 1
 _LARGEST = 64 * 1024 * 1024
 MOST_KEPT = 32
 """Answers kept of each question."""
-VARIABLES = ("CUDA", "KERAS", "LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL", "NVIDIA", "PYTHONPATH", "TF", "XLA")
+VARIABLES = (
+    "CUDA",
+    "KERAS",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NCCL",
+    "NVIDIA",
+    "PYTHONPATH",
+    "TF",
+    "XLA",
+)
 """Beginnings of the variables that change what TensorFlow finds."""
 PACKAGES = ("tensorflow", "keras", "nvidia-", "nvidia_", "tf-nightly", "tf_nightly")
-MACHINE = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version", "/proc/sys/kernel/random/boot_id")
+MACHINE = (
+    "/sys/module/nvidia/version",
+    "/proc/driver/nvidia/version",
+    "/proc/sys/kernel/random/boot_id",
+)
 LISTINGS = ("/sys/bus/pci/drivers/nvidia", "/dev")
 LIBRARIES = Path("/etc/ld.so.cache")
 
@@ -32,7 +46,9 @@ def folder() -> Path:
     return Path(user_cache_path("gpu-studio")) / "answers"
 
 
-def content(question: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+def content(
+    question: str, command: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, Any]:
     """All that the answer depends on: command, installed packages, variables, driver and cards."""
     return {
         "format": FORMAT,
@@ -40,7 +56,9 @@ def content(question: str, command: Sequence[str], environment: Mapping[str, str
         "question": question,
         "command": list(command),
         "packages": _packages(),
-        "variables": {name: value for name, value in sorted(environment.items()) if name.startswith(VARIABLES)},
+        "variables": {
+            name: value for name, value in sorted(environment.items()) if name.startswith(VARIABLES)
+        },
         "machine": [_text(Path(path)) for path in MACHINE],
         "cards": [name for path in LISTINGS for name in _listed(Path(path))],
         "libraries": _changed(LIBRARIES),
@@ -79,7 +97,9 @@ def _file(key: Mapping[str, Any]) -> Path:
 
 
 def _forget_oldest(question: str) -> None:
-    files = sorted(folder().glob(f"{question}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    files = sorted(
+        folder().glob(f"{question}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True
+    )
     for path in files[MOST_KEPT:]:
         path.unlink(missing_ok=True)
 
@@ -103,7 +123,11 @@ def _listed(folder: Path) -> list[str]:
         entries = sorted(folder.iterdir())
     except OSError:
         return []
-    cards = (entry for entry in entries if entry.name.startswith(("nvidia", "dxg")) or entry.name.count(":") > 1)
+    cards = (
+        entry
+        for entry in entries
+        if entry.name.startswith(("nvidia", "dxg")) or entry.name.count(":") > 1
+    )
     return [f"{entry} {os.access(entry, os.R_OK | os.W_OK)}" for entry in cards]
 
 

@@ -65,7 +65,10 @@ class Answering:
         if self.code is not None and self.code < 0:
             return f"TensorFlow crashed ({signal.strsignal(-self.code) or f'signal {-self.code}'})"
         last = self.last_words().splitlines()[-1:]
-        return f"TensorFlow's process ended without an answer ({last[0][:300] if last else f'exit code {self.code}'})"
+        return (
+            "TensorFlow's process ended without an answer "
+            f"({last[0][:300] if last else f'exit code {self.code}'})"
+        )
 
     def _take_line(self, line: bytes) -> None:
         try:
@@ -77,7 +80,11 @@ class Answering:
         if "progress" in reported:
             self._progress(str(reported["progress"]))
         elif isinstance(reported.get("answer"), dict):
-            self.answer, self.lasting, self.ended = reported["answer"], reported.get("lasting") is True, True
+            self.answer, self.lasting, self.ended = (
+                reported["answer"],
+                reported.get("lasting") is True,
+                True,
+            )
         elif "error" in reported:
             self._error, self.ended = str(reported["error"]), True
 
@@ -90,7 +97,10 @@ CHUNK = 65536
 
 
 class AskError(Exception):
-    """TensorFlow gave no answer: why, in a sentence. `details` is the end of what its process wrote to stderr."""
+    """TensorFlow gave no answer: why, in a sentence.
+
+    `details` is the end of what its process wrote to stderr.
+    """
 
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
@@ -150,7 +160,11 @@ def ask(
 def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
     """The cached answer of an earlier `ask`, if it is still valid; else None. Starts no process."""
     asker = ask_command()
-    return answer_cache.look_up(_content(question, asker, {}, about)) if asker[0] == sys.executable else None
+    return (
+        answer_cache.look_up(_content(question, asker, {}, about))
+        if asker[0] == sys.executable
+        else None
+    )
 
 
 def ask_command() -> list[str]:
@@ -167,7 +181,10 @@ def ask_command() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The process to start: its command line, what is added to its environment, the descriptors that it inherits."""
+    """The process to start.
+
+    Its command line, what is added to its environment, the descriptors that it inherits.
+    """
 
     command: list[str]
     added: dict[str, str]
@@ -212,7 +229,9 @@ def _nobody(_text: str) -> None:
     return
 
 
-def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], breaks: _Breaks) -> Answering:
+def _converse(
+    asked: _Asked, timeout: float, progress: Callable[[str], None], breaks: _Breaks
+) -> Answering:
     reading, writing = os.pipe()
     try:
         process = _start(asked, writing)
@@ -227,7 +246,9 @@ def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], br
         answering.code = process.wait(LONGEST_DYING)
         answering.take_chatter(_rest(process))
     except TimeoutError as error:
-        raise AskError(f"TensorFlow did not answer within {timeout:g} s", answering.last_words()) from error
+        raise AskError(
+            f"TensorFlow did not answer within {timeout:g} s", answering.last_words()
+        ) from error
     except subprocess.TimeoutExpired:
         # It has answered and merely does not end, which does not matter.
         return answering
@@ -250,7 +271,11 @@ def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], reading: int, answering: Answering, deadline: float, breaks: _Breaks
+    process: subprocess.Popen[bytes],
+    reading: int,
+    answering: Answering,
+    deadline: float,
+    breaks: _Breaks,
 ) -> None:
     """Read both the answer and stderr until the answer is complete or its descriptor is closed."""
     with selectors.DefaultSelector() as selector:

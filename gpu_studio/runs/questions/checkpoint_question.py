@@ -40,7 +40,9 @@ class CheckpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """How to ask: `command` is asked instead of the trainer's; `progress` hears what is waited for; `cancel` ends it.
+    """How to ask: `command` is asked instead of the trainer's; `progress` hears what is waited for.
+
+    `cancel` ends it.
 
     `progress` is called in the thread that asks.
     """
@@ -64,7 +66,9 @@ def chosen(run: RunDirectory, name: str = LATEST) -> SavedCheckpoint:
         raise CheckpointError(str(error)) from error
 
 
-def evaluate(run: RunDirectory, checkpoint: SavedCheckpoint, asking: AskOptions = AskOptions()) -> Evaluation:
+def evaluate(
+    run: RunDirectory, checkpoint: SavedCheckpoint, asking: AskOptions = AskOptions()
+) -> Evaluation:
     """Loss and metrics of a checkpoint on the test split of its run's plan, else on the validation.
 
     An answer is cached until the checkpoint or the data change. Raises CheckpointError, and
@@ -103,7 +107,11 @@ def save_model(
     # In the same folder, so that moving it is atomic; Keras requires the suffix.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{SUFFIX}")
     try:
-        about = _about(run, checkpoint) | {"host": True, "polite": _cards_are_taken(run), "path": str(temporary)}
+        about = _about(run, checkpoint) | {
+            "host": True,
+            "polite": _cards_are_taken(run),
+            "path": str(temporary),
+        }
         size: int = _asked("keras_file", about, asking)["bytes"]
         temporary.replace(path)
         return size
@@ -121,8 +129,12 @@ def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
         "checkpoint": str(checkpoint.path),
         "precision": model.precision if model else "float32",
         # What fitted a device in training, with gradients, also fits in an evaluation.
-        "batch": max(model.replica_batches, default=plan.training.batch_size) if model else plan.training.batch_size,
-        "files": stamps(weights, plan.model.file, *files_of_data(plan), *files_of_code(plan, run.path)),
+        "batch": max(model.replica_batches, default=plan.training.batch_size)
+        if model
+        else plan.training.batch_size,
+        "files": stamps(
+            weights, plan.model.file, *files_of_data(plan), *files_of_code(plan, run.path)
+        ),
     }
 
 
@@ -146,11 +158,15 @@ def _cards_are_taken(run: RunDirectory) -> bool:
 
 def _refuse_unwritable(path: Path, *, replace: bool) -> None:
     if path.suffix != SUFFIX:
-        raise CheckpointError(f"{path.name} is no name for a model: Keras wants it to end in {SUFFIX}.")
+        raise CheckpointError(
+            f"{path.name} is no name for a model: Keras wants it to end in {SUFFIX}."
+        )
     if path.is_dir():
         raise CheckpointError(f"{path} is a folder: name a file in it.")
     if path.exists() and not replace:
-        raise CheckpointError(f"{path} is there already: choose another name, or say that it shall be replaced.")
+        raise CheckpointError(
+            f"{path} is there already: choose another name, or say that it shall be replaced."
+        )
     if not path.parent.is_dir():
         raise CheckpointError(f"There is no folder {path.parent}: make it, or choose another.")
     if not os.access(path.parent, os.W_OK | os.X_OK):

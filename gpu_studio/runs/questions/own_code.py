@@ -31,7 +31,10 @@ class NotAllowedError(AskError):
         are = "is" if len(files) == 1 else "are"
         self.files = tuple(files)
         self.short = f"{listed(path.name for path in files)} {are} not allowed yet"
-        super().__init__(f"{self.short}: read first, then allow (gpu-studio code allow {shlex.join(map(str, files))}).")
+        super().__init__(
+            f"{self.short}: read first, then allow (gpu-studio code allow "
+            f"{shlex.join(map(str, files))})."
+        )
 
 
 def refuse_unless_allowed(plan: Plan, base: Path) -> None:
@@ -46,7 +49,11 @@ def files_of_code(plan: Plan, base: Path) -> list[str]:
     Includes those of packages there; at most MOST_FILES in total.
     """
     named = code_files(plan, base)
-    beside = (path for folder in dict.fromkeys(file.parent for file in named) for path in _python_files(folder))
+    beside = (
+        path
+        for folder in dict.fromkeys(file.parent for file in named)
+        for path in _python_files(folder)
+    )
     return [str(path) for path in dict.fromkeys((*named, *islice(beside, MOST_FILES)))]
 
 

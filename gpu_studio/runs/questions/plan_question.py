@@ -41,7 +41,10 @@ def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
     """What the data depend on; relative file names are taken from `base`."""
     plan = with_absolute_files(plan, base.absolute())
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
-    return {"plan": plans.dumps(asked), "files": stamps(*files_of_data(plan), *files_of_code(asked, base))}
+    return {
+        "plan": plans.dumps(asked),
+        "files": stamps(*files_of_data(plan), *files_of_code(asked, base)),
+    }
 
 
 def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,19 +91,30 @@ def ask_about(
     question about code that may not run.
     """
     refuse_unless_allowed(plan, base)
-    options: dict[str, Any] = {"command": command, "timeout": TIMEOUT, "progress": progress, "cancel": cancel}
+    options: dict[str, Any] = {
+        "command": command,
+        "timeout": TIMEOUT,
+        "progress": progress,
+        "cancel": cancel,
+    }
     answer = dict(ask("data", about=data_question(plan, base), **options).value)
     if reported is not None:
         reported(answer)
     if answer.get("data"):
-        answer["model"] = ask("model", about=model_question(plan, base, answer["data"]), **options).value
+        answer["model"] = ask(
+            "model", about=model_question(plan, base, answer["data"]), **options
+        ).value
     return answer
 
 
-def ask_about_data(plan: plans.Plan, base: Path, *, progress: Callable[[str], None] | None = None) -> dict[str, Any]:
+def ask_about_data(
+    plan: plans.Plan, base: Path, *, progress: Callable[[str], None] | None = None
+) -> dict[str, Any]:
     """The answer about the data of `plan` alone. Raises AskError, as `ask_about` does."""
     refuse_unless_allowed(replace(_blank(), data=plan.data), base)
-    return dict(ask("data", about=data_question(plan, base), timeout=TIMEOUT, progress=progress).value)
+    return dict(
+        ask("data", about=data_question(plan, base), timeout=TIMEOUT, progress=progress).value
+    )
 
 
 def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:

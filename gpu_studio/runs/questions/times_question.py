@@ -19,7 +19,9 @@ TIMEOUT = 900.0
 """Seconds: real steps are trained, on each kind of device, of a model that may be large."""
 
 
-def times_question(plan: plans.Plan, base: Path, devices: Sequence[PlannedDevice]) -> dict[str, Any]:
+def times_question(
+    plan: plans.Plan, base: Path, devices: Sequence[PlannedDevice]
+) -> dict[str, Any]:
     """What the answer depends on; relative file names of `plan` are taken from `base`.
 
     Of the slices of a physical device only the first is measured, because they are equally fast.

@@ -63,9 +63,15 @@ class Queue:
     def entries(self) -> tuple[QueueEntry, ...]:
         """Every entry, the next one first, without those whose files cannot be read."""
         order = self._order()
-        found = [entry for path in self.folder.glob("*.plan.toml") if (entry := self._entry(_id_of(path)))]
+        found = [
+            entry
+            for path in self.folder.glob("*.plan.toml")
+            if (entry := self._entry(_id_of(path)))
+        ]
         ranks = {name: rank for rank, name in enumerate(order)}
-        return tuple(sorted(found, key=lambda each: (ranks.get(each.id, len(ranks)), each.added, each.id)))
+        return tuple(
+            sorted(found, key=lambda each: (ranks.get(each.id, len(ranks)), each.added, each.id))
+        )
 
     def startable(self) -> tuple[QueueEntry, ...]:
         """The entries that are not held."""
@@ -90,7 +96,9 @@ class Queue:
         known = {entry.id: entry for entry in self.entries()}
         if text in known:
             return known[text]
-        candidates = [name for name in known if name.startswith(text)] or [name for name in known if text in name]
+        candidates = [name for name in known if name.startswith(text)] or [
+            name for name in known if text in name
+        ]
         if len(candidates) == 1 and text:
             return known[candidates[0]]
         if not known:
@@ -103,7 +111,12 @@ class Queue:
         return plans.load(self._plan_file(entry.id))
 
     def add(
-        self, plan: Plan, base: Path, *, predicted: Mapping[str, int] | None = None, resume: Resume | None = None
+        self,
+        plan: Plan,
+        base: Path,
+        *,
+        predicted: Mapping[str, int] | None = None,
+        resume: Resume | None = None,
     ) -> QueueEntry:
         """Append a plan; its relative files are taken from `base`.
 
@@ -205,7 +218,9 @@ class Queue:
         try:
             held = lock.take(self.folder / ".lock", _EDIT_SECONDS)
         except lock.LockHeldError:
-            raise QueueError(f"Another process is changing the queue in {self.folder}: try again.") from None
+            raise QueueError(
+                f"Another process is changing the queue in {self.folder}: try again."
+            ) from None
         try:
             yield
         finally:
@@ -242,7 +257,9 @@ def why(error: PlanError | OSError) -> str:
     """An error as one line, as the reason why an entry is held."""
     if isinstance(error, PlanError):
         return " ".join(str(problem) for problem in error.problems)
-    return f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+    return (
+        f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+    )
 
 
 def _since(wait: Wait, before: Wait | None) -> Wait:

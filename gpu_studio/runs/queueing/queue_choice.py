@@ -19,7 +19,10 @@ from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.machine import title_of
 
 WHOLE_CARD = 0.9
-"""The share of what a card can give that counts as all of it: a desktop or another program holds a little."""
+"""The share of what a card can give that counts as all of it.
+
+A desktop or another program holds a little.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,15 @@ def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tupl
     cards = [each for each in used if each.physical != CPU]
     if not cards:
         return (Need(CPU),) if used else ()
-    return tuple(_of_card(card, cards, machine, predicted) for card in dict.fromkeys(each.physical for each in cards))
+    return tuple(
+        _of_card(card, cards, machine, predicted)
+        for card in dict.fromkeys(each.physical for each in cards)
+    )
 
 
-def _of_card(card: str, devices: list[PlannedDevice], machine: Machine, predicted: Mapping[str, int]) -> Need:
+def _of_card(
+    card: str, devices: list[PlannedDevice], machine: Machine, predicted: Mapping[str, int]
+) -> Need:
     mine = [each for each in devices if each.physical == card]
     reported = [part for each in mine if (part := _of_device(each, machine, predicted)) is not None]
     carved = any(each.limit_mib is not None for each in mine)
@@ -103,7 +111,11 @@ def first_to_start(
     waits: dict[str, str] = {}
     kept: dict[str, str] = {}
     for each in waiting:
-        text = "" if each.now else _for_its_turn(each.needs, kept) or waits_for(each.needs, machine, occupants)
+        text = (
+            ""
+            if each.now
+            else _for_its_turn(each.needs, kept) or waits_for(each.needs, machine, occupants)
+        )
         if not text:
             return each.id, waits
         waits[each.id] = text
@@ -133,7 +145,11 @@ def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occup
 def _for_the_machine(occupants: Sequence[Occupant]) -> str:
     if not occupants:
         return ""
-    return f"waits for {occupants[0].run} to end" if len(occupants) == 1 else f"waits for {len(occupants)} runs to end"
+    return (
+        f"waits for {occupants[0].run} to end"
+        if len(occupants) == 1
+        else f"waits for {len(occupants)} runs to end"
+    )
 
 
 def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> str:

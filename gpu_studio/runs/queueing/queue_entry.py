@@ -74,7 +74,10 @@ def noted_in(run: RunDirectory) -> str:
 
 
 def state_of(entry: QueueEntry, wait: Wait | None) -> str:
-    """Why an entry is held; or what it waits for, since when, who has that, and whether it lets others pass."""
+    """Why an entry is held.
+
+    Or what it waits for, since when, who has that, and whether it lets others pass.
+    """
     if entry.held:
         return entry.held if entry.held.startswith("held") else f"held: {entry.held}"
     if wait is None:

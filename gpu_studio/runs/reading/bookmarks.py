@@ -72,7 +72,10 @@ class Bookmarks:
 
         It includes one bookmark more: a line may report what happened shortly before its time.
         """
-        marks = [*self._kept, *self._ahead[bisect_right(self._ahead, self._kept[-1].offset, key=_OFFSET) :]]
+        marks = [
+            *self._kept,
+            *self._ahead[bisect_right(self._ahead, self._kept[-1].offset, key=_OFFSET) :],
+        ]
         begin = max(bisect_left(marks, start, key=_TIME) - 1, 0)
         after = bisect_right(marks, end, key=_TIME) + 1
         return UnreadLines(marks[begin], marks[after].offset if after < len(marks) else None)

@@ -18,7 +18,9 @@ LOSS: Final = "loss"
 POINTS: Final = 1000
 _KEPT: Final = 1 << 16
 _BATCH: Final = 1 << 15
-_STARTED, _STEPS, _EPOCH = (f'{{"event":"{kind}"'.encode() for kind in ("started", "steps", "epoch"))
+_STARTED, _STEPS, _EPOCH = (
+    f'{{"event":"{kind}"'.encode() for kind in ("started", "steps", "epoch")
+)
 
 
 class Curve(NamedTuple):
@@ -37,13 +39,18 @@ NO_CURVE = Curve(*(np.zeros(0),) * 3)
 """Of a run that has no value, or cannot be read."""
 
 
-def curve(run: RunDirectory, name: str = LOSS, points: int = POINTS, *, by_epoch: bool = False) -> Curve:
-    """Read a curve of `run`: `loss` of every step, or the metric `name` of every epoch; empty if it has none.
+def curve(
+    run: RunDirectory, name: str = LOSS, points: int = POINTS, *, by_epoch: bool = False
+) -> Curve:
+    """Read a curve of `run`: `loss` of every step, or the metric `name` of every epoch.
+
+    Empty if it has none.
 
     With `by_epoch` the loss too is that of every epoch.
 
-    At most `points` points are returned (at least 2), the least and greatest of each stretch of steps; memory stays
-    bounded however long the run is. Raises OSError if its events cannot be read.
+    At most `points` points are returned (at least 2), the least and greatest of each stretch of
+    steps; memory stays bounded however long the run is. Raises OSError if its events cannot be
+    read.
     """
     series = Series("step", "seconds", "value", by="value", most=_KEPT)
     began = 0.0
@@ -68,7 +75,10 @@ def thinned(points: Array, by: int, most: int) -> Array:
     ends = np.linspace(along[0], along[-1], max(1, most // 2) + 1)[1:-1]
     pieces = np.split(points, np.searchsorted(along, ends, side="right"), axis=1)
     # Two or fewer are their own extremes.
-    return np.concatenate([extremes(each, by, each.shape[1]) if each.shape[1] > 2 else each for each in pieces], axis=1)
+    return np.concatenate(
+        [extremes(each, by, each.shape[1]) if each.shape[1] > 2 else each for each in pieces],
+        axis=1,
+    )
 
 
 class _Reader:
@@ -77,7 +87,9 @@ class _Reader:
     `began` are the seconds of training that it starts with; `reached` those at its last point.
     """
 
-    def __init__(self, name: str, began: float, end: int | None, series: Series, by_epoch: bool) -> None:
+    def __init__(
+        self, name: str, began: float, end: int | None, series: Series, by_epoch: bool
+    ) -> None:
         self.reached = began
         self._name, self._began, self._end = name, began, end
         self._series = series
@@ -119,7 +131,9 @@ class _Reader:
         if count <= 0:
             return
         each = event.seconds / whole
-        self._calls.append((event.first_step, count, self._seconds(time - (whole - count) * each), each))
+        self._calls.append(
+            (event.first_step, count, self._seconds(time - (whole - count) * each), each)
+        )
         self._losses += event.losses[:count]
         if len(self._losses) >= _BATCH:
             self._flush()
@@ -132,6 +146,8 @@ class _Reader:
         after = np.cumsum(count)
         place = np.arange(after[-1], dtype=np.float64)
         steps = place + np.repeat(first - (after - count), count) + 1
-        seconds = np.repeat(end, count) - (np.repeat(after, count) - 1 - place) * np.repeat(each, count)
+        seconds = np.repeat(end, count) - (np.repeat(after, count) - 1 - place) * np.repeat(
+            each, count
+        )
         self._series.add(steps, seconds, np.array(self._losses, dtype=np.float64))
         self._calls, self._losses = [], []

@@ -9,7 +9,9 @@ from gpu_studio.contract.events import Event, decode
 from gpu_studio.contract.lines import LineTail
 
 MOST_BYTES: Final = 16 << 20
-"""Devices, model, placement and timeline of the largest models are told within so many bytes of the first step."""
+"""Devices, model, placement and timeline of the largest models are told within so many bytes of the
+first step.
+"""
 E = TypeVar("E", bound=Event)
 
 

@@ -13,7 +13,18 @@ from gpu_studio.contract.events import Epoch
 from gpu_studio.runs.reading.series import Array
 
 MOST_ROWS: Final = 1 << 14
-_HIGHER_IS_BETTER = ("acc", "auc", "precision", "recall", "f1", "fbeta", "iou", "io_u", "r2", "cosine_similarity")
+_HIGHER_IS_BETTER = (
+    "acc",
+    "auc",
+    "precision",
+    "recall",
+    "f1",
+    "fbeta",
+    "iou",
+    "io_u",
+    "r2",
+    "cosine_similarity",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,10 @@ class EpochTable:
         return self._column(" epoch", lambda row: row.epoch)
 
     def metric(self, name: str) -> Array:
-        """Return one metric of each epoch, shape (rows,); not a number where an epoch does not have it."""
+        """Return one metric of each epoch, shape (rows,).
+
+        Not a number where an epoch does not have it.
+        """
         return self._column(name, lambda row: row.metrics.get(name))
 
     def add(self, event: Epoch) -> None:
@@ -89,7 +103,9 @@ class EpochTable:
         self._kept.append(event)
         self._count += 1
         if self._ahead:
-            self._ahead = [row for row in self._ahead if row.epoch > event.epoch and row.time > event.time]
+            self._ahead = [
+                row for row in self._ahead if row.epoch > event.epoch and row.time > event.time
+            ]
         if len(self._kept) > MOST_ROWS:
             self._thin()
         for name, value in event.metrics.items():
@@ -103,14 +119,19 @@ class EpochTable:
             self._best.setdefault(name, None)
 
     def best(self, name: str) -> BestValue | None:
-        """Return the best epoch by a metric, the earliest of equals; None if no epoch has a number for it."""
+        """Return the best epoch by a metric, the earliest of equals.
+
+        None if no epoch has a number for it.
+        """
         return self._best.get(name)
 
     def _column(self, name: str, value: Callable[[Epoch], float | None]) -> Array:
         """One column, rebuilt only if rows changed, as it is requested at every refresh."""
         found = self._columns.get(name)
         if found is None:
-            found = self._columns[name] = np.array([value(row) for row in self.rows], dtype=np.float64)
+            found = self._columns[name] = np.array(
+                [value(row) for row in self.rows], dtype=np.float64
+            )
             found.flags.writeable = False
         return found
 

@@ -31,7 +31,9 @@ class Gathered:
             pour_memory(self.memory, memory)
             self.memory.clear()
         if self.rates:
-            rates.add_rows([(reported.step + 1, reported.value, reported.time) for reported in self.rates])
+            rates.add_rows(
+                [(reported.step + 1, reported.value, reported.time) for reported in self.rates]
+            )
             self.rates.clear()
 
 
@@ -41,12 +43,17 @@ def step_points(reported: Sequence[Steps]) -> tuple[Array, Array, Array]:
     Steps count from 1. Only the end of a call has a time: its steps are spread evenly over it.
     """
     counts = np.array([len(event.losses) for event in reported])
-    losses = np.array(list(chain.from_iterable(event.losses for event in reported)), dtype=np.float64)
+    losses = np.array(
+        list(chain.from_iterable(event.losses for event in reported)), dtype=np.float64
+    )
     ends = np.array([event.time for event in reported])
     step_seconds = np.array([max(event.seconds, 0.0) for event in reported]) / np.maximum(counts, 1)
     before = np.arange(len(losses)) - np.repeat(np.cumsum(counts) - counts, counts)
     steps = np.repeat(np.array([event.first_step + 1.0 for event in reported]), counts) + before
-    times = np.repeat(ends - step_seconds * (counts - 1), counts) + np.repeat(step_seconds, counts) * before
+    times = (
+        np.repeat(ends - step_seconds * (counts - 1), counts)
+        + np.repeat(step_seconds, counts) * before
+    )
     return steps, losses, times
 
 

@@ -59,7 +59,9 @@ class History:
         self.loss: float | None = None
         self.last_time: float | None = None
         self.losses = Series("step", "loss", "time", by="loss", along="time")
-        self.learning_rates = Series("step", "value", "time", by="value", along="time", most=_LEARNING_RATES)
+        self.learning_rates = Series(
+            "step", "value", "time", by="value", along="time", most=_LEARNING_RATES
+        )
         self.epochs = EpochTable()
         self.memory: dict[str, MemorySeries] = {}
         self.warnings: deque[events.Warned] = deque(maxlen=MOST_MARKS)
@@ -112,7 +114,9 @@ class History:
     @property
     def reached(self) -> str:
         """How far the training came, in words: `after 35 of 400 epochs and 14 steps`."""
-        return reached(self.step, self.model.steps_per_epoch if self.model else None, self.epochs_total)
+        return reached(
+            self.step, self.model.steps_per_epoch if self.model else None, self.epochs_total
+        )
 
     @property
     def progress(self) -> float | None:
@@ -135,7 +139,10 @@ class History:
 
     @property
     def input_share(self) -> float | None:
-        """The part (0 to 1) of the last two seconds' steps that was spent waiting for data; None: not known."""
+        """The part (0 to 1) of the last two seconds' steps that was spent waiting for data; None.
+
+        Not known.
+        """
         return self.pace.input_share
 
     @property
@@ -146,7 +153,9 @@ class History:
         if self.model is None or self.steps_total is None:
             return None
         finished = self.epochs.last.epoch if self.epochs.last else 0
-        return self.pace.seconds_for(max(0, self.steps_total - self.step), max(0, self.model.epochs - finished))
+        return self.pace.seconds_for(
+            max(0, self.steps_total - self.step), max(0, self.model.epochs - finished)
+        )
 
     @property
     def seconds(self) -> float | None:
@@ -199,14 +208,20 @@ class History:
     def foresee(self, later: History) -> None:
         """Show the curves of `later`, a sample of future events, until those are applied."""
         self.losses.foresee(*(later.losses.column(name) for name in ("step", "loss", "time")))
-        self.learning_rates.foresee(*(later.learning_rates.column(name) for name in ("step", "value", "time")))
+        self.learning_rates.foresee(
+            *(later.learning_rates.column(name) for name in ("step", "value", "time"))
+        )
         self.epochs.foresee(later.epochs)
         for device, series in later.memory.items():
             self.memory.setdefault(device, MemorySeries(device)).foresee(series)
 
     def share(self, other: History) -> None:
         """From now on, show the growing curves and lists of `other`, and the newest figures."""
-        self.losses, self.learning_rates, self.epochs = other.losses, other.learning_rates, other.epochs
+        self.losses, self.learning_rates, self.epochs = (
+            other.losses,
+            other.learning_rates,
+            other.epochs,
+        )
         self.warnings, self.states, self.log = other.warnings, other.states, other.log
         self._checkpoints = other._checkpoints
         for device, series in other.memory.items():

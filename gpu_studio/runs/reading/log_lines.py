@@ -48,7 +48,9 @@ class LogLines:
         line = LogLine(time, level, shortened(message))
         self._lines.append(line)
         self._characters += len(line.message)
-        while len(self._lines) > LOG_LINES or (self._characters > LOG_CHARACTERS and len(self._lines) > 1):
+        while len(self._lines) > LOG_LINES or (
+            self._characters > LOG_CHARACTERS and len(self._lines) > 1
+        ):
             self._characters -= len(self._lines.popleft().message)
 
 

@@ -22,7 +22,9 @@ class MemorySeries:
         self.device = device
         self.latest: DeviceMemory | None = None
         self._peak = 0
-        self._series = Series("time", "current", "peak", by="current", along="time", most=_MOST_POINTS)
+        self._series = Series(
+            "time", "current", "peak", by="current", along="time", most=_MOST_POINTS
+        )
 
     @property
     def total(self) -> int:
@@ -69,7 +71,10 @@ class MemorySeries:
         self.add_all(((time, sample),))
 
     def add_all(self, samples: Sequence[tuple[float, DeviceMemory]]) -> None:
-        """Add samples, one or more, each with the time it was taken at: cheaper together than one by one."""
+        """Add samples, one or more, each with the time it was taken at.
+
+        Cheaper together than one by one.
+        """
         self.latest = samples[-1][1]
         self._peak = max(self._peak, max(sample.peak for _, sample in samples))
         self._series.add_rows([(time, sample.current, sample.peak) for time, sample in samples])

@@ -100,7 +100,8 @@ class Pace:
         self._recent.add(call)
         last, self._last = self._last, call
         if last is None:
-            return  # The first call includes tracing the function: it says nothing about the others.
+            # The first call includes tracing the function: it says nothing about the others.
+            return
         self._steady.add(call)
         if call.epoch != last.epoch and not self._paused:
             self._gaps.append(max(0.0, call.time - call.took / _NANO - last.time))
@@ -132,12 +133,18 @@ class Pace:
 
     @property
     def samples_per_second(self) -> float | None:
-        """Samples trained in each second of the calls of the last two seconds; None before the first call."""
+        """Samples trained in each second of the calls of the last two seconds.
+
+        None before the first call.
+        """
         return _ratio(self._recent.samples, self._recent.seconds)
 
     @property
     def input_share(self) -> float | None:
-        """The part (0 to 1) of those seconds that was spent waiting for data; None before the first call."""
+        """The part (0 to 1) of those seconds that was spent waiting for data.
+
+        None before the first call.
+        """
         return _ratio(self._recent.input_seconds, self._recent.seconds)
 
     def seconds_for(self, steps: int, epoch_ends: int) -> float | None:

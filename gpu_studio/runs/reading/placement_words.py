@@ -8,7 +8,13 @@ from typing import Final
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.contract.events import Crossing
 from gpu_studio.plan.problems import listed
-from gpu_studio.runs.reading.placements import JOIN, Judgement, LayerRow, MisplacedOperations, PassRow
+from gpu_studio.runs.reading.placements import (
+    JOIN,
+    Judgement,
+    LayerRow,
+    MisplacedOperations,
+    PassRow,
+)
 
 NONE: Final = "–"
 NAMED: Final = 3
@@ -48,7 +54,10 @@ def misplaced_in_words(each: MisplacedOperations) -> str:
     part = ", where its parts are joined," if each.part == JOIN else part
     done = plural(each.operations, "operation")
     ran = "was" if each.operations == 1 else "were"
-    return f"{done} of the {each.way} of {each.layer}{part} {ran} executed on {each.device}, and not on {asked}."
+    return (
+        f"{done} of the {each.way} of {each.layer}{part} {ran} executed on "
+        f"{each.device}, and not on {asked}."
+    )
 
 
 def edge_in_words(each: Crossing) -> str:
@@ -83,7 +92,9 @@ def _mismatch(found: Judgement) -> str:
         layers = list(dict.fromkeys(each.layer for each in strayed))
         count = grouped(sum(each.operations for each in strayed))
         whole = plural(found.operations, "operation")
-        said.insert(0, f"{count} of {whole} ran on another device than asked: those of {_some(layers)}.")
+        said.insert(
+            0, f"{count} of {whole} ran on another device than asked: those of {_some(layers)}."
+        )
     more = f" And {grouped(len(said) - NAMED)} more." if len(said) > NAMED else ""
     return " ".join(said[:NAMED]) + more
 

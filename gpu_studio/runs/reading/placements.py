@@ -10,7 +10,13 @@ from typing import Final, Literal
 from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement
 
 Verdict = Literal["as asked", "joined", "elsewhere", "no operations", "not asked"]
-_BY_WEIGHT: Final[tuple[Verdict, ...]] = ("elsewhere", "not asked", "joined", "as asked", "no operations")
+_BY_WEIGHT: Final[tuple[Verdict, ...]] = (
+    "elsewhere",
+    "not asked",
+    "joined",
+    "as asked",
+    "no operations",
+)
 WAYS: Final = ("forward", "backward", "update")
 JOIN: Final = "join"
 _ALL_PARTS = ""
@@ -83,7 +89,10 @@ class LayerRow:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All layers of a model, in its order; and what crossed from device to device in a step, the largest first."""
+    """All layers of a model, in its order.
+
+    And what crossed from device to device in a step, the largest first.
+    """
 
     layers: tuple[LayerRow, ...]
     crossings: tuple[Crossing, ...]
@@ -120,7 +129,9 @@ def judged(placement: Placement) -> Judgement:
         by_layer.setdefault(row.layer, []).append(row)
     asked = {each.layer: each for each in placement.asked}
     layers = tuple(_layer(name, asked.get(name), rows) for name, rows in by_layer.items())
-    return Judgement(layers, tuple(sorted(placement.crossings, key=lambda each: -(each.bytes or 0))))
+    return Judgement(
+        layers, tuple(sorted(placement.crossings, key=lambda each: -(each.bytes or 0)))
+    )
 
 
 def _layer(name: str, asked: AskedPlace | None, rows: Sequence[PartRow]) -> LayerRow:

@@ -96,7 +96,9 @@ class Pyramid:
                 break
             number, behind = number - 1, level.filled * level.size
             level = self._levels[number]
-            children = level.inside((broken[:, np.newaxis] * _FAN + np.arange(_FAN)).ravel(), first, last)
+            children = level.inside(
+                (broken[:, np.newaxis] * _FAN + np.arange(_FAN)).ravel(), first, last
+            )
             blocks = np.concatenate((children, level.between(max(first, behind), last)))
         points = (broken[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
         points = points[np.searchsorted(points, first) : np.searchsorted(points, last)]
@@ -133,7 +135,11 @@ class _Level:
 
     def inside(self, blocks: Indices, first: int, last: int) -> Indices:
         """Those of the sorted blocks with any of these points."""
-        return blocks[np.searchsorted(blocks, first // self.size) : np.searchsorted(blocks, -(-last // self.size))]
+        return blocks[
+            np.searchsorted(blocks, first // self.size) : np.searchsorted(
+                blocks, -(-last // self.size)
+            )
+        ]
 
     def touched(self, cuts: Indices) -> Flags:
         """For each block whether a cut is inside it, not just at its edge."""
@@ -151,14 +157,24 @@ class _Level:
         new = slice(begin, blocks)
         if below is None:
             within = slice(begin * self.size, blocks * self.size)
-            values, finite = y[within].reshape(-1, self.size), np.isfinite(y[within]).reshape(-1, self.size)
+            values, finite = (
+                y[within].reshape(-1, self.size),
+                np.isfinite(y[within]).reshape(-1, self.size),
+            )
             self.counts[new] = finite.sum(axis=1)
             places = np.arange(within.start, within.stop, dtype=np.int32).reshape(-1, self.size)
-            self._choose(new, places, places, *(2 * (values if finite.all() else np.where(finite, values, np.nan),)))
+            self._choose(
+                new,
+                places,
+                places,
+                *(2 * (values if finite.all() else np.where(finite, values, np.nan),)),
+            )
         else:
             under = slice(begin * _FAN, blocks * _FAN)
             self.counts[new] = below.counts[under].reshape(-1, _FAN).sum(axis=1)
-            least, greatest = (each[under].reshape(-1, _FAN) for each in (below.least, below.greatest))
+            least, greatest = (
+                each[under].reshape(-1, _FAN) for each in (below.least, below.greatest)
+            )
             self._choose(new, least, greatest, _at(y, least), _at(y, greatest))
         self.filled = blocks
 
@@ -166,7 +182,10 @@ class _Level:
         """Reduce each row of indices to those of its first minimum and first maximum, if any."""
         rows, there = np.arange(len(low)), self.counts[new] > 0
         if not np.isfinite(lows).all():
-            lows, highs = np.where(np.isnan(lows), np.inf, lows), np.where(np.isnan(highs), -np.inf, highs)
+            lows, highs = (
+                np.where(np.isnan(lows), np.inf, lows),
+                np.where(np.isnan(highs), -np.inf, highs),
+            )
         self.least[new] = np.where(there, low[rows, lows.argmin(axis=1)], _NONE)
         self.greatest[new] = np.where(there, high[rows, highs.argmax(axis=1)], _NONE)
 
@@ -174,7 +193,10 @@ class _Level:
         capacity = len(self.least)
         if blocks > capacity:
             more = max(blocks, 2 * capacity) - capacity
-            self.least, self.greatest = np.pad(self.least, (0, more)), np.pad(self.greatest, (0, more))
+            self.least, self.greatest = (
+                np.pad(self.least, (0, more)),
+                np.pad(self.greatest, (0, more)),
+            )
             self.counts = np.pad(self.counts, (0, more))
 
 
@@ -183,7 +205,14 @@ Piece = tuple[_Level | None, Indices]
 
 def _longest(between_cuts: int) -> int:
     """The longest level of which two blocks fit between cuts this far apart."""
-    return next((number for number in range(_LEVELS - 1, 0, -1) if 2 * BLOCK * _FAN**number <= between_cuts), 0)
+    return next(
+        (
+            number
+            for number in range(_LEVELS - 1, 0, -1)
+            if 2 * BLOCK * _FAN**number <= between_cuts
+        ),
+        0,
+    )
 
 
 def _at(y: Array, places: Places) -> Array:

@@ -16,7 +16,11 @@ def trained(step: int, steps_per_epoch: int | None, epochs: int | None = None) -
     whole, rest = divmod(step, steps_per_epoch) if steps_per_epoch else (0, step)
     if not whole:
         return _of(rest, steps_per_epoch * epochs if steps_per_epoch and epochs else None, "step")
-    return f"{_of(whole, epochs, 'epoch')} and {plural(rest, 'step')}" if rest else _of(whole, epochs, "epoch")
+    return (
+        f"{_of(whole, epochs, 'epoch')} and {plural(rest, 'step')}"
+        if rest
+        else _of(whole, epochs, "epoch")
+    )
 
 
 def reached(step: int, steps_per_epoch: int | None, epochs: int | None = None) -> str:

@@ -15,7 +15,15 @@ from typing import Final
 
 from gpu_studio.common.regular_files import opened
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.events import AnyEvent, Failed, Finished, State, StateChanged, Steps, decode
+from gpu_studio.contract.events import (
+    AnyEvent,
+    Failed,
+    Finished,
+    State,
+    StateChanged,
+    Steps,
+    decode,
+)
 from gpu_studio.runs.reading.bookmarks import Bookmark
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.pace import Pace
@@ -43,7 +51,9 @@ class RunPreview:
         self._places = self._spread()
         self._bytes = 0
         # Longer pieces would overlap the next, and some lines would be read twice.
-        self._longest = max(min((self._size - 2 * _END_BYTES) // PLACES, _LONGEST_PIECE), _PIECE_BYTES)
+        self._longest = max(
+            min((self._size - 2 * _END_BYTES) // PLACES, _LONGEST_PIECE), _PIECE_BYTES
+        )
 
     def look_at_ends(self) -> None:
         """Read the beginning and the end, without which nothing is known. Raises OSError."""
@@ -74,8 +84,13 @@ class RunPreview:
     def bookmarks(self) -> list[Bookmark]:
         """The bookmarks found by the preview, in order."""
         clock = SteadyClock()
-        first = ((offset, self._seen[offset][0]) for offset in sorted(self._seen) if self._seen[offset])
-        return [Bookmark(clock.at(event.time, event.elapsed), offset, copy(clock)) for offset, event in first]
+        first = (
+            (offset, self._seen[offset][0]) for offset in sorted(self._seen) if self._seen[offset]
+        )
+        return [
+            Bookmark(clock.at(event.time, event.elapsed), offset, copy(clock))
+            for offset, event in first
+        ]
 
     @property
     def steps(self) -> list[Steps]:
@@ -86,7 +101,10 @@ class RunPreview:
     @property
     def state(self) -> State | None:
         """The state at the end of the file; None if it gives none."""
-        return next((state for event in reversed(self._seen[max(self._seen)]) if (state := _state(event))), None)
+        return next(
+            (state for event in reversed(self._seen[max(self._seen)]) if (state := _state(event))),
+            None,
+        )
 
     def _spread(self) -> Iterator[tuple[int, int]]:
         end = self._size - _END_BYTES
@@ -107,7 +125,10 @@ class RunPreview:
 
 
 def mirrored(number: int) -> float:
-    """The binary digits of a number mirrored behind the point (van der Corput's sequence): 1/2, 1/4, 3/4, 1/8, 5/8."""
+    """The binary digits of a number mirrored behind the point (van der Corput's sequence).
+
+    1/2, 1/4, 3/4, 1/8, 5/8.
+    """
     digits = bin(number)[2:]
     return int(digits[::-1], 2) / (1 << len(digits))
 

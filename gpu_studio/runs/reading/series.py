@@ -35,7 +35,9 @@ class Series:
     temporarily be `near`, with every point, in a series of its own.
     """
 
-    def __init__(self, *columns: str, by: str, along: str | None = None, most: int = MOST_POINTS) -> None:
+    def __init__(
+        self, *columns: str, by: str, along: str | None = None, most: int = MOST_POINTS
+    ) -> None:
         if most < _GROUP:
             raise ValueError(f"A series keeps at least {_GROUP} points, not {most}.")
         self._names = columns
@@ -110,12 +112,18 @@ class Series:
 
     def count(self, start: float, end: float) -> int:
         """How many points are kept from `start` to `end` of the column `along`."""
-        return int(np.searchsorted(self.x, end, side="right") - np.searchsorted(self.x, start, side="left"))
+        return int(
+            np.searchsorted(self.x, end, side="right") - np.searchsorted(self.x, start, side="left")
+        )
 
     def nearest(self, place: float) -> Series:
         """The series with the most detail at this place along: this one, or the near one."""
         near = self.near
-        return near.series if near is not None and near.start <= place <= near.end and len(near.series) else self
+        return (
+            near.series
+            if near is not None and near.start <= place <= near.end and len(near.series)
+            else self
+        )
 
     def spliced(self, name: str) -> Array:
         """One column, shape (points,), with the near points in place of the thinned ones."""
@@ -162,7 +170,9 @@ class Series:
         group = -(-2 * points.shape[1] // _FORESEEN)
         if group > 2:
             whole = points.shape[1] // group * group
-            points = np.concatenate((extremes(points[:, :whole], self._by, group), points[:, whole:]), axis=1)
+            points = np.concatenate(
+                (extremes(points[:, :whole], self._by, group), points[:, whole:]), axis=1
+            )
         self._total += 1
         self._ahead, self._ahead_from = points, -1
 
@@ -172,7 +182,10 @@ class Series:
         return float(self._data[self._along or 0, self._size - 1]) if self._size else -math.inf
 
     def _points(self, columns: Sequence[Column]) -> Array:
-        lengths = [1 if column is None or isinstance(column, float | int) else len(column) for column in columns]
+        lengths = [
+            1 if column is None or isinstance(column, float | int) else len(column)
+            for column in columns
+        ]
         points = np.empty((len(self._names), min(lengths) and max(lengths)))
         for row, column in zip(points, columns, strict=True):
             row[:] = column
@@ -199,7 +212,9 @@ class Series:
 
     def _grow(self, needed: int) -> None:
         if needed > self._data.shape[1]:
-            grown = np.empty((len(self._names), max(needed, min(2 * self._data.shape[1], self._most))))
+            grown = np.empty(
+                (len(self._names), max(needed, min(2 * self._data.shape[1], self._most)))
+            )
             grown[:, : self._size] = self._data[:, : self._size]
             self._data = grown
 
@@ -208,7 +223,9 @@ class Series:
         aged = self._size - self._old - self._most // 4
         if aged < _GROUP or self._old > max(self._most // 2, _GROUP):
             self._group = max(2 * self._group, _GROUP)
-            self._thin(0, (self._old if self._old >= _GROUP else self._size) // _GROUP * _GROUP, _GROUP)
+            self._thin(
+                0, (self._old if self._old >= _GROUP else self._size) // _GROUP * _GROUP, _GROUP
+            )
             return
         self._group = max(self._group, _GROUP)
         # After most² / 16 points a whole group no longer fits beside the others: use smaller ones.
@@ -246,7 +263,10 @@ class Near:
 
     def ends(self, along: Array) -> tuple[int, int]:
         """The indices from `start` to `end` in the sorted `along`, which these points replace."""
-        first, last = np.searchsorted(along, self.start, side="left"), np.searchsorted(along, self.end, side="right")
+        first, last = (
+            np.searchsorted(along, self.start, side="left"),
+            np.searchsorted(along, self.end, side="right"),
+        )
         return int(first), max(int(last), int(first))
 
 
@@ -267,6 +287,9 @@ def extremes(points: Array, by: int, group: int) -> Array:
     # If both are the same point (all equal, or only one number), the last point replaces one.
     greatest = np.where(least == greatest, np.where(least == group - 1, 0, group - 1), greatest)
     first = np.minimum(least, greatest)
-    chosen = np.stack((first, least + greatest - first), axis=1) + group * np.arange(len(values))[:, np.newaxis]
+    chosen = (
+        np.stack((first, least + greatest - first), axis=1)
+        + group * np.arange(len(values))[:, np.newaxis]
+    )
     picked: Array = points[:, chosen.ravel()]
     return picked

@@ -22,7 +22,10 @@ _STEPS: Final = (
 )
 _FEW: Final = 10.0
 _STAYS: Final = 0.6
-"""A figure stays until the time has moved by more than this part of a step from it: one half would flicker."""
+"""A figure stays until the time has moved by more than this part of a step from it.
+
+One half would flicker.
+"""
 
 
 class SettledEta:
@@ -44,7 +47,11 @@ class SettledEta:
         if self.left is None:
             return UNKNOWN
         step = _step(self.left)
-        if self.reported is None or _step(self.reported) != step or abs(self.left - self.reported) > _STAYS * step:
+        if (
+            self.reported is None
+            or _step(self.reported) != step
+            or abs(self.left - self.reported) > _STAYS * step
+        ):
             self.reported = round(self.left / step) * step
         return in_words(self.reported)
 
@@ -64,7 +71,9 @@ class SettledEta:
             self.left = estimate
         elif history.state in ("running", "stopping"):
             expected = max(0.0, self.left - passed)
-            self.left = expected + (estimate - expected) * (1 - math.exp(-passed / SETTLING_SECONDS))
+            self.left = expected + (estimate - expected) * (
+                1 - math.exp(-passed / SETTLING_SECONDS)
+            )
 
 
 def in_words(seconds: float) -> str:

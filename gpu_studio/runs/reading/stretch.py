@@ -34,7 +34,9 @@ class LinesAgain:
         if self._until is not None:
             limit = min(limit, self._until - self._tail.offset)
         lines = self._tail.read(limit)
-        return lines, self._tail.waiting and (self._until is None or self._tail.offset < self._until)
+        return lines, self._tail.waiting and (
+            self._until is None or self._tail.offset < self._until
+        )
 
 
 class StretchReader:
@@ -58,7 +60,9 @@ class StretchReader:
         """Read at most `limit` bytes; whether there is more. Raises OSError."""
         lines, more = self._lines.read(limit)
         reported = (decode(line) for line in lines if line.startswith(_WANTED))
-        self.history.apply_all([event for event in reported if event is not None and self._is_inside(event)])
+        self.history.apply_all(
+            [event for event in reported if event is not None and self._is_inside(event)]
+        )
         return more
 
     def _is_inside(self, event: AnyEvent) -> bool:

@@ -77,13 +77,20 @@ class Summary:
 
     @property
     def trained(self) -> str:
-        """How much was trained, in words: `35 of 400 epochs and 14 steps`; empty before the first step."""
+        """How much was trained, in words: `35 of 400 epochs and 14 steps`.
+
+        Empty before the first step.
+        """
         return trained(self.step, self.steps_per_epoch, self.epochs_total)
 
     @property
     def steps_per_epoch(self) -> int | None:
         """The global batches of an epoch; None until the model is built."""
-        return self.steps_total // self.epochs_total if self.steps_total and self.epochs_total else None
+        return (
+            self.steps_total // self.epochs_total
+            if self.steps_total and self.epochs_total
+            else None
+        )
 
     @property
     def live(self) -> bool:
@@ -174,7 +181,9 @@ class Skimmer:
             self._batch.append(event)
 
     def _pour(self) -> None:
-        """Let the history have what came, the newest of the frequent kinds among the others where they stood."""
+        """Let the history have what came, the newest of the frequent kinds among the others where
+        they stood.
+        """
         # From the last to the first, so that the places of those before stay what they are.
         for _, place, line in sorted(self._newest.values(), reverse=True):
             event = decode(line)

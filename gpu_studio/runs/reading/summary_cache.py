@@ -18,14 +18,20 @@ from gpu_studio.runs.reading.summary import Summary
 WORTH_BYTES: Final = 8 * 1024 * 1024
 """Bytes of events that have to be read anew before it is worth while to write what came of them."""
 Version = tuple[int, int]
-"""Size in bytes and time of the last change, in nanoseconds, of the events of a run: one that has ended keeps both."""
+"""Size in bytes and time of the last change, in nanoseconds, of the events of a run.
+
+One that has ended keeps both.
+"""
 Known = dict[str, tuple[Version, Summary]]
 _LARGEST: Final = 256 * 1024 * 1024
 _FORMAT: Final = 2
 
 
 class _Kept(msgspec.Struct):
-    """What the file holds: who wrote it, of which folder, and the summaries by the ids of the runs."""
+    """What the file holds.
+
+    Who wrote it, of which folder, and the summaries by the ids of the runs.
+    """
 
     written_by: list[str]
     folder: str

@@ -39,8 +39,13 @@ class Tail:
         return self._unknown + self._lines.overlong
 
     def read(self, limit: int = READ_LIMIT) -> list[AnyEvent]:
-        """Return the events that became complete since the last read, from at most `limit` bytes; see `waiting`."""
-        return [event for line in self._lines.read(limit) if (event := self._decode(line)) is not None]
+        """Return the events that became complete since the last read, from at most `limit` bytes.
+
+        See `waiting`.
+        """
+        return [
+            event for line in self._lines.read(limit) if (event := self._decode(line)) is not None
+        ]
 
     def read_all(self) -> list[AnyEvent]:
         """Return the events that became complete since the last time, however many there are."""

@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpu_studio.common.figures import UNKNOWN, duration, energy, metric, share, size, span, throughput
+from gpu_studio.common.figures import (
+    UNKNOWN,
+    duration,
+    energy,
+    metric,
+    share,
+    size,
+    span,
+    throughput,
+)
 from gpu_studio.plan.difference import section
 from gpu_studio.runs.reading.epochs import higher_is_better
 from gpu_studio.runs.results.run_figures import RunFigures
@@ -15,7 +24,10 @@ from gpu_studio.runs.results.run_figures import RunFigures
 Value = float | str | None
 Write = Callable[[float | None], str]
 _NOISE: Final = 0.01
-"""Two runs of one plan differ by so large a part in time, memory and energy: no more is no better."""
+"""Two runs of one plan differ by so large a part in time, memory and energy.
+
+No more is no better.
+"""
 LEFT_OUT: Final = "left out"
 """What stands where a plan does not have a field that another has."""
 
@@ -24,9 +36,10 @@ LEFT_OUT: Final = "left out"
 class ComparisonRow:
     """One figure, or one field of the plans, of each run.
 
-    `values` are as they are read (seconds, bytes, joules, parts of 1), `texts` as a person reads them, with the unit
-    that `unit` names; a value that is None says in its text why. `best` is the place of the run that is better than
-    all others; None where none is, or where nothing is better or worse.
+    `values` are as they are read (seconds, bytes, joules, parts of 1), `texts` as a person reads
+    them, with the unit that `unit` names; a value that is None says in its text why. `best` is the
+    place of the run that is better than all others; None where none is, or where nothing is better
+    or worse.
     """
 
     label: str
@@ -69,7 +82,9 @@ def _plan_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     readable = [run for run in runs if run.plan_values]
     fields = dict.fromkeys(name for run in readable for name in run.plan_values)
     for name in sorted(fields, key=section):
-        texts = tuple(run.plan_values.get(name, LEFT_OUT) if run.plan_values else UNKNOWN for run in runs)
+        texts = tuple(
+            run.plan_values.get(name, LEFT_OUT) if run.plan_values else UNKNOWN for run in runs
+        )
         row = ComparisonRow(name, "", tuple(run.plan_values.get(name) for run in runs), texts)
         if len({run.plan_values.get(name) for run in readable}) > 1:
             yield row
@@ -78,7 +93,9 @@ def _plan_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
 def _figure_rows(runs: Sequence[RunFigures], metric_name: str | None) -> Iterator[ComparisonRow]:
     names = metric_names(runs) if metric_name is None else [metric_name]
     yield from (_metric_row(runs, name) for name in names)
-    yield from (row for row in (*_time_rows(runs), *_memory_rows(runs), *_card_rows(runs)) if _is_known(row))
+    yield from (
+        row for row in (*_time_rows(runs), *_memory_rows(runs), *_card_rows(runs)) if _is_known(row)
+    )
 
 
 def _metric_row(runs: Sequence[RunFigures], name: str) -> ComparisonRow:
@@ -98,15 +115,32 @@ def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     yield _row("waiting for data", "of training", waits, share, _best(waits, by=_NOISE))
     # More devices communicate more, and may still be faster: no value is better.
     talks = [run.training_shares.communication if run.training_shares else None for run in runs]
-    yield _row("communication", "of training", talks, share, missing=[run.why_not("communication") for run in runs])
+    yield _row(
+        "communication",
+        "of training",
+        talks,
+        share,
+        missing=[run.why_not("communication") for run in runs],
+    )
 
 
 def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     for device in dict.fromkeys(device for run in runs for device in run.peaks):
         # A prediction is not a result: no value is better.
-        yield _row(f"predicted {device}", "bytes", [_number(run.predicted.get(device)) for run in runs], size)
+        yield _row(
+            f"predicted {device}",
+            "bytes",
+            [_number(run.predicted.get(device)) for run in runs],
+            size,
+        )
         peaks = [_number(run.peaks.get(device)) for run in runs]
-        yield _row(f"peak memory {device}", "bytes", peaks, size, _best([peak or None for peak in peaks], by=_NOISE))
+        yield _row(
+            f"peak memory {device}",
+            "bytes",
+            peaks,
+            size,
+            _best([peak or None for peak in peaks], by=_NOISE),
+        )
 
 
 def _card_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
@@ -142,7 +176,10 @@ def _row(
     missing: Sequence[str] = (),
 ) -> ComparisonRow:
     reasons = missing or [UNKNOWN] * len(values)
-    texts = [why or UNKNOWN if value is None else write(value) for value, why in zip(values, reasons, strict=True)]
+    texts = [
+        why or UNKNOWN if value is None else write(value)
+        for value, why in zip(values, reasons, strict=True)
+    ]
     # A value that reads the same is not better, whatever digits follow.
     told_apart = best is not None and texts.count(texts[best]) == 1
     return ComparisonRow(label, unit, tuple(values), tuple(texts), best if told_apart else None)
@@ -153,7 +190,11 @@ def _best(values: Sequence[float | None], *, higher: bool = False, by: float = 0
 
     None if there is none, or only one value.
     """
-    known = [(value, place) for place, value in enumerate(values) if value is not None and math.isfinite(value)]
+    known = [
+        (value, place)
+        for place, value in enumerate(values)
+        if value is not None and math.isfinite(value)
+    ]
     if len(known) < 2:
         return None
     (first, place), (second, _) = sorted(known, reverse=higher)[:2]

@@ -94,7 +94,10 @@ def _steps(run: RunDirectory) -> Rows:
 
 
 def _call(event: Steps, rates: Sequence[LearningRate]) -> Rows:
-    """The steps of a call, spread evenly over its time; a step is counted from 1, as along every curve."""
+    """The steps of a call, spread evenly over its time.
+
+    A step is counted from 1, as along every curve.
+    """
     count = len(event.losses)
     for place, loss in enumerate(event.losses):
         step = event.first_step + place
@@ -117,7 +120,14 @@ def _memory(run: RunDirectory) -> Rows:
     for event in events_of(run):
         if isinstance(event, Memory):
             for sample in event.devices:
-                yield f"{event.time:.6f}", sample.device, sample.current, sample.peak, sample.limit, sample.source
+                yield (
+                    f"{event.time:.6f}",
+                    sample.device,
+                    sample.current,
+                    sample.peak,
+                    sample.limit,
+                    sample.source,
+                )
 
 
 def _hardware(run: RunDirectory) -> Rows:
@@ -130,7 +140,12 @@ def _hardware(run: RunDirectory) -> Rows:
         else:
             for card in sample.cards:
                 held = slow.get(card.card)
-                yield f"{sample.time:.6f}", card.card, *_figures(card, _FAST), *_figures(held, _SLOW)
+                yield (
+                    f"{sample.time:.6f}",
+                    card.card,
+                    *_figures(card, _FAST),
+                    *_figures(held, _SLOW),
+                )
 
 
 def _samples(run: RunDirectory) -> Iterator[Fast | Slow]:
@@ -158,8 +173,22 @@ _ROWS: Final[dict[str, Callable[[RunDirectory], Rows]]] = {
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
-    names = ("plan", "state", "reason", "created", "seconds", "epoch", "step", "strategy", "resumed_from")
-    return {"run": summary.id, "number": summary.number, **{name: getattr(summary, name) for name in names}}
+    names = (
+        "plan",
+        "state",
+        "reason",
+        "created",
+        "seconds",
+        "epoch",
+        "step",
+        "strategy",
+        "resumed_from",
+    )
+    return {
+        "run": summary.id,
+        "number": summary.number,
+        **{name: getattr(summary, name) for name in names},
+    }
 
 
 def _best(summary: Summary) -> dict[str, Any] | None:

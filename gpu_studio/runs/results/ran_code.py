@@ -31,11 +31,18 @@ class RanCode:
     @property
     def label(self) -> str:
         """A label that names its role: `code of the model`, `helper.py for the model`."""
-        return f"code of the {self.part}" if self.function else f"{Path(self.file).name} for the {self.part}"
+        return (
+            f"code of the {self.part}"
+            if self.function
+            else f"{Path(self.file).name} for the {self.part}"
+        )
 
     @property
     def words(self) -> str:
-        """For a person: `build_model in models.py, SHA-256 043d1275078f, which has changed since`."""
+        """For a person.
+
+        `build_model in models.py, SHA-256 043d1275078f, which has changed since`.
+        """
         name = Path(self.file).name
         what = f"{self.function} in {name}" if self.function else f"{name}, imported"
         return f"{what}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"
@@ -43,7 +50,9 @@ class RanCode:
 
 def ran_code(reported: Iterable[Code]) -> tuple[RanCode, ...]:
     """The code that a run reported, compared with the files."""
-    return tuple(RanCode(each.part, each.file, each.function, each.sha256, _now(each)) for each in reported)
+    return tuple(
+        RanCode(each.part, each.file, each.function, each.sha256, _now(each)) for each in reported
+    )
 
 
 def _now(code: Code) -> Literal["same", "changed", "gone"]:

@@ -59,8 +59,14 @@ def card_numbers(
     numbers = {part.card: place for place, card in enumerate(listed) for part in card.instances}
     numbers |= {card.card: place for place, card in enumerate(listed)}
     identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
-    keys = {device.physical: _key(device, identities) for device in (devices.logical if devices else ())}
-    return {physical: numbers[key] for physical, key in keys.items() if key is not None and key in numbers}
+    keys = {
+        device.physical: _key(device, identities) for device in (devices.logical if devices else ())
+    }
+    return {
+        physical: numbers[key]
+        for physical, key in keys.items()
+        if key is not None and key in numbers
+    }
 
 
 def uses_cards(devices: Devices | None) -> bool:

@@ -26,7 +26,10 @@ from gpu_studio.runs.results.ran_code import ran_code
 
 
 def run_document(run: RunDirectory) -> dict[str, Any]:
-    """Everything known of `run` as plain JSON values. Raises OSError if its events cannot be read."""
+    """Everything known of `run` as plain JSON values.
+
+    Raises OSError if its events cannot be read.
+    """
     history = read_history(run)
     why, labels = explain(run), read_labels(run)
     return {
@@ -40,7 +43,9 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "state": history.state,
         "message": why.message,
         "suggestions": list(why.suggestions),
-        "mends": [{"text": mend.text, "field": mend.field, "value": mend.value} for mend in why.mends],
+        "mends": [
+            {"text": mend.text, "field": mend.field, "value": mend.value} for mend in why.mends
+        ],
         "details": why.details,
         "epoch": history.epoch,
         "epochs": history.epochs_total,
@@ -68,7 +73,10 @@ def run_lines(run: RunDirectory) -> Iterator[str]:
     history = read_history(run)
     yield f"{title_of(run)}: {history.state}"
     yield from (f"  {name:<12} {text}" for name, text in _facts(run, history) if text)
-    yield from (f"  epoch {row.epoch:<6} {metrics_in_words(row.metrics)}" for row in history.epochs.rows[-10:])
+    yield from (
+        f"  epoch {row.epoch:<6} {metrics_in_words(row.metrics)}"
+        for row in history.epochs.rows[-10:]
+    )
     if history.finished and history.finished.metrics:
         yield f"  {'at the end':<12} {metrics_in_words(history.finished.metrics)}"
     if history.state in ("failed", "lost"):
@@ -85,17 +93,26 @@ def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
     yield "resumed from", _parent(run) or ""
     if history.devices:
         held = "layers" if strategy_named(history.devices.strategy).places_layers else "replicas"
-        yield "strategy", f"{history.devices.strategy}, {held} on {', '.join(history.devices.replicas)}"
+        yield (
+            "strategy",
+            f"{history.devices.strategy}, {held} on {', '.join(history.devices.replicas)}",
+        )
     if history.model:
         yield "model", f"{history.model.name}, {history.model.parameters:,} parameters"
         yield "data", f"{history.model.data}, {history.model.train_samples:,} samples"
-        yield "trained", f"{history.step:,} of {history.steps_total:,} steps ({share(history.progress)})"
+        yield (
+            "trained",
+            f"{history.step:,} of {history.steps_total:,} steps ({share(history.progress)})",
+        )
     for code in ran_code(history.code.values()):
         yield f"{code.part} code", code.words
     if history.placement:
         yield "placement", headline(judged(history.placement))
     yield "time", duration(history.seconds)
-    yield "peak memory", ", ".join(f"{device} {size(memory.peak)}" for device, memory in history.memory.items())
+    yield (
+        "peak memory",
+        ", ".join(f"{device} {size(memory.peak)}" for device, memory in history.memory.items()),
+    )
     yield "checkpoints", ", ".join(saved.name for saved in checkpoints(run))
     for name, found in evaluations(run).items():
         yield "evaluated", f"{name} on the {found.split} split: {metrics_in_words(found.metrics)}"

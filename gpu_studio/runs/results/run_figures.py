@@ -25,7 +25,12 @@ from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.runs.results.run_times import RunTimes, read_times
-from gpu_studio.runs.results.training_parts import ONE_DEVICE, Parts, step_parts, why_no_communication
+from gpu_studio.runs.results.training_parts import (
+    ONE_DEVICE,
+    Parts,
+    step_parts,
+    why_no_communication,
+)
 
 NO_CARD = "trained on no card"
 NO_RECORDING = "the machine was not recorded"
@@ -113,7 +118,11 @@ class RunFigures:
 
         Extrapolated. None if it was not measured, as `why_not("communication")` explains.
         """
-        shares = None if why_no_communication(self.devices) == ONE_DEVICE else step_parts(self.communication)
+        shares = (
+            None
+            if why_no_communication(self.devices) == ONE_DEVICE
+            else step_parts(self.communication)
+        )
         return shares.of(self.times.compute_seconds) if shares else None
 
     @property
@@ -218,7 +227,11 @@ def _plan(run: RunDirectory) -> plans.Plan | None:
 def _metrics(history: History) -> dict[str, float]:
     last = history.epochs.last.metrics if history.epochs.last else {}
     tested = history.finished.metrics if history.finished else {}
-    return {name: value for name, value in {**last, **tested}.items() if value is not None and math.isfinite(value)}
+    return {
+        name: value
+        for name, value in {**last, **tested}.items()
+        if value is not None and math.isfinite(value)
+    }
 
 
 def _environment(history: History, machine: MachineTotals | None) -> list[tuple[str, str]]:

@@ -26,7 +26,8 @@ TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
 _STEPS: Final = b'{"event":"steps"'
 _TOLD: Final = tuple(
-    f'{{"event":"{kind}"'.encode() for kind in ("started", "state", "checkpoint", "finished", "failed")
+    f'{{"event":"{kind}"'.encode()
+    for kind in ("started", "state", "checkpoint", "finished", "failed")
 )
 
 
@@ -55,9 +56,10 @@ class StateSpan:
 class RunTimes:
     """Seconds of one run, without what it inherited.
 
-    `call_seconds` is the wall time of all training calls, `input_seconds` the part of it spent waiting for data. The
-    `later_…` leave out the first call, in which the function is traced and compiled: `later_from` is the number of the
-    step that the second call began with, None if there was none.
+    `call_seconds` is the wall time of all training calls, `input_seconds` the part of it spent
+    waiting for data. The `later_…` leave out the first call, in which the function is traced and
+    compiled: `later_from` is the number of the step that the second call began with, None if there
+    was none.
     """
 
     spans: list[StateSpan] = field(default_factory=list)
@@ -88,7 +90,10 @@ class RunTimes:
     @property
     def states(self) -> dict[State, float]:
         """The seconds in each state that the run was in, in order of first entry."""
-        return {state: self.seconds_in(state) for state in dict.fromkeys(span.state for span in self.spans)}
+        return {
+            state: self.seconds_in(state)
+            for state in dict.fromkeys(span.state for span in self.spans)
+        }
 
     @property
     def at_work(self) -> list[tuple[float, float]]:
@@ -108,7 +113,10 @@ class RunTimes:
         """
         if self.later_from is None:
             return 0.0
-        first, waited = self.call_seconds - self.later_seconds, self.input_seconds - self.later_input_seconds
+        first, waited = (
+            self.call_seconds - self.later_seconds,
+            self.input_seconds - self.later_input_seconds,
+        )
         return max(0.0, first - waited)
 
     @property
@@ -123,20 +131,29 @@ class RunTimes:
 
     @property
     def input_share(self) -> float | None:
-        """The part (0 to 1) of the calls after the first that was spent waiting for data; None before the first."""
+        """The part (0 to 1) of the calls after the first that was spent waiting for data.
+
+        None before the first.
+        """
         if self.later_seconds > 0:
             return self.later_input_seconds / self.later_seconds
         return self.input_seconds / self.call_seconds if self.call_seconds > 0 else None
 
     @property
     def samples_per_second(self) -> float | None:
-        """Mean throughput within the training calls, the first left out if there are more; None before the first."""
+        """Mean throughput within the training calls, the first left out if there are more.
+
+        None before the first.
+        """
         if self.later_seconds > 0:
             return self.later_samples / self.later_seconds
         return self.samples / self.call_seconds if self.call_seconds > 0 else None
 
     def step_seconds(self, steps: int) -> float | None:
-        """Mean seconds of a step in a run that reached `steps`, the first call left out; None with one call or none."""
+        """Mean seconds of a step in a run that reached `steps`, the first call left out.
+
+        None with one call or none.
+        """
         if self.later_from is None or steps <= self.later_from:
             return None
         return self.later_seconds / (steps - self.later_from)

@@ -60,12 +60,18 @@ def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
     return build_model(plan.model, dataset, Path(), _SEED)
 
 
-def notes_of(plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]) -> tuple[ModelNote, ...]:
+def notes_of(
+    plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]
+) -> tuple[ModelNote, ...]:
     """Return what deserves a warning about the plan's model on the data that `data` describes."""
-    return notes_on(plan.model, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0))
+    return notes_on(
+        plan.model, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0)
+    )
 
 
-def facts_of(training: plans.Training, dataset: Dataset, model: Any, *, loaded: bool = False) -> ModelFacts:
+def facts_of(
+    training: plans.Training, dataset: Dataset, model: Any, *, loaded: bool = False
+) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
     `loaded` says whether the weights come from a file.
@@ -114,7 +120,9 @@ def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[di
     return slots, sum(_bytes(v) for v in optimizer.variables) - sum(slots.values())
 
 
-def _graph(model: Any, dataset: Dataset, layers: list[PlaceableLayer], costs: dict[str, LayerCosts]) -> ModelGraph:
+def _graph(
+    model: Any, dataset: Dataset, layers: list[PlaceableLayer], costs: dict[str, LayerCosts]
+) -> ModelGraph:
     return ModelGraph(
         name=model.name,
         layers=tuple(_layer(each, costs.get(each.path, LayerCosts())) for each in layers),

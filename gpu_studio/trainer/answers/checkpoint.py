@@ -49,7 +49,11 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
     if about["polite"]:
         os.nice(POLITE)
     plan = plans.loads(about["plan"])
-    seen = HOST if about["host"] else plans.DeviceSettings(visible=plan.devices.visible, memory_growth=True)
+    seen = (
+        HOST
+        if about["host"]
+        else plans.DeviceSettings(visible=plan.devices.visible, memory_growth=True)
+    )
     settle(replace(plan, devices=seen))
     progress("importing TensorFlow")
     import keras
@@ -71,7 +75,10 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
 
 
 def load_weights(model: Any, checkpoint: Path) -> None:
-    """Give the model the weights in the folder `checkpoint`. Nothing is unpickled. Raises TrainerError."""
+    """Give the model the weights in the folder `checkpoint`. Nothing is unpickled.
+
+    Raises TrainerError.
+    """
     weights = {f"model/{i}/{variable.path}": variable for i, variable in enumerate(model.weights)}
     for name, value in _read(checkpoint, list(weights)).items():
         if tuple(value.shape) != tuple(weights[name].shape):
@@ -83,7 +90,8 @@ def in_words(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return what `answer` returns; if it raises, the `problem` as a sentence and the `advice`."""
     try:
         return answer()
-    except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, who asked must learn of it in words)
+    # Whatever TensorFlow raises, who asked must learn of it in words.
+    except Exception as error:  # noqa: BLE001
         reported = explain(error)
         return {"problem": reported.message, "advice": list(reported.suggestions)}
 
@@ -91,21 +99,26 @@ def in_words(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _read(checkpoint: Path, names: list[str]) -> dict[str, np.ndarray]:
     """Read these arrays only: the optimizer's are larger."""
     try:
-        with opened(checkpoint / WEIGHTS_FILE) as file, np.load(file, allow_pickle=False) as archive:
+        with (
+            opened(checkpoint / WEIGHTS_FILE) as file,
+            np.load(file, allow_pickle=False) as archive,
+        ):
             missing = [name for name in names if name not in archive.files]
             if missing:
                 raise _lacking(checkpoint, missing[0])
             return {name: archive[name] for name in names}
     except FileNotFoundError as error:
         raise TrainerError(
-            f"The checkpoint {checkpoint.name} is no longer there: a run keeps its newest checkpoints and the best.",
+            f"The checkpoint {checkpoint.name} is no longer there: a run keeps its newest "
+            "checkpoints and the best.",
             ["Choose another checkpoint.", "Keep more of them: training.checkpoint.keep."],
         ) from error
     except TrainerError:
         raise
     except Exception as error:  # zipfile, zlib, numpy and the disk each have their own
         raise TrainerError(
-            f"The checkpoint {checkpoint.name} cannot be read: {error}.", ["Choose another checkpoint of the run."]
+            f"The checkpoint {checkpoint.name} cannot be read: {error}.",
+            ["Choose another checkpoint of the run."],
         ) from error
 
 
@@ -118,6 +131,7 @@ def _lacking(checkpoint: Path, name: str) -> TrainerError:
 
 def _another_model(checkpoint: Path, name: str, variable: Any) -> TrainerError:
     return TrainerError(
-        f"The checkpoint {checkpoint.name} is of another model: its {name} is not of shape {tuple(variable.shape)}.",
+        f"The checkpoint {checkpoint.name} is of another model: its {name} is not of shape "
+        f"{tuple(variable.shape)}.",
         ["If the plan names a .keras file, put back the one that the run was started with."],
     )

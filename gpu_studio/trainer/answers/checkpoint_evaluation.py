@@ -25,8 +25,9 @@ TOLD_TIMES = 20
 def answer(about: dict[str, Any], progress: Progress) -> Answer:
     """Evaluate the checkpoint in `about`; also say whether the answer lasts while its files do.
 
-    `batch` samples are evaluated at a time. The answer holds `split`, `metrics`, `samples`, `seconds`, `device` and
-    `warning` (of data other than the checkpoint's, else empty), or `problem` and `advice`.
+    `batch` samples are evaluated at a time. The answer holds `split`, `metrics`, `samples`,
+    `seconds`, `device` and `warning` (of data other than the checkpoint's, else empty), or
+    `problem` and `advice`.
     """
     if about["host"]:
         limit_memory()
@@ -40,7 +41,9 @@ def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dic
     results = _results(built, split, about["batch"], progress)
     return {
         "split": name,
-        "metrics": {metric: value if np.isfinite(value) else None for metric, value in results.items()},
+        "metrics": {
+            metric: value if np.isfinite(value) else None for metric, value in results.items()
+        },
         "samples": len(split),
         "seconds": time.perf_counter() - began,
         "device": built.device,
@@ -59,7 +62,8 @@ def _other_data(checkpoint: Path, dataset: Any) -> str:
     if all(state.get(name, digest) == digest for name, digest in fingerprints(dataset).items()):
         return ""
     return (
-        f"The data are not those that {checkpoint.name} was trained with: these figures do not compare with the run's, "
+        f"The data are not those that {checkpoint.name} was trained with: these figures do not "
+        "compare with the run's, "
         "and samples that test the model now may have been trained on."
     )
 
@@ -70,7 +74,8 @@ def _split(dataset: Any) -> tuple[str, Any]:
     if dataset.validation:
         return "validation", dataset.validation
     raise TrainerError(
-        f"There is nothing to evaluate on: {dataset.name} has no test split, and the plan holds none out.",
+        f"There is nothing to evaluate on: {dataset.name} has no test "
+        "split, and the plan holds none out.",
         ["Train with data.test_fraction or data.validation_fraction above 0."],
     )
 
@@ -112,4 +117,6 @@ def _program(built: Rebuilt) -> Any:
     meters = Meters(keras_objects.make_metrics(training, dataset, form), example)
     loss = keras_objects.make_loss(training, dataset, form)
     # Nothing is trained: this optimizer has no variables to hold.
-    return Program(tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters, training.seed)
+    return Program(
+        tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters, training.seed
+    )

@@ -48,12 +48,19 @@ def write(model: Any, path: Path) -> int:
     except NotImplementedError as error:
         path.unlink(missing_ok=True)
         raise TrainerError(
-            "Keras cannot write this model as one file: a class of your own does not tell what it is made with.",
-            ["Give it a get_config, as Keras' guide to custom layers shows.", "The checkpoint holds its weights."],
+            "Keras cannot write this model as one file: a class of your own "
+            "does not tell what it is made with.",
+            [
+                "Give it a get_config, as Keras' guide to custom layers shows.",
+                "The checkpoint holds its weights.",
+            ],
         ) from error
     except OSError as error:
         path.unlink(missing_ok=True)
         raise TrainerError(
             f"The model could not be written to {path.parent}: {error.strerror or error}.",
-            ["Look whether there is room, and whether files can be made there.", "Or choose another folder."],
+            [
+                "Look whether there is room, and whether files can be made there.",
+                "Or choose another folder.",
+            ],
         ) from error

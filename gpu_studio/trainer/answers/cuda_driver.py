@@ -33,10 +33,18 @@ def cuda_driver(library: str = LIBRARY) -> dict[str, Any]:
 def _ask(cuda: Any) -> dict[str, Any]:
     version = _version(cuda)
     if code := cuda.cuInit(0):
-        return {"version": version, "error": _text(cuda.cuGetErrorName, code), "why_not": _reason(cuda, code)}
+        return {
+            "version": version,
+            "error": _text(cuda.cuGetErrorName, code),
+            "why_not": _reason(cuda, code),
+        }
     count = ctypes.c_int()
     if code := cuda.cuDeviceGetCount(ctypes.byref(count)):
-        return {"version": version, "error": _text(cuda.cuGetErrorName, code), "why_not": _reason(cuda, code)}
+        return {
+            "version": version,
+            "error": _text(cuda.cuGetErrorName, code),
+            "why_not": _reason(cuda, code),
+        }
     return {"version": version, "cards": [_card(cuda, ordinal) for ordinal in range(count.value)]}
 
 

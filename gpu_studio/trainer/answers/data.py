@@ -47,7 +47,9 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     names, y = class_names(found), found.train.y
     test_fraction = data.test_fraction if found.test is None else 0.0
     validation_fraction = data.validation_fraction if found.validation is None else 0.0
-    training, validation, held = split_indices(len(y), test_fraction, validation_fraction, seed, data.split, y)
+    training, validation, held = split_indices(
+        len(y), test_fraction, validation_fraction, seed, data.split, y
+    )
     shown = replace(_shown(found.train, training, shape), scale=scale_of(data))
     lowest, highest = shown.range()
     return DataFacts(
@@ -77,7 +79,9 @@ def _notes(
     return tuple(missing_classes(targets, data.split, names, own))
 
 
-def _targets(found: ImageFolder, training: Array, validation: Array, held: Array) -> tuple[Array | None, ...]:
+def _targets(
+    found: ImageFolder, training: Array, validation: Array, held: Array
+) -> tuple[Array | None, ...]:
     """The classes of the images in the splits for training, validation and testing."""
     y = found.train.y
     cut = [y[places] if len(places) else None for places in (training, validation, held)]
@@ -99,7 +103,10 @@ _BROUGHT_TEST = 10_000
 
 _MADE_UP = ("synthetic", "regression")
 _ENOUGH = 10_000
-"""Samples of made-up data that are really made for a look at them: more would show nothing more, and take a while."""
+"""Samples of made-up data that are really made for a look at them.
+
+More would show nothing more, and take a while.
+"""
 _FEWER = "Give fewer samples, or smaller ones."
 
 
@@ -126,7 +133,9 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
             return encoded(PlanFacts(data=announced(plan.data))), False
         details = error.trace if isinstance(error, UserCodeError) else ""
         refused = PlanFacts(data_error=error.message, advice=error.suggestions, details=details)
-        return encoded(replace(refused, of_the_moment=isinstance(error.__cause__, MemoryError))), False
+        return encoded(
+            replace(refused, of_the_moment=isinstance(error.__cause__, MemoryError))
+        ), False
     except MemoryError as error:
         said = f"The data do not fit into memory: {error}."
         return encoded(PlanFacts(data_error=said, advice=(_FEWER,), of_the_moment=True)), False
@@ -149,9 +158,15 @@ def _looked_at(data: plans.Data, seed: int) -> DataFacts:
     count = data.options.get("samples", 0)
     if data.name not in _MADE_UP or not isinstance(count, int) or count <= _ENOUGH:
         return facts_of(load_data(data, seed, Path()))
-    few = facts_of(load_data(replace(data, options={**data.options, "samples": _ENOUGH}), seed, Path()))
+    few = facts_of(
+        load_data(replace(data, options={**data.options, "samples": _ENOUGH}), seed, Path())
+    )
     test = held_out(count, data.test_fraction)
-    return replace(_divided(few, count - test, data.validation_fraction), test=test, bytes=few.bytes // _ENOUGH * count)
+    return replace(
+        _divided(few, count - test, data.validation_fraction),
+        test=test,
+        bytes=few.bytes // _ENOUGH * count,
+    )
 
 
 def _divided(facts: DataFacts, samples: int, validation_fraction: float) -> DataFacts:
@@ -191,7 +206,13 @@ def announced(data: plans.Data) -> DataFacts:
     """Return what the catalogue says about data that are not downloaded yet."""
     entry = DATA[str(data.name)]
     facts = DataFacts(
-        entry.name, entry.task, entry.classes, 0, test=_BROUGHT_TEST, x_shape=entry.shape or (), here=False
+        entry.name,
+        entry.task,
+        entry.classes,
+        0,
+        test=_BROUGHT_TEST,
+        x_shape=entry.shape or (),
+        here=False,
     )
     return _divided(facts, (entry.samples or 0) - _BROUGHT_TEST, data.validation_fraction)
 

@@ -17,7 +17,9 @@ from typing import Any
 from gpu_studio.trainer.answers.cuda_driver import cuda_driver
 
 
-def libraries(cuda: str, cudnn: str, environment: Mapping[str, str] = os.environ) -> list[dict[str, str]]:
+def libraries(
+    cuda: str, cudnn: str, environment: Mapping[str, str] = os.environ
+) -> list[dict[str, str]]:
     """List the libraries that such a TensorFlow loads: each name with its path, or why it fails."""
     return [_load(name, environment) for name in sonames(cuda, cudnn)]
 
@@ -33,7 +35,11 @@ def _load(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _places(name: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    named = (Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder)
+    named = (
+        Path(folder)
+        for folder in environment.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+        if folder
+    )
     yield from (folder / name for folder in named if (folder / name).is_file())
     packages = {sysconfig.get_path("platlib"), sysconfig.get_path("purelib")}
     for packaged in sorted(packages):
@@ -60,10 +66,15 @@ OF_CUDA: Mapping[str, Mapping[str, int]] = {
         "nvidia-nccl": 2,
     },
 }
-"""The major versions by CUDA's, for a TensorFlow whose package says nothing: a distribution's, or one self-built."""
+"""The major versions by CUDA's, for a TensorFlow whose package says nothing.
+
+A distribution's, or one self-built.
+"""
 DISTRIBUTIONS = ("tensorflow", "tf_nightly", "tensorflow_rocm")
 # `nvidia-cufft-cu12<12.0,>=11.2.3.61; extra == "and-cuda"`: since 13 the name lacks CUDA's version.
-_PACKAGE = re.compile(r"^(nvidia-[a-z-]+?)(?:-cu\d+)?(?=[\[(<>=!~;\s]).*?(?:>=|==|~=)\s*(\d+)", re.ASCII)
+_PACKAGE = re.compile(
+    r"^(nvidia-[a-z-]+?)(?:-cu\d+)?(?=[\[(<>=!~;\s]).*?(?:>=|==|~=)\s*(\d+)", re.ASCII
+)
 
 
 def sonames(cuda: str, cudnn: str, requirements: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -75,8 +86,12 @@ def sonames(cuda: str, cudnn: str, requirements: Iterable[str] | None = None) ->
     versions |= _required(installed_requirements() if requirements is None else requirements)
     if versions and cudnn:
         # What TensorFlow was built with counts, not what a package may be replaced with.
-        versions["nvidia-cudnn"] = int(re.sub(r"\D.*", "", cudnn) or 0) or versions.get("nvidia-cudnn", 0)
-    known = ((stem, versions.get(package)) for package, stems in LIBRARIES.items() for stem in stems)
+        versions["nvidia-cudnn"] = int(re.sub(r"\D.*", "", cudnn) or 0) or versions.get(
+            "nvidia-cudnn", 0
+        )
+    known = (
+        (stem, versions.get(package)) for package, stems in LIBRARIES.items() for stem in stems
+    )
     return tuple(f"{stem}.so.{version}" for stem, version in known if version)
 
 
@@ -99,7 +114,11 @@ DESCRIPTION = re.compile(r"device: (\d+), .*pci bus id: ([0-9a-fA-F:.]+)")
 
 # The same as for every trainer, so that TensorFlow numbers the cards alike; and without
 # taking memory for a mere question.
-ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "KERAS_BACKEND": "tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+ENVIRONMENT = {
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    "KERAS_BACKEND": "tensorflow",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+}
 
 
 def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
@@ -138,24 +157,31 @@ class DeviceListing:
 
     def __init__(self, tf: Any, local_devices: Callable[[], list[Any]]) -> None:
         self.errors: list[str] = []
-        self.physical = self._try(lambda: [_physical(tf, device) for device in tf.config.list_physical_devices()])
+        self.physical = self._try(
+            lambda: [_physical(tf, device) for device in tf.config.list_physical_devices()]
+        )
         local = self._try(local_devices)
-        self.logical = [{"name": _name(device), "limit_bytes": device.memory_limit or None} for device in local]
+        self.logical = [
+            {"name": _name(device), "limit_bytes": device.memory_limit or None} for device in local
+        ]
         _add_addresses(self.physical, local)
 
     def _try(self, look: Callable[[], list[Any]]) -> list[Any]:
         try:
             return look()
-        except Exception as error:  # noqa: BLE001  (a card that is full, or lost, must not hide the others)
+        # A card that is full, or lost, must not hide the others.
+        except Exception as error:  # noqa: BLE001
             self.errors.append(f"{type(error).__name__}: {error}"[:2000])
             return []
 
 
 def address_in(description: str) -> tuple[str, str]:
-    """The physical device and its PCI address, from `device: 0, name: …, pci bus id: 0000:2d:00.0, compute …`.
+    """The physical device and its PCI address, from `device: 0, name: …, pci bus id.
 
-    Both are empty if it says neither. The number is the physical device's: TensorFlow leaves small cards out of the
-    logical devices, which then count differently.
+    0000:2d:00.0, compute …`.
+
+    Both are empty if it says neither. The number is the physical device's: TensorFlow leaves small
+    cards out of the logical devices, which then count differently.
     """
     found = DESCRIPTION.search(description)
     return (f"GPU:{found.group(1)}", found.group(2)) if found else ("", "")
@@ -180,7 +206,11 @@ def _physical(tf: Any, device: Any) -> dict[str, Any]:
     if device.device_type != "GPU":
         return {"name": name, "card": "", "capability": None}
     details = tf.config.experimental.get_device_details(device)
-    return {"name": name, "card": details.get("device_name", ""), "capability": details.get("compute_capability")}
+    return {
+        "name": name,
+        "card": details.get("device_name", ""),
+        "capability": details.get("compute_capability"),
+    }
 
 
 def _name(device: Any) -> str:

@@ -30,4 +30,6 @@ def limit_memory() -> None:
         free = psutil.virtual_memory().available
         _, most = resource.getrlimit(kind)
         with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (free if most == resource.RLIM_INFINITY else min(free, most), most))
+            resource.setrlimit(
+                kind, (free if most == resource.RLIM_INFINITY else min(free, most), most)
+            )

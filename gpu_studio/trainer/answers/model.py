@@ -43,7 +43,8 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
     progress("building the model")
     try:
         model = building.model_of(plan, dataset)
-    except Exception as error:  # noqa: BLE001  (whatever Keras raises about a model, the window must be told)
+    # Whatever Keras raises about a model, the window must be told.
+    except Exception as error:  # noqa: BLE001
         return _refused("Keras cannot build this model", error, policy)
     progress("tracing a training step")
     notes = building.notes_of(plan, model, dataset, data)
@@ -65,12 +66,17 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
-    facts = ModelFacts(policy=policy, of_the_moment=is_out_of_memory(error) or is_out_of_memory(error.__cause__))
+    facts = ModelFacts(
+        policy=policy, of_the_moment=is_out_of_memory(error) or is_out_of_memory(error.__cause__)
+    )
     if isinstance(error, TrainerError):
         details = error.trace if isinstance(error, UserCodeError) else ""
         return replace(facts, model_error=error.message, advice=error.suggestions, details=details)
     if facts.of_the_moment:
-        advice = ("Choose a smaller model, or fewer units.", "Look who else uses the memory of this machine.")
+        advice = (
+            "Choose a smaller model, or fewer units.",
+            "Look who else uses the memory of this machine.",
+        )
         return replace(facts, model_error=explain(error).message, advice=advice)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")

@@ -7,39 +7,59 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorflow.python.framework import ops
-from tensorflow.python.profiler.internal import flops_registry  # noqa: F401  (registers what its operations cost)
+
+# Registers what its operations cost.
+from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.placement.liveness import NOTHING, Size
 
 _SHARING = (
-    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot CheckNumerics "
+    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient "
+    "Bitcast Snapshot CheckNumerics "
     "TensorListFromTensor"
 )
 SHARING = frozenset(_SHARING.split())
 """Their output is the memory of the input at the same place."""
 
 _OVERWRITING = (
-    "Abs Add AddN AddV2 BiasAdd Ceil Cos Div DivNoNan Elu EluGrad Erf Erfc Exp Expm1 Floor FloorDiv FloorMod "
-    "Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul MulNoNan "
-    "Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad ReluGrad Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad "
+    "Abs Add AddN AddV2 BiasAdd Ceil Cos Div DivNoNan Elu EluGrad Erf Erfc Exp Expm1 Floor "
+    "FloorDiv FloorMod "
+    "Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum "
+    "Minimum Mul MulNoNan "
+    "Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad ReluGrad Round Rsqrt RsqrtGrad Select "
+    "SelectV2 Selu SeluGrad "
     "Sigmoid SigmoidGrad Sign Sin Softmax Softplus SoftplusGrad Softsign SoftsignGrad "
-    "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square SquaredDifference Sub Tanh TanhGrad Xdivy Xlogy"
+    "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square SquaredDifference "
+    "Sub Tanh TanhGrad Xdivy Xlogy"
 )
 OVERWRITING = frozenset(_OVERWRITING.split())
-"""Their kernels call `forward_input_or_allocate_output`: an input of the same size that nobody else takes is reused."""
+"""Their kernels call `forward_input_or_allocate_output`.
 
-_ELEMENTWISE = OVERWRITING - {"Softmax", "LogSoftmax", "AddN", "BiasAdd", "SparseSoftmaxCrossEntropyWithLogits"}
+An input of the same size that nobody else takes is reused.
+"""
+
+_ELEMENTWISE = OVERWRITING - {
+    "Softmax",
+    "LogSoftmax",
+    "AddN",
+    "BiasAdd",
+    "SparseSoftmaxCrossEntropyWithLogits",
+}
 _INDEX_BYTES = 8
 _ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
-"""Whether oneDNN's kernels take the place of Eigen's, as they do on CPUs that have instructions for them."""
+"""Whether oneDNN's kernels take the place of Eigen's, as they do on CPUs that have instructions for
+them.
+"""
 
 
 def flops(operation: Any) -> float:
-    """Floating-point operations of one operation of a graph, a multiplication and an addition counting as two.
+    """Floating-point operations of one operation of a graph, a multiplication and an addition
+    counting as two.
 
-    They are those of TensorFlow's own profiler (`RegisterStatistics(…, "flops")`). Where it knows none, an elementwise
-    operation counts one for each element, and an `Einsum` two for each of its products. Loops are not looked into.
+    They are those of TensorFlow's own profiler (`RegisterStatistics(…, "flops")`). Where it knows
+    none, an elementwise operation counts one for each element, and an `Einsum` two for each of its
+    products. Loops are not looked into.
     """
     if operation.type == "Einsum":
         return _einsum(operation)
@@ -81,7 +101,9 @@ def _einsum(operation: Any) -> float:
     """Return two FLOPs for each combination of all indices, as one loop over each would cost."""
     equation = operation.get_attr("equation").decode()
     sizes: dict[str, int] = {}
-    for labels, tensor in zip(equation.partition("->")[0].split(","), operation.inputs, strict=False):
+    for labels, tensor in zip(
+        equation.partition("->")[0].split(","), operation.inputs, strict=False
+    ):
         if "." in labels or tensor.shape.rank != len(labels):
             return 2.0 * _elements(operation.outputs[0])
         sizes.update(zip(labels, tensor.shape.as_list(), strict=True))

@@ -25,7 +25,10 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
     if _is_image(x):
         return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
     rows = x.reshape(len(x), -1)[:, :ROW]
-    return tuple(DataSample(label, row=tuple(map(float, row))) for row, label in zip(rows, labels, strict=True))
+    return tuple(
+        DataSample(label, row=tuple(map(float, row)))
+        for row, label in zip(rows, labels, strict=True)
+    )
 
 
 def varied(y: Array) -> list[int]:
@@ -35,7 +38,9 @@ def varied(y: Array) -> list[int]:
     order = np.argsort(y, kind="stable")
     _, firsts, counts = np.unique(y[order], return_index=True, return_counts=True)
     classes = list(zip(firsts[:PREVIEWED], counts[:PREVIEWED], strict=True))
-    turns = (order[first + turn] for turn in range(PREVIEWED) for first, count in classes if turn < count)
+    turns = (
+        order[first + turn] for turn in range(PREVIEWED) for first, count in classes if turn < count
+    )
     return [int(place) for place in islice(turns, PREVIEWED)]
 
 

@@ -44,7 +44,9 @@ def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
 
 
 class _Step:
-    """The operations of a trace that contribute to its result, in the order in which they were made."""
+    """The operations of a trace that contribute to its result, in the order in which they were
+    made.
+    """
 
     def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
         self._trace, self._loaded = trace, loaded
@@ -58,7 +60,9 @@ class _Step:
         return {
             path: LayerCosts(
                 output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
-                output_bytes=sum(size_of(x, self._trace.batch).per_sample for call in calls for x in call),
+                output_bytes=sum(
+                    size_of(x, self._trace.batch).per_sample for call in calls for x in call
+                ),
                 kept_bytes=kept.get(path, 0),
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
@@ -70,7 +74,11 @@ class _Step:
         """Return the roots of tensors that forward operations make and backward operations read."""
         taken = (x for op in self.graph.operations if _is_backward(op) for x in op.inputs)
         roots = {root(x).ref() for x in taken if not _is_backward(x.op)}
-        return {ref for ref in roots if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"}
+        return {
+            ref
+            for ref in roots
+            if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
+        }
 
     def _kept_bytes(self) -> dict[str, int]:
         kept: dict[str, int] = {}
@@ -95,7 +103,11 @@ class _Step:
 
         Its gradients are in a scope of the same name below another.
         """
-        return {name.rpartition("/")[0]: path for name, path in self._trace.layer_of.items() if "/" in name}
+        return {
+            name.rpartition("/")[0]: path
+            for name, path in self._trace.layer_of.items()
+            if "/" in name
+        }
 
     # Memory
 
@@ -105,7 +117,9 @@ class _Step:
         gradients = frozenset(self._numbers(self._trace.gradients))
         given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
         kept = frozenset(self._numbers(ref.deref() for ref in self._kept))
-        marks = TensorKinds(graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded)
+        marks = TensorKinds(
+            graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
+        )
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
             "GPU": on_card(graph.as_on("GPU"), marks),

@@ -13,31 +13,51 @@ from gpu_studio.placement.executor import in_one_queue
 from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history
 from gpu_studio.placement.rehearsal import INTERRUPTION_S
 from gpu_studio.placement.step_memory import highest
-from gpu_studio.trainer.answers.op_costs import OVERWRITING, SHARING, flops, scratch_on_cpu, workspace_on_cpu
+from gpu_studio.trainer.answers.op_costs import (
+    OVERWRITING,
+    SHARING,
+    flops,
+    scratch_on_cpu,
+    workspace_on_cpu,
+)
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
-_NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"})
-"""They give what is there already: a variable's own memory, a constant of the graph, or what is in a list."""
+_NO_MEMORY = frozenset(
+    {"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"}
+)
+"""They give what is there already.
+
+A variable's own memory, a constant of the graph, or what is in a list.
+"""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
 DELAY_S = 5 * INTERRUPTION_S
-"""A turn of a loop begins as soon as it has what it needs: while one thread stands still, the others compute gradients
-of weights that wait to be added up. Real turns, of small operations on all cores, take a fifth of what is reckoned."""
+"""A turn of a loop begins as soon as it has what it needs: while one thread stands still, the
+others compute gradients of weights that wait to be added up. Real turns, of small operations on all
+cores, take a fifth of what is reckoned."""
 _TYPICAL = 64
 """The batch at which it is asked how long a turn takes."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
-"""A core of a machine of today, roughly: which of two operations takes longer is all that is asked."""
+"""A core of a machine of today, roughly.
+
+Which of two operations takes longer is all that is asked.
+"""
 
 
 class Graph:
-    """The operations of a graph that its results and side effects need; the executor prunes the others."""
+    """The operations of a graph that its results and side effects need.
+
+    The executor prunes the others.
+    """
 
     def __init__(self, graph: Any, batch: int) -> None:
         """`batch` is the number of samples in the trace, a prime that divides no other axis."""
         self.batch = batch
         self.operations = _needed(graph)
-        self.numbers = {x.ref(): n for n, x in enumerate(x for op in self.operations for x in op.outputs)}
+        self.numbers = {
+            x.ref(): n for n, x in enumerate(x for op in self.operations for x in op.outputs)
+        }
         # The caller keeps the batch alive while the step runs.
         given = [x for op in self.operations if op.type == "Placeholder" for x in op.outputs]
         self.given = frozenset(self.numbers[x.ref()] for x in given)
@@ -64,9 +84,16 @@ class Graph:
     def _operation(self, op: Any, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
         return Operation(
-            takes=(*(self.numbers[x.ref()] for x in op.inputs), *(self._places_of_maxima(op) if on_cpu else ())),
+            takes=(
+                *(self.numbers[x.ref()] for x in op.inputs),
+                *(self._places_of_maxima(op) if on_cpu else ()),
+            ),
             makes=(*made, *self._waiting(op), *(self._workspace(op) if on_cpu else ())),
-            after=tuple(self._places[before.name] for before in op.control_inputs if before.name in self._places),
+            after=tuple(
+                self._places[before.name]
+                for before in op.control_inputs
+                if before.name in self._places
+            ),
             shares=op.type in SHARING,
             overwrites=op.type in OVERWRITING,
             scratch=self._scratch(op, on_cpu=on_cpu),
@@ -103,7 +130,9 @@ class Graph:
 
     def _variable(self, op: Any, value: Any) -> Variable:
         matrix = (value.shape.rank or 0) > 1
-        return Variable(self.numbers[op.inputs[0].ref()], size_of(value, self.batch).fixed, drawn=matrix)
+        return Variable(
+            self.numbers[op.inputs[0].ref()], size_of(value, self.batch).fixed, drawn=matrix
+        )
 
     def _seconds(self, op: Any, batch: int) -> float:
         if op.type in _NO_MEMORY or op.type in SHARING or op.type == "Placeholder":
@@ -115,7 +144,10 @@ class Graph:
 
 
 def size_of(tensor: Any, batch: int) -> Size:
-    """The size of a tensor traced for `batch` samples; one whose shape is not known, or a handle, counts as nothing."""
+    """The size of a tensor traced for `batch` samples.
+
+    One whose shape is not known, or a handle, counts as nothing.
+    """
     elements = tensor.shape.num_elements() if tensor.shape.rank is not None else None
     if not elements or tensor.dtype.name in ("resource", "variant", "string"):
         return NOTHING
@@ -145,7 +177,8 @@ def _needed(graph: Any) -> list[Any]:
 
 
 def _body(loop: Any) -> Any:
-    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001 (no public way to a loop's body)
+    # No public way to a loop's body.
+    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001
 
 
 def _turns(loop: Any) -> int:
@@ -155,7 +188,10 @@ def _turns(loop: Any) -> int:
     """
     before = [_turns(x.op) for x in loop.inputs if x.op.type in LOOPS]
     lists = [x.op for x in loop.inputs if x.op.type == "TensorListFromTensor"]
-    return max((*before, *(op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank)), default=1)
+    return max(
+        (*before, *(op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank)),
+        default=1,
+    )
 
 
 def _collected(tensor: Any, batch: int) -> Size:
@@ -178,7 +214,9 @@ def _in_turns(loop: Any, batch: int) -> Size:
     """Return the most that one iteration of a loop holds besides its inputs."""
     body = Graph(_body(loop), batch)
     operations = body.as_on("GPU")
-    fullest = highest(history(operations, in_one_queue(operations), results=body.results).moments).fullest(batch)
+    fullest = highest(
+        history(operations, in_one_queue(operations), results=body.results).moments
+    ).fullest(batch)
     return Size(fullest.fixed, fullest.per_sample)
 
 
@@ -194,7 +232,11 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     turns = min(_turns(loop) - 1, round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0)))
     if turns < 1 or not added:
         return NOTHING
-    return Size(sum(body.size(x).fixed for x in added) * turns, -_taken_in_a_turn(loop, batch) * turns, pieces=turns)
+    return Size(
+        sum(body.size(x).fixed for x in added) * turns,
+        -_taken_in_a_turn(loop, batch) * turns,
+        pieces=turns,
+    )
 
 
 def _taken_in_a_turn(loop: Any, batch: int) -> int:

@@ -30,8 +30,8 @@ BACKWARD = "gradient_tape/"
 class StepTrace:
     """The graph of a step for `batch` samples.
 
-    `layer_of` gives the layer of each operation that a layer's call made, by the operation's name; `outputs` the
-    tensors that each layer gave, a list a call; `gradients` those of the weights.
+    `layer_of` gives the layer of each operation that a layer's call made, by the operation's name;
+    `outputs` the tensors that each layer gave, a list a call; `gradients` those of the weights.
     """
 
     graph: Any
@@ -46,7 +46,8 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     batch = _prime(program.model, dataset)
     notes = _Notes()
     with notes.listening(layers), _noting_gradients(program, notes):
-        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001 (the step of a run, and no other)
+        # The step of a run, and no other.
+        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph
     return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
 
@@ -92,7 +93,9 @@ class _Notes:
             operations = graph.get_operations()
             self.layer_of.update({operation.name: path for operation in operations[before:]})
             self.seen = len(operations)
-            self.outputs.setdefault(path, []).append([x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)])
+            self.outputs.setdefault(path, []).append(
+                [x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)]
+            )
             return outputs
 
         return noted
@@ -102,7 +105,11 @@ class _Notes:
 
         Under mixed precision Keras makes them before it calls the layer.
         """
-        casts = (operation for operation in graph.get_operations()[self.seen :] if operation.type == "Cast")
+        casts = (
+            operation
+            for operation in graph.get_operations()[self.seen :]
+            if operation.type == "Cast"
+        )
         self.layer_of.update({operation.name: path for operation in casts})
 
 
@@ -111,7 +118,10 @@ def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
 
     def noted(gradients: Any, *args: Any, **kwargs: Any) -> Any:
         # An embedding's gradient has rows for the tokens of the batch only.
-        rows = [gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient for gradient in gradients]
+        rows = [
+            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+            for gradient in gradients
+        ]
         notes.gradients += [gradient for gradient in rows if gradient is not None]
         return apply(gradients, *args, **kwargs)
 

@@ -37,7 +37,9 @@ def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], b
     devices = about["devices"]
     found = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
     times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
-    return msgspec.to_builtins({"times": times, "links": _links(devices, progress), "held": held}), True
+    return msgspec.to_builtins(
+        {"times": times, "links": _links(devices, progress), "held": held}
+    ), True
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
@@ -59,10 +61,17 @@ def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
     return found
 
 
-def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> tuple[dict[str, LayerTime], MeasuredPeak]:
+def _on(
+    plan: plans.Plan, device: str, base: Path, progress: Progress
+) -> tuple[dict[str, LayerTime], MeasuredPeak]:
     """Return each layer's time on a device, and what a step of the whole batch held there."""
     from gpu_studio.trainer import session
-    from gpu_studio.trainer.placed.layer_times import line_through, measured, seconds_in_parts, share_of
+    from gpu_studio.trainer.placed.layer_times import (
+        line_through,
+        measured,
+        seconds_in_parts,
+        share_of,
+    )
 
     progress(f"building the model on {device}")
     built = session.build(_all_on(plan, device), base, lambda _event: None)

@@ -28,7 +28,9 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
     return Split(samples(source, x_name, x), targets(source, y_name, y))
 
 
-def further_split_of(source: str, names: tuple[str, str], x: Array, y: Array, whole: Split) -> Split:
+def further_split_of(
+    source: str, names: tuple[str, str], x: Array, y: Array, whole: Split
+) -> Split:
     """Return a further split, whose arrays must match those of `whole`."""
     further = split_of(source, names[0], x, names[1], y)
     for name, one, other in zip(names, _given(whole), _given(further), strict=True):
@@ -41,17 +43,27 @@ def further_split_of(source: str, names: tuple[str, str], x: Array, y: Array, wh
 
 
 def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
-    """The group of each sample of `whole`: a number or a text. Raises DataError where there is not one for each."""
+    """The group of each sample of `whole`: a number or a text.
+
+    Raises DataError where there is not one for each.
+    """
     if groups.shape not in ((len(whole),), (len(whole), 1)) or groups.dtype.kind not in "biufSU":
         raise DataError(
-            f"{source}: {name} is {groups.dtype} of shape {groups.shape}, but there must be one group for each of the "
+            f"{source}: {name} is {groups.dtype} of shape {groups.shape}, but there must be one "
+            "group for each of the "
             f"{len(whole):,} samples.",
-            [f"Give {name} the shape ({len(whole)},): a number or a text, the same for all samples of one group."],
+            [
+                (
+                    f"Give {name} the shape ({len(whole)},): a number or a text, the same for all "
+                    "samples of one group."
+                )
+            ],
         )
     flat: Array = groups.reshape(-1)
     if flat.dtype.kind == "f" and len(unknown := np.flatnonzero(np.isnan(flat))):
         raise DataError(
-            f"{source}: {name} is nan for {len(unknown):,} samples, first for sample {unknown[0]}. They may belong to "
+            f"{source}: {name} is nan for {len(unknown):,} samples, first for sample {unknown[0]}. "
+            "They may belong to "
             "any group, and that group would be in two splits.",
             ["Drop these samples, or give each a group of its own."],
         )
@@ -62,7 +74,10 @@ def _given(split: Split) -> tuple[str, str]:
     """Say in words what the data hold for a sample and its target."""
     shapes = split.x.shape[1:], split.y.shape[1:]
     bytes_ = " (bytes of pictures)" if are_pixels(split.x.dtype.name, split.x.shape) else ""
-    return f"{split.seen_type} of shape {shapes[0]}{bytes_}", f"{split.wanted_type} of shape {shapes[1]}"
+    return (
+        f"{split.seen_type} of shape {shapes[0]}{bytes_}",
+        f"{split.wanted_type} of shape {shapes[1]}",
+    )
 
 
 def samples(source: str, name: str, x: Array) -> Array:
@@ -91,8 +106,12 @@ def _ids(source: str, name: str, ids: Array) -> Array:
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high > np.iinfo(np.int32).max:
         raise DataError(
-            f"{source}: {name} holds {low if low < 0 else high}, but ids count from 0 and fit in 31 bits.",
-            [f"Number the ids in {name} from 0 without gaps.", "Give measured values as floats, not as integers."],
+            f"{source}: {name} holds {low if low < 0 else high}, but ids "
+            "count from 0 and fit in 31 bits.",
+            [
+                f"Number the ids in {name} from 0 without gaps.",
+                "Give measured values as floats, not as integers.",
+            ],
         )
     return ids
 
@@ -106,15 +125,20 @@ def _finite(source: str, name: str, found: Array) -> Array:
         if not good.all():
             sample = first + int(np.argwhere(~good)[0][0])
             raise DataError(
-                f"{source}: {name} holds a value that is no finite float32 number, first in sample {sample}.",
-                ["Drop the samples with missing values, or fill them in.", "Scale values that are too large."],
+                f"{source}: {name} holds a value that is no finite float32 "
+                f"number, first in sample {sample}.",
+                [
+                    "Drop the samples with missing values, or fill them in.",
+                    "Scale values that are too large.",
+                ],
             )
     return found
 
 
 def _empty(source: str, name: str, x: Array) -> DataError:
     return DataError(
-        f"{source}: {name} has the shape {x.shape}, but samples need at least one sample and one axis besides theirs.",
+        f"{source}: {name} has the shape {x.shape}, but samples need at least one sample and one "
+        "axis besides theirs.",
         [f"Give {name} the shape (samples, features) or (samples, rows, columns, channels)."],
     )
 
@@ -134,11 +158,17 @@ def _one_each(source: str, name: str, y: Array) -> DataError:
         )
     numbers, way = math.prod(y.shape[1:]), "is trained by Keras' own fit, in a script."
     return DataError(
-        f"{source}: {name} has the shape {y.shape}: {numbers:,} numbers for each sample, where GPU Studio learns one "
+        f"{source}: {name} has the shape {y.shape}: {numbers:,} numbers for each sample, where GPU "
+        "Studio learns one "
         "class id or one value.",
         [
-            f"Learn one of them: {name}[:, 0]." if y.ndim == 2 else "Give one class id or one value for each sample.",
-            f"What learns all of them (an autoencoder, segmentation, several labels or steps ahead) {way}",
+            f"Learn one of them: {name}[:, 0]."
+            if y.ndim == 2
+            else "Give one class id or one value for each sample.",
+            (
+                "What learns all of them (an autoencoder, segmentation, several "
+                f"labels or steps ahead) {way}"
+            ),
         ],
     )
 
@@ -151,11 +181,19 @@ def _are_one_hot(y: Array) -> bool:
 def _kind(source: str, name: str, array: Array, wanted: str) -> DataError:
     return DataError(
         f"{source}: {name} holds {array.dtype} where {wanted} are needed.",
-        [f"Convert {name} to numbers; texts can be numbered with numpy.unique(…, return_inverse=True)."],
+        [
+            (
+                f"Convert {name} to numbers; texts can be numbered with numpy.unique(…, "
+                "return_inverse=True)."
+            )
+        ],
     )
 
 
-NAMES = "x_train and y_train, or x and y (with x_val and y_val, x_test and y_test if there are such splits)"
+NAMES = (
+    "x_train and y_train, or x and y (with x_val and y_val, x_test and "
+    "y_test if there are such splits)"
+)
 _WHOLE = (("x_train", "y_train"), ("x", "y"))
 
 
@@ -189,7 +227,8 @@ def source_of(source: str, arrays: Mapping[str, Array], groups: str | None = Non
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:
     """The error for data without the array that the plan splits by."""
     return DataError(
-        f'data.split is "grouped", but {source} has no array {groups}. It has {", ".join(sorted(there))}.',
+        f'data.split is "grouped", but {source} has no array {groups}. It has '
+        f"{', '.join(sorted(there))}.",
         [
             f"Give the group of each sample in an array {groups}: a number or a text.",
             "Name another array in data.groups.",

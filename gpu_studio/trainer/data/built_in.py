@@ -22,10 +22,13 @@ def digits() -> Split:
 
 
 def grow(images: Images) -> Images:
-    """Square images (n, k, k) as MNIST shows its digits: in a box of 20 × 20 amid a black frame of 28 × 28.
+    """Square images (n, k, k) as MNIST shows its digits.
 
-    Bilinear between the pixels' centres, so that no pixel is doubled or lost and 0…1 stays 0…1. MNIST's box and frame:
-    LeCun et al. 1998, "Gradient-based learning applied to document recognition", section III.
+    In a box of 20 × 20 amid a black frame of 28 × 28.
+
+    Bilinear between the pixels' centres, so that no pixel is doubled or lost and 0…1 stays 0…1.
+    MNIST's box and frame: LeCun et al. 1998, "Gradient-based learning applied to document
+    recognition", section III.
     """
     weights = bilinear_weights(images.shape[1], _BOX)
     margin = (_FRAME - _BOX) // 2
@@ -45,7 +48,8 @@ def bilinear_weights(old: int, new: int) -> Images:
     return weights
 
 
-# Noise is made and added in pieces of about this many numbers, so that the samples are the only large array.
+# Noise is made and added in pieces of about this many numbers, so that the samples are the only
+# large array.
 _PIECE = 1 << 22
 _NOISE = 0.25
 
@@ -53,9 +57,9 @@ _NOISE = 0.25
 def synthetic(shape: Sequence[int], classes: int, samples: int, seed: int) -> Split:
     """Samples around one prototype a class: x float32 (samples, *shape), y int32 (samples,).
 
-    Prototypes are uniform in 0…1 and the noise is normal with a standard deviation of 0.25, so that a model learns
-    the classes within a few epochs but not from one pixel. Class ids take turns, and so every class is there if
-    there are enough samples. Memory is that of `x` and a few MiB.
+    Prototypes are uniform in 0…1 and the noise is normal with a standard deviation of 0.25, so that
+    a model learns the classes within a few epochs but not from one pixel. Class ids take turns, and
+    so every class is there if there are enough samples. Memory is that of `x` and a few MiB.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     prototypes = generator.random((classes, math.prod(shape)), np.float32)
@@ -75,7 +79,10 @@ def _fill(x: Images, prototypes: Images, y: Array, generator: np.random.Generato
 
 
 def regression(samples: int, slope: float, intercept: float, noise: float, seed: int) -> Split:
-    """A line with noise, y = slope · x + intercept + noise · N(0, 1): x uniform in -1…1; both float32 (samples, 1)."""
+    """A line with noise, y = slope · x + intercept + noise · N(0, 1): x uniform in -1…1.
+
+    Both float32 (samples, 1).
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     x = generator.uniform(-1.0, 1.0, (samples, 1))
     y = slope * x + intercept + noise * generator.standard_normal((samples, 1))

@@ -30,7 +30,10 @@ _SECONDS_OF_SILENCE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file of a data set: its name below Keras' home, its address, and its checksum (SHA-256 or MD5), if known."""
+    """A file of a data set.
+
+    Its name below Keras' home, its address, and its checksum (SHA-256 or MD5), if known.
+    """
 
     place: str
     origin: str
@@ -50,7 +53,8 @@ def keras_home() -> Path:
     if "KERAS_HOME" in os.environ:
         return expanded(os.environ["KERAS_HOME"])
     home = Path.home()
-    return (home if os.access(home, os.W_OK) else Path("/tmp")) / ".keras"  # noqa: S108 (Keras looks there)
+    # Keras looks there.
+    return (home if os.access(home, os.W_OK) else Path("/tmp")) / ".keras"  # noqa: S108
 
 
 def fetch(download: Download) -> Path:
@@ -62,7 +66,9 @@ def fetch(download: Download) -> Path:
     if not path.is_file():
         try:
             _download(download, path)
-        except Exception as error:  # Keras raises bare Exception; whatever it is, the file is not there
+        except (
+            Exception
+        ) as error:  # Keras raises bare Exception; whatever it is, the file is not there
             raise _not_there(download, error) from error
     return path
 
@@ -79,7 +85,11 @@ def _download(download: Download, path: Path) -> None:
     try:
         with _impatient():
             keras.utils.get_file(
-                part.name, download.origin, file_hash=download.checksum, cache_dir=path.parent, cache_subdir=""
+                part.name,
+                download.origin,
+                file_hash=download.checksum,
+                cache_dir=path.parent,
+                cache_subdir="",
             )
         part.chmod(0o600)
         part.replace(path)
@@ -102,7 +112,10 @@ def damaged(path: Path, what: str) -> DataError:
     """The error for a cached file that is not what it should be."""
     return DataError(
         f"The cached file {path} {what}: it is incomplete or damaged.",
-        [f"Delete {path}; the next run downloads it again.", 'Use data.name = "digits", which needs no download.'],
+        [
+            f"Delete {path}; the next run downloads it again.",
+            'Use data.name = "digits", which needs no download.',
+        ],
     )
 
 
@@ -134,7 +147,9 @@ def mnist() -> tuple[Split, Split]:
         arrays = read_arrays(path, _all_four).arrays
     except DataError as error:
         raise damaged(path, "cannot be read as an .npz file with images and labels") from error
-    return _images(path, arrays["x_train"], arrays["y_train"]), _images(path, arrays["x_test"], arrays["y_test"])
+    return _images(path, arrays["x_train"], arrays["y_train"]), _images(
+        path, arrays["x_test"], arrays["y_test"]
+    )
 
 
 def fashion_mnist() -> tuple[Split, Split]:
@@ -166,10 +181,12 @@ def _idx_pair(part: str) -> Split:
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """The bytes of a gzipped IDX file with so many axes. Raises DataError if it is cut off or something else.
+    """The bytes of a gzipped IDX file with so many axes.
 
-    The format: two zero bytes, the kind of number, the number of axes, each axis' size in 4 bytes (big end first),
-    the numbers.
+    Raises DataError if it is cut off or something else.
+
+    The format: two zero bytes, the kind of number, the number of axes, each axis' size in 4 bytes
+    (big end first), the numbers.
     """
     try:
         content = gzip.decompress(path.read_bytes())
@@ -206,7 +223,9 @@ def cifar10() -> tuple[Split, Split]:
     except DataError as error:
         raise DataError(error.message + _pickled_version_note(), error.suggestions) from error
     members = _members(path)
-    return _split(path, b"".join(members[name] for name in _TRAIN)), _split(path, members["test_batch.bin"])
+    return _split(path, b"".join(members[name] for name in _TRAIN)), _split(
+        path, members["test_batch.bin"]
+    )
 
 
 def _pickled_version_note() -> str:
@@ -214,13 +233,18 @@ def _pickled_version_note() -> str:
     found = [place for place in _PICKLED if (keras_home() / place).exists()]
     if not found:
         return ""
-    return f" ({keras_home() / found[0]} is the pickled version of CIFAR-10, which GPU Studio never loads.)"
+    return (
+        f" ({keras_home() / found[0]} is the pickled version of CIFAR-10, "
+        "which GPU Studio never loads.)"
+    )
 
 
 def _members(path: Path) -> dict[str, bytes]:
     try:
         with tarfile.open(path, "r:gz") as archive:
-            found = {Path(info.name).name: _content(archive, info) for info in archive if info.isfile()}
+            found = {
+                Path(info.name).name: _content(archive, info) for info in archive if info.isfile()
+            }
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise damaged(path, "cannot be unpacked") from error
     missing = {*_TRAIN, "test_batch.bin"} - set(found)
@@ -235,9 +259,13 @@ def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 
 
 def _split(path: Path, records: bytes) -> Split:
-    """A record is one byte for the class, then 1,024 bytes of red, of green and of blue, row by row."""
+    """A record is one byte for the class, then 1,024 bytes of red, of green and of blue, row by
+    row.
+    """
     if not records or len(records) % _RECORD:
-        raise damaged(path, f"holds {len(records)} bytes of pictures, which is no multiple of {_RECORD}")
+        raise damaged(
+            path, f"holds {len(records)} bytes of pictures, which is no multiple of {_RECORD}"
+        )
     table: Array = np.frombuffer(records, np.uint8).reshape(-1, _RECORD)
     if table[:, 0].max() >= _CLASSES:
         raise damaged(path, f"holds the class {table[:, 0].max()}, but there are {_CLASSES}")

@@ -29,7 +29,9 @@ def fingerprint(split: Split | None) -> str | None:
     if split is None:
         return None
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}".encode())
+    digest.update(
+        f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}".encode()
+    )
     rows = np.arange(len(split)) if split.rows is None else split.rows
     for part in (rows, split.wanted(slice(None)), _some_samples(split, rows)):
         digest.update(part.tobytes())

@@ -14,7 +14,13 @@ import numpy as np
 
 from gpu_studio.contract.nearest_file import hint
 from gpu_studio.plan.catalogue import COLOURS, IMAGES
-from gpu_studio.plan.image_folders import ImageFolderError, Layout, folder_names, is_image_name, layout_of
+from gpu_studio.plan.image_folders import (
+    ImageFolderError,
+    Layout,
+    folder_names,
+    is_image_name,
+    layout_of,
+)
 from gpu_studio.plan.problems import listed, printable
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError
@@ -23,9 +29,9 @@ from gpu_studio.trainer.errors import DataError
 def read_folder(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     """The images in `folder`, with the splits that it brings, and the classes by name.
 
-    Samples are in the order of their classes, then of their files' names: x uint8, y int32. Raises DataError
-    for a folder that gives no classes, an image that cannot be read, and images that do not fit into the memory, which
-    is told before any of them is read.
+    Samples are in the order of their classes, then of their files' names: x uint8, y int32. Raises
+    DataError for a folder that gives no classes, an image that cannot be read, and images that do
+    not fit into the memory, which is told before any of them is read.
     """
     found, shape = images_in(folder), sample_shape(options)
     check_memory_for(found, shape, free_bytes())
@@ -72,7 +78,10 @@ _KINDS = "PNG, JPEG, BMP and GIF images are read"
 
 @dataclass(frozen=True, slots=True)
 class ImageFiles:
-    """The files of a split in the order of its samples: by class, then by name. `y` is int32 class ids, (n,)."""
+    """The files of a split in the order of its samples: by class, then by name.
+
+    `y` is int32 class ids, (n,).
+    """
 
     paths: tuple[str, ...]
     y: Array
@@ -91,7 +100,9 @@ class ImageFolder:
     validation: ImageFiles | None = None
 
     def __len__(self) -> int:
-        return sum(len(files) for files in (self.train, self.test, self.validation) if files is not None)
+        return sum(
+            len(files) for files in (self.train, self.test, self.validation) if files is not None
+        )
 
 
 def images_in(folder: Path) -> ImageFolder:
@@ -106,7 +117,9 @@ def images_in(folder: Path) -> ImageFolder:
         test, validation = _further(layout, layout.test), _further(layout, layout.validation)
         return ImageFolder(layout.classes, _training(layout), test, validation)
     except ImageFolderError as error:
-        raise DataError(f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]) from error
+        raise DataError(
+            f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]
+        ) from error
     except OSError as error:
         raise DataError(
             f"{error.filename or folder} cannot be read: {error.strerror or error}.",
@@ -161,7 +174,8 @@ def _images_of(folder: Path) -> list[str]:
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))  # noqa: PTH110 (of a text)
+    # Of a text.
+    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))  # noqa: PTH110
 
 
 def _refuse_deeper(folder: Path) -> None:
@@ -170,19 +184,29 @@ def _refuse_deeper(folder: Path) -> None:
         with os.scandir(folder / name) as entries:
             if any(is_image_name(entry.name) for entry in entries):
                 raise DataError(
-                    f"{folder / name} holds images within the folder of a class, where they are not read.",
+                    f"{folder / name} holds images within the folder of a "
+                    "class, where they are not read.",
                     [
                         f"Move them up into {folder}, or out of it.",
-                        "Or give the path of the folder whose folders are the classes in data.folder.",
+                        (
+                            "Or give the path of the folder whose folders are "
+                            "the classes in data.folder."
+                        ),
                     ],
                 )
 
 
 def _without_images(folder: Path) -> DataError:
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()]
-    kinds = Counter(os.path.splitext(name)[1].lower() for name in names)  # noqa: PTH122 (as in is_image_name)
-    others = [f"{count:,} {printable(kind) or 'without an ending'}" for kind, count in kinds.most_common(3)]
+        names = [
+            entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()
+        ]
+    # As in is_image_name.
+    kinds = Counter(os.path.splitext(name)[1].lower() for name in names)  # noqa: PTH122
+    others = [
+        f"{count:,} {printable(kind) or 'without an ending'}"
+        for kind, count in kinds.most_common(3)
+    ]
     there = f" It holds {listed(others)}." if others else ""
     return DataError(
         f"The class {printable(folder.name)} has no images: {folder}.{there}",

@@ -9,7 +9,9 @@ from typing import IO
 from gpu_studio.trainer.errors import DataError
 
 MOST_PIXELS = 2**28
-"""Pixels of the largest image that is decoded: more than any camera takes (200 million), and 768 MiB decoded.
+"""Pixels of the largest image that is decoded.
+
+More than any camera takes (200 million), and 768 MiB decoded.
 
 A file of some kilobytes can say that it holds more, and would be believed until the memory is gone.
 """
@@ -20,7 +22,13 @@ _PNG, _JPEG, _GIF, _BMP = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _UNPACKED = (0, 3)
 """Ways in which a BMP holds its pixels one by one; TensorFlow takes any other for these, too."""
-_OTHERS = {b"RIFF": "WebP", b"II*\0": "TIFF", b"MM\0*": "TIFF", b"<": "a web page or SVG", b"%PDF": "PDF"}
+_OTHERS = {
+    b"RIFF": "WebP",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+    b"<": "a web page or SVG",
+    b"%PDF": "PDF",
+}
 _SAVE_ANEW = "Save it as PNG or JPEG, or take it out of the folder."
 
 
@@ -35,7 +43,8 @@ def check_header(path: str) -> None:
         raise damaged(path) from error
     if width * height > MOST_PIXELS:
         raise DataError(
-            f"The image {path} says that it is {width:,} pixels wide and {height:,} high: no more than "
+            f"The image {path} says that it is {width:,} pixels wide and "
+            f"{height:,} high: no more than "
             f"{MOST_PIXELS:,} pixels are decoded.",
             [
                 "Make it smaller, or take it out of the folder.",
@@ -110,14 +119,21 @@ def _bmp(path: str, head: bytes) -> tuple[int, int]:
 
 def _odd_bmp(path: str) -> DataError:
     return DataError(
-        f"The image {path} is a BMP with a palette, packed, or of an old form: TensorFlow would show other colours.",
+        f"The image {path} is a BMP with a palette, packed, or of an old form: TensorFlow would "
+        "show other colours.",
         [_SAVE_ANEW],
     )
 
 
 def _no_image(path: str, head: bytes) -> DataError:
     if not head:
-        return DataError(f"The image {path} is empty.", ["Copy or download it again, or take it out of the folder."])
+        return DataError(
+            f"The image {path} is empty.",
+            ["Copy or download it again, or take it out of the folder."],
+        )
     kind = next((name for begin, name in _OTHERS.items() if head.lstrip().startswith(begin)), "")
     begins = f"it begins like {kind}" if kind else "it does not begin as one"
-    return DataError(f"The image {path} is no PNG, JPEG, BMP or GIF, whatever its name says: {begins}.", [_SAVE_ANEW])
+    return DataError(
+        f"The image {path} is no PNG, JPEG, BMP or GIF, whatever its name says: {begins}.",
+        [_SAVE_ANEW],
+    )

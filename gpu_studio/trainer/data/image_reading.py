@@ -23,8 +23,9 @@ _BATCH = 64
 def read_images(paths: Sequence[str], shape: tuple[int, int, int]) -> Array:
     """The images in the order of their paths: uint8 (n, height, width, channels).
 
-    Of a GIF it is the first frame; what is transparent is taken as it is without that. Pictures are stretched to the
-    size, antialiased. Raises DataError naming the first file that is no image, too large, cut off or damaged.
+    Of a GIF it is the first frame; what is transparent is taken as it is without that. Pictures are
+    stretched to the size, antialiased. Raises DataError naming the first file that is no image, too
+    large, cut off or damaged.
     """
     for path in paths:
         check_header(path)
@@ -51,7 +52,9 @@ def _decoded(path: Any, shape: tuple[int, int, int]) -> Any:
     """Decode the bytes of an image to uint8 (height, width, channels)."""
     height, width, channels = shape
     image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
-    image = tf.image.resize(tf.ensure_shape(image, [None, None, None]), (height, width), antialias=True)
+    image = tf.image.resize(
+        tf.ensure_shape(image, [None, None, None]), (height, width), antialias=True
+    )
     # Grey images have one channel, or two with alpha; colour images have three or four. Checking
     # this on a small image is cheap.
     colours = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
@@ -70,7 +73,9 @@ def _unreadable_image(paths: Sequence[str], error: Exception) -> DataError:
             return damaged(path)
         except tf.errors.OpError as why:
             return unreadable(path, why.message)
-    return DataError(f"An image of these cannot be read: {paths[0]} … {paths[-1]}: {error}", ["Look at them."])
+    return DataError(
+        f"An image of these cannot be read: {paths[0]} … {paths[-1]}: {error}", ["Look at them."]
+    )
 
 
 def _options() -> tf.data.Options:

@@ -31,7 +31,9 @@ _BUILT_IN: dict[str, Callable[..., LoadedData]] = {
 
 
 def load_data(data: Data, seed: int, base: Path) -> Dataset:
-    """The data of a plan, split by `seed`; paths of files and folders are relative to `base`, the plan's folder.
+    """The data of a plan, split by `seed`.
+
+    Paths of files and folders are relative to `base`, the plan's folder.
 
     Raises DataError with what to do if the data cannot be had or are not what training needs.
     """
@@ -43,14 +45,18 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     classes = None if values else _classes(data, name, splits)
     notes = () if values else _notes((training, validation, test), data, source)
     task: Task = "values" if values else "classes"
-    return Dataset(name, training, validation, test, task, classes, source.class_names, notes, source.arrays)
+    return Dataset(
+        name, training, validation, test, task, classes, source.class_names, notes, source.arrays
+    )
 
 
 def refuse_unnamed(data: Data) -> None:
     """Raises DataError for an empty path, which would mean the current folder of this process."""
     for key, value in (("file", data.file), ("folder", data.folder)):
         if value == "":
-            raise DataError(f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."])
+            raise DataError(
+                f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."]
+            )
 
 
 def _notes(splits: Sequence[Split | None], data: Data, source: LoadedData) -> tuple[str, ...]:
@@ -78,10 +84,14 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
         return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
     unknown = "an empty data part" if data.name is None else f'name = "{data.name}"'
     raise DataError(
-        f"GPU Studio reads built-in data, .npz files, folders of images and Python functions, not {unknown}.",
+        "GPU Studio reads built-in data, .npz files, folders of images and "
+        f"Python functions, not {unknown}.",
         [
             f"Set data.name to one of {', '.join(_BUILT_IN)}.",
-            "Save your own data as an .npz file and name it in data.file, or name a folder of images in data.folder.",
+            (
+                "Save your own data as an .npz file and name it in data.file, or name a folder of "
+                "images in data.folder."
+            ),
         ],
     )
 
@@ -94,7 +104,9 @@ def _classes(data: Data, name: str, splits: list[Split]) -> int:
     known = _announced(data) if data.name in _BUILT_IN else None
     found = 1 + max(int(split.y.max()) for split in splits)
     if found < 2:
-        raise DataError(f"{name}: every sample is of class 0.", ["Give samples of at least two classes."])
+        raise DataError(
+            f"{name}: every sample is of class 0.", ["Give samples of at least two classes."]
+        )
     return max(known or 0, found)
 
 

@@ -23,7 +23,10 @@ from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free
 from gpu_studio.trainer.errors import DataError
 
 _SMALLER = (
-    "Save it with numpy.savez instead of numpy.savez_compressed: arrays that are not compressed stay in the file.",
+    (
+        "Save it with numpy.savez instead of numpy.savez_compressed: arrays that "
+        "are not compressed stay in the file."
+    ),
     "Save images as bytes (uint8), or give fewer samples.",
     "If it should not be so large, the file is damaged.",
 )
@@ -64,7 +67,9 @@ def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str
     try:
         with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
             names = [name.removesuffix(".npy") for name in archive.namelist()]
-            return _arrays(path, opened, {name: member_of(archive, name) for name in wanted(path, names)})
+            return _arrays(
+                path, opened, {name: member_of(archive, name) for name in wanted(path, names)}
+            )
     except DataError:
         raise
     except NoArrayError as error:
@@ -90,7 +95,9 @@ def _array(member: Member, file: MappedFile | None, opened: IO[bytes]) -> Array:
 def _wanted(path: Path, found: Sequence[str], groups: str | None) -> Sequence[str]:
     names = wanted_names(found, groups)
     if names is None:
-        raise DataError(f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {NAMES}.", [_HOW])
+        raise DataError(
+            f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {NAMES}.", [_HOW]
+        )
     if groups is not None and groups not in found:
         raise no_groups(path.name, found, groups)
     return names
@@ -113,15 +120,20 @@ def _too_large(path: Path, error: MemoryError) -> DataError:
 def _unreadable(path: Path, error: Exception) -> DataError:
     if "pickle" in str(error):
         return DataError(
-            f"{path} holds pickled Python objects, which GPU Studio never loads: loading them can run any program.",
+            f"{path} holds pickled Python objects, which GPU Studio never loads: "
+            "loading them can run any program.",
             [
-                "Save arrays of numbers: an array of objects becomes one by array.astype('float32').",
+                (
+                    "Save arrays of numbers: an array of objects becomes one by "
+                    "array.astype('float32')."
+                ),
                 "Groups may be texts: array.astype(str).",
                 _HOW,
             ],
         )
     return DataError(
-        f"{path} cannot be read: {error}.", ["The file may be incomplete or damaged: make it again.", _HOW]
+        f"{path} cannot be read: {error}.",
+        ["The file may be incomplete or damaged: make it again.", _HOW],
     )
 
 
@@ -190,7 +202,8 @@ class Member:
 def member_of(archive: zipfile.ZipFile, name: str) -> Member:
     """The member called `name` or `name.npy`, of which only the header is read.
 
-    Raises NoArrayError, and ValueError for an array of Python objects or one that says to be larger than it is.
+    Raises NoArrayError, and ValueError for an array of Python objects or one that says to be larger
+    than it is.
     """
     info = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
     with archive.open(info) as file:
@@ -198,14 +211,21 @@ def member_of(archive: zipfile.ZipFile, name: str) -> Member:
             raise NoArrayError(name)
         file.seek(0)
         version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
         shape, columns_first, dtype = read(file)
         skipped = file.tell()
     if dtype.hasobject:
         raise ValueError("it holds pickled objects")
     member = Member(archive, info, shape, dtype, columns_first, skipped)
     if member.size > info.file_size - skipped:
-        raise ValueError(f"{name} says that it has {member.size:,} bytes, but {info.file_size - skipped:,} are there")
+        raise ValueError(
+            f"{name} says that it has {member.size:,} bytes, but "
+            f"{info.file_size - skipped:,} are there"
+        )
     return member
 
 
@@ -235,7 +255,10 @@ class MappedFile:
                 f"{self._path} was changed while the run was reading it.",
                 [
                     "Train it as a new run, once nothing writes to the file any more.",
-                    "Write new data under another name, then rename that file: a run under way keeps the old one.",
+                    (
+                        "Write new data under another name, then rename that file: a run under way "
+                        "keeps the old one."
+                    ),
                 ],
             )
 

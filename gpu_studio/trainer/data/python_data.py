@@ -15,7 +15,8 @@ from gpu_studio.trainer.user_code import UserFunction, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 _HOW = (
-    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or a dictionary with the names that "
+    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or "
+    "a dictionary with the names that "
     "arrays have in an .npz file: arrays of numbers."
 )
 _PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
@@ -78,11 +79,17 @@ def _refuse_several(function: UserFunction, x: Any, y: Any) -> None:
     for what, part, other in (("inputs", x, y), ("targets", y, x)):
         if isinstance(part, Mapping) or _are_several(part, other):
             many = f"{what} by name" if isinstance(part, Mapping) else f"{len(part)} {what}"
-            joined = "If they have one shape, join them: numpy.stack(…, axis=-1), taken apart again in the model."
+            joined = (
+                "If they have one shape, join them: numpy.stack(…, axis=-1), "
+                "taken apart again in the model."
+            )
             raise UserCodeError(
-                f"{function.name} returned {many} for each sample, and GPU Studio trains models with one.",
+                f"{function.name} returned {many} for each sample, and GPU "
+                "Studio trains models with one.",
                 [
-                    joined if what == "inputs" else "Give one class id or one value for each sample.",
+                    joined
+                    if what == "inputs"
+                    else "Give one class id or one value for each sample.",
                     f"A model with several {what} is trained by Keras' own fit, in a script.",
                     _HOW,
                 ],
@@ -117,7 +124,8 @@ def _array(function: UserFunction, name: str, value: Any) -> Array:
         return array.astype(str)  # as in a column of texts in pandas
     if array.dtype.hasobject:
         raise DataError(
-            f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) where numbers are needed.",
+            f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) "
+            "where numbers are needed.",
             [f"Convert {name}: one array of numbers, all samples of one shape."],
         )
     return array

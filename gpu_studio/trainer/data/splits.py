@@ -15,7 +15,10 @@ from gpu_studio.trainer.errors import DataError
 
 
 def held_out(samples: int, fraction: float) -> int:
-    """How many of `samples` the `fraction` holds out: rounded, but at least one where anything is asked for."""
+    """How many of `samples` the `fraction` holds out.
+
+    Rounded, but at least one where anything is asked for.
+    """
     return max(1, round(samples * fraction)) if fraction > 0 else 0
 
 
@@ -30,9 +33,10 @@ def split_indices(
 ) -> tuple[Array, ...]:
     """The indices of the training, the validation and the test samples, each in increasing order.
 
-    The test samples are cut off first; the validation samples are a fraction of what is left. A fraction of 0
-    leaves its split empty. `split` needs the class or the group of each sample where it goes by them. Raises DataError
-    if no sample would be left to train on, or none for a split that is asked for.
+    The test samples are cut off first; the validation samples are a fraction of what is left. A
+    fraction of 0 leaves its split empty. `split` needs the class or the group of each sample where
+    it goes by them. Raises DataError if no sample would be left to train on, or none for a split
+    that is asked for.
     """
     test = held_out(samples, test_fraction)
     validation = held_out(samples - test, validation_fraction)
@@ -40,7 +44,9 @@ def split_indices(
     if samples - test - validation < 1:
         raise _nothing_left(samples, test, validation)
     parts = WAYS[split](asked)
-    if any(wanted and not len(part) for part, wanted in zip(parts, (1, validation, test), strict=True)):
+    if any(
+        wanted and not len(part) for part, wanted in zip(parts, (1, validation, test), strict=True)
+    ):
         raise _too_few(split, groups, 1 + sum(each > 0 for each in (validation, test)))
     return tuple(map(np.sort, parts))
 
@@ -79,15 +85,23 @@ def _take_any(split: Split, places: Array) -> Split | None:
 
 def _nothing_left(samples: int, test: int, validation: int) -> DataError:
     return DataError(
-        f"The data have {samples} samples; {test} for testing and {validation} for validation leave none to train on.",
-        ["Make data.test_fraction or data.validation_fraction smaller, or 0.", "Give more samples."],
+        f"The data have {samples} samples; {test} for testing and {validation} for validation "
+        "leave none to train on.",
+        [
+            "Make data.test_fraction or data.validation_fraction smaller, or 0.",
+            "Give more samples.",
+        ],
     )
 
 
 def _no_classes() -> DataError:
     return DataError(
-        'data.split is "stratified", but the targets are numbers, and there are no classes to give their shares.',
-        ['Set data.split to "random", or to "ordered" for a time series.', "Save class ids as integers."],
+        'data.split is "stratified", but the targets are numbers, and there '
+        "are no classes to give their shares.",
+        [
+            'Set data.split to "random", or to "ordered" for a time series.',
+            "Save class ids as integers.",
+        ],
     )
 
 
@@ -95,7 +109,8 @@ def _too_few(split: DataSplit, groups: Array | None, splits: int) -> DataError:
     found = 0 if groups is None else len(np.unique(groups))
     few = f"there {'is 1 group' if found == 1 else f'are {found} groups'} for {splits} splits"
     return DataError(
-        f'data.split is "{split}", but {few if found else f"no class has a sample for each of {splits} splits"}.',
+        f'data.split is "{split}", but '
+        f"{few if found else f'no class has a sample for each of {splits} splits'}.",
         [
             "Set data.test_fraction or data.validation_fraction to 0, or both.",
             'Or set data.split to "random".',
@@ -216,7 +231,10 @@ _MEANS = {
 
 
 def missing_classes(
-    targets: Sequence[Array | None], split: DataSplit, names: Sequence[str] = (), own: Sequence[bool] = (False,) * 3
+    targets: Sequence[Array | None],
+    split: DataSplit,
+    names: Sequence[str] = (),
+    own: Sequence[bool] = (False,) * 3,
 ) -> Iterator[str]:
     """Return a sentence for each split that lacks classes which others have.
 
@@ -227,18 +245,26 @@ def missing_classes(
     found = [None if each is None else np.unique(each) for each in targets]
     there = np.unique(np.concatenate([classes for classes in found if classes is not None]))
     shared = np.unique(
-        np.concatenate([ids for ids, mine in zip(found, own, strict=True) if ids is not None and not mine])
+        np.concatenate(
+            [ids for ids, mine in zip(found, own, strict=True) if ids is not None and not mine]
+        )
     )
     for (kind, means), classes, mine in zip(_MEANS.items(), found, own, strict=True):
         lacking = [] if classes is None else np.setdiff1d(there, classes).tolist()
         if lacking:
             helps = split == "random" and not mine and bool(np.isin(lacking, shared).any())
             them = "it" if len(lacking) == 1 else "them"
-            said = f"The {kind} split has no samples of {_classes(lacking, names)}. {means.format(them=them)}"
+            said = (
+                f"The {kind} split has no samples of {_classes(lacking, names)}. "
+                f"{means.format(them=them)}"
+            )
             yield f"{said} {STRATIFY}" if helps else said
 
 
 def _classes(ids: Sequence[int], names: Sequence[str]) -> str:
     called = [printable(names[each]) if names else str(each) for each in ids[:_NAMED]]
     more = len(ids) - len(called)
-    return f"{'class' if len(ids) == 1 else 'classes'} {listed([*called, f'{more:,} more'] if more else called)}"
+    return (
+        f"{'class' if len(ids) == 1 else 'classes'} "
+        f"{listed([*called, f'{more:,} more'] if more else called)}"
+    )

@@ -48,7 +48,8 @@ class Split:
     def seen(self, places: Any) -> Array:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
 
-        They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a file that was changed.
+        They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a
+        file that was changed.
         """
         samples: Array = self.x[self._rows(places)]
         if self.pixels:
@@ -103,7 +104,10 @@ class Split:
 
 
 def are_ids(x: Array) -> bool:
-    """Whether samples are rows of token ids: whole numbers, and one axis besides the samples' own."""
+    """Whether samples are rows of token ids.
+
+    Whole numbers, and one axis besides the samples' own.
+    """
     return is_whole(x) and x.ndim == 2
 
 
@@ -132,7 +136,9 @@ class LoadedData:
 
     def with_all(self, **changes: Any) -> LoadedData:
         """Return a copy with these changes of every split."""
-        validation, test = (each and replace(each, **changes) for each in (self.validation, self.test))
+        validation, test = (
+            each and replace(each, **changes) for each in (self.validation, self.test)
+        )
         return replace(self, train=replace(self.train, **changes), validation=validation, test=test)
 
 
@@ -164,7 +170,9 @@ class Dataset:
     @property
     def splits(self) -> tuple[Split, ...]:
         """The splits that exist: training first, then validation and test."""
-        return tuple(split for split in (self.train, self.validation, self.test) if split is not None)
+        return tuple(
+            split for split in (self.train, self.validation, self.test) if split is not None
+        )
 
     @property
     def tokens(self) -> bool:

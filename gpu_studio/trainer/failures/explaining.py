@@ -42,7 +42,9 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
         return device_lost(error, lost, context, trace)
     if refusal := refusal_of_disk(error):
         message = f"A disk took no more ({refusal}): {_first_line(error)}"
-        return Failed(message=message, suggestions=[advice_for(refusal)], traceback=trace, kind="disk")
+        return Failed(
+            message=message, suggestions=[advice_for(refusal)], traceback=trace, kind="disk"
+        )
     kind, message, suggestions = _plain(error)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
 
@@ -67,7 +69,9 @@ def _inquire(error: NotFiniteError, context: FailureContext) -> NotFiniteFinding
 
     context.tell(StateChanged(state="stopping", reason="looking for the layer that gave way"))
     try:
-        return examine_steps(context.session, context.run, context.base, error.step, context.hurried)
+        return examine_steps(
+            context.session, context.run, context.base, error.step, context.hurried
+        )
     except Exception:  # noqa: BLE001  (the failure must be reported, whatever goes wrong here)
         return None
 
@@ -77,12 +81,19 @@ def _user_code(error: UserCodeError, context: FailureContext) -> Failed:
     if cause is not None and _is_the_machines(cause):
         return explain(cause, context)  # what the machine did to the run explains it better
     return Failed(
-        message=error.message, suggestions=list(error.suggestions), traceback=error.trace or str(error), kind=error.kind
+        message=error.message,
+        suggestions=list(error.suggestions),
+        traceback=error.trace or str(error),
+        kind=error.kind,
     )
 
 
 def _is_the_machines(cause: BaseException) -> bool:
-    return is_out_of_memory(cause) or lost_device_in(str(cause)) is not None or bool(refusal_of_disk(cause))
+    return (
+        is_out_of_memory(cause)
+        or lost_device_in(str(cause)) is not None
+        or bool(refusal_of_disk(cause))
+    )
 
 
 def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
@@ -99,7 +110,11 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
         advice = ("Look whether the disk is full, and whether the files can be read.",)
         return "system", f"The system refused: {error}.", advice
     if isinstance(error, ImportError) and re.search(NO_ROOM_TO_LOAD, str(error)):
-        return "host_memory", f"There was not enough memory to load a library: {error}.", ROOM_TO_LOAD
+        return (
+            "host_memory",
+            f"There was not enough memory to load a library: {error}.",
+            ROOM_TO_LOAD,
+        )
     if isinstance(error, ImportError):
         advice = ("Install what is missing into the Python that trains.",)
         return "import", f"The trainer could not start: {error}.", advice
@@ -114,14 +129,20 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
                 "The traceback names the line.",
             ),
         )
-    return "", f"Training ended with {type(error).__name__}: {first}", ("The traceback and trainer.log say where.",)
+    return (
+        "",
+        f"Training ended with {type(error).__name__}: {first}",
+        ("The traceback and trainer.log say where.",),
+    )
 
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def device_lost(error: BaseException, found: LostDevice, context: FailureContext, trace: str) -> Failed:
+def device_lost(
+    error: BaseException, found: LostDevice, context: FailureContext, trace: str
+) -> Failed:
     """The failure of a card that `lost_device_in` found in the error."""
     device = device_in(str(error)) or _only_card(context)
     where = f"{device} failed" if device else "A card failed"
@@ -132,7 +153,9 @@ def device_lost(error: BaseException, found: LostDevice, context: FailureContext
         device=device,
         kind="device_lost",
         layer=failing_layer(error, context.layers),
-        mends=without_device(context.plan, device, context.replicas) if context.plan and device else [],
+        mends=without_device(context.plan, device, context.replicas)
+        if context.plan and device
+        else [],
     )
 
 
@@ -143,5 +166,9 @@ def _only_card(context: FailureContext) -> str | None:
 
 
 def _go_on(context: FailureContext) -> str:
-    others = "on the other devices" if len(context.replicas) > 1 else "once the card answers again, or on the CPU"
+    others = (
+        "on the other devices"
+        if len(context.replicas) > 1
+        else "once the card answers again, or on the CPU"
+    )
     return f"Resume from the last checkpoint {others}."

@@ -59,7 +59,9 @@ class FailureContext:
         return self.meter.read() if self.meter is not None else []
 
 
-def failing_layer(error: BaseException, layers: Sequence[Any], shape: tuple[int, ...] | None = None) -> str | None:
+def failing_layer(
+    error: BaseException, layers: Sequence[Any], shape: tuple[int, ...] | None = None
+) -> str | None:
     """Return the layer at fault, or None if unknown. `shape` is that of the tensor concerned."""
     names = {layer.name for layer in layers}
     by_name = (layer_of(operation, names) for operation in operations_in(str(error)))
@@ -71,7 +73,12 @@ def _in_frames(error: BaseException) -> str | None:
     keras = sys.modules.get("keras")
     if keras is None:
         return None
-    layers = [layer for frame in _frames(error) for layer in _objects(frame) if isinstance(layer, keras.layers.Layer)]
+    layers = [
+        layer
+        for frame in _frames(error)
+        for layer in _objects(frame)
+        if isinstance(layer, keras.layers.Layer)
+    ]
     inner = [layer for layer in layers if not isinstance(layer, keras.Model)]
     return str(inner[-1].name) if inner else None
 
@@ -92,6 +99,13 @@ def _objects(frame: FrameType) -> Iterator[Any]:
 
 
 def _of_shape(layers: Sequence[Any], shape: tuple[int, ...] | None) -> str | None:
-    """The one layer that has a weight of this shape: gradients and the optimizer's variables have it too."""
-    owners = [layer.name for layer in layers if any(tuple(weight.shape) == shape for weight in layer.weights)]
+    """The one layer that has a weight of this shape.
+
+    Gradients and the optimizer's variables have it too.
+    """
+    owners = [
+        layer.name
+        for layer in layers
+        if any(tuple(weight.shape) == shape for weight in layer.weights)
+    ]
     return str(owners[0]) if shape and len(owners) == 1 else None

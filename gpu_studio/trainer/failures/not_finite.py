@@ -36,7 +36,10 @@ class NotFiniteFinding:
     def words(self) -> str:
         """The findings in one or two sentences."""
         if self.look.cause == "none":
-            return f"Repeated from step {self.since} on, it was finite: the cause is not in the plan alone."
+            return (
+                f"Repeated from step {self.since} on, it was finite: the "
+                "cause is not in the plan alone."
+            )
         return " ".join(filter(None, (self._where(), self._gradient())))
 
     def _where(self) -> str:
@@ -53,5 +56,12 @@ class NotFiniteFinding:
             return ""
         layer, norm = max(self.norms.items(), key=lambda item: item[1])
         mine = self.look.layer or ""
-        own = f"; that of {mine} had {self.norms[mine]:.3g}" if mine in self.norms and mine != layer else ""
-        return f"One step before, the largest gradient was that of {layer}, with a norm of {norm:.3g}{own}."
+        own = (
+            f"; that of {mine} had {self.norms[mine]:.3g}"
+            if mine in self.norms and mine != layer
+            else ""
+        )
+        return (
+            f"One step before, the largest gradient was that of {layer}, "
+            f"with a norm of {norm:.3g}{own}."
+        )

@@ -16,7 +16,16 @@ from gpu_studio.contract.full_disk import refusal_of_disk
 from gpu_studio.trainer.failures.failure_context import FailureContext, failing_layer
 
 _OOM = re.compile(r"OOM when allocating tensor with shape\[([\d,]*)\] and type (\w+)")
-_BYTES = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
+_BYTES = {
+    "float": 4,
+    "half": 2,
+    "bfloat16": 2,
+    "double": 8,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "bool": 1,
+}
 # A function compiled by XLA allocates its memory in one piece.
 _WHOLE = re.compile(r"Out of memory while trying to allocate (\d+) bytes")
 # CUDA's libraries allocate outside of TensorFlow's memory, which is nearly all of a card.
@@ -27,18 +36,27 @@ ADVICE = (
     "Make training.batch_size smaller: half of it needs about half the memory for activations.",
     "Give the device more: a larger slice in devices.carve, fewer slices, or no carve.",
     "Set training.mixed_precision to true.",
-    "Choose a smaller model, or spread its layers over the devices with distribution.strategy = placed.",
+    (
+        "Choose a smaller model, or spread its layers over the devices with "
+        "distribution.strategy = placed."
+    ),
     "Look who else uses the card: nvidia-smi.",
 )
 WEIGHTS_ADVICE = (
-    "The weights alone do not fit: choose a smaller model, or spread its layers with distribution.strategy = placed.",
+    (
+        "The weights alone do not fit: choose a smaller model, or spread its layers with "
+        "distribution.strategy = placed."
+    ),
     "Give the device more: a larger slice in devices.carve, fewer slices, or no carve.",
     "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the weight.",
     "Look who else uses the card: nvidia-smi.",
 )
 """For a model that found no room before its first step, where a smaller batch would not help."""
 BESIDE_ADVICE = (
-    "Leave room on the card for CUDA's libraries: set devices.memory_growth to true, or make the slices smaller.",
+    (
+        "Leave room on the card for CUDA's libraries: set devices.memory_growth "
+        "to true, or make the slices smaller."
+    ),
     *ADVICE,
 )
 
@@ -51,7 +69,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     if refusal_of_disk(error):
         return False
     text = str(error)
-    return type(error).__name__ == "ResourceExhaustedError" or "OOM when allocating" in text or bool(_beside(text))
+    return (
+        type(error).__name__ == "ResourceExhaustedError"
+        or "OOM when allocating" in text
+        or bool(_beside(text))
+    )
 
 
 def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> Failed:
@@ -92,8 +114,16 @@ def _mends(
     """
     if context.plan is None:
         return []
-    growth = [SuggestedChange(text="Memory growth", field="devices.memory_growth", value=True)] if _beside(text) else []
-    smaller = against_want_of_memory(context.plan, device, context.logical, memory) if context.session else []
+    growth = (
+        [SuggestedChange(text="Memory growth", field="devices.memory_growth", value=True)]
+        if _beside(text)
+        else []
+    )
+    smaller = (
+        against_want_of_memory(context.plan, device, context.logical, memory)
+        if context.session
+        else []
+    )
     return [*offered(context.plan, growth), *smaller]
 
 
@@ -111,7 +141,11 @@ def _wanted(text: str) -> str:
     if not found:
         whole = _WHOLE.search(text)
         asked = f": there was no room for another {size(int(whole[1]))}" if whole else ""
-        beside = f": CUDA's libraries found no room beside TensorFlow's ({_beside(text)})" if _beside(text) else ""
+        beside = (
+            f": CUDA's libraries found no room beside TensorFlow's ({_beside(text)})"
+            if _beside(text)
+            else ""
+        )
         return asked or beside
     shape, kind = found.groups()
     count = prod(_shape(text) or ())
@@ -128,7 +162,11 @@ def _held(device: str | None, context: FailureContext, memory: Sequence[DeviceMe
     whole = f" of its {size(arena.limit)}" if arena.limit else ""
     where = "of the computer's memory" if arena.source == HOST else "there"
     weights = _weights(device, context)
-    part = f"; {size(weights)} of it are the weights and the optimizer's state on {device}" if weights else ""
+    part = (
+        f"; {size(weights)} of it are the weights and the optimizer's state on {device}"
+        if weights
+        else ""
+    )
     return f" At most {size(arena.peak)}{whole} were in use {where}{part}."
 
 

@@ -38,7 +38,11 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def examine_steps(
-    session: Session, run: RunDirectory, base: Path, step: int, hurried: Callable[[], bool] = lambda: False
+    session: Session,
+    run: RunDirectory,
+    base: Path,
+    step: int,
+    hurried: Callable[[], bool] = lambda: False,
 ) -> NotFiniteFinding | None:
     """Examine `step`, whose loss was not finite.
 
@@ -61,7 +65,9 @@ def examine_steps(
 
 
 def _finding(since: int, look: StepExamination, norms: Mapping[str, float]) -> NotFiniteFinding:
-    return NotFiniteFinding(since, look, {name: norm for name, norm in norms.items() if np.isfinite(norm)})
+    return NotFiniteFinding(
+        since, look, {name: norm for name, norm in norms.items() if np.isfinite(norm)}
+    )
 
 
 def _newest_sound(run: RunDirectory, step: int) -> tuple[TrainingProgress, Arrays] | None:
@@ -77,13 +83,19 @@ def _newest_sound(run: RunDirectory, step: int) -> tuple[TrainingProgress, Array
             progress = TrainingProgress.from_dict(state)
         except (TrainerError, KeyError, TypeError, ValueError):
             continue
-        if not any(np.any(np.isnan(array)) for name, array in arrays.items() if name.startswith("model/")):
+        if not any(
+            np.any(np.isnan(array)) for name, array in arrays.items() if name.startswith("model/")
+        ):
             return progress, arrays
     return None
 
 
 def _repeat(
-    session: Session, arrays: Arrays, progress: TrainingProgress, step: int, hurried: Callable[[], bool]
+    session: Session,
+    arrays: Arrays,
+    progress: TrainingProgress,
+    step: int,
+    hurried: Callable[[], bool],
 ) -> bool:
     """Train from `progress` to `step`; False if that would take too long, or somebody waits."""
     session.restore(arrays)
@@ -113,7 +125,9 @@ def _moved(session: Session, progress: TrainingProgress, step: int) -> TrainingP
     return TrainingProgress(progress.epoch + 1 + epochs, step, 0, rest * cut.batch)
 
 
-def _samples(session: Session, progress: TrainingProgress, step: int) -> tuple[np.ndarray, np.ndarray]:
+def _samples(
+    session: Session, progress: TrainingProgress, step: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The global batch of a step: samples and targets."""
     at = _moved(session, progress, step)
     order = order_of(at.epoch, session.cut.samples, session.plan.training.seed).numpy()
@@ -152,7 +166,9 @@ class CopyOfModel:
             return StepExamination("data")
         for layer in self._layers:
             # Infinite weights that nothing trains may be intended, as in a mask.
-            if not all(map(_is_finite, layer.trainable_weights)) or any(map(_is_nan, layer.non_trainable_weights)):
+            if not all(map(_is_finite, layer.trainable_weights)) or any(
+                map(_is_nan, layer.non_trainable_weights)
+            ):
                 return StepExamination("weights", layer.name)
         for part in self._parts(x, y):
             layer, loss = self._forward(*part)
@@ -166,14 +182,20 @@ class CopyOfModel:
         """The norm of each layer's gradient over the whole batch."""
         totals: list[Any] = [None] * len(self.model.trainable_variables)
         for part in self._parts(x, y):
-            totals = [_sum(total, more) for total, more in zip(totals, self._gradients(*part, len(x)), strict=True)]
+            totals = [
+                _sum(total, more)
+                for total, more in zip(totals, self._gradients(*part, len(x)), strict=True)
+            ]
         squares = {
             id(variable): float(tf.reduce_sum(tf.square(tf.cast(total, tf.float64))))
             for variable, total in zip(self.model.trainable_variables, totals, strict=True)
             if total is not None
         }
         return {
-            layer.name: sum(squares.get(id(variable), 0.0) for variable in layer.trainable_variables) ** 0.5
+            layer.name: sum(
+                squares.get(id(variable), 0.0) for variable in layer.trainable_variables
+            )
+            ** 0.5
             for layer in self._layers
             if layer.trainable_variables
         }
@@ -218,7 +240,9 @@ def _watching(name: str, bad: list[str]) -> Callable[[Callable[..., Any]], Calla
     def around(call: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
             outputs = call(*args, **kwargs)
-            if not all(_is_finite(each) for each in keras.tree.flatten(outputs) if tf.is_tensor(each)):
+            if not all(
+                _is_finite(each) for each in keras.tree.flatten(outputs) if tf.is_tensor(each)
+            ):
                 bad.append(name)
             return outputs
 

@@ -41,17 +41,22 @@ class SampleLoss:
     wants: Wants
 
     def __call__(self, targets: Any, outputs: Any) -> Any:
-        """The loss of each sample, float32 (batch,), from targets (batch,) or (batch, 1) and outputs (batch, units)."""
+        """The loss of each sample, float32 (batch,), from targets (batch,) or (batch, 1) and
+        outputs (batch, units).
+        """
         labels = self.form.labels(self.wants, targets)
         return self.keras_loss(labels, self.form.predictions(self.wants, outputs))
 
 
 def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleLoss:
-    """The loss of a plan for these data; "auto" is cross-entropy for classes and the squared error for values.
+    """The loss of a plan for these data.
 
-    Class ids become one-hot labels and logits become probabilities where the loss wants them; `from_logits` is what
-    the model ends in by their `form`, unless the plan says otherwise. Raises PlanRefused for a loss that does not
-    fit the data's task, and for unknown options or wrong values.
+    "auto" is cross-entropy for classes and the squared error for values.
+
+    Class ids become one-hot labels and logits become probabilities where the loss wants them;
+    `from_logits` is what the model ends in by their `form`, unless the plan says otherwise. Raises
+    PlanRefused for a loss that does not fit the data's task, and for unknown options or wrong
+    values.
     """
     name = _name(training.loss, dataset)
     factory = keras_class(keras.losses, name)
@@ -63,4 +68,8 @@ def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleL
 
 def _name(loss: Named, dataset: Dataset) -> str:
     names = LOSSES_OF[dataset.task]
-    return names[0] if loss.name == "auto" else fitting("training.loss.name", loss.name, names, LOSSES, dataset)
+    return (
+        names[0]
+        if loss.name == "auto"
+        else fitting("training.loss.name", loss.name, names, LOSSES, dataset)
+    )

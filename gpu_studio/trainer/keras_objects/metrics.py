@@ -49,9 +49,13 @@ def make_metrics(training: Training, dataset: Dataset, form: OutputForm) -> list
     does not fit the data's task or is named twice, for unknown options and for wrong values.
     """
     metrics = [_metric(index, named, dataset, form) for index, named in enumerate(training.metrics)]
-    repeated = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
+    repeated = [
+        name for name, count in Counter(metric.name for metric in metrics).items() if count > 1
+    ]
     if repeated:
-        raise PlanRefused(f"training.metrics names {repeated[0]} twice.", ["Name each metric once."])
+        raise PlanRefused(
+            f"training.metrics names {repeated[0]} twice.", ["Name each metric once."]
+        )
     return metrics
 
 
@@ -71,7 +75,11 @@ def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any
         "average": "macro",  # Keras' default gives one number per class
         "class_id": 1 if by_class and form.classes == 2 else None,
     }
-    wanted = {key: value for key, value in defaults.items() if key in takes and key not in fixed and value is not None}
+    wanted = {
+        key: value
+        for key, value in defaults.items()
+        if key in takes and key not in fixed and value is not None
+    }
     options = {**wanted, **named.options}
     return construct(f"{field}.options", name, _adapted(factory, form, wants), options, fixed)
 

@@ -18,7 +18,13 @@ from gpu_studio.trainer.errors import PlanRefused
 
 # Keras' default is None for these, which does not say that they are integers or texts; and 1
 # for a ratio.
-_WHOLE = ("ema_overwrite_frequency", "gradient_accumulation_steps", "ignore_class", "class_id", "top_k")
+_WHOLE = (
+    "ema_overwrite_frequency",
+    "gradient_accumulation_steps",
+    "ignore_class",
+    "class_id",
+    "top_k",
+)
 _TEXT = ("average",)
 _TEXTS = ("exclude_layers",)
 _FLOAT = ("adam_lr_ratio",)
@@ -61,7 +67,11 @@ def keras_class(module: Any, name: str) -> Any:
     For example, `kl_divergence` is KLDivergence.
     """
     squeezed = name.replace("_", "")
-    return next(getattr(module, each) for each in dir(module) if each[0].isupper() and each.lower() == squeezed)
+    return next(
+        getattr(module, each)
+        for each in dir(module)
+        if each[0].isupper() and each.lower() == squeezed
+    )
 
 
 def known(field: str, name: str, names: Iterable[str]) -> str:
@@ -75,16 +85,20 @@ def known(field: str, name: str, names: Iterable[str]) -> str:
     return found
 
 
-def fitting(field: str, name: str, names: Sequence[str], others: Iterable[str], dataset: Dataset) -> str:
+def fitting(
+    field: str, name: str, names: Sequence[str], others: Iterable[str], dataset: Dataset
+) -> str:
     """The one of `names`, which fit these data, that is meant by `name`.
 
-    Raises PlanRefused, which for one of `others`, made for another kind of targets, says what the targets are.
+    Raises PlanRefused, which for one of `others`, made for another kind of targets, says what the
+    targets are.
     """
     if keras_name(name, names) is None and keras_name(name, others) is not None:
         classes = f"ids of {dataset.classes} classes, and the model has an output for each"
         targets = classes if dataset.task == "classes" else "measured values, one a sample"
         raise PlanRefused(
-            f"{field} is {shown(name)}, which does not fit {dataset.name}: its targets are {targets}.",
+            f"{field} is {shown(name)}, which does not fit {dataset.name}: "
+            f"its targets are {targets}.",
             ['Write "auto".', f"These fit: {listed(names)}."],
         )
     return known(field, name, names)
@@ -96,20 +110,31 @@ def sentence(advice: str) -> str:
 
 
 def parameters(factory: Any) -> dict[str, Any]:
-    """The options that a Keras class takes, with their defaults; `inspect.Parameter.empty` for one without."""
+    """The options that a Keras class takes, with their defaults.
+
+    `inspect.Parameter.empty` for one without.
+    """
     # From `__init__`, because a `__new__` among the base classes would hide it behind `*args`.
     taken = list(inspect.signature(factory.__init__).parameters.values())[1:]
-    return {each.name: each.default for each in taken if each.kind is not inspect.Parameter.VAR_KEYWORD}
+    return {
+        each.name: each.default for each in taken if each.kind is not inspect.Parameter.VAR_KEYWORD
+    }
 
 
-def construct(field: str, name: str, factory: Any, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
+def construct(
+    field: str, name: str, factory: Any, given: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> Any:
     """Return `factory(**fixed, **given)`, with `given` checked against the signature first.
 
     `field` is where the options stand in the plan (`training.options`) and `name` what they belong
     to. Options in `fixed`, `name` and `dtype` are not the plan's to give. Raises PlanRefused naming
     the option.
     """
-    takes = {key: default for key, default in parameters(factory).items() if key not in {*fixed, "name", "dtype"}}
+    takes = {
+        key: default
+        for key, default in parameters(factory).items()
+        if key not in {*fixed, "name", "dtype"}
+    }
     options = {key: _checked(f"{field}.{key}", name, value, takes) for key, value in given.items()}
     for key, default in takes.items():
         if default is inspect.Parameter.empty and key not in options:
@@ -117,19 +142,25 @@ def construct(field: str, name: str, factory: Any, given: Mapping[str, Any], fix
     try:
         return factory(**fixed, **options)
     except (ValueError, TypeError) as error:
-        raise PlanRefused(f"Keras does not take the options of {name}: {error}", [f"Check {field}."]) from error
+        raise PlanRefused(
+            f"Keras does not take the options of {name}: {error}", [f"Check {field}."]
+        ) from error
 
 
 def _checked(field: str, name: str, value: Any, takes: Mapping[str, Any]) -> Any:
     key = field.rpartition(".")[2]
     if key not in takes:
         close = nearest(key, takes)
-        advice = f"Did you mean {close}?" if close else f"{name} has {', '.join(takes) or 'no options'}."
+        advice = (
+            f"Did you mean {close}?" if close else f"{name} has {', '.join(takes) or 'no options'}."
+        )
         raise PlanRefused(f"{field} is not an option of {name}.", [advice])
     if key in _TEXT or isinstance(takes[key], str):
         return _text(field, value)
     if key in _TEXTS:
-        return [_text(field, each) for each in (value if isinstance(value, list | tuple) else [value])]
+        return [
+            _text(field, each) for each in (value if isinstance(value, list | tuple) else [value])
+        ]
     kind = _kind(key, takes[key])
     problem = Option(key, kind, takes[key], "", **_RANGES.get(key, {})).problem(field, value)
     if problem is not None:

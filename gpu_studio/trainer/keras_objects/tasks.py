@@ -60,7 +60,9 @@ class OutputForm:
     def predictions(self, wants: Wants, outputs: Any) -> Any:
         """Convert outputs to float32, and to probabilities by a softmax if wanted."""
         outputs = keras.ops.cast(outputs, "float32")
-        return self._columns(wants, keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs)
+        return self._columns(
+            wants, keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs
+        )
 
     def _columns(self, wants: Wants, of_all: Any) -> Any:
         return of_all[:, 1:2] if wants.class_1 and self.classes == 2 else of_all
@@ -73,7 +75,8 @@ def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
     mix the result of a softmax, as the mean of two heads does: then the model's outputs for a few
     samples decide.
     """
-    last = model.outputs[0]._keras_history.operation  # noqa: SLF001 (Keras' only record of which layer made a tensor)
+    # Keras' only record of which layer made a tensor.
+    last = model.outputs[0]._keras_history.operation  # noqa: SLF001
     activation = getattr(getattr(last, "activation", None), "__name__", "")
     if type(last).__name__ in {"Softmax", "Sigmoid"} or activation in {"softmax", "sigmoid"}:
         return False
@@ -83,7 +86,9 @@ def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
 def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
     # A model may be built for a single batch size.
     rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
-    with keras.StatelessScope():  # this trial call leaves the model's random states and statistics unchanged
+    with (
+        keras.StatelessScope()
+    ):  # this trial call leaves the model's random states and statistics unchanged
         outputs = sole_output(model(dataset.train.seen(rows), training=False))
     given = np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
     return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))

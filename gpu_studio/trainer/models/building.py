@@ -20,11 +20,12 @@ from gpu_studio.trainer.models.own_models import load_file, python_model
 def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -> keras.Model:
     """The model of a plan, built for `dataset`; call it inside the strategy's scope.
 
-    It takes (batch, *sample shape) and gives (batch, classes) logits or (batch, 1) values in float32. Equal seeds give
-    equal initial weights under every strategy: the process' random state is set from `seed`, and every initialiser and
-    every dropout draws its own seed from it in the order in which the layers are made. A file's path is relative to
-    `base`, the plan's folder. Raises ModelError if the model cannot be had or does not fit the data, and UserCodeError
-    for what goes wrong in a Python function that makes it.
+    It takes (batch, *sample shape) and gives (batch, classes) logits or (batch, 1) values in
+    float32. Equal seeds give equal initial weights under every strategy: the process' random state
+    is set from `seed`, and every initialiser and every dropout draws its own seed from it in the
+    order in which the layers are made. A file's path is relative to `base`, the plan's folder.
+    Raises ModelError if the model cannot be had or does not fit the data, and UserCodeError for
+    what goes wrong in a Python function that makes it.
     """
     keras.utils.set_random_seed(seed)
     if model.file is not None:
@@ -40,18 +41,25 @@ def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -
 def _built_in(name: str, arguments: dict[str, Any], dataset: Dataset) -> keras.Model:
     """The model whose builder is the function `name` in the file of that name beside this one.
 
-    The last layer gives one number for each class (logits), or the value. It computes in float32 also under mixed
-    precision, so that the loss does.
+    The last layer gives one number for each class (logits), or the value. It computes in float32
+    also under mixed precision, so that the loss does.
     """
-    builder: Callable[..., keras.KerasTensor] = getattr(import_module(f"{__package__}.{name}"), name)
-    inputs = keras.Input(dataset.sample_shape, name="inputs", dtype="int32" if dataset.tokens else None)
+    builder: Callable[..., keras.KerasTensor] = getattr(
+        import_module(f"{__package__}.{name}"), name
+    )
+    inputs = keras.Input(
+        dataset.sample_shape, name="inputs", dtype="int32" if dataset.tokens else None
+    )
     x = builder(inputs, **arguments)
     outputs = keras.layers.Dense(dataset.outputs, dtype="float32", name="outputs")(x)
     return keras.Model(inputs, outputs, name=name)
 
 
 def _arguments(model: ModelSettings, dataset: Dataset) -> dict[str, Any]:
-    """The builder's arguments: each option of the model, and a vocabulary for data of tokens only."""
+    """The builder's arguments.
+
+    Each option of the model, and a vocabulary for data of tokens only.
+    """
     entry = MODELS[str(model.name)]
     values = entry.values(model.options)
     if entry.reads_tokens and dataset.tokens:
@@ -62,7 +70,8 @@ def _arguments(model: ModelSettings, dataset: Dataset) -> dict[str, Any]:
 def _unknown(model: ModelSettings) -> ModelError:
     shown = f'name = "{model.name}"' if model.name is not None else "an empty model part"
     return ModelError(
-        f"This version of GPU Studio trains built-in models, .keras files and Python functions, not {shown}.",
+        "This version of GPU Studio trains built-in models, .keras files "
+        f"and Python functions, not {shown}.",
         [
             f"Set model.name to one of {', '.join(MODELS)}.",
             "Save your own model as a .keras file and name it in model.file.",
@@ -75,7 +84,9 @@ _RANKS = {1: "(features,)", 2: "(steps, features)", 3: "(rows, columns, channels
 
 
 def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
-    """Raises ModelError, naming the shape of a sample and what would fit, if the model `name` cannot learn the data."""
+    """Raises ModelError, naming the shape of a sample and what would fit, if the model `name`
+    cannot learn the data.
+    """
     entry = MODELS[name]
     if dataset.task not in entry.tasks:
         raise _task(name, dataset)
@@ -95,15 +106,24 @@ def _check_positions(entry: ModelEntry, values: Mapping[str, Any], dataset: Data
     if width % heads:
         raise ModelError(
             f"The {entry.name}'s width {width} is no multiple of its {heads} heads.",
-            [f"Set model.options.width to {heads * max(1, round(width / heads))}.", "Choose another number of heads."],
+            [
+                f"Set model.options.width to {heads * max(1, round(width / heads))}.",
+                "Choose another number of heads.",
+            ],
         )
     if not dataset.tokens and len(dataset.sample_shape) == 1:
         raise _vector(entry, dataset)
     if dataset.tokens and 0 < vocabulary <= dataset.largest_token:
         raise ModelError(
-            f"{dataset.name} holds the token {dataset.largest_token}, but the {entry.name}'s vocabulary has "
+            f"{dataset.name} holds the token {dataset.largest_token}, but the "
+            f"{entry.name}'s vocabulary has "
             f"{vocabulary} tokens.",
-            [f"Set model.options.vocabulary to {1 + dataset.largest_token} or more, or to 0 to count the tokens."],
+            [
+                (
+                    f"Set model.options.vocabulary to {1 + dataset.largest_token} or "
+                    "more, or to 0 to count the tokens."
+                )
+            ],
         )
 
 
@@ -112,32 +132,45 @@ def _tokens(name: str, dataset: Dataset) -> ModelError:
         f"{name} cannot read the token ids of {dataset.name}: their size means nothing.",
         [
             'Use model.name = "transformer", which looks tokens up.',
-            'Save measured values as floats; for bytes of flattened pixels set data.options.scale = "unit".',
+            (
+                "Save measured values as floats; for bytes of flattened pixels "
+                'set data.options.scale = "unit".'
+            ),
         ],
     )
 
 
 def _vector(entry: ModelEntry, dataset: Dataset) -> ModelError:
     return ModelError(
-        f"The {entry.name} needs a sequence, but a sample of {dataset.name} is a vector of {dataset.sample_shape[0]} "
+        f"The {entry.name} needs a sequence, but a sample of {dataset.name} is a vector of "
+        f"{dataset.sample_shape[0]} "
         "numbers.",
-        ['Use model.name = "mlp".', "Save tokens as integers, or sequences with the shape (steps, features)."],
+        [
+            'Use model.name = "mlp".',
+            "Save tokens as integers, or sequences with the shape (steps, features).",
+        ],
     )
 
 
 def _task(name: str, dataset: Dataset) -> ModelError:
-    learns, has = ("values", "class ids") if dataset.task == "classes" else ("classes", "measured values")
+    learns, has = (
+        ("values", "class ids") if dataset.task == "classes" else ("classes", "measured values")
+    )
     fitting = ", ".join(entry.name for entry in MODELS.values() if dataset.task in entry.tasks)
     return ModelError(
         f"{name} learns {learns}, but the targets of {dataset.name} are {has}.",
-        [f"Choose a model that fits: {fitting}.", "Save class ids as integers and values as floats."],
+        [
+            f"Choose a model that fits: {fitting}.",
+            "Save class ids as integers and values as floats.",
+        ],
     )
 
 
 def _rank(entry: ModelEntry, dataset: Dataset) -> ModelError:
     wanted = " or ".join(_RANKS[rank] for rank in entry.ranks)
     return ModelError(
-        f"{entry.name} needs samples of shape {wanted}, but {dataset.name} has {dataset.sample_shape}.",
+        f"{entry.name} needs samples of shape {wanted}, but {dataset.name} has "
+        f"{dataset.sample_shape}.",
         [
             'Use model.name = "mlp", which takes any shape.',
             "Give the samples that shape; grey images need one channel.",
@@ -148,7 +181,8 @@ def _rank(entry: ModelEntry, dataset: Dataset) -> ModelError:
 def _small(name: str, dataset: Dataset) -> ModelError:
     side = MODELS[name].smallest_side
     return ModelError(
-        f"{name} needs images of at least {side} × {side} pixels, but one of {dataset.name} has the shape "
+        f"{name} needs images of at least {side} × {side} pixels, but one "
+        f"of {dataset.name} has the shape "
         f"{dataset.sample_shape}.",
         ['Use model.name = "resnet20", "cifar_cnn" or "mlp".', "Enlarge the images."],
     )

@@ -59,7 +59,9 @@ def _compiled(name: str, model: keras.Model) -> Iterator[ModelNote]:
         )
 
 
-def _scaled_again(name: str, model: keras.Model, dataset: Dataset, seen: tuple[float, float]) -> Iterator[ModelNote]:
+def _scaled_again(
+    name: str, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
+) -> Iterator[ModelNote]:
     low, high = seen
     if dataset.tokens or low == high or max(-low, high) > SMALL:
         return
@@ -68,7 +70,8 @@ def _scaled_again(name: str, model: keras.Model, dataset: Dataset, seen: tuple[f
         yield ModelNote(
             SCALED_AGAIN,
             f"{name} {found}, but they are in {low:.2g}…{high:.2g} already.",
-            "It sees nearly the same number everywhere, and learns little. Leave that out of the model, or give it the "
+            "It sees nearly the same number everywhere, and learns little. Leave that out of the "
+            "model, or give it the "
             'bytes as they are: data.options.scale = "none" for an .npz file or a folder of images.',
         )
 
@@ -98,7 +101,9 @@ _PASSED = frozenset(
 """Operations that leave the size of the numbers as it is."""
 _LEAST_DIVISOR = 127
 _LEAST_MEAN = 50
-"""`preprocess_input` in the manner of Caffe subtracts the mean brightness of each channel, about 104 to 124."""
+"""`preprocess_input` in the manner of Caffe subtracts the mean brightness of each channel, about
+104 to 124.
+"""
 
 
 def own_scaling(model: keras.Model, shape: tuple[int, ...]) -> str:
@@ -108,7 +113,8 @@ def own_scaling(model: keras.Model, shape: tuple[int, ...]) -> str:
     """
     try:
         graph = _traced(model, shape)
-    except Exception:  # noqa: BLE001  (a note must not cost a run: what is wrong with the model shows when it trains)
+    # A note must not cost a run: what is wrong with the model shows when it trains.
+    except Exception:  # noqa: BLE001
         return ""
     return next(filter(None, map(_scaling, _first(graph.inputs[0]))), "")
 
@@ -149,4 +155,6 @@ def _constant(tensor: Any) -> Any:
     if tensor.op.type in ("Reshape", "Squeeze", "Cast", "ExpandDims", "Identity"):
         return _constant(tensor.op.inputs[0])
     value = tf.get_static_value(tensor)
-    return value if value is not None and np.issubdtype(np.asarray(value).dtype, np.number) else None
+    return (
+        value if value is not None and np.issubdtype(np.asarray(value).dtype, np.number) else None
+    )

@@ -19,7 +19,9 @@ from gpu_studio.trainer.user_code import UserFunction, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 
-def python_model(text: str, options: Mapping[str, Any], dataset: Dataset, base: Path, seed: int) -> keras.Model:
+def python_model(
+    text: str, options: Mapping[str, Any], dataset: Dataset, base: Path, seed: int
+) -> keras.Model:
     """Return the model that the function `text` (`models.py:build_model`) builds for the data.
 
     The function is called with `options`, and with those of these that its signature names:
@@ -70,7 +72,8 @@ _LAMBDA = "Requested the deserialization of a"
 """How Keras 3 begins where its safe mode refuses a `Lambda` layer, or a lambda anywhere else."""
 _INNERMOST = "Exception encountered:"
 _OBJECTS = re.compile(
-    r"^A total of \d+ objects could not be loaded\. Example error message for object (.+?):\s+(.+)", re.S
+    r"^A total of \d+ objects could not be loaded\. Example error message for object (.+?):\s+(.+)",
+    re.S,
 )
 _ARRAYS = re.compile(r"\s*Target variable: .*", re.S)
 _LONGEST = 300
@@ -80,14 +83,19 @@ _SAVE = "Save the whole model with model.save('model.keras') in Keras 3."
 def load_file(path: Path, dataset: Dataset) -> keras.Model:
     """The model saved in `path`, if it fits the data.
 
-    Raises ModelError if the file is missing, cut off, no `.keras` file, needs code of its own, or if the model's input
-    or output does not fit.
+    Raises ModelError if the file is missing, cut off, no `.keras` file, needs code of its own, or
+    if the model's input or output does not fit.
     """
     if not path.is_file():
-        advice = ["Put it back there, or change model.file in the plan; it is relative to the plan."]
+        advice = [
+            "Put it back there, or change model.file in the plan; it is relative to the plan."
+        ]
         raise ModelError(f"There is no model file {path}{hint(path) or '.'}", advice)
     if path.suffix != ".keras" or not zipfile.is_zipfile(path):
-        raise ModelError(f"{path} is no .keras file, or it is cut off.", [_SAVE, "If it was copied, copy it again."])
+        raise ModelError(
+            f"{path} is no .keras file, or it is cut off.",
+            [_SAVE, "If it was copied, copy it again."],
+        )
     model = _loaded(path)
     check_shapes(path.name, model, dataset)
     return model
@@ -103,7 +111,8 @@ def _loaded(path: Path) -> keras.Model:
 def _refused(path: Path, error: Exception) -> ModelError:
     if str(error).startswith(_LAMBDA):
         return ModelError(
-            f"{path.name} holds a Lambda layer, Python code that would run when loaded; Keras' safe mode refuses it.",
+            f"{path.name} holds a Lambda layer, Python code that would run when loaded; Keras' "
+            "safe mode refuses it.",
             ["Replace Lambda layers by Keras' own layers or keras.ops and save the model again."],
         )
     return ModelError(
@@ -138,9 +147,12 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
     """Raises ModelError, naming both shapes, if the model from `source` does not fit the data."""
     taken = _one_shape(source, "inputs", getattr(model, "inputs", None))
     given = dataset.sample_shape
-    if len(taken) != len(given) or any(size not in (None, own) for size, own in zip(taken, given, strict=True)):
+    if len(taken) != len(given) or any(
+        size not in (None, own) for size, own in zip(taken, given, strict=True)
+    ):
         raise ModelError(
-            f"{source} takes samples of shape {taken}, but one of {dataset.name} has the shape {given}.",
+            f"{source} takes samples of shape {taken}, but one of "
+            f"{dataset.name} has the shape {given}.",
             ["Choose data of that shape, or build the model with keras.Input for this one."],
         )
     _check_output(source, _one_shape(source, "outputs", getattr(model, "outputs", None)), dataset)
@@ -151,15 +163,27 @@ def _check_output(source: str, shape: Shape, dataset: Dataset) -> None:
         return
     if len(shape) > 1:
         raise ModelError(
-            f"{source} gives outputs of shape {shape} for each sample, where GPU Studio trains one class or one value.",
+            f"{source} gives outputs of shape {shape} for each sample, where GPU Studio trains one "
+            "class or one value.",
             [
-                "Put a layer before the last one that makes one row of a sample, such as GlobalAveragePooling2D.",
-                "What learns an output for each pixel or step is trained by Keras' own fit, in a script.",
+                (
+                    "Put a layer before the last one that makes one row of a sample, such as "
+                    "GlobalAveragePooling2D."
+                ),
+                (
+                    "What learns an output for each pixel or step is trained "
+                    "by Keras' own fit, in a script."
+                ),
             ],
         )
-    needed = f"one output for each of its {dataset.classes} classes" if dataset.classes else "one output, the value"
+    needed = (
+        f"one output for each of its {dataset.classes} classes"
+        if dataset.classes
+        else "one output, the value"
+    )
     raise ModelError(
-        f"{source} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: ({dataset.outputs},).",
+        f"{source} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: "
+        f"({dataset.outputs},).",
         [f"Give the model's last layer {dataset.outputs} units.", "Choose other data."],
     )
 
@@ -183,7 +207,10 @@ _STEPS = (
     "make_train_function",
     "make_test_function",
 )
-"""The methods by which Keras trains and evaluates. A run calls the model itself, and none of them."""
+"""The methods by which Keras trains and evaluates.
+
+A run calls the model itself, and none of them.
+"""
 
 
 def check_steps(source: str, made: keras.Model) -> None:
@@ -192,8 +219,10 @@ def check_steps(source: str, made: keras.Model) -> None:
     kind = type(made).__name__
     if own:
         raise ModelError(
-            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: it trains the "
-            "model's outputs with the plan's loss and optimizer, so something else would be trained than was written.",
+            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio "
+            "would never call: it trains the "
+            "model's outputs with the plan's loss and optimizer, so something else would be "
+            "trained than was written.",
             [
                 "Train it with Keras' own fit, in a script.",
                 f"If the plan's loss is what it is to learn by, take {' and '.join(own)} out of it.",
@@ -202,11 +231,15 @@ def check_steps(source: str, made: keras.Model) -> None:
         )
     if _has_no_call(made):
         raise ModelError(
-            f"{source} returns a {kind} that has no method call, so there is nothing that makes outputs of samples.",
+            f"{source} returns a {kind} that has no method call, so there is nothing that makes "
+            "outputs of samples.",
             [
                 f"Give {kind} a method call(self, inputs) that returns the outputs.",
                 "Or build the model as keras.Model(inputs, outputs).",
-                "A model of several networks that train each other, such as a GAN, needs a script of its own.",
+                (
+                    "A model of several networks that train each other, such as a "
+                    "GAN, needs a script of its own."
+                ),
             ],
         )
 

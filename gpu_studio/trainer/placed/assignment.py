@@ -91,5 +91,7 @@ def _unknown(unknown: Sequence[str], placed: Placed, paths: Sequence[str]) -> Pl
 def taken_out(problem: MisplacedLayers) -> SuggestedChange:
     """Return the change of the plan that mends `problem`, in the form of a run's failure."""
     return SuggestedChange(
-        text=problem.label, field=LAYERS, value={name: list(devices) for name, devices in problem.mended}
+        text=problem.label,
+        field=LAYERS,
+        value={name: list(devices) for name, devices in problem.mended},
     )

@@ -53,7 +53,10 @@ def _once(step: Callable[[], object], device: str) -> int:
 WARM_STEPS = 4
 LEAST_STEPS, MOST_STEPS = 4, 200
 TARGET_SECONDS, REPETITIONS = 0.15, 9
-"""Of so many short measurements the fastest counts: whatever else the machine does only makes them slower."""
+"""Of so many short measurements the fastest counts.
+
+Whatever else the machine does only makes them slower.
+"""
 LEAST_SHARE = 1 / 64
 Spent = dict[tuple[str, str], float]
 """Seconds of a step by layer and pass."""
@@ -137,7 +140,9 @@ def spent_in(executed: Iterable[Executed], seats: Sequence[LayerAssignment], ste
 
 def _program(session: Session, cut: Cut) -> Any:
     loss, seed = session.program.loss, session.plan.training.seed
-    return PlacedProgram(_placed(session), session.optimizer, loss, session.meters, seed, cut, lambda _event: None)
+    return PlacedProgram(
+        _placed(session), session.optimizer, loss, session.meters, seed, cut, lambda _event: None
+    )
 
 
 def _placed(session: Session) -> PlacedModel:
@@ -185,7 +190,10 @@ def _updates(step: StepTimes) -> float:
 
 def _line(small: StepTimes, large: StepTimes, path: str, way: str) -> tuple[float, float]:
     one, other = small.spent.get((path, way), 0.0), large.spent.get((path, way), 0.0)
-    slope = max(0.0, (other - one) / (large.batch - small.batch)) if large.batch > small.batch else 0.0
-    # Where noise would make the fixed part negative, the line goes through the larger, better measured size.
+    slope = (
+        max(0.0, (other - one) / (large.batch - small.batch)) if large.batch > small.batch else 0.0
+    )
+    # Where noise would make the fixed part negative, the line goes through the larger, better
+    # measured size.
     fixed = max(0.0, other - slope * large.batch)
     return fixed, (other - fixed) / large.batch

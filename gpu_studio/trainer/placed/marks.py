@@ -12,7 +12,10 @@ PLUMBING = frozenset(
     | {"Enter", "Exit", "Switch", "Merge", "NextIteration", "LoopCond", "ControlTrigger"}
     | {"Const", "Identity", "IdentityN", "NoOp"}
 )
-"""Operations that compute nothing: they carry values between devices, into functions and round loops."""
+"""Operations that compute nothing.
+
+They carry values between devices, into functions and round loops.
+"""
 
 _MARK = re.compile(rf"(?:^|/)({LAYER}|{UPDATE})\.(\d+)\.(\d+|join)(?:_\d+)?(?=/)")
 # The scopes of the gradients requested here, and of a GradientTape's.
@@ -34,4 +37,8 @@ def mark_of(name: str) -> Mark | None:
     if found is None:
         return None
     kind, seat, part = found.groups()
-    return Mark(int(seat), part, "update" if kind == UPDATE else "backward" if _BACKWARD.search(name) else "forward")
+    return Mark(
+        int(seat),
+        part,
+        "update" if kind == UPDATE else "backward" if _BACKWARD.search(name) else "forward",
+    )

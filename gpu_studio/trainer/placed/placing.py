@@ -22,7 +22,10 @@ from gpu_studio.trainer.traced_layers import replaced_call
 
 @dataclass(frozen=True)
 class PlacedModel:
-    """A model with a seat for each of its layers. `splits` are those whose units several devices share."""
+    """A model with a seat for each of its layers.
+
+    `splits` are those whose units several devices share.
+    """
 
     model: Any
     plan: Placed
@@ -34,7 +37,9 @@ class PlacedModel:
     @property
     def trainable(self) -> list[Any]:
         """The variables that training changes, with a split variable's parts in its place."""
-        return [part for variable in self.model.trainable_variables for part in self._parts(variable)]
+        return [
+            part for variable in self.model.trainable_variables for part in self._parts(variable)
+        ]
 
     @property
     def storage(self) -> list[Any]:
@@ -57,8 +62,13 @@ class PlacedModel:
 
         Split variables appear as wholes.
         """
-        weights = {f"model/{i}/{v.path}": self.wholes.get(id(v), v) for i, v in enumerate(self.model.weights)}
-        slots = [v for v in self._joined_slots(optimizer) if getattr(v, "name", "") != "learning_rate"]
+        weights = {
+            f"model/{i}/{v.path}": self.wholes.get(id(v), v)
+            for i, v in enumerate(self.model.weights)
+        }
+        slots = [
+            v for v in self._joined_slots(optimizer) if getattr(v, "name", "") != "learning_rate"
+        ]
         return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
 
     @contextmanager
@@ -89,7 +99,9 @@ class PlacedModel:
             for whole in self.wholes.values():
                 mine = [slots[places[id(part)]] for part in whole.parts if id(part) in places]
                 if any(slot is not None for slot in mine):
-                    joined |= {id(slot): None for slot in mine} | {id(mine[0]): Joined(tuple(mine), whole.axis)}
+                    joined |= {id(slot): None for slot in mine} | {
+                        id(mine[0]): Joined(tuple(mine), whole.axis)
+                    }
         found = [joined.get(id(variable), variable) for variable in optimizer.variables]
         return [variable for variable in found if variable is not None]
 

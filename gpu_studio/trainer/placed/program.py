@@ -59,14 +59,18 @@ class Accumulation:
         if before < 0:
             return x
         # Grouped by device, so that each device signals the input's device once only.
-        with tf.control_dependencies([tf.group(*[each for each in self._sums[before] if each is not None])]):
+        with tf.control_dependencies(
+            [tf.group(*[each for each in self._sums[before] if each is not None])]
+        ):
             return tf.identity(x)
 
     def add(self, loss: Any) -> None:
         """Add the gradients of a micro-batch, computed from its loss."""
         found = gradients_of(loss, self._variables)
         if self._sums:
-            found = [_sum(*pair) for pair in zip(self._sums[-1], found, self._variables, strict=True)]
+            found = [
+                _sum(*pair) for pair in zip(self._sums[-1], found, self._variables, strict=True)
+            ]
         self._sums.append(found)
 
     @property
@@ -82,7 +86,9 @@ def gradients_of(loss: Any, variables: Sequence[Any]) -> list[Any]:
     scope; this is TensorFlow's only way to colocate gradients. It works only inside a tf.function.
     """
     storage = [variable.value for variable in variables]
-    found: list[Any] = tf.compat.v1.gradients(loss, storage, colocate_gradients_with_ops=True, name="gradients")
+    found: list[Any] = tf.compat.v1.gradients(
+        loss, storage, colocate_gradients_with_ops=True, name="gradients"
+    )
     return found
 
 
@@ -107,21 +113,37 @@ def _appended(slices: Sequence[Any]) -> Any:
 
 
 def notes(placed: PlacedModel, cut: Cut) -> Iterator[Warned]:
-    """A warning for each way in which micro-batches or recomputation differ from what the plan may hope for."""
+    """A warning for each way in which micro-batches or recomputation differ from what the plan may
+    hope for.
+    """
     count = len(normalisations(placed.seats))
     if count and cut.replicas > 1:
-        layers = "Its batch normalisation normalises" if count == 1 else f"Its {count} batch normalisations normalise"
+        layers = (
+            "Its batch normalisation normalises"
+            if count == 1
+            else f"Its {count} batch normalisations normalise"
+        )
         yield Warned(
             message=(
-                f"{layers} each micro-batch of about {cut.batch / cut.replicas:.3g} samples by itself; the moving "
+                f"{layers} each micro-batch of about {cut.batch / cut.replicas:.3g} samples by "
+                "itself; the moving "
                 "statistics are those of the whole batch (deferred batch normalisation)."
             ),
-            suggestion="Losses differ a little from micro_batches = 1; keep micro-batches at 16 samples or more.",
+            suggestion=(
+                "Losses differ a little from micro_batches = 1; keep "
+                "micro-batches at 16 samples or more."
+            ),
         )
     if placed.plan.recompute and graph_of(placed.model) is None:
         yield Warned(
-            message="Nothing is recomputed: this model is no graph, so that its stages cannot be told apart.",
-            suggestion="Build it as a functional or Sequential model, or leave distribution.placed.recompute out.",
+            message=(
+                "Nothing is recomputed: this model is no graph, so that its "
+                "stages cannot be told apart."
+            ),
+            suggestion=(
+                "Build it as a functional or Sequential model, or leave "
+                "distribution.placed.recompute out."
+            ),
         )
 
 
@@ -160,10 +182,14 @@ class PlacedProgram(Program):
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(normalisations(placed.seats))
         self._proof = Proof(placed.seats, tell)
-        self._meter = CommunicationMeter((each for seat in placed.seats for each in (*seat.devices, seat.home)), 1)
+        self._meter = CommunicationMeter(
+            (each for seat in placed.seats for each in (*seat.devices, seat.home)), 1
+        )
         self._recorder = StepRecorder(self._proving, [self._timeline, self._meter.read], tell)
         self._traced: Any = None
-        self._recomputing = Recomputing(placed.model, placed.seats) if placed.plan.recompute else None
+        self._recomputing = (
+            Recomputing(placed.model, placed.seats) if placed.plan.recompute else None
+        )
         for note in notes(placed, cut):
             tell(note)
 
@@ -202,7 +228,9 @@ class PlacedProgram(Program):
         self._traced = tf.compat.v1.get_default_graph()
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
             sums = Accumulation(self.placed.trainable, self._at_once)
-            results = [self._train_part(part, step, number, sums) for number, part in enumerate(batch)]
+            results = [
+                self._train_part(part, step, number, sums) for number, part in enumerate(batch)
+            ]
             # First, because an update changes the state that the layers left.
             self._keep(results)
             self._apply(sums.whole)
@@ -210,7 +238,10 @@ class PlacedProgram(Program):
 
     def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         with self._scopes():
-            results = [self._judged(part, step, number, training=False) for number, part in enumerate(batch)]
+            results = [
+                self._judged(part, step, number, training=False)
+                for number, part in enumerate(batch)
+            ]
             self._keep(results)
             return self._together(results)
 
@@ -256,7 +287,9 @@ class PlacedProgram(Program):
             self.optimizer.apply(gradients, self.placed.trainable)
 
     def _together(self, results: list[_Result]) -> tuple[Any, Deltas]:
-        return tf.add_n([result.loss for result in results]), reduce(added_up, [result.deltas for result in results])
+        return tf.add_n([result.loss for result in results]), reduce(
+            added_up, [result.deltas for result in results]
+        )
 
 
 def _at_once(devices: Collection[str]) -> int:

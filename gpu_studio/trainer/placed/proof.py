@@ -39,13 +39,19 @@ class SentTensor:
     to_device: str
 
 
-def crossings_in(graphs: Sequence[Any], seats: Mapping[int, LayerAssignment], sizes: Sizes) -> list[Crossing]:
+def crossings_in(
+    graphs: Sequence[Any], seats: Mapping[int, LayerAssignment], sizes: Sizes
+) -> list[Crossing]:
     """Return what is sent between devices, by edge: from layer to layer, from device to device."""
     found: dict[tuple[str, str, str, str, str], list[float | None]] = defaultdict(list)
     for sent in sends(graphs):
         source, way = _owner(sent.name, seats)
-        target = next((layer for layer, _ in (_owner(taker, seats) for taker in sent.takers) if layer), "")
-        found[source, target, way, sent.from_device, sent.to_device].append(sizes.of(sent.name, sent.output))
+        target = next(
+            (layer for layer, _ in (_owner(taker, seats) for taker in sent.takers) if layer), ""
+        )
+        found[source, target, way, sent.from_device, sent.to_device].append(
+            sizes.of(sent.name, sent.output)
+        )
     return [_crossing(edge, found[edge]) for edge in sorted(found)]
 
 
@@ -62,7 +68,11 @@ def sends(graphs: Iterable[Any]) -> Iterator[SentTensor]:
         if name.endswith(made) and made and _LOOP_CONDITION not in made:
             to_device = logical_name(node.attr["recv_device"].s.decode())
             yield SentTensor(
-                made, int(output or 0), tuple(takers[name, to_device]), logical_name(node.device), to_device
+                made,
+                int(output or 0),
+                tuple(takers[name, to_device]),
+                logical_name(node.device),
+                to_device,
             )
 
 
@@ -105,7 +115,10 @@ def _crossing(edge: tuple[str, str, str, str, str], sizes: Sequence[float | None
 
 Row = tuple[str, str, str, int]
 MOST_WARNINGS = 12
-"""Of so many passes of layers that ran elsewhere there is a warning each; of the others only how many they are."""
+"""Of so many passes of layers that ran elsewhere there is a warning each.
+
+Of the others only how many they are.
+"""
 _WAYS = ("forward", "backward", "update")
 
 
@@ -154,7 +167,9 @@ def operations(graphs: Iterable[Any]) -> Counter[tuple[Mark, str]]:
     return counts
 
 
-def parts_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]) -> Iterator[PartRow]:
+def parts_of(
+    counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]
+) -> Iterator[PartRow]:
     """List what was executed of each part of each layer with a seat, in the order of the seats."""
     mine = [(mark, device) for mark, device in counts if mark.seat in seats]
     for mark, device in sorted(mine, key=lambda each: (_order(each[0]), each[1])):
@@ -162,7 +177,9 @@ def parts_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignm
         yield PartRow(layer=path, way=mark.way, part=mark.part, device=device, operations=count)
 
 
-def warnings_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]) -> Iterator[Warned]:
+def warnings_of(
+    counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]
+) -> Iterator[Warned]:
     """Warn for each pass of a layer that was not where the plan says.
 
     Of very many warnings, only the first are given.
@@ -174,7 +191,10 @@ def warnings_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssi
             wrong[seat.path, mark.way, asked_of(seat, mark), device] += count
     for (path, way, asked, device), count in sorted(wrong.items())[:MOST_WARNINGS]:
         yield Warned(
-            message=f"{count} operations of the {way} of {path} were executed on {device}, and not on {asked}.",
+            message=(
+                f"{count} operations of the {way} of {path} were executed on "
+                f"{device}, and not on {asked}."
+            ),
             suggestion=f"If {asked} cannot do them, place {path} on a device that can.",
         )
     if len(wrong) > MOST_WARNINGS:
@@ -198,7 +218,9 @@ def _order(mark: Mark) -> tuple[int, int, float]:
 
 
 def _asked(seat: LayerAssignment) -> AskedPlace:
-    return AskedPlace(layer=seat.path, devices=list(seat.devices), joined_on=seat.home, by_plan=seat.by_plan)
+    return AskedPlace(
+        layer=seat.path, devices=list(seat.devices), joined_on=seat.home, by_plan=seat.by_plan
+    )
 
 
 def asked_of(seat: LayerAssignment, mark: Mark) -> str:

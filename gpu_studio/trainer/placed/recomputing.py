@@ -34,7 +34,12 @@ class RecomputedStage:
     def inputs(self) -> list[Any]:
         """The symbolic tensors that it takes from other stages."""
         made = {id(x) for node in self.nodes for x in node.outputs}
-        taken = {id(x): x for node in self.nodes for x in node.arguments.keras_tensors if id(x) not in made}
+        taken = {
+            id(x): x
+            for node in self.nodes
+            for x in node.arguments.keras_tensors
+            if id(x) not in made
+        }
         return list(taken.values())
 
     def outputs(self, wanted: set[int]) -> list[Any]:
@@ -77,7 +82,11 @@ class Recomputing:
 
     def _device(self, operation: Any) -> str | None:
         """The one device that an operation of a graph is on; None if it is on several."""
-        leaves = [layer for _, layer in leaves_below(operation)] if isinstance(operation, keras.Model) else [operation]
+        leaves = (
+            [layer for _, layer in leaves_below(operation)]
+            if isinstance(operation, keras.Model)
+            else [operation]
+        )
         found = {self._devices.get(id(layer)) for layer in leaves}
         return found.pop() if len(found) == 1 else None
 
@@ -94,19 +103,27 @@ class Recomputing:
 
     def _runner(self, graph: Any) -> Callable[..., Any]:
         stages = self.stages(graph)
-        wanted = {id(x) for stage in stages for x in stage.inputs()} | {id(x) for x in graph.outputs}
+        wanted = {id(x) for stage in stages for x in stage.inputs()} | {
+            id(x) for x in graph.outputs
+        }
 
-        def run(inputs: Any, operation_fn: Callable[[Any], Any], call_fn: Any = None) -> Any:  # noqa: ARG001 (Keras' own signature)
+        # Keras' own signature.
+        def run(inputs: Any, operation_fn: Callable[[Any], Any], call_fn: Any = None) -> Any:  # noqa: ARG001
             values = dict(zip(map(id, graph.inputs), keras.tree.flatten(inputs), strict=True))
             for stage in stages:
                 self._run_stage(stage, wanted, values, operation_fn)
             results = [values[id(x)] for x in graph.outputs]
-            return keras.tree.pack_sequence_as(graph._outputs_struct, results)  # noqa: SLF001 (as Keras packs them)
+            # As Keras packs them.
+            return keras.tree.pack_sequence_as(graph._outputs_struct, results)  # noqa: SLF001
 
         return run
 
     def _run_stage(
-        self, stage: RecomputedStage, wanted: set[int], values: dict[int, Any], operation_fn: Callable[[Any], Any]
+        self,
+        stage: RecomputedStage,
+        wanted: set[int],
+        values: dict[int, Any],
+        operation_fn: Callable[[Any], Any],
     ) -> None:
         inputs, outputs = stage.inputs(), stage.outputs(wanted)
         masks: list[Any] = [None] * len(outputs)
@@ -135,7 +152,10 @@ class Recomputing:
 
 
 def _through(
-    nodes: Sequence[Any], values: dict[int, Any], outputs: Sequence[Any], operation_fn: Callable[[Any], Any]
+    nodes: Sequence[Any],
+    values: dict[int, Any],
+    outputs: Sequence[Any],
+    operation_fn: Callable[[Any], Any],
 ) -> list[Any]:
     for node in nodes:
         args, kwargs = node.arguments.fill_in(values)

@@ -47,4 +47,8 @@ def _reshaped(tensor: Any) -> list[Any]:
 
     The gradient of a sum has no shape until it is given that of its operand.
     """
-    return [each.outputs[0] for each in tensor.consumers() if each.type == "Reshape" and each.inputs[0] is tensor]
+    return [
+        each.outputs[0]
+        for each in tensor.consumers()
+        if each.type == "Reshape" and each.inputs[0] is tensor
+    ]

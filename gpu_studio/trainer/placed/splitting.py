@@ -45,8 +45,30 @@ _KINDS = {kind: _splittable(kind) for kind in SPLIT_KINDS}
 # These are elementwise, so a part can apply them on its device; others, like softmax, need
 # the joined output.
 _ELEMENTWISE = frozenset(
-    {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "swish", "mish", "softplus"}
-    | {"sigmoid", "hard_sigmoid", "log_sigmoid", "hard_silu", "tanh", "hard_tanh", "softsign", "exponential"}
+    {
+        "linear",
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "selu",
+        "celu",
+        "gelu",
+        "silu",
+        "swish",
+        "mish",
+        "softplus",
+    }
+    | {
+        "sigmoid",
+        "hard_sigmoid",
+        "log_sigmoid",
+        "hard_silu",
+        "tanh",
+        "hard_tanh",
+        "softsign",
+        "exponential",
+    }
 )
 _SUMS = (type(None), keras.regularizers.L1, keras.regularizers.L2, keras.regularizers.L1L2)
 
@@ -63,7 +85,8 @@ class SplitLayer:
     weights: Mapping[int, Joined]
     """By the identity of the Keras variable that the joined one stands for."""
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002 (Keras gives it; no such layer heeds it)
+    # Keras gives it; no such layer heeds it.
+    def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002
         """Compute what the whole layer would compute from `inputs`."""
         outputs = []
         for number, (device, part) in enumerate(zip(self.seat.devices, self.parts, strict=True)):
@@ -71,7 +94,9 @@ class SplitLayer:
                 outputs.append(part.call(inputs))
         with at(self.seat.home, LAYER, self.seat.number, "join"):
             joined = tf.concat(outputs, axis=_output_axis(self.seat.layer))
-            return joined if _is_elementwise(self.seat.layer) else self.seat.layer.activation(joined)
+            return (
+                joined if _is_elementwise(self.seat.layer) else self.seat.layer.activation(joined)
+            )
 
 
 def split(seat: LayerAssignment) -> SplitLayer:

@@ -25,7 +25,8 @@ from gpu_studio.trainer.placed.assignment import LayerAssignment
 
 def normalisations(seats: Sequence[LayerAssignment]) -> list[Any]:
     """Return the batch normalisations of a model, also those within composite layers."""
-    layers = [layer for seat in seats for layer in seat.layer._flatten_layers()]  # noqa: SLF001 (no public name)
+    # No public name.
+    layers = [layer for seat in seats for layer in seat.layer._flatten_layers()]  # noqa: SLF001
     return [layer for layer in layers if isinstance(layer, keras.layers.BatchNormalization)]
 
 
@@ -34,7 +35,9 @@ class Statistics:
 
     def __init__(self, layers: Sequence[Any]) -> None:
         """`layers` are the model's batch normalisations."""
-        self._means = {id(layer.moving_variance): (layer.moving_mean, layer.momentum) for layer in layers}
+        self._means = {
+            id(layer.moving_variance): (layer.moving_mean, layer.momentum) for layer in layers
+        }
 
     def write(self, parts: Sequence[tuple[Caught, BatchPart]]) -> None:
         """Write what was recorded in each micro-batch."""
@@ -54,6 +57,9 @@ class Statistics:
 
 def _spread(variable: Any, parts: Sequence[tuple[Caught, BatchPart]]) -> Any:
     """Return the variance of what the micro-batches left, weighted by samples."""
-    values = [(tf.cast(caught.get_current_value(variable), tf.float32), part.share) for caught, part in parts]
+    values = [
+        (tf.cast(caught.get_current_value(variable), tf.float32), part.share)
+        for caught, part in parts
+    ]
     centre = tf.add_n([value * share for value, share in values])
     return tf.add_n([tf.square(value - centre) * share for value, share in values])

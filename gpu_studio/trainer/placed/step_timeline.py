@@ -55,7 +55,10 @@ def timeline_of(
         step=step,
         seconds=max(each.span[1] for each in found) - start,
         micro_batches=micro_batches,
-        stages=[Stage(device=seats[numbers[0]].home, layers=[seats[n].path for n in numbers]) for numbers in stages],
+        stages=[
+            Stage(device=seats[numbers[0]].home, layers=[seats[n].path for n in numbers])
+            for numbers in stages
+        ],
         tasks=list(_tasks(found, stages, start)),
         busy=_busy(found),
     )
@@ -85,14 +88,18 @@ def micro_batches_of(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _placed(executed: Sequence[Executed], seats: Sequence[LayerAssignment], micro_batches: int) -> Iterator[_Placed]:
+def _placed(
+    executed: Sequence[Executed], seats: Sequence[LayerAssignment], micro_batches: int
+) -> Iterator[_Placed]:
     of_scope = micro_batches_of(each.name for each in executed)
     for each in executed:
         mark = mark_of(each.name)
         if mark is not None and mark.seat < len(seats) and each.kind not in _NO_WORK:
             number = 0 if micro_batches == 1 else _micro_batch(each.name, mark, of_scope)
             micro_batch = ONCE if mark.way == "update" else number
-            yield _Placed(mark, _device(seats[mark.seat], mark), micro_batch, (each.begin, each.end))
+            yield _Placed(
+                mark, _device(seats[mark.seat], mark), micro_batch, (each.begin, each.end)
+            )
 
 
 def _micro_batch(name: str, mark: Mark, of_scope: dict[str, int]) -> int | None:
@@ -112,17 +119,27 @@ def _device(seat: LayerAssignment, mark: Mark) -> str:
     return seat.devices[part] if part is not None and part < len(seat.devices) else seat.home
 
 
-def _tasks(found: Sequence[_Placed], stages: Sequence[Sequence[int]], start: float) -> Iterator[StageSpan]:
+def _tasks(
+    found: Sequence[_Placed], stages: Sequence[Sequence[int]], start: float
+) -> Iterator[StageSpan]:
     stage_of = {number: place for place, numbers in enumerate(stages) for number in numbers}
     spans: dict[tuple[int, str, int | None, str], list[Span]] = {}
     for each in found:
-        spans.setdefault((stage_of[each.mark.seat], each.mark.way, each.micro_batch, each.device), []).append(each.span)
+        spans.setdefault(
+            (stage_of[each.mark.seat], each.mark.way, each.micro_batch, each.device), []
+        ).append(each.span)
     pause = PAUSE * (max(each.span[1] for each in found) - start)
     bursts = [(burst, key) for key, mine in spans.items() for burst in bursts_of(mine, pause)]
     for burst, (stage, way, number, device) in sorted(bursts, key=lambda each: each[0][0]):
         begin, end = burst[0][0] - start, max(span[1] for span in burst) - start
         yield StageSpan(
-            stage=stage, way=way, micro_batch=number, begin=begin, end=end, busy=covered(burst), device=device
+            stage=stage,
+            way=way,
+            micro_batch=number,
+            begin=begin,
+            end=end,
+            busy=covered(burst),
+            device=device,
         )
 
 

@@ -22,8 +22,11 @@ def slots_of(optimizer: Any, count: int) -> list[list[Any]]:
     An entry is a variable or None; the lists are in the order of the variables.
     """
     inner = _inner(optimizer)
-    lists = [list(each) for each in vars(inner).values() if isinstance(each, list) and len(each) == count]
-    trained = {id(variable) for variable in inner._trainable_variables}  # noqa: SLF001 (no public name)
+    lists = [
+        list(each) for each in vars(inner).values() if isinstance(each, list) and len(each) == count
+    ]
+    # No public name.
+    trained = {id(variable) for variable in inner._trainable_variables}  # noqa: SLF001
     return [each for each in lists if all(_is_slot(slot, trained) for slot in each)]
 
 
@@ -48,9 +51,9 @@ def _inner(optimizer: Any) -> Any:
 class Updates:
     """Runs each update on its variable's device.
 
-    Left alone, Keras' arithmetic for an update runs on the first device, and only its result is written where the
-    variable is. It also reads the step counter and the learning rate anew for every variable, two transfers each; here
-    they are read once a step and sent once to each device.
+    Left alone, Keras' arithmetic for an update runs on the first device, and only its result is
+    written where the variable is. It also reads the step counter and the learning rate anew for
+    every variable, two transfers each; here they are read once a step and sent once to each device.
     """
 
     def __init__(self, optimizer: Any, owners: Mapping[str, Owner]) -> None:
@@ -73,7 +76,8 @@ class Updates:
 
     def _placed(self, update: Callable[..., None]) -> Callable[..., None]:
         def placed_update(gradient: Any, variable: Any, rate: Any) -> None:
-            device, number, part = self._owners[variable._unique_id]  # noqa: SLF001 (as Keras knows its variables)
+            # As Keras knows its variables.
+            device, number, part = self._owners[variable._unique_id]  # noqa: SLF001
             near = self._copy("rate", rate, device)
             with self._shared(device), at(device, UPDATE, number, part):
                 update(gradient, variable, near)
@@ -87,7 +91,9 @@ class Updates:
         They are the step counter and Nadam's running product.
         """
         attributes = self._optimizer.__dict__
-        numbers = {name: each for name, each in attributes.items() if isinstance(each, keras.Variable)}
+        numbers = {
+            name: each for name, each in attributes.items() if isinstance(each, keras.Variable)
+        }
         attributes |= {name: self._copy(name, each, device) for name, each in numbers.items()}
         try:
             yield

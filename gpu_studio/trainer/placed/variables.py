@@ -28,7 +28,8 @@ def move(variables: Iterable[Any], device: str) -> None:
         if device_of(variable) != device:
             value = keras.ops.convert_to_numpy(variable)
             with tf.device(device):
-                variable._initialize(value)  # noqa: SLF001 (Keras offers no other way to give a variable new storage)
+                # Keras offers no other way to give a variable new storage.
+                variable._initialize(value)  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,17 @@ class Joined:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """The whole, in host memory."""
-        whole = np.concatenate([keras.ops.convert_to_numpy(part) for part in self.parts], axis=self.axis)
+        whole = np.concatenate(
+            [keras.ops.convert_to_numpy(part) for part in self.parts], axis=self.axis
+        )
         return whole if dtype is None else whole.astype(dtype)
 
     def assign(self, value: np.ndarray) -> None:
         """Give each part its share of `value`."""
         for part, share in zip(
-            self.parts, cut(value, [part.shape[self.axis] for part in self.parts], self.axis), strict=True
+            self.parts,
+            cut(value, [part.shape[self.axis] for part in self.parts], self.axis),
+            strict=True,
         ):
             part.assign(share)
 

@@ -37,7 +37,8 @@ def all_reduce_for(wanted: str, devices: Sequence[DeviceLike]) -> str:
         )
     if wanted == "hierarchical_copy" and halves_leave_one_out(len(devices)):
         raise PlanRefused(
-            "hierarchical_copy would leave out the gradient of the last of an odd number of replicas.",
+            "hierarchical_copy would leave out the gradient of the last "
+            "of an odd number of replicas.",
             ['Set distribution.all_reduce to "auto".'],
         )
     return suited(devices) if wanted == "auto" else wanted
@@ -47,7 +48,9 @@ def _mirrored(names: Sequence[str], all_reduce: str) -> Any:
     devices = [f"/device:{name}" for name in names]
     match all_reduce:
         case "hierarchical_copy":
-            return tf.distribute.MirroredStrategy(devices, tf.distribute.HierarchicalCopyAllReduce(num_packs=1))
+            return tf.distribute.MirroredStrategy(
+                devices, tf.distribute.HierarchicalCopyAllReduce(num_packs=1)
+            )
         case "reduction_to_one_device":
             return tf.distribute.MirroredStrategy(devices, tf.distribute.ReductionToOneDevice())
     return _with_collectives(tf.distribute.MirroredStrategy(devices), all_reduce)
@@ -58,7 +61,11 @@ def _with_collectives(strategy: Any, all_reduce: str) -> Any:
     # count ignores hidden devices. There is no public way to say which; this is what its own
     # constructor does with the answer.
     extended = strategy.extended
-    implementation = CommunicationImplementation.NCCL if all_reduce == "nccl" else CommunicationImplementation.RING
+    implementation = (
+        CommunicationImplementation.NCCL
+        if all_reduce == "nccl"
+        else CommunicationImplementation.RING
+    )
     extended._communication_options = Options(implementation=implementation)  # noqa: SLF001
     extended._collective_ops = extended._cross_device_ops = cross_device_ops.CollectiveAllReduce(  # noqa: SLF001
         devices=extended._devices,  # noqa: SLF001

@@ -27,6 +27,8 @@ class Spread:
     placement: Placed | None = None
 
 
-def replicas_of(strategy: Strategy, chosen: Distribution, devices: Sequence[DeviceLike]) -> tuple[str, ...]:
+def replicas_of(
+    strategy: Strategy, chosen: Distribution, devices: Sequence[DeviceLike]
+) -> tuple[str, ...]:
     """Return the names of those of these devices that hold the model or a part of it."""
     return strategy.replica_devices(chosen, [device.name for device in devices])

@@ -7,4 +7,11 @@ from gpu_studio.trainer.user_code.calling import UserFunction, give
 from gpu_studio.trainer.user_code.codes import codes_imported_by_name, codes_of, digest_of_part
 from gpu_studio.trainer.user_code.running import under_way
 
-__all__ = ["UserFunction", "codes_imported_by_name", "codes_of", "digest_of_part", "give", "under_way"]
+__all__ = [
+    "UserFunction",
+    "codes_imported_by_name",
+    "codes_of",
+    "digest_of_part",
+    "give",
+    "under_way",
+]

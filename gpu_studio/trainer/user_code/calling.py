@@ -43,7 +43,9 @@ class UserFunction:
     @property
     def line(self) -> int:
         """The line at which it begins; 1 if unknown."""
-        code = getattr(inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None)
+        code = getattr(
+            inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None
+        )
         return code.co_firstlineno if code else 1
 
     def guarded(self, work: Callable[[], T]) -> T:
@@ -64,7 +66,10 @@ def give(
     """
     named = reference(text)
     if named is None:
-        raise UserCodeError(f'{part}.python is "{text}".', ["Write the file and a function in it: file.py:function."])
+        raise UserCodeError(
+            f'{part}.python is "{text}".',
+            ["Write the file and a function in it: file.py:function."],
+        )
     admitted = admit(base / expanded(named.file))
     module = _module(admitted)
     found = getattr(module, named.function, None)
@@ -94,7 +99,8 @@ def _executed(admitted: Admitted) -> ModuleType:
     linecache.cache[str(file)] = (len(admitted.text), None, lines, str(file))
     sys.modules[name] = module
     try:
-        _guarded(file, lambda: exec(admitted.code, module.__dict__))  # noqa: S102  (what its user has allowed)
+        # What its user has allowed.
+        _guarded(file, lambda: exec(admitted.code, module.__dict__))  # noqa: S102
     except UserCodeError:
         sys.modules.pop(name, None)
         raise
@@ -111,7 +117,9 @@ def _guarded(file: Path, work: Callable[[], T]) -> T:
         raise as_user_error(error, file) from error
 
 
-def _arguments(function: UserFunction, options: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(
+    function: UserFunction, options: Mapping[str, Any], offered: Mapping[str, Any]
+) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function.call).parameters.values()
     except (TypeError, ValueError):  # a function written in another language has no signature
@@ -123,7 +131,11 @@ def _arguments(function: UserFunction, options: Mapping[str, Any], offered: Mapp
         raise _unknown_option(function, unknown[0], known)
     given = {name: value for name, value in offered.items() if name in known} | dict(options)
     for each in parameters:
-        if each.default is each.empty and each.kind in (*_BY_NAME, each.POSITIONAL_ONLY) and each.name not in given:
+        if (
+            each.default is each.empty
+            and each.kind in (*_BY_NAME, each.POSITIONAL_ONLY)
+            and each.name not in given
+        ):
             raise _missing(function, each, offered)
     return given
 
@@ -138,8 +150,12 @@ def _unknown_option(function: UserFunction, name: str, known: list[str]) -> User
     )
 
 
-def _missing(function: UserFunction, missing: inspect.Parameter, offered: Mapping[str, Any]) -> UserCodeError:
-    by_place = " by its place and not by its name" if missing.kind is missing.POSITIONAL_ONLY else ""
+def _missing(
+    function: UserFunction, missing: inspect.Parameter, offered: Mapping[str, Any]
+) -> UserCodeError:
+    by_place = (
+        " by its place and not by its name" if missing.kind is missing.POSITIONAL_ONLY else ""
+    )
     at = f"line {function.line} of {function.file}"
     return UserCodeError(
         f"{function.name} wants {missing.name}{by_place}, which nobody gives it.",
@@ -153,8 +169,15 @@ def _missing(function: UserFunction, missing: inspect.Parameter, offered: Mappin
 def _no_function(name: str, found: object, module: ModuleType) -> UserCodeError:
     file, _, function = name.rpartition(":")
     if found is not None:
-        return UserCodeError(f"{function} in {file} is no function.", ["Name a function that returns what is trained."])
-    known = [each for each, value in vars(module).items() if inspect.isfunction(value) and not each.startswith("_")]
+        return UserCodeError(
+            f"{function} in {file} is no function.",
+            ["Name a function that returns what is trained."],
+        )
+    known = [
+        each
+        for each, value in vars(module).items()
+        if inspect.isfunction(value) and not each.startswith("_")
+    ]
     advice = _choice(function, known) if known else f"Define it: def {function}(…)."
     return UserCodeError(f"{file} has no {function}.", [advice])
 

@@ -55,7 +55,10 @@ def digest_of_part(plan: Plan, part: Part) -> str | None:
 
 
 def _references(plan: Plan) -> Iterator[tuple[Part, Reference]]:
-    parts: tuple[tuple[Part, str | None], ...] = (("model", plan.model.python), ("data", plan.data.python))
+    parts: tuple[tuple[Part, str | None], ...] = (
+        ("model", plan.model.python),
+        ("data", plan.data.python),
+    )
     for part, text in parts:
         if text and (named := reference(text)):
             yield part, named

@@ -20,7 +20,9 @@ from gpu_studio.trainer.errors import UserCodeError
 
 Part = Literal["model", "data"]
 _admitted: dict[Path, Admitted] = {}
-"""By the paths asked for and by their real ones: what this process has read once, it does not read again.
+"""By the paths asked for and by their real ones.
+
+What this process has read once, it does not read again.
 
 A link may lead elsewhere by then, as may the file be another.
 """
@@ -56,7 +58,9 @@ def _read(path: Path, real: Path) -> Admitted:
         raise UserCodeError(f"There is no Python file {path}{hint(path) or '.'}", advice) from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise UserCodeError(f"{path} cannot be read: {why}.", ["Look whether it may be read."]) from error
+        raise UserCodeError(
+            f"{path} cannot be read: {why}.", ["Look whether it may be read."]
+        ) from error
     said = standing(real, text)
     if said is not Standing.ALLOWED:
         raise _not_allowed(path, said)
@@ -68,7 +72,9 @@ def _not_allowed(path: Path, said: Standing) -> UserCodeError:
     if problem := allowances().problem:
         return UserCodeError(f"{path.name} may not run: {problem}", advice)
     if said is Standing.CHANGED:
-        return UserCodeError(f"{path.name} has changed since it was allowed, so nothing of it was run.", advice)
+        return UserCodeError(
+            f"{path.name} has changed since it was allowed, so nothing of it was run.", advice
+        )
     return UserCodeError(f"{path.name} has not been allowed, so nothing of it was run.", advice)
 
 
@@ -82,4 +88,6 @@ def _compiled(path: Path, real: Path, text: bytes) -> CodeType:
         raise UserCodeError(f"{path.name}: {syntax_problem(error)}.", advice) from error
     except (ValueError, RecursionError, MemoryError) as error:
         why = f"{error}" or type(error).__name__
-        raise UserCodeError(f"{path.name} is no Python that can be compiled: {why}.", [f"Mend {path.name}."]) from error
+        raise UserCodeError(
+            f"{path.name} is no Python that can be compiled: {why}.", [f"Mend {path.name}."]
+        ) from error

@@ -17,7 +17,9 @@ from gpu_studio.trainer.user_code.gate import admit
 from gpu_studio.trainer.user_code.own_folders import own_folders
 
 executed: dict[Path, None] = {}
-"""Each file of the user's own of which something was executed in this process, once, by the path it was found at."""
+"""Each file of the user's own of which something was executed in this process, once, by the path it
+was found at.
+"""
 
 
 class OwnModules(MetaPathFinder):
@@ -59,13 +61,17 @@ class _AdmittedLoader(SourceFileLoader):
 def find_own_modules() -> None:
     """Let `OwnModules` find the user's modules in every import of this process from now on."""
     if _finder not in sys.meta_path:
-        place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
+        place = next(
+            (at for at, finder in enumerate(sys.meta_path) if finder is PathFinder),
+            len(sys.meta_path),
+        )
         sys.meta_path.insert(place, _finder)
 
 
 def _not_source(name: str, origin: Path) -> UserCodeError:
     return UserCodeError(
-        f"The module {name} is imported from {origin}, which is no Python source that a person can read and allow, "
+        f"The module {name} is imported from {origin}, which is no Python source "
+        "that a person can read and allow, "
         "so nothing of it was run.",
         [f"Put its source, {name.rpartition('.')[2]}.py, into the folder instead."],
     )

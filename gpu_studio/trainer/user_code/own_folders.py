@@ -26,7 +26,8 @@ class OwnFolders:
     def add(self, folder: Path) -> None:
         """Count everything in and below `folder`, a real path, as the user's own."""
         if folder not in self._folders:
-            entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]  # noqa: PTH100  (without `..`)
+            # Without `..`.
+            entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]  # noqa: PTH100
             # A virtual environment may be a link: its modules have the path from `sys.path`.
             searched = {*entries, *map(real_path, entries)}
             # What the user's code has added to `sys.path` does not count as installed.

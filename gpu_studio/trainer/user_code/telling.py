@@ -16,7 +16,12 @@ from gpu_studio.trainer.errors import UserCodeError
 _LONGEST = 300
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 """Which TensorFlow puts into its messages."""
-_PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image"}
+_PACKAGES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+}
 _PACKAGES |= {"yaml": "pyyaml", "bs4": "beautifulsoup4", "dateutil": "python-dateutil"}
 """Packages by the modules that they bring, where the names differ."""
 
@@ -32,7 +37,9 @@ def as_user_error(error: BaseException, file: Path) -> UserCodeError:
         advice = [f"Mend {broken}."]
     elif isinstance(error, SystemExit):
         message = f"{where.name} ended the program in line {line}, with sys.exit or exit."
-        advice = [f"Take that out of {where.name}, line {line}: the function is to return what it made."]
+        advice = [
+            f"Take that out of {where.name}, line {line}: the function is to return what it made."
+        ]
     else:
         message = f"{where.name} stopped{f' in line {line}' if line else ''} with {_named(error)}"
         look = (
@@ -59,14 +66,21 @@ def _module_missing(name: str, where: Path, line: int) -> tuple[str, list[str]]:
     needs = f"{where.name} needs the module {name} (line {line})"
     beside = _modules_beside(where)
     close = nearest(top, beside)
-    meant = [f"If you meant {close}, which stands beside {where.name}, mend line {line}."] if close else []
+    meant = (
+        [f"If you meant {close}, which stands beside {where.name}, mend line {line}."]
+        if close
+        else []
+    )
     if top != name and _is_there(top):
         message = f"{needs}, which {top} does not have."
         return message, [f"Look for it in the version of {top} that is installed.", *meant]
     message = f"{needs}, which is not installed for {sys.executable}."
     return message, [
         *meant,
-        f"If its name is right, install it: {sys.executable} -m pip install {_PACKAGES.get(top, top)}",
+        (
+            f"If its name is right, install it: {sys.executable} -m pip install "
+            f"{_PACKAGES.get(top, top)}"
+        ),
     ]
 
 
@@ -79,7 +93,11 @@ def _is_there(module: str) -> bool:
 
 def _modules_beside(file: Path) -> list[str]:
     try:
-        found = [entry for entry in file.parent.iterdir() if entry.suffix == ".py" or (entry / "__init__.py").is_file()]
+        found = [
+            entry
+            for entry in file.parent.iterdir()
+            if entry.suffix == ".py" or (entry / "__init__.py").is_file()
+        ]
     except OSError:
         return []
     return sorted(entry.stem for entry in found if entry != file)
@@ -101,7 +119,11 @@ def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
 def _own_line(error: BaseException, file: Path) -> tuple[Path, int]:
     """Return the last line of the user's code that was running; 0 if there was none."""
     frames = list(_own_frames(error, file))
-    return (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno) if frames else (file, 0)
+    return (
+        (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno)
+        if frames
+        else (file, 0)
+    )
 
 
 def _own_trace(error: BaseException, file: Path) -> str:

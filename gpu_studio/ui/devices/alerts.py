@@ -21,7 +21,10 @@ MOST_EVENTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class MachineEvent:
-    """Something that happened, at a time in seconds since 1970. `device` is a card's name, or empty."""
+    """Something that happened, at a time in seconds since 1970.
+
+    `device` is a card's name, or empty.
+    """
 
     time: float
     device: str
@@ -52,7 +55,10 @@ class EventLog:
         befallen = [event for event in picture.events if event.time > happened]
         notes = [note for note in picture.notes if note.time > owned]
         names = _names(picture)
-        yield from (MachineEvent(each.time, names.get(each.card, "a card"), each.words, bad=True) for each in befallen)
+        yield from (
+            MachineEvent(each.time, names.get(each.card, "a card"), each.words, bad=True)
+            for each in befallen
+        )
         yield from (MachineEvent(note.time, "", note.words, bad=True) for note in notes)
         self._taken = (
             max([happened, *(event.time for event in befallen)]),

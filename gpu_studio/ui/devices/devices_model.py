@@ -56,11 +56,17 @@ class DevicesModel(QAbstractTableModel):
         """As many as there are figures."""
         return 0 if parent.isValid() else len(HEADERS)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
         """The names of the columns."""
         if orientation != Qt.Orientation.Horizontal:
             return None
-        if role == Qt.ItemDataRole.TextAlignmentRole and section in (UTILISATION, POWER, TEMPERATURE):
+        if role == Qt.ItemDataRole.TextAlignmentRole and section in (
+            UTILISATION,
+            POWER,
+            TEMPERATURE,
+        ):
             return _RIGHT
         return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
@@ -80,7 +86,12 @@ class DevicesModel(QAbstractTableModel):
 
 def figure_of(row: DeviceRow, column: int) -> Figure:
     """Return the text of a figure's column."""
-    shown = {UTILISATION: row.utilisation, POWER: row.power, TEMPERATURE: row.temperature, USED_BY: row.used_by}
+    shown = {
+        UTILISATION: row.utilisation,
+        POWER: row.power,
+        TEMPERATURE: row.temperature,
+        USED_BY: row.used_by,
+    }
     return shown[column]
 
 
@@ -97,13 +108,25 @@ def text_of(row: DeviceRow, column: int) -> str:
 
 def as_text(rows: tuple[DeviceRow, ...]) -> str:
     """Return the table as text with aligned columns, to be pasted into a message."""
-    lines = [HEADERS, *(tuple(text_of(row, column) for column in range(len(HEADERS))) for row in rows)]
+    lines = [
+        HEADERS,
+        *(tuple(text_of(row, column) for column in range(len(HEADERS))) for row in rows),
+    ]
     # A reason in place of several figures must not widen the memory column.
     widths = [
-        max((len(line[column]) for line, row in zip(lines, (None, *rows), strict=True) if not (row and row.gone)))
+        max(
+            (
+                len(line[column])
+                for line, row in zip(lines, (None, *rows), strict=True)
+                if not (row and row.gone)
+            )
+        )
         for column in range(len(HEADERS))
     ]
-    shown = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    shown = (
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
+    )
     return "\n".join(line.rstrip() for line in shown)
 
 

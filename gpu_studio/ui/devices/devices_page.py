@@ -67,7 +67,9 @@ class DoctorButton(ActionButton):
         """Show this number of problems."""
         if problems != self._problems:
             self._problems = problems
-            self.setAccessibleName(f"Doctor, {plural(problems, 'problem')}" if problems else "Doctor")
+            self.setAccessibleName(
+                f"Doctor, {plural(problems, 'problem')}" if problems else "Doctor"
+            )
             self._follow()
 
     def _follow(self) -> None:
@@ -79,7 +81,9 @@ class DoctorButton(ActionButton):
     def _pill(self) -> QPixmap:
         tokens, ratio, text = self._theme.tokens, self.devicePixelRatioF(), str(self._problems)
         ground = mix(tokens.bad, tokens.raised, 0.22)
-        pill = QRectF(_BEFORE, 0, QFontMetrics(font("caption")).horizontalAdvance(text) + 2 * _SIDE, _HEIGHT)
+        pill = QRectF(
+            _BEFORE, 0, QFontMetrics(font("caption")).horizontalAdvance(text) + 2 * _SIDE, _HEIGHT
+        )
         pixmap = QPixmap(QSize(round(pill.right()), _HEIGHT) * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
@@ -96,7 +100,9 @@ class DoctorButton(ActionButton):
 
 
 FILTER = "CSV (*.csv);;All files (*)"
-NOTHING_YET = "There is nothing to save yet: the devices are still being asked. Try again in a moment."
+NOTHING_YET = (
+    "There is nothing to save yet: the devices are still being asked. Try again in a moment."
+)
 
 
 class DevicesFile(QObject):
@@ -133,14 +139,17 @@ class DevicesFile(QObject):
             write_output(path.absolute(), ["\n".join([*csv_lines(picture), ""]).encode()])
         except OSError as error:
             why = error.strerror or str(error)
-            self.failed.emit(f"The devices could not be written to {path}: {why}. Write them to another place.")
+            self.failed.emit(
+                f"The devices could not be written to {path}: {why}. Write them to another place."
+            )
             return
         self.reported.emit(f"The devices are in {path}.")
 
 
 CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 WITHOUT_CARDS = (
-    "Everything works here without one: the CPU can be carved into logical devices, which TensorFlow treats as it "
+    "Everything works here without one: the CPU can be carved into logical devices, which "
+    "TensorFlow treats as it "
     "would cards, and a plan made so trains in the same way."
 )
 _WIDE = 1000
@@ -177,7 +186,9 @@ class DevicesPage(Page):
         self.header.insertWidget(2, self.simulated)
         self.doctor = DoctorButton(theme, doctor)
         self.save = Button("Save as CSV…")
-        self.save.setToolTip("Write the cards and their figures to a file, as gpu-studio devices --csv has them")
+        self.save.setToolTip(
+            "Write the cards and their figures to a file, as gpu-studio devices --csv has them"
+        )
         self.save.clicked.connect(self.save_csv)
         for button in (self.doctor, ActionButton(copy, text="Copy as text"), self.save):
             self.add_button(button)

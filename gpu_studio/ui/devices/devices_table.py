@@ -44,9 +44,13 @@ class _Cell(PaintedCell):
         tokens = self._theme.tokens
         return tokens.host if row.place is None else tokens.device_colour(row.place)
 
-    def _write(self, painter: QPainter, area: QRectF, text: str, colour: str, side: Qt.AlignmentFlag = LEFT) -> None:
+    def _write(
+        self, painter: QPainter, area: QRectF, text: str, colour: str, side: Qt.AlignmentFlag = LEFT
+    ) -> None:
         painter.setPen(QColor(colour))
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(area.width()))
+        shown = painter.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, int(area.width())
+        )
         painter.drawText(area, side, shown)
 
     def _draw(self, painter: QPainter, area: QRectF, row: DeviceRow, column: int) -> None:
@@ -120,7 +124,9 @@ class DevicesTable(Table):
 
     retry = Signal()
 
-    def __init__(self, theme: ThemeManager, model: DevicesModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, model: DevicesModel, parent: QWidget | None = None
+    ) -> None:
         super().__init__(model, "devices of this machine", parent)
         self._devices = model
         self._spanned: list[tuple[str, bool, tuple[int, int]]] = []
@@ -153,7 +159,9 @@ class DevicesTable(Table):
         rows = self._devices.rowCount()
         low = _LOWEST_ROW if page_height < _SMALL_PAGE or rows > _MANY else _LOW_ROW
         self.set_row_height(ROW if rows <= _FEW else low)
-        self.setFixedHeight(min(self.sizeHint().height(), max(_LEAST, int(page_height * _MOST_OF_PAGE))))
+        self.setFixedHeight(
+            min(self.sizeHint().height(), max(_LEAST, int(page_height * _MOST_OF_PAGE)))
+        )
 
     def _button(self, row: DeviceRow) -> QWidget:
         holder, button = QWidget(), Button("Retry", small=True)

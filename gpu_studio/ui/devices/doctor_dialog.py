@@ -18,9 +18,14 @@ _TONES = {"good": "good", "warning": "warning", "bad": "bad"}
 
 
 class DoctorDialog(Dialog):
-    """Examines the machine when it opens, unless that was done; can be cancelled, and done again."""
+    """Examines the machine when it opens, unless that was done.
 
-    def __init__(self, theme: ThemeManager, checkup: Checkup, parent: QWidget | None = None) -> None:
+    Can be cancelled, and done again.
+    """
+
+    def __init__(
+        self, theme: ThemeManager, checkup: Checkup, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Doctor", parent)
         self._theme, self._checkup = theme, checkup
         self.words = Paragraph("", "muted")
@@ -71,7 +76,9 @@ class DoctorDialog(Dialog):
         diagnosis = self._checkup.diagnosis
         if diagnosis is None:
             return "The examination was cancelled."
-        left_out = "" if self._checkup.examined else " TensorFlow was not asked: Look again asks it too."
+        left_out = (
+            "" if self._checkup.examined else " TensorFlow was not asked: Look again asks it too."
+        )
         if diagnosis.problems:
             many = diagnosis.problems > 1
             return f"{diagnosis.problems} thing{'s' if many else ''} must be mended (✘).{left_out}"

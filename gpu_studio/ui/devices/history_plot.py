@@ -51,7 +51,10 @@ SPANS = {"2 min": 120, "10 min": 600, "1 h": 3600, "6 h": 21_600, "24 h": 86_400
 USUAL_SPAN = "10 min"
 MOST_VALUES = 4
 UNCROWDED = 8
-"""With more curves than this each is drawn coarser: they hide one another, and each costs its time in every frame."""
+"""With more curves than this each is drawn coarser.
+
+They hide one another, and each costs its time in every frame.
+"""
 _CLOSE_TABS = "QTabBar::tab { padding: 6px 8px; margin-right: 2px; }"
 
 
@@ -70,16 +73,24 @@ METRICS: dict[Metric, Shown] = {
     "memory": Shown("Memory", BYTES, lambda value: figures.size(int(value))),
     "utilisation": Shown("Utilisation", PERCENT, figures.percent, brief="Util."),
     "power": Shown("Power", WATTS, lambda value: f"{value:.0f} W", cards_only=True),
-    "temperature": Shown("Temperature", CELSIUS, lambda value: f"{value:.0f} °C", cards_only=True, brief="Temp."),
-    "pcie": Shown("PCIe", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True),
-    "nvlink": Shown("NVLink", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True),
+    "temperature": Shown(
+        "Temperature", CELSIUS, lambda value: f"{value:.0f} °C", cards_only=True, brief="Temp."
+    ),
+    "pcie": Shown(
+        "PCIe", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True
+    ),
+    "nvlink": Shown(
+        "NVLink", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True
+    ),
 }
 
 
 class HistoryPlot(TimePlot):
     """A card with a tab per metric, a choice of the time span, the curves, and a legend."""
 
-    def __init__(self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None
+    ) -> None:
         self.tabs = tab_bar("What is plotted")
         self._theme_of_legend = theme
         self._span_name = USUAL_SPAN
@@ -121,7 +132,9 @@ class HistoryPlot(TimePlot):
         """
         cards = tuple(row for row in rows if row.place is not None and not row.instance)
         before, self._rows = self._rows, cards or tuple(row for row in rows if row.key == HOST)
-        self._offer([metric for metric in METRICS if self._is_offered(metric, [row.key for row in cards])])
+        self._offer(
+            [metric for metric in METRICS if self._is_offered(metric, [row.key for row in cards])]
+        )
         if [row.key for row in before] != [row.key for row in self._rows]:
             self._make_curves()
         self._feed()
@@ -238,7 +251,8 @@ class HistoryPlot(TimePlot):
         """If there is more than the chosen span, show its end; otherwise all."""
         duration = self.time.extent.duration
         if duration > self._seconds and (reset or self.time.window.whole):
-            # A window that follows leaves an eighth empty when it moves on: the span itself stays in sight.
+            # A window that follows leaves an eighth empty when it moves on: the span itself stays
+            # in sight.
             self.time.zoom(duration - self._seconds, duration + self._seconds / 7)
         elif reset:
             self.time.show_all()
@@ -250,7 +264,9 @@ class HistoryPlot(TimePlot):
             return
         at = history.last if cursor is None else history.first + cursor
         self.moment.setText("" if cursor is None else self._moment(at))
-        self.set_legend([LegendEntry(row.name, style_of(row.place), self._value(row, at)) for row in self._rows])
+        self.set_legend(
+            [LegendEntry(row.name, style_of(row.place), self._value(row, at)) for row in self._rows]
+        )
 
     def _moment(self, at: float) -> str:
         """Return the moment at the crosshair, and what a point there stands for."""
@@ -273,7 +289,11 @@ class HistoryPlot(TimePlot):
 
     def _why_not(self, row: DeviceRow) -> str:
         """Why a device shows no such figure at all; nothing where it did not only at one moment."""
-        reported = {"utilisation": row.utilisation, "power": row.power, "temperature": row.temperature}
+        reported = {
+            "utilisation": row.utilisation,
+            "power": row.power,
+            "temperature": row.temperature,
+        }
         shown = reported.get(self.shown_metric)
         return f"· {shown.text}" if shown and not shown.known and shown.text != NOTHING_YET else ""
 

@@ -31,7 +31,9 @@ class OnDevice:
 
     @property
     def device_and_share(self) -> str:
-        """The name of the device, with the share of a core that a process takes where that device is the CPU."""
+        """The name of the device, with the share of a core that a process takes where that device
+        is the CPU.
+        """
         share = self.process.cpu_percent if self.on_host else None
         return self.device if share is None else f"{self.device} {percent(share)}"
 
@@ -42,14 +44,20 @@ class OnDevice:
 
 
 def on_devices(picture: MachinePicture) -> list[OnDevice]:
-    """Every process on every card, and those that use much of the host; those that hold most memory first."""
+    """Every process on every card, and those that use much of the host.
+
+    Those that hold most memory first.
+    """
     return sorted((*_on_cards(picture), *_on_host(picture)), key=lambda row: -_memory(row))
 
 
 def _on_cards(picture: MachinePicture) -> Iterator[OnDevice]:
     names = {key: f"GPU {place}" for place, key in enumerate(picture.cards)}
     names |= {
-        part.card: names[key] for key, card in picture.cards.items() for part in card.facts.instances if key in names
+        part.card: names[key]
+        for key, card in picture.cards.items()
+        for part in card.facts.instances
+        if key in names
     }
     for each in picture.processes.processes if picture.processes else ():
         yield OnDevice(each, names.get(each.card, "a card"))
@@ -66,14 +74,19 @@ class ProcessesModel(PlainTable[OnDevice]):
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
     brief = False
-    """Whether there is little room: a user who is somebody else stands before the command, and no share of the CPU."""
+    """Whether there is little room.
+
+    A user who is somebody else stands before the command, and no share of the CPU.
+    """
 
     def set_brief(self, brief: bool) -> None:
         """Show the short form, or everything."""
         if brief != self.brief:
             self.brief = brief
             if self.rows:
-                self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, DEVICE))
+                self.dataChanged.emit(
+                    self.index(0, COMMAND), self.index(len(self.rows) - 1, DEVICE)
+                )
 
     def key(self, row: OnDevice) -> Any:
         """A process has a row for each card it is on, and one for the CPU."""
@@ -88,7 +101,9 @@ class ProcessesModel(PlainTable[OnDevice]):
             return "you" if row.mine else process.user or process.why.get("user", "not known")
         if column == COMMAND:
             does = f"run · {run_of(process)}" if run_of(process) else what(process)
-            return f"{process.user} · {does}" if self.brief and process.user and not row.mine else does
+            return (
+                f"{process.user} · {does}" if self.brief and process.user and not row.mine else does
+            )
         if column == DEVICE:
             return row.device if self.brief else row.device_and_share
         if process.memory_mib is None:

@@ -61,7 +61,8 @@ class ProcessEnder(QObject):
             return
         self._waited = 0
         try:
-            # psutil compares start times, so that a later process with the same number is left alone.
+            # psutil compares start times, so that a later process with the same number is left
+            # alone.
             self._process = psutil.Process(pid)
             self._process.terminate()
         except psutil.Error as error:
@@ -93,7 +94,10 @@ class ProcessEnder(QObject):
         except psutil.Error as error:
             self._tell_why_not(process.pid, error)
         else:
-            self.reported.emit(f"Process {process.pid} did not end within {self._grace_ms / 1000:g} s and was killed.")
+            self.reported.emit(
+                f"Process {process.pid} did not end within {self._grace_ms / 1000:g} "
+                "s and was killed."
+            )
 
     def _tell_why_not(self, pid: int, error: psutil.Error) -> None:
         self.close()
@@ -106,7 +110,8 @@ def why_not(pid: int, error: psutil.Error) -> str:
         return f"Process {pid} has already ended."
     if isinstance(error, psutil.AccessDenied):
         return (
-            f"Process {pid} belongs to another user, and the system does not let you end it (EPERM): "
+            f"Process {pid} belongs to another user, and the system does "
+            "not let you end it (EPERM): "
             f"ask its owner, or type: sudo kill {pid}"
         )
     return f"Process {pid} could not be ended: {error}."
@@ -123,7 +128,10 @@ SIMULATED = "Simulated processes cannot be ended: there are none"
 NONE_CHOSEN = "Select a process first"
 THIS_WINDOW = "This is the window that you are looking at: close it instead"
 BUSY = "A process is being ended"
-ELSEWHERE = "This system does not know the process: it runs outside of this container, and has to be ended there"
+ELSEWHERE = (
+    "This system does not know the process: it runs outside of this "
+    "container, and has to be ended there"
+)
 _WIDE = 480
 _WIDTHS, _NARROW = {PID: 92, USER: 70, DEVICE: 106, MEMORY: 96}, {PID: 84, DEVICE: 70, MEMORY: 90}
 _ROW = 28
@@ -203,7 +211,9 @@ class ProcessesPane(QWidget):
 
     def _choose(self, wanted: OnDevice) -> None:
         key = self.model.key(wanted)
-        place = next((n for n, row in enumerate(self.model.rows) if self.model.key(row) == key), None)
+        place = next(
+            (n for n, row in enumerate(self.model.rows) if self.model.key(row) == key), None
+        )
         now = self.chosen
         if place is not None and (now is None or self.model.key(now) != key):
             self.table.choose_row(self._proxy.mapFromSource(self.model.index(place, 0)).row())
@@ -211,7 +221,9 @@ class ProcessesPane(QWidget):
     def _allow(self) -> None:
         why_not = self._why_not()
         self.end.setEnabled(not why_not)
-        self.end.setToolTip(why_not or "Ask the process to end; it is killed if it has not after 5 s")
+        self.end.setToolTip(
+            why_not or "Ask the process to end; it is killed if it has not after 5 s"
+        )
 
     def _why_not(self) -> str:
         chosen = self.chosen
@@ -237,9 +249,13 @@ class ProcessesPane(QWidget):
 
     def _ask_first(self, chosen: OnDevice) -> None:
         pid, user = chosen.process.pid, chosen.process.user or "somebody else"
-        dialog = Dialog(f"End your process {pid}?" if chosen.mine else f"End process {pid} of {user}?", self)
+        dialog = Dialog(
+            f"End your process {pid}?" if chosen.mine else f"End process {pid} of {user}?", self
+        )
         whose = "" if chosen.mine else "It is not yours. "
-        dialog.column.addWidget(Paragraph(f"{whose}What it has not saved is lost.\n{chosen.process.command}"))
+        dialog.column.addWidget(
+            Paragraph(f"{whose}What it has not saved is lost.\n{chosen.process.command}")
+        )
         sure = Button("End it")
         sure.clicked.connect(lambda: self.ending.end(pid))
         sure.clicked.connect(dialog.close)
@@ -257,16 +273,32 @@ def _summary(picture: MachinePicture) -> str:
     if processes is None:
         return ""
     reasons = sorted(set(processes.why.values()))
-    some = "" if not reasons else f"{plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
+    some = (
+        ""
+        if not reasons
+        else f"{plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
+    )
     on_cards = len({each.pid for each in processes.processes})
     on_host = len(host.processes) if host else 0
-    parts = (_on_cards(on_cards) if picture.cards else "", some, host.why or _on_host(on_host) if host else "")
+    parts = (
+        _on_cards(on_cards) if picture.cards else "",
+        some,
+        host.why or _on_host(on_host) if host else "",
+    )
     return " · ".join(filter(None, parts))
 
 
 def _on_cards(count: int) -> str:
-    return f"{plural(count, 'process', 'processes')} on the cards" if count else "no process on the cards"
+    return (
+        f"{plural(count, 'process', 'processes')} on the cards"
+        if count
+        else "no process on the cards"
+    )
 
 
 def _on_host(count: int) -> str:
-    return f"{plural(count, 'process', 'processes')} on the CPU" if count else "no process uses much of the CPU"
+    return (
+        f"{plural(count, 'process', 'processes')} on the CPU"
+        if count
+        else "no process uses much of the CPU"
+    )

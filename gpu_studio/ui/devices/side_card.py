@@ -23,7 +23,11 @@ class SideCard(CardFrame):
     """Three tabs, of which one is shown."""
 
     def __init__(
-        self, theme: ThemeManager, checkup: Checkup, alerts: AlertWatch, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        checkup: Checkup,
+        alerts: AlertWatch,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("", parent)
         self.setAccessibleName("Processes, topology and events")
@@ -52,6 +56,8 @@ class SideCard(CardFrame):
         """Show what is known now."""
         self.processes.show_processes(picture)
         self.topology.show_cards(picture)
-        if len(self.events.rows) != len(self.log.events) or self.events.rows[:1] != tuple(self.log.events[-1:]):
+        if len(self.events.rows) != len(self.log.events) or self.events.rows[:1] != tuple(
+            self.log.events[-1:]
+        ):
             self.events.set_rows(self.log.events[::-1])
             self.tabs.setTabText(EVENTS, f"Events {len(self.log.events)}")

@@ -18,7 +18,10 @@ _WIDEST, _SIDE = 104.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class TopologyLayout:
-    """The rows of a drawing that is `width` pixels wide: brackets on top, cards, rails, and the bands' captions."""
+    """The rows of a drawing that is `width` pixels wide.
+
+    Brackets on top, cards, rails, and the bands' captions.
+    """
 
     picture: TopologyPicture
     width: int
@@ -54,7 +57,9 @@ class TopologyLayout:
 
     def node(self, column: int) -> QRectF:
         """The box of a card."""
-        return QRectF(self.x(column) - self.pitch / 2 + _SIDE, self.nodes_top, self.pitch - 2 * _SIDE, NODE)
+        return QRectF(
+            self.x(column) - self.pitch / 2 + _SIDE, self.nodes_top, self.pitch - 2 * _SIDE, NODE
+        )
 
     def band(self, band: Band) -> QRectF:
         """The ground on which the cards of a NUMA node stand."""

@@ -7,7 +7,15 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QLineF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QPlainTextEdit,
+    QScrollArea,
+    QSizePolicy,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.topology import Path, Topology, as_text
@@ -32,7 +40,9 @@ _WIDTH = 240
 
 
 class TopologyDrawing(QWidget):
-    """Painted once for a topology, a theme and a size, and kept as a pixmap; `renders` counts how often.
+    """Painted once for a topology, a theme and a size, and kept as a pixmap.
+
+    `renders` counts how often.
 
     Every link stands in the accessible description, and a card's own in its tooltip.
     """
@@ -56,7 +66,10 @@ class TopologyDrawing(QWidget):
         return self._topology
 
     def show_topology(self, topology: Topology, places: Sequence[int] = ()) -> None:
-        """Draw this. `places` are the cards' places in the window, which give them their colours; else their own."""
+        """Draw this.
+
+        `places` are the cards' places in the window, which give them their colours; else their own.
+        """
         wanted = tuple(places) or tuple(range(len(topology.nodes)))
         if (topology, wanted) != (self._topology, self._places):
             self._topology, self._places = topology, wanted
@@ -89,7 +102,9 @@ class TopologyDrawing(QWidget):
         """Tell the links of the card under the pointer."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             column = self._layout().column_at(event.pos().x())
-            words = links_of(self._topology, self._picture.order[column]) if column is not None else ()
+            words = (
+                links_of(self._topology, self._picture.order[column]) if column is not None else ()
+            )
             QToolTip.showText(event.globalPos(), "\n".join(words), self)
             return True
         return super().event(event)
@@ -103,7 +118,9 @@ class TopologyDrawing(QWidget):
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
-        TopologyPainting(painter, self._layout(), self._picture, self._theme.tokens).paint(self._topology, self._places)
+        TopologyPainting(painter, self._layout(), self._picture, self._theme.tokens).paint(
+            self._topology, self._places
+        )
         painter.end()
         return pixmap
 
@@ -113,7 +130,9 @@ class TopologyDrawing(QWidget):
 
     def _tell(self) -> None:
         count = len(self._topology.nodes)
-        self.setAccessibleName(f"How {count} cards are joined" if count != 1 else "One card, joined to no other")
+        self.setAccessibleName(
+            f"How {count} cards are joined" if count != 1 else "One card, joined to no other"
+        )
         self.setAccessibleDescription(" ".join(sentences(self._topology)))
 
 
@@ -134,7 +153,9 @@ _ROOM = 4.0
 class TopologyPainting:
     """Paints with `painter`, once."""
 
-    def __init__(self, painter: QPainter, layout: TopologyLayout, picture: TopologyPicture, tokens: Tokens) -> None:
+    def __init__(
+        self, painter: QPainter, layout: TopologyLayout, picture: TopologyPicture, tokens: Tokens
+    ) -> None:
         self._painter, self._layout, self._picture, self._tokens = painter, layout, picture, tokens
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font("caption"))
@@ -158,7 +179,12 @@ class TopologyPainting:
         numa = "NUMA node not known" if band.numa is None else f"NUMA node {band.numa}"
         cpus = f" · CPUs {band.cpus}" if band.cpus else ""
         short = "NUMA ?" if band.numa is None else f"NUMA {band.numa}"
-        below = QRectF(area.left(), self._layout.captions_top, area.width(), area.bottom() - self._layout.captions_top)
+        below = QRectF(
+            area.left(),
+            self._layout.captions_top,
+            area.width(),
+            area.bottom() - self._layout.captions_top,
+        )
         self._write(below, (numa + cpus, numa, short, short[5:]), tokens.muted)
 
     def _paint_bracket(self, bracket: Bracket) -> None:
@@ -173,7 +199,11 @@ class TopologyPainting:
             self._painter.drawLine(QLineF(layout.x(part), y, layout.x(part), foot))
         width = layout.pitch * len(bracket.members)
         area = QRectF(layout.x(bracket.middle) - width / 2, y - 17, width, 15)
-        words = (f"{bracket.path} · no peer access", bracket.path) if bracket.peer is False else (bracket.path,)
+        words = (
+            (f"{bracket.path} · no peer access", bracket.path)
+            if bracket.peer is False
+            else (bracket.path,)
+        )
         self._write(area, words, self._tokens.text)
 
     def _paint_rail(self, rail: LinkRail) -> None:
@@ -182,7 +212,9 @@ class TopologyPainting:
         first, last = layout.x(rail.columns[0]), layout.x(rail.columns[-1])
         self._painter.drawLine(QLineF(first, y, last, y))
         for column in rail.columns:
-            self._painter.drawLine(QLineF(layout.x(column), layout.nodes_top + NODE, layout.x(column), y))
+            self._painter.drawLine(
+                QLineF(layout.x(column), layout.nodes_top + NODE, layout.x(column), y)
+            )
         version = f" {rail.version}" if rail.version else ""
         words = (f"NVLink{version} ×{rail.nvlinks}", f"NV{rail.nvlinks}", str(rail.nvlinks))
         area = QRectF(first + _ROOM, y - 8, last - first - 2 * _ROOM, 16)
@@ -205,7 +237,8 @@ class TopologyPainting:
         if ground:
             width = metrics.horizontalAdvance(text) + 2 * _ROOM
             self._painter.fillRect(
-                QRectF(area.center().x() - width / 2, area.top(), width, area.height()), QColor(ground)
+                QRectF(area.center().x() - width / 2, area.top(), width, area.height()),
+                QColor(ground),
             )
         self._painter.setPen(QColor(colour))
         # The shortest word may be wider than its room: it stands over both edges alike.
@@ -226,7 +259,9 @@ _FRAME = 8
 class TopologyPane(QScrollArea):
     """The drawing first, then the advice, then the matrix; what has no room is scrolled to."""
 
-    def __init__(self, theme: ThemeManager, checkup: Checkup, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, checkup: Checkup, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._checkup = checkup
         self._keys: tuple[tuple[str, str], ...] = ()
@@ -273,10 +308,15 @@ class TopologyPane(QScrollArea):
         if diagnosis is None:
             self.advice.setText(self._checkup.error or self._checkup.waiting_for)
         else:
-            self.advice.setText("\n".join(diagnosis.advice.words if diagnosis.advice else (NO_CARD,)))
+            self.advice.setText(
+                "\n".join(diagnosis.advice.words if diagnosis.advice else (NO_CARD,))
+            )
 
     def _places(self, topology: Topology) -> tuple[int, ...]:
-        """Each card's place in the window, by its UUID or PCI address; its own where the window does not know it."""
+        """Each card's place in the window, by its UUID or PCI address.
+
+        Its own where the window does not know it.
+        """
         by_name = {name: place for place, names in enumerate(self._keys) for name in names if name}
         nodes = enumerate(topology.nodes)
         return tuple(by_name.get(node.uuid, by_name.get(node.bus_id, own)) for own, node in nodes)
@@ -284,8 +324,14 @@ class TopologyPane(QScrollArea):
     def _fit_matrix(self) -> None:
         metrics = self.matrix.fontMetrics()
         lines = self.matrix.document().blockCount()
-        widest = max(map(metrics.horizontalAdvance, self.matrix.toPlainText().splitlines()), default=0)
-        bar = self.matrix.horizontalScrollBar().sizeHint().height() if widest > self.viewport().width() - _FRAME else 0
+        widest = max(
+            map(metrics.horizontalAdvance, self.matrix.toPlainText().splitlines()), default=0
+        )
+        bar = (
+            self.matrix.horizontalScrollBar().sizeHint().height()
+            if widest > self.viewport().width() - _FRAME
+            else 0
+        )
         self.matrix.setFixedHeight(lines * metrics.lineSpacing() + 3 * _FRAME + bar)
 
 

@@ -19,7 +19,10 @@ _FEWEST_FOR_A_RAIL = 3
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Branches that meet. `parts` are their middles in columns; `members` all columns below; `peer` as of a joint."""
+    """Branches that meet.
+
+    `parts` are their middles in columns; `members` all columns below; `peer` as of a joint.
+    """
 
     path: Path
     parts: tuple[float, ...]
@@ -35,7 +38,9 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True)
 class LinkRail:
-    """Cards of which each is joined to each other one by as many NVLinks, in the row `lane` below the cards."""
+    """Cards of which each is joined to each other one by as many NVLinks, in the row `lane` below
+    the cards.
+    """
 
     columns: tuple[int, ...]
     nvlinks: int
@@ -57,7 +62,8 @@ class Band:
 class TopologyPicture:
     """What is drawn.
 
-    `order` has the place in `Topology.nodes` of each column, `levels` the ways that there are, the nearest first.
+    `order` has the place in `Topology.nodes` of each column, `levels` the ways that there are, the
+    nearest first.
     """
 
     order: tuple[int, ...] = ()
@@ -86,7 +92,9 @@ def picture_of(topology: Topology) -> TopologyPicture:
     columns = {place: column for column, place in enumerate(order)}
     brackets = tuple(bracket for tree in trees for bracket in _brackets(topology, tree, columns))
     levels = tuple(path for path in PATHS if any(bracket.path == path for bracket in brackets))
-    return TopologyPicture(order, levels, brackets, _in_lanes(_rails(topology, columns)), _bands(topology, order))
+    return TopologyPicture(
+        order, levels, brackets, _in_lanes(_rails(topology, columns)), _bands(topology, order)
+    )
 
 
 def sentences(topology: Topology) -> tuple[str, ...]:
@@ -96,22 +104,38 @@ def sentences(topology: Topology) -> tuple[str, ...]:
 
 def links_of(topology: Topology, place: int) -> tuple[str, ...]:
     """The links of one card in words."""
-    return tuple(_sentence(topology, joint) for joint in topology.pairs() if place in (joint.first, joint.second))
+    return tuple(
+        _sentence(topology, joint)
+        for joint in topology.pairs()
+        if place in (joint.first, joint.second)
+    )
 
 
 def _sentence(topology: Topology, joint: Joint) -> str:
     version = f" of version {joint.nvlink_version}" if joint.nvlink_version else ""
-    links = f"{joint.nvlinks} NVLink{'s' if joint.nvlinks > 1 else ''}{version}" if joint.nvlinks else ""
-    pcie = f"{joint.path}: over {PATHS[joint.path]}" if joint.path != "?" else "the way over PCIe is unknown"
-    peers = {True: "they read each other's memory", False: f"no peer access ({joint.why_no_peer})", None: ""}[
-        joint.peer
-    ]
+    links = (
+        f"{joint.nvlinks} NVLink{'s' if joint.nvlinks > 1 else ''}{version}"
+        if joint.nvlinks
+        else ""
+    )
+    pcie = (
+        f"{joint.path}: over {PATHS[joint.path]}"
+        if joint.path != "?"
+        else "the way over PCIe is unknown"
+    )
+    peers = {
+        True: "they read each other's memory",
+        False: f"no peer access ({joint.why_no_peer})",
+        None: "",
+    }[joint.peer]
     names = f"{topology.nodes[joint.first].name} and {topology.nodes[joint.second].name}"
     return f"{names}: {'; '.join(filter(None, (links, pcie, peers)))}."
 
 
 def _trees(topology: Topology) -> list[_Branch]:
-    """Cards joined to branches by the nearest way first, those to larger branches by the next, and so on."""
+    """Cards joined to branches by the nearest way first, those to larger branches by the next, and
+    so on.
+    """
     branches = [_Branch((place,)) for place in range(len(topology.nodes))]
     for path in PATHS:
         joined = [joint for joint in topology.pairs() if joint.path == path]
@@ -126,7 +150,9 @@ def _joined(path: Path, group: list[_Branch]) -> _Branch:
 
 
 def _groups(branches: list[_Branch], joints: list[Joint]) -> list[list[_Branch]]:
-    """The branches in groups, each of those that some joint joins, in the order of their first cards."""
+    """The branches in groups, each of those that some joint joins, in the order of their first
+    cards.
+    """
     groups = [[branch] for branch in branches]
     for joint in joints:
         one, other = (_with(groups, place) for place in (joint.first, joint.second))
@@ -157,7 +183,9 @@ def _middle(tree: _Branch, columns: dict[int, int]) -> float:
 
 
 def _peer(topology: Topology, tree: _Branch) -> bool | None:
-    """Whether the cards that meet here can read each other's memory, if that is the same for all of them."""
+    """Whether the cards that meet here can read each other's memory, if that is the same for all of
+    them.
+    """
     across = {
         topology.between(one, other).peer
         for number, branch in enumerate(tree.branches)
@@ -169,7 +197,11 @@ def _peer(topology: Topology, tree: _Branch) -> bool | None:
 
 
 def _rails(topology: Topology, columns: dict[int, int]) -> Iterator[LinkRail]:
-    """The NVLinks: first groups in which all are joined to all alike, the largest first, then what is left in pairs."""
+    """The NVLinks.
+
+    First groups in which all are joined to all alike, the largest first, then what is left in
+    pairs.
+    """
     kinds: dict[tuple[int, int | None], set[Pair]] = {}
     for joint in topology.pairs():
         if joint.nvlinks:

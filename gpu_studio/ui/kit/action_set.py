@@ -56,7 +56,10 @@ class ActionSet(QObject):
         return self._actions[name]
 
     def bind(self, handlers: Mapping[str, Callable[[], object]]) -> None:
-        """Call the handler of its id whenever an action is done. Raises KeyError if one is missing."""
+        """Call the handler of its id whenever an action is done.
+
+        Raises KeyError if one is missing.
+        """
         for name, action in self._actions.items():
             _connect(action, handlers[name])
 

@@ -21,7 +21,9 @@ class Button(QPushButton):
     It is `primary` for the page's main action, `plain`, or `quiet` without a frame.
     """
 
-    def __init__(self, text: str, kind: Kind = "plain", parent: QWidget | None = None, *, small: bool = False) -> None:
+    def __init__(
+        self, text: str, kind: Kind = "plain", parent: QWidget | None = None, *, small: bool = False
+    ) -> None:
         super().__init__(text, parent)
         self.setProperty("kind", kind)
         self.setProperty("small", small)
@@ -33,8 +35,8 @@ class Button(QPushButton):
 class ActionButton(Button):
     """A button for one of the window's actions: it has its state and tooltip, and triggers it.
 
-    Without a `text` of its own it is called as the action is, also when that changes. With the text "" it shows the
-    icon alone, and is called as the action is.
+    Without a `text` of its own it is called as the action is, also when that changes. With the text
+    "" it shows the icon alone, and is called as the action is.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class ActionButton(Button):
 class PrimaryButton(ActionButton):
     """The button of a page's main action. Its icon has the colour of text on the accent."""
 
-    def __init__(self, theme: ThemeManager, action: QAction, icon: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, action: QAction, icon: str, parent: QWidget | None = None
+    ) -> None:
         self._theme = theme
         self._icon = icon
         super().__init__(action, "primary", parent)

@@ -23,14 +23,17 @@ class PlacedDevice(Protocol):
 
 
 def places(
-    devices: Iterable[PlacedDevice], machine: Machine | None = None, numbers: Mapping[str, int] | None = None
+    devices: Iterable[PlacedDevice],
+    machine: Machine | None = None,
+    numbers: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """The place of each of TensorFlow's logical devices, given all of them in its order.
 
-    A card has its own number's colour, as on the Devices page, and so has its first slice; further slices have those of
-    the next numbers that no card here has. Beside cards the CPU is the host, which has no colour of its own; without
-    cards the logical CPUs stand for them. `numbers` has the numbers of cards by what the plan calls them, as far as
-    they are known otherwise than by `machine`.
+    A card has its own number's colour, as on the Devices page, and so has its first slice; further
+    slices have those of the next numbers that no card here has. Beside cards the CPU is the host,
+    which has no colour of its own; without cards the logical CPUs stand for them. `numbers` has the
+    numbers of cards by what the plan calls them, as far as they are known otherwise than by
+    `machine`.
     """
     listed = tuple(devices)
     if not any(each.name.startswith("GPU") for each in listed):
@@ -45,7 +48,9 @@ def places(
     found: dict[str, int] = {}
     for each in listed:
         number = cards.pop(each.physical, None)
-        found[each.name] = HOST if each.name.startswith("CPU") else next(free) if number is None else number
+        found[each.name] = (
+            HOST if each.name.startswith("CPU") else next(free) if number is None else number
+        )
     return found
 
 

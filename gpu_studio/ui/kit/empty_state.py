@@ -20,7 +20,9 @@ class EmptyState(QWidget):
 
     pressed = Signal()
 
-    def __init__(self, title: str, text: str, button: str, note: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, text: str, button: str, note: str = "", parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         middle = QWidget()
         middle.setFixedWidth(_WIDTH)
@@ -31,7 +33,9 @@ class EmptyState(QWidget):
             labels.append(Elided(note, "caption", mode=Qt.TextElideMode.ElideMiddle))
         for label in labels:
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            words.addWidget(label, 0, Qt.AlignmentFlag.AlignHCenter if label is labels[-1] and note else _WHOLE)
+            words.addWidget(
+                label, 0, Qt.AlignmentFlag.AlignHCenter if label is labels[-1] and note else _WHOLE
+            )
         self.button = Button(button)
         self.button.clicked.connect(self.pressed)
         words.addSpacing(GRID)

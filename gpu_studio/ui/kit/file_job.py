@@ -66,8 +66,13 @@ class FileJobs(QObject):
             self.done.emit(path)
 
 
-def _written(path: Path, write: Write, _report: Report, cancelled: threading.Event) -> tuple[Path, str] | None:
-    """Write a file. Return its path and why it could not be written, which is empty if it was; None if cancelled."""
+def _written(
+    path: Path, write: Write, _report: Report, cancelled: threading.Event
+) -> tuple[Path, str] | None:
+    """Write a file.
+
+    Return its path and why it could not be written, which is empty if it was; None if cancelled.
+    """
     try:
         write(cancelled.is_set)
     except CancelledError:

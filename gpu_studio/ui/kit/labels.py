@@ -13,7 +13,9 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gpu_studio.ui.kit.theme.fonts import FontRole, font
 
-Role = Literal["text", "strong", "heading", "title", "caption", "muted", "section", "mono", "mono_caption"]
+Role = Literal[
+    "text", "strong", "heading", "title", "caption", "muted", "section", "mono", "mono_caption"
+]
 
 
 def _font_role(role: Role) -> FontRole:
@@ -45,7 +47,8 @@ _LONGEST_WORD = 24
 class Paragraph(Label):
     """Wrapped text of several lines that can be selected and copied.
 
-    A word that is too long for its place is cut itself, and makes nothing beside it wider than the window has room for.
+    A word that is too long for its place is cut itself, and makes nothing beside it wider than the
+    window has room for.
     """
 
     def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
@@ -57,7 +60,10 @@ class Paragraph(Label):
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for a word, but for no more than so many wide letters."""
         hint = super().minimumSizeHint()
-        return QSize(min(hint.width(), self.fontMetrics().horizontalAdvance("M" * _LONGEST_WORD)), hint.height())
+        return QSize(
+            min(hint.width(), self.fontMetrics().horizontalAdvance("M" * _LONGEST_WORD)),
+            hint.height(),
+        )
 
 
 class Elided(Label):
@@ -75,7 +81,9 @@ class Elided(Label):
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
         letters: int = 3,
     ) -> None:
-        """`letters` wide ones, or the text where it is shorter, are kept room for, whatever stands beside it."""
+        """`letters` wide ones, or the text where it is shorter, are kept room for, whatever stands
+        beside it.
+        """
         super().__init__(text, role, parent)
         self.whole = ""
         """What the tooltip says where it is more than the text."""
@@ -95,5 +103,11 @@ class Elided(Label):
         self.setToolTip(self.whole or (self.text() if shown != self.text() else ""))
         painter = QPainter(self)
         self.style().drawItemText(
-            painter, self.rect(), int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()
+            painter,
+            self.rect(),
+            int(self.alignment()),
+            self.palette(),
+            self.isEnabled(),
+            shown,
+            self.foregroundRole(),
         )

@@ -29,7 +29,10 @@ class LiveButton(OptionButton):
         self.hide()
 
     def show_runs(self, titles: Mapping[str, str], shown: str) -> None:
-        """Offer these runs, whose titles stand by their ids; the one that is `shown` has a check."""
+        """Offer these runs, whose titles stand by their ids.
+
+        The one that is `shown` has a check.
+        """
         self.runs.clear()
         for run, title in titles.items():
             action = self.runs.addAction(title.replace("&", "&&"))

@@ -12,7 +12,10 @@ def metric_names(metrics: Iterable[str]) -> list[str]:
 
 
 def metric_label(name: str, among: Iterable[str] = ()) -> str:
-    """What a Keras metric is called on screen: `accuracy`, or in full where another would be called the same."""
+    """What a Keras metric is called on screen.
+
+    `accuracy`, or in full where another would be called the same.
+    """
     short = name.rsplit("_", 1)[-1]
     alike = [other for other in among if other != name and other.rsplit("_", 1)[-1] == short]
     return name.replace("_", " ") if alike else short

@@ -39,7 +39,13 @@ class Note(QFrame):
         """What is said."""
         return self.words.text() if not self.isHidden() else ""
 
-    def say(self, text: str, tone: Tone = "plain", label: str = "", action: Callable[[], object] | None = None) -> None:
+    def say(
+        self,
+        text: str,
+        tone: Tone = "plain",
+        label: str = "",
+        action: Callable[[], object] | None = None,
+    ) -> None:
         """Show this text, with a button for the action; hide without text."""
         self._action = action
         self.setVisible(bool(text))

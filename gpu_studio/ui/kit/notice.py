@@ -9,7 +9,13 @@ from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QEnterEvent, QHideEvent, QKeyEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QEnterEvent,
+    QHideEvent,
+    QKeyEvent,
+)
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.ui.kit.button import Button
@@ -39,7 +45,10 @@ class Notice(QFrame):
         self._over: QWidget | None = None
         self._before: QWidget | None = None
         self._text = Paragraph()
-        self.button, self.close_button = Button("", small=True), Button("Close", "quiet", small=True)
+        self.button, self.close_button = (
+            Button("", small=True),
+            Button("Close", "quiet", small=True),
+        )
         self.button.clicked.connect(self._act)
         self.close_button.setToolTip("Close this message (Esc)")
         self.close_button.clicked.connect(self.hide)
@@ -108,7 +117,9 @@ class Notice(QFrame):
     def take_focus(self) -> None:
         """Move the focus to the message, if there is one."""
         if self.isVisible():
-            (self.button if self.button.isVisible() else self.close_button).setFocus(Qt.FocusReason.ShortcutFocusReason)
+            (self.button if self.button.isVisible() else self.close_button).setFocus(
+                Qt.FocusReason.ShortcutFocusReason
+            )
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Keep to the corner of the pages."""
@@ -184,13 +195,23 @@ class Notice(QFrame):
         height = max(self.minimumSizeHint().height(), self._column.totalHeightForWidth(width))
         there = self._over.geometry().adjusted(AROUND, AROUND, -AROUND, -AROUND)
         right, low = there.right() - width, there.bottom() - height
-        corners = [QRect(x, y, width, height) for x, y in ((right, low), (there.left(), low), (right, there.top()))]
-        self.setGeometry(next((corner for corner in corners if not self._hides_focus(corner)), corners[0]))
+        corners = [
+            QRect(x, y, width, height)
+            for x, y in ((right, low), (there.left(), low), (right, there.top()))
+        ]
+        self.setGeometry(
+            next((corner for corner in corners if not self._hides_focus(corner)), corners[0])
+        )
 
     def _hides_focus(self, place: QRect) -> bool:
         """Return whether the message would cover the focused widget, which must stay visible."""
         focused, parent = self.window().focusWidget(), self.parentWidget()
-        if focused is None or parent is None or not parent.isAncestorOf(focused) or self.isAncestorOf(focused):
+        if (
+            focused is None
+            or parent is None
+            or not parent.isAncestorOf(focused)
+            or self.isAncestorOf(focused)
+        ):
             return False
         return place.intersects(QRect(focused.mapTo(parent, QPoint(0, 0)), focused.size()))
 

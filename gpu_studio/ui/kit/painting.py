@@ -21,14 +21,23 @@ def draw_focus(painter: QPainter, widget: QWidget, tokens: Tokens, radius: float
     """Draw a frame around a widget that has the focus, with corners of this radius in pixels."""
     if widget.hasFocus():
         painter.setPen(QColor(tokens.accent))
-        painter.drawRoundedRect(QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        painter.drawRoundedRect(
+            QRectF(widget.rect()).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius
+        )
 
 
 HEIGHT = 8.0
 _FAINT = 0.45
 
 
-def draw_bar(painter: QPainter, area: QRectF, share: float, colour: str, tokens: Tokens, reserved: float = 0.0) -> None:
+def draw_bar(
+    painter: QPainter,
+    area: QRectF,
+    share: float,
+    colour: str,
+    tokens: Tokens,
+    reserved: float = 0.0,
+) -> None:
     """Draw a trough with `share` (0…1) of it filled, centred in `area`.
 
     A faint part, `reserved`, follows.
@@ -49,7 +58,9 @@ def _fill(painter: QPainter, trough: QRectF, share: float, colour: str) -> None:
     painter.setBrush(QColor(colour))
     # Clipped, so that a sliver keeps the trough's round end.
     painter.save()
-    painter.setClipRect(QRectF(trough.left(), trough.top(), max(2.0, trough.width() * share), HEIGHT))
+    painter.setClipRect(
+        QRectF(trough.left(), trough.top(), max(2.0, trough.width() * share), HEIGHT)
+    )
     painter.drawRoundedRect(trough, HEIGHT / 2, HEIGHT / 2)
     painter.restore()
 

@@ -61,7 +61,9 @@ class PlainTable(QAbstractTableModel, Generic[T]):
         """As many as there are headers."""
         return 0 if parent.isValid() else len(self.headers)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
         """The names of the columns."""
         if orientation != Qt.Orientation.Horizontal:
             return None
@@ -74,7 +76,11 @@ class PlainTable(QAbstractTableModel, Generic[T]):
         if not index.isValid():
             return None
         row, column = self.rows[index.row()], index.column()
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole):
+        if role in (
+            Qt.ItemDataRole.DisplayRole,
+            Qt.ItemDataRole.AccessibleTextRole,
+            Qt.ItemDataRole.ToolTipRole,
+        ):
             return self.text(row, column)
         if role == SORT_ROLE:
             return self.order(row, column)

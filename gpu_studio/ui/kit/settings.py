@@ -20,7 +20,10 @@ T = TypeVar("T", str, bytes, tuple[str, ...])
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One thing remembered: its key in the file, its default (which is also its type), and what it is."""
+    """One thing remembered.
+
+    Its key in the file, its default (which is also its type), and what it is.
+    """
 
     key: str
     default: T
@@ -29,27 +32,56 @@ class Setting(Generic[T]):
 
 GEOMETRY = Setting("window/geometry", b"", "Place and size of the window, as Qt saves them.")
 THEME = Setting("window/theme", "system", "system, light or dark.")
-LAST_PLAN = Setting("plan/last", "", "Path of the plan that was open last; empty if it had no file.")
-QUIT = Setting("window/quit", "ask", "ask, or leave: what closing the window does while runs are training.")
-NOTIFY = Setting("window/notify", "yes", "yes or no: whether the desktop is told when a run has ended.")
-LAST_DRAFT = Setting("plan/draft", "", "Which draft was open last, of a plan without a file; empty if it had one.")
-PLAN_TAB = Setting("plan/tab", "", "The tab of the Plan page that was open last; empty for the first one.")
-RUNS_ORDER = Setting("runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`.")
-RUNS_AXIS = Setting("runs/axis", "step", "What the axis of the compared curves counts: step, epoch or time.")
-RUNS_SHARE = Setting("runs/share", "", "The part (0 to 1) of the Runs page that its table was given; empty: the usual.")
-QUEUE_FOLDED = Setting("queue/folded", "no", "yes or no: whether only the head of the queue is shown.")
-RUNS_WIDTHS: Setting[tuple[str, ...]] = Setting("runs/widths", (), "Columns that were made wider, as `run=240`.")
-RECENT_PLANS: Setting[tuple[str, ...]] = Setting("plan/recent", (), "Paths of plans, the last used first.")
+LAST_PLAN = Setting(
+    "plan/last", "", "Path of the plan that was open last; empty if it had no file."
+)
+QUIT = Setting(
+    "window/quit", "ask", "ask, or leave: what closing the window does while runs are training."
+)
+NOTIFY = Setting(
+    "window/notify", "yes", "yes or no: whether the desktop is told when a run has ended."
+)
+LAST_DRAFT = Setting(
+    "plan/draft", "", "Which draft was open last, of a plan without a file; empty if it had one."
+)
+PLAN_TAB = Setting(
+    "plan/tab", "", "The tab of the Plan page that was open last; empty for the first one."
+)
+RUNS_ORDER = Setting(
+    "runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`."
+)
+RUNS_AXIS = Setting(
+    "runs/axis", "step", "What the axis of the compared curves counts: step, epoch or time."
+)
+RUNS_SHARE = Setting(
+    "runs/share",
+    "",
+    "The part (0 to 1) of the Runs page that its table was given; empty: the usual.",
+)
+QUEUE_FOLDED = Setting(
+    "queue/folded", "no", "yes or no: whether only the head of the queue is shown."
+)
+RUNS_WIDTHS: Setting[tuple[str, ...]] = Setting(
+    "runs/widths", (), "Columns that were made wider, as `run=240`."
+)
+RECENT_PLANS: Setting[tuple[str, ...]] = Setting(
+    "plan/recent", (), "Paths of plans, the last used first."
+)
 
 
 def settings_path() -> Path:
-    """The settings file: `$GPU_STUDIO_SETTINGS` if set and not empty, else `window.ini` in the user's config folder."""
+    """The settings file.
+
+    `$GPU_STUDIO_SETTINGS` if set and not empty, else `window.ini` in the user's config folder.
+    """
     chosen = os.environ.get(ENVIRONMENT) or user_config_path("gpu-studio") / "window.ini"
     return expanded(chosen).absolute()
 
 
 class Settings:
-    """The settings file. A value of the wrong type, from a file written by hand, counts as not there.
+    """The settings file.
+
+    A value of the wrong type, from a file written by hand, counts as not there.
 
     Where the file cannot be written, what is set is remembered for as long as this object lives.
     """
@@ -69,7 +101,10 @@ class Settings:
         return value if isinstance(value, type(setting.default)) else setting.default
 
     def set(self, setting: Setting[T], value: T) -> None:
-        """Remember a value, unless it is there already: it is written to the file now, which takes a disk its time."""
+        """Remember a value, unless it is there already.
+
+        It is written to the file now, which takes a disk its time.
+        """
         if self._store.contains(setting.key) and self.get(setting) == value:
             return
         stored: Any = value

@@ -26,7 +26,9 @@ _SIGN = 14
 class Dot(QWidget):
     """A small round sign beside a word: filled in one of the theme's colours."""
 
-    def __init__(self, theme: ThemeManager, colour: str = "muted", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, colour: str = "muted", parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._colour = colour
@@ -74,7 +76,10 @@ class Sign(QWidget):
 
 
 class StatusLine(QStatusBar):
-    """The machine and the TensorFlow in use at the left; at the right the run that is shown, and a way to live runs."""
+    """The machine and the TensorFlow in use at the left.
+
+    At the right the run that is shown, and a way to live runs.
+    """
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +97,10 @@ class StatusLine(QStatusBar):
         self._machine_dot.set_colour(colour)
 
     def show_tensorflow(self) -> None:
-        """Say which TensorFlow is in use. Reading that takes longer than a first window should wait."""
+        """Say which TensorFlow is in use.
+
+        Reading that takes longer than a first window should wait.
+        """
         self._tensorflow.setText(tensorflow_in_use())
 
     def set_run(self, text: str, state: State | None) -> None:
@@ -117,7 +125,9 @@ class StatusLine(QStatusBar):
 
 
 def tensorflow_in_use() -> str:
-    """The version of the installed TensorFlow, which is not imported for it, and where it is installed."""
+    """The version of the installed TensorFlow, which is not imported for it, and where it is
+    installed.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     place = Path(sys.prefix)

@@ -35,8 +35,13 @@ class StepView(QWidget):
         self._column.setSpacing(1)
         self._column.addWidget(self.caption)
 
-    def show_picture(self, picture: StepPicture, seconds: float, more: str = "", *, low: bool = False) -> None:
-        """Show this step on an axis of so many seconds, in `low` rows; `more` is said beside its caption."""
+    def show_picture(
+        self, picture: StepPicture, seconds: float, more: str = "", *, low: bool = False
+    ) -> None:
+        """Show this step on an axis of so many seconds, in `low` rows.
+
+        `more` is said beside its caption.
+        """
         while len(self.rows) < len(picture.rows):
             row = TimelineRow(self._theme)
             self._column.insertWidget(self._column.count(), row)
@@ -85,7 +90,9 @@ class TimelineView(QWidget):
         together = bool(predicted and measured and predicted.to_scale)
         axis = max(each.seconds for each in (predicted, measured) if each) if together else None
         if predicted is not None:
-            self.predicted.show_picture(predicted, axis or predicted.seconds, low=measured is not None)
+            self.predicted.show_picture(
+                predicted, axis or predicted.seconds, low=measured is not None
+            )
         self.measured.setVisible(measured is not None)
         if measured is not None:
             apart = "" if together or predicted is None else OWN_SCALE
@@ -99,7 +106,10 @@ _SHADES = {"forward": 0.92, "backward": 0.52, "update": 0.28}
 
 
 class TimelineRow(QWidget):
-    """Paints a device's tasks in its colour: forward strong, backward fainter, the update faintest."""
+    """Paints a device's tasks in its colour.
+
+    Forward strong, backward fainter, the update faintest.
+    """
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -131,7 +141,10 @@ class TimelineRow(QWidget):
         return QSize(200, self._height)
 
     def task_at(self, x: float, y: float) -> Spell | None:
-        """The task that is drawn there; of two that overlap the one whose track is at y; None where nothing is done."""
+        """The task that is drawn there; of two that overlap the one whose track is at y.
+
+        None where nothing is done.
+        """
         whole = self.width() - LEFT
         at = (x - LEFT) / whole * self._seconds if whole > 0 else 0.0
         track = int((y - _AROUND / 2) / (self.height() - _AROUND) * self._depth)
@@ -146,7 +159,11 @@ class TimelineRow(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Say what is done where the pointer rests."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._row is not None:
+        if (
+            event.type() == QEvent.Type.ToolTip
+            and isinstance(event, QHelpEvent)
+            and self._row is not None
+        ):
             task = self.task_at(event.pos().x(), event.pos().y())
             said = self._row.say(task) if task else self._row.description
             QToolTip.showText(event.globalPos(), said, self)
@@ -163,7 +180,9 @@ class TimelineRow(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font("mono_caption"))
         painter.setPen(QColor(tokens.accent if self.hasFocus() else tokens.muted))
-        painter.drawText(QRectF(0, 0, LEFT, self.height()), Qt.AlignmentFlag.AlignVCenter, self._row.name)
+        painter.drawText(
+            QRectF(0, 0, LEFT, self.height()), Qt.AlignmentFlag.AlignVCenter, self._row.name
+        )
         area = QRectF(LEFT, _AROUND / 2, self.width() - LEFT, self.height() - _AROUND)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.raised))
@@ -182,7 +201,9 @@ class TimelineRow(QWidget):
             left = max(left, drawn[track])
             gap = 1.5 if right - left > 5 else 0.0
             painter.setBrush(QColor(colours[task.what]))
-            block = QRectF(left, area.top() + track * high, max(1.0, right - left - gap), high - self._between)
+            block = QRectF(
+                left, area.top() + track * high, max(1.0, right - left - gap), high - self._between
+            )
             painter.drawRoundedRect(block, 2, 2)
             drawn[track] = max(right, left + 1.0)
 

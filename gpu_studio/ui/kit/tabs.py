@@ -26,7 +26,9 @@ _FROM_RIGHT, _FROM_TOP = 6.0, 8.0
 
 
 class MarkedTabs(QTabBar):
-    """What is wrong in a tab is a dot for the eye, and words in its tooltip and its accessible name."""
+    """What is wrong in a tab is a dot for the eye, and words in its tooltip and its accessible
+    name.
+    """
 
     def __init__(self, name: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,4 +67,6 @@ class MarkedTabs(QTabBar):
         painter.setBrush(QColor(self._theme.tokens.bad))
         for index in (index for index, words in self.marks.items() if words):
             tab = self.tabRect(index)
-            painter.drawEllipse(QPointF(tab.right() - _FROM_RIGHT, tab.top() + _FROM_TOP), RADIUS, RADIUS)
+            painter.drawEllipse(
+                QPointF(tab.right() - _FROM_RIGHT, tab.top() + _FROM_TOP), RADIUS, RADIUS
+            )

@@ -1,8 +1,9 @@
 """Background work whose results return to the window's thread by a queued signal.
 
-Each piece of work has a Python thread of its own rather than one of a QThreadPool. A pool's destructor waits for work
-that nobody can interrupt (the reading of a long run), so that the window could not close; a daemon thread ends with the
-process. And a question that TensorFlow takes a minute to answer must not hold up a reading of milliseconds.
+Each piece of work has a Python thread of its own rather than one of a QThreadPool. A pool's
+destructor waits for work that nobody can interrupt (the reading of a long run), so that the window
+could not close; a daemon thread ends with the process. And a question that TensorFlow takes a
+minute to answer must not hold up a reading of milliseconds.
 """
 
 from __future__ import annotations
@@ -18,15 +19,21 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 Report = Callable[[Any], None]
 Work = Callable[[Report, threading.Event], object]
-"""Work that can report what it has so far, and is to end early once the event is set. Its result comes last."""
+"""Work that can report what it has so far, and is to end early once the event is set.
+
+Its result comes last.
+"""
 
 
 class BackgroundTask(QObject):
-    """Does work in a thread. `reported(object)` brings what the work reports under way, `done(object)` its result.
+    """Does work in a thread.
 
-    Only the newest work is heard of: to start another cancels the one before. With `in_turn` each waits for the one
-    before it, and all are heard of. Work that raises has a defect: `failed(Exception)` fires, and then the error is
-    raised in the window's thread. A task that is destroyed cancels its work, and nothing is heard of it any more.
+    `reported(object)` brings what the work reports under way, `done(object)` its result.
+
+    Only the newest work is heard of: to start another cancels the one before. With `in_turn` each
+    waits for the one before it, and all are heard of. Work that raises has a defect:
+    `failed(Exception)` fires, and then the error is raised in the window's thread. A task that is
+    destroyed cancels its work, and nothing is heard of it any more.
     """
 
     reported = Signal(object)
@@ -72,7 +79,10 @@ class BackgroundTask(QObject):
         self._awaited.clear()
 
     def close(self, *, wait: bool = True) -> None:
-        """Forget all, and leave no thread behind. Without `wait` a thread may go on until its work ends by itself."""
+        """Forget all, and leave no thread behind.
+
+        Without `wait` a thread may go on until its work ends by itself.
+        """
         self.forget()
         if wait:
             for thread in self._threads:
@@ -101,10 +111,16 @@ class _Raised:
 
 
 class _WorkThread(threading.Thread):
-    """Does one piece of work. It holds its task weakly, or a task might be destroyed in this thread."""
+    """Does one piece of work.
 
-    def __init__(self, task: BackgroundTask, work: Work, before: threading.Thread | None, name: str) -> None:
-        # As arguments, which a thread drops at its end: what the work refers to is not kept alive by it.
+    It holds its task weakly, or a task might be destroyed in this thread.
+    """
+
+    def __init__(
+        self, task: BackgroundTask, work: Work, before: threading.Thread | None, name: str
+    ) -> None:
+        # As arguments, which a thread drops at its end: what the work refers to is not kept alive
+        # by it.
         super().__init__(target=self._do, args=(work, before), name=name, daemon=True)
         self.cancelled = threading.Event()
         self.task = weakref.ref(task)
@@ -123,12 +139,16 @@ class _WorkThread(threading.Thread):
         try:
             self._post.arrived.emit(self, signal, value)
         except RuntimeError:
-            # The application has ended meanwhile, and Qt's objects with it: there is nobody to hear of it.
+            # The application has ended meanwhile, and Qt's objects with it: there is nobody to hear
+            # of it.
             return
 
 
 class _Post(QObject):
-    """Takes what threads send into the window's thread. It outlives every task, so no thread emits from a dying one."""
+    """Takes what threads send into the window's thread.
+
+    It outlives every task, so no thread emits from a dying one.
+    """
 
     arrived = Signal(object, str, object)
 

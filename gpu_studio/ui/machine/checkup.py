@@ -73,20 +73,27 @@ class Diagnosis:
 
 
 class Checkup(QObject):
-    """Asks the doctor: `glance` for what is known at once, `examine` for TensorFlow too, which takes seconds.
+    """Asks the doctor.
 
-    `changed` fires when the asking begins, when there is a word of progress, and when it has ended; `error` says why
-    there is no diagnosis.
+    `glance` for what is known at once, `examine` for TensorFlow too, which takes seconds.
+
+    `changed` fires when the asking begins, when there is a word of progress, and when it has ended;
+    `error` says why there is no diagnosis.
     """
 
     changed = Signal()
 
     def __init__(
-        self, runs: Path | None = None, command: Sequence[str] | None = None, parent: QObject | None = None
+        self,
+        runs: Path | None = None,
+        command: Sequence[str] | None = None,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         folder = ["--runs-dir", str(runs)] if runs else []
-        self._quick = list(command or [*module_command("gpu_studio.hardware.doctor"), "--json", *folder])
+        self._quick = list(
+            command or [*module_command("gpu_studio.hardware.doctor"), "--json", *folder]
+        )
         self._whole = list(command or [*module_command("gpu_studio"), "doctor", "--json", *folder])
         self.diagnosis: Diagnosis | None = None
         self.examined = False
@@ -113,7 +120,11 @@ class Checkup(QObject):
         """What is waited for, in words; empty if nothing is."""
         if not self.looking:
             return ""
-        return "asking TensorFlow, the driver and the system…" if self._examining else "asking the driver…"
+        return (
+            "asking TensorFlow, the driver and the system…"
+            if self._examining
+            else "asking the driver…"
+        )
 
     def glance(self) -> None:
         """Look without TensorFlow, unless the doctor is at it already."""
@@ -131,7 +142,8 @@ class Checkup(QObject):
         if self.looking:
             self.process.finished.disconnect(self._has_ended)
             self.process.errorOccurred.disconnect(self._has_failed)
-            # Interrupted, as by Ctrl+C, the doctor ends whom it asked; killed, it would leave TensorFlow running.
+            # Interrupted, as by Ctrl+C, the doctor ends whom it asked; killed, it would leave
+            # TensorFlow running.
             leaving = Leaving(self.process, self)
             leaving.gone.connect(lambda: self._forget(leaving))
             self._leaving.append(leaving)
@@ -175,7 +187,12 @@ class Checkup(QObject):
 
     def _has_ended(self, code: int, status: QProcess.ExitStatus) -> None:
         text = bytes(self.process.readAllStandardOutput().data())
-        said = bytes(self.process.readAllStandardError().data()).decode("utf-8", "replace").strip().splitlines()
+        said = (
+            bytes(self.process.readAllStandardError().data())
+            .decode("utf-8", "replace")
+            .strip()
+            .splitlines()
+        )
         try:
             self.diagnosis = msgspec.json.decode(text, type=Diagnosis)
         except msgspec.MsgspecError:

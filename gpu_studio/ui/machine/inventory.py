@@ -15,9 +15,12 @@ TIMEOUT_MS = 20_000
 
 
 class Inventory(QObject):
-    """Asks for the inventory in the background. `changed` fires when the asking begins, and when it has ended.
+    """Asks for the inventory in the background.
 
-    After a failure `error` says what happened, and `machine` is still what was known before, if anything was.
+    `changed` fires when the asking begins, and when it has ended.
+
+    After a failure `error` says what happened, and `machine` is still what was known before, if
+    anything was.
     """
 
     changed = Signal()
@@ -28,7 +31,9 @@ class Inventory(QObject):
         self.error = ""
         self._command = tuple(command)
         self.process = QProcess(self)
-        self.process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
+        self.process.setEnvironment(
+            [f"{name}={value}" for name, value in module_environment().items()]
+        )
         self.process.finished.connect(self._on_finished)
         self.process.errorOccurred.connect(self._on_error)
         self._patience = QTimer(self)
@@ -68,9 +73,15 @@ class Inventory(QObject):
     def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
         text = bytes(self.process.readAllStandardOutput().data()).decode("utf-8", "replace")
         if status == QProcess.ExitStatus.CrashExit:
-            self._end(self.error or "Looking for the machine's devices ended in a crash, perhaps of the driver.")
+            self._end(
+                self.error
+                or "Looking for the machine's devices ended in a crash, perhaps of the driver."
+            )
         elif code != 0:
-            self._end(self._last_words() or f"Looking for the machine's devices ended with exit code {code}.")
+            self._end(
+                self._last_words()
+                or f"Looking for the machine's devices ended with exit code {code}."
+            )
         else:
             self._take(text)
 

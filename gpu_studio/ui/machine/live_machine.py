@@ -23,13 +23,16 @@ CLASSES = ("fast", "processes")
 class LiveMachine(QObject):
     """What the inventory found, with the figures that the sampler sees.
 
-    `changed` fires when the machine is asked, and when a plan could fare otherwise than before. It looks only while
-    somebody `watch`es, and at cards only: of the CPU a plan needs nothing that changes.
+    `changed` fires when the machine is asked, and when a plan could fare otherwise than before. It
+    looks only while somebody `watch`es, and at cards only: of the CPU a plan needs nothing that
+    changes.
     """
 
     changed = Signal()
 
-    def __init__(self, inventory: Inventory, sampler: SamplerClient, parent: QObject | None = None) -> None:
+    def __init__(
+        self, inventory: Inventory, sampler: SamplerClient, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._inventory = inventory
         self._sampler = sampler
@@ -70,7 +73,8 @@ class LiveMachine(QObject):
     def _follow(self) -> None:
         from gpu_studio.hardware.machine_now import is_news
 
-        # While nobody looks at the plan, others may look at the cards: that is for when it is looked at again.
+        # While nobody looks at the plan, others may look at the cards: that is for when it is
+        # looked at again.
         now = self._now() if self._looking else None
         if now is not None and self.machine is not None and is_news(self.machine, now):
             self.machine = now
@@ -83,4 +87,8 @@ class LiveMachine(QObject):
         machine = self._inventory.machine
         # What nobody looks at is older than what the inventory told.
         fresh = self._sampler.watched
-        return machine_now(machine, self._sampler.picture, me()) if machine is not None and fresh else machine
+        return (
+            machine_now(machine, self._sampler.picture, me())
+            if machine is not None and fresh
+            else machine
+        )

@@ -25,7 +25,10 @@ LOW_RATE_HZ = 0.2
 IN_THE_BACKGROUND = ("fast", "slow", "processes")
 """What alerts and a history without gaps need while a run goes on and nobody looks."""
 TOGETHER_MS = 60
-"""What comes within this time is told as one change: the classes of one second come a few milliseconds apart."""
+"""What comes within this time is told as one change.
+
+The classes of one second come a few milliseconds apart.
+"""
 DYING_MS = 1000
 DEVICES = "devices"
 """Who looks on the Devices page."""
@@ -36,10 +39,10 @@ _SLACK_MS = 50
 class SamplerClient(QObject):
     """Watches the machine once `look` is called; `changed` fires when there is something new.
 
-    It is asked only for what somebody looks at: after `rest` it lives, and is asked for nothing, unless a run goes on
-    (`keep_watch`): then for a little, seldom. `noticed` fires with all that comes, `changed` only while somebody looks.
-    One that dies, or does not answer for 5 s, is started anew, each time after a longer pause; until then `trouble`
-    says why.
+    It is asked only for what somebody looks at: after `rest` it lives, and is asked for nothing,
+    unless a run goes on (`keep_watch`): then for a little, seldom. `noticed` fires with all that
+    comes, `changed` only while somebody looks. One that dies, or does not answer for 5 s, is
+    started anew, each time after a longer pause; until then `trouble` says why.
     """
 
     changed = Signal()
@@ -68,7 +71,10 @@ class SamplerClient(QObject):
 
     @property
     def history(self) -> DeviceHistory:
-        """What was seen, for the plots; what keeps it takes long to import, and is not needed at the start."""
+        """What was seen, for the plots.
+
+        What keeps it takes long to import, and is not needed at the start.
+        """
         if self._history is None:
             from gpu_studio.hardware.device_history import DeviceHistory
 
@@ -87,7 +93,10 @@ class SamplerClient(QObject):
 
     @property
     def status(self) -> str:
-        """How it is, in a few words: `sampling 1 Hz · 0.3 % of a core`; empty before it was first started."""
+        """How it is, in a few words: `sampling 1 Hz · 0.3 % of a core`.
+
+        Empty before it was first started.
+        """
         if self.trouble:
             return self.trouble
         if "started" not in self.picture.seen:
@@ -96,10 +105,14 @@ class SamplerClient(QObject):
         cost = f" · {beat.cpu_percent:.1f} % of a core" if beat else ""
         if self._wanted:
             return f"sampling {RATE_HZ:g} Hz{cost}"
-        return f"sampling {LOW_RATE_HZ:g} Hz for the run{cost}" if self._keeps_watch else NOT_SAMPLING
+        return (
+            f"sampling {LOW_RATE_HZ:g} Hz for the run{cost}" if self._keeps_watch else NOT_SAMPLING
+        )
 
     def look(self, classes: Iterable[str], viewer: str = DEVICES) -> None:
-        """Ask for these classes of figures from now on, and for what other viewers look at, but for nothing else."""
+        """Ask for these classes of figures from now on, and for what other viewers look at, but for
+        nothing else.
+        """
         self._viewers[viewer] = tuple(classes)
         self._ask_or_start()
 
@@ -116,7 +129,10 @@ class SamplerClient(QObject):
         return tuple(dict.fromkeys(each for classes in self._viewers.values() for each in classes))
 
     def keep_watch(self, on: bool) -> None:
-        """Go on seldom asking what alerts need, also while nobody looks: a run goes on. Or no longer."""
+        """Go on seldom asking what alerts need, also while nobody looks: a run goes on.
+
+        Or no longer.
+        """
         if on != self._keeps_watch:
             self._keeps_watch = on
             self._ask_or_start()
@@ -173,7 +189,9 @@ class SamplerClient(QObject):
     def _read(self) -> None:
         if self._process is None:
             return
-        *lines, self._cut = (self._cut + bytes(self._process.readAllStandardOutput().data())).split(b"\n")
+        *lines, self._cut = (self._cut + bytes(self._process.readAllStandardOutput().data())).split(
+            b"\n"
+        )
         now = time.monotonic()
         for line in lines:
             self._watchdog.heard(now, line)
@@ -215,7 +233,8 @@ class SamplerClient(QObject):
         if self._watchdog.is_overdue(time.monotonic()) and self._process is not None:
             process = self._process
             self._let_go(process)
-            # One stuck in the driver goes when the driver lets go of it, and its successor does not wait for that.
+            # One stuck in the driver goes when the driver lets go of it, and its successor does not
+            # wait for that.
             process.finished.connect(process.deleteLater)
             process.kill()
             self._start_again(None)
@@ -224,13 +243,20 @@ class SamplerClient(QObject):
 
     def _has_failed(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart and self._process is not None:
-            self._start_again(1, f"{self._command[0]} could not be started: {self._process.errorString()}")
+            self._start_again(
+                1, f"{self._command[0]} could not be started: {self._process.errorString()}"
+            )
 
     def _has_ended(self, code: int, status: QProcess.ExitStatus) -> None:
         if self._process is None:
             return
         self._read()
-        said = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace").strip().splitlines()
+        said = (
+            bytes(self._process.readAllStandardError().data())
+            .decode("utf-8", "replace")
+            .strip()
+            .splitlines()
+        )
         crashed = status == QProcess.ExitStatus.CrashExit
         process = self._process
         self._start_again(-code if crashed else code, said[-1] if said else "")

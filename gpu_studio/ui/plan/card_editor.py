@@ -223,7 +223,9 @@ class CardEditor(QWidget):
     def _show_remedy(self, strip: Strip) -> None:
         # Making a card visible that does not answer would only cause a problem.
         self.mend.setVisible(strip.track is None and (strip.visible or not strip.lost))
-        self.mend.setText("Take out of the plan" if strip.missing else "Hide it" if strip.lost else "Make visible")
+        self.mend.setText(
+            "Take out of the plan" if strip.missing else "Hide it" if strip.lost else "Make visible"
+        )
         self.mend.setAccessibleName(f"{self.mend.text()}: {strip.name}")
 
     def _show_track(self) -> None:
@@ -294,7 +296,11 @@ class CardEditor(QWidget):
 
     def _do(self, name: str) -> None:
         if self._strip is not None and self._strip.track is not None:
-            make = next(make for each, _, make in carve_actions(self._strip.track, self.bar.current) if each == name)
+            make = next(
+                make
+                for each, _, make in carve_actions(self._strip.track, self.bar.current)
+                if each == name
+            )
             self._carve(make())
 
     def _remedy(self) -> None:
@@ -302,7 +308,9 @@ class CardEditor(QWidget):
             return
         device, machine, name = self._strip.device, self._view.machine, self._strip.name
         if self._strip.missing:
-            change = Change(lambda plan: forget_device(plan, device, machine), f"take {name} out of the plan")
+            change = Change(
+                lambda plan: forget_device(plan, device, machine), f"take {name} out of the plan"
+            )
         elif self._strip.lost:
             change = Change(lambda plan: without(plan, machine, [device]), f"hide {name}")
         else:

@@ -36,7 +36,10 @@ class DifferencesModel(PlainTable[Difference]):
 
 
 _WIDTHS = {1: 200, 2: 200}
-NOTHING = "Each field that is changed stands here from then on, with its value there and here, until the plan is saved."
+NOTHING = (
+    "Each field that is changed stands here from then on, with its value there "
+    "and here, until the plan is saved."
+)
 
 
 class ChangesTab(QWidget):
@@ -82,7 +85,9 @@ class ChangesTab(QWidget):
         self.model.set_rows(rows)
         self.table.setVisible(bool(rows))
         self._nothing.setVisible(not rows)
-        self.compared_text.setText(f"{plural(len(rows), 'field')} not as in {name}" if rows else f"The same as {name}")
+        self.compared_text.setText(
+            f"{plural(len(rows), 'field')} not as in {name}" if rows else f"The same as {name}"
+        )
 
 
 def _stored(view: PlanView) -> tuple[str, Plan]:

@@ -12,7 +12,15 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import UNKNOWN
-from gpu_studio.contract.consent import Standing, allow_file, allow_folder, allowances, read_code, standing, withdraw
+from gpu_studio.contract.consent import (
+    Standing,
+    allow_file,
+    allow_folder,
+    allowances,
+    read_code,
+    standing,
+    withdraw,
+)
 from gpu_studio.plan.problems import printable
 from gpu_studio.runs.allowable_folders import why_not
 from gpu_studio.ui.kit.asking.dialogs import Dialog
@@ -29,8 +37,10 @@ from gpu_studio.ui.plan.code_file import CodeFile, moment, read_code_file
 
 ALLOWED_TITLE = "Allowed Python"
 WORDS = (
-    "These files may run when a plan names them. A file is allowed as it was when you read it, and asked about again "
-    "once it has changed; a folder with all that is in and below it, whatever it holds. What is forbidden here stops "
+    "These files may run when a plan names them. A file is allowed as it was when you read it, and "
+    "asked about again "
+    "once it has changed; a folder with all that is in and below it, whatever it holds. What is "
+    "forbidden here stops "
     "no run that is alive."
 )
 NONE = "No Python file is allowed. Where a plan names one, Allow… shows it to you first."
@@ -75,7 +85,10 @@ class AllowedDialog(Dialog):
     @property
     def selected(self) -> list[Path]:
         """The rows that Forbid applies to."""
-        return [self.model.rows[index.row()].path for index in self.table.selectionModel().selectedRows()]
+        return [
+            self.model.rows[index.row()].path
+            for index in self.table.selectionModel().selectedRows()
+        ]
 
     def read(self) -> None:
         """Show what is allowed now."""
@@ -91,12 +104,16 @@ class AllowedDialog(Dialog):
 
     def _forbid(self) -> None:
         chosen = self.selected
-        first = min((index.row() for index in self.table.selectionModel().selectedRows()), default=0)
+        first = min(
+            (index.row() for index in self.table.selectionModel().selectedRows()), default=0
+        )
         try:
             for path in chosen:
                 withdraw(path)
         except OSError as error:
-            self.remark.say(sentence(f"it could not be written down: {error.strerror or error}"), "bad")
+            self.remark.say(
+                sentence(f"it could not be written down: {error.strerror or error}"), "bad"
+            )
             return
         self.read()
         if self.model.rows:
@@ -155,7 +172,9 @@ def allowed_rows() -> tuple[list[AllowedRow], str]:
 
 
 def _folder(path: Path) -> AllowedRow:
-    return AllowedRow(path, "all in and below it" if path.is_dir() else "all in and below it: it is not there now")
+    return AllowedRow(
+        path, "all in and below it" if path.is_dir() else "all in and below it: it is not there now"
+    )
 
 
 def _file(path: Path) -> AllowedRow:
@@ -170,7 +189,9 @@ def _file(path: Path) -> AllowedRow:
 
 ALLOW_TITLE = "Allow this Python file to run?"
 WHAT_IT_MEANS = "It runs as you, and may read, change and send whatever you may."
-CHANGED_MEANWHILE = "The file has changed since it was shown here. This is what it holds now: read it again."
+CHANGED_MEANWHILE = (
+    "The file has changed since it was shown here. This is what it holds now: read it again."
+)
 _WHY_ASKED = {
     Standing.NEW: "nothing of it has been run yet",
     Standing.CHANGED: "it has changed since it was allowed",
@@ -212,7 +233,9 @@ class AllowDialog(Dialog):
     @property
     def text(self) -> str:
         """The text about the file, without its contents."""
-        return " ".join(filter(None, (self._facts.text(), self.remark.text, self._about_folder.text())))
+        return " ".join(
+            filter(None, (self._facts.text(), self.remark.text, self._about_folder.text()))
+        )
 
     def _allow_file(self) -> None:
         if (shown := self._unchanged()) is not None:
@@ -238,7 +261,9 @@ class AllowDialog(Dialog):
         try:
             allow()
         except OSError as error:
-            why = sentence(f"it could not be written down that this may run: {error.strerror or error}")
+            why = sentence(
+                f"it could not be written down that this may run: {error.strerror or error}"
+            )
             self.remark.say(why, "bad")
             return
         self.close()
@@ -269,7 +294,8 @@ class AllowDialog(Dialog):
         folder = shown.real.parent
         offered = not why_not(folder)
         words = (
-            f"Allow this folder: all Python in and below “{_short(folder.name)}” may run, also after it has changed."
+            f"Allow this folder: all Python in and below “{_short(folder.name)}” may run, also "
+            "after it has changed."
         )
         self._about_folder.setText(words if offered else "")
         self._about_folder.setVisible(offered)

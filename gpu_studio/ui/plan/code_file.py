@@ -65,10 +65,16 @@ def _shown(code: bytes) -> tuple[str, str]:
 
 def _left_out(shown: int, lines: list[str]) -> str:
     if shown < len(lines):
-        return f"Only the first {shown:,} of its {len(lines):,} lines are shown: read the others in an editor."
+        return (
+            f"Only the first {shown:,} of its {len(lines):,} lines are shown: "
+            "read the others in an editor."
+        )
     long = sum(len(line) > LONGEST_LINE for line in lines)
     if long:
-        return f"{long:,} of its lines {'is' if long == 1 else 'are'} cut, being too long: read the file in an editor."
+        return (
+            f"{long:,} of its lines {'is' if long == 1 else 'are'} cut, being too long: read the "
+            "file in an editor."
+        )
     return ""
 
 

@@ -33,7 +33,11 @@ class ConcernView(QFrame):
     mending = Signal(object)
 
     def __init__(
-        self, theme: ThemeManager, tone: Tone, queue: QAction | None = None, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        tone: Tone,
+        queue: QAction | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -62,7 +66,11 @@ class ConcernView(QFrame):
         self.setAccessibleName(concern.said)
         # After a field the sentence continues: `training.batch_size` is 0.
         text = concern.text if concern.field else sentence(concern.text)
-        for label, words in ((self._field, concern.field), (self._text, text), (self._why, sentence(concern.why))):
+        for label, words in (
+            (self._field, concern.field),
+            (self._text, text),
+            (self._why, sentence(concern.why)),
+        ):
             label.setText(words)
             label.setVisible(bool(words))
         self.button.setVisible(bool(concern.action))
@@ -85,7 +93,9 @@ class ConcernView(QFrame):
             self._foot.removeWidget(button)
             button.hide()
             button.deleteLater()
-        self.others = [self._remedy_button(place, mend.label) for place, mend in enumerate(concern.others)]
+        self.others = [
+            self._remedy_button(place, mend.label) for place, mend in enumerate(concern.others)
+        ]
         if len(labels) > len(self.others) and self._queue is not None:
             self.others.append(ActionButton(self._queue, text=QUEUE_IT, small=True))
         for place, button in enumerate(self.others, int(bool(concern.action))):
@@ -127,7 +137,11 @@ class ConcernView(QFrame):
         self._draw_sign()
 
     def _draw_sign(self) -> None:
-        colour = self._theme.tokens.muted if self.concern.awaited else getattr(self._theme.tokens, self._tone)
+        colour = (
+            self._theme.tokens.muted
+            if self.concern.awaited
+            else getattr(self._theme.tokens, self._tone)
+        )
         self._sign.setPixmap(pixmap("warning", colour, self.devicePixelRatioF(), _SIGN))
 
 
@@ -155,7 +169,9 @@ class ConcernList(QWidget):
     def show_concerns(self, concerns: Sequence[PlanConcern]) -> None:
         """Show these; if the focused button goes, the focus moves to the next one."""
         before = self.views
-        focused = next((place for place, view in enumerate(before.values()) if holds_focus(view.button)), None)
+        focused = next(
+            (place for place, view in enumerate(before.values()) if holds_focus(view.button)), None
+        )
         self.views = {concern.key: before.get(concern.key) or self._made() for concern in concerns}
         for place, concern in enumerate(concerns):
             view = self.views[concern.key]

@@ -92,12 +92,18 @@ def _looked_at(view: PlanView) -> tuple[Any, ...]:
     return view.problems, view.plan, view.machine
 
 
-def warnings(view: PlanView, facts: PlanFacts | None, topology: Topology | None) -> tuple[PlanConcern, ...]:
+def warnings(
+    view: PlanView, facts: PlanFacts | None, topology: Topology | None
+) -> tuple[PlanConcern, ...]:
     """Return the warnings about a plan that can run; none for a plan that cannot."""
     if view.problems:
         return ()
     plan, machine = view.plan, view.machine
-    found = (*_known(view, facts), *link_cautions(plan, machine, topology), *cautions(plan, machine))
+    found = (
+        *_known(view, facts),
+        *link_cautions(plan, machine, topology),
+        *cautions(plan, machine),
+    )
     return (*_not_looked_at(facts), *(_concern(caution) for caution in _without_repeats(found)))
 
 
@@ -108,7 +114,12 @@ def _not_looked_at(facts: PlanFacts | None) -> Iterator[PlanConcern]:
     """
     why, advice = facts.not_looked_at if facts else ("", ())
     if why:
-        yield PlanConcern("not looked at", f"The plan could not be looked at: {why}", " ".join(advice), refused=True)
+        yield PlanConcern(
+            "not looked at",
+            f"The plan could not be looked at: {why}",
+            " ".join(advice),
+            refused=True,
+        )
 
 
 def _known(view: PlanView, facts: PlanFacts | None) -> tuple[Caution, ...]:
@@ -163,5 +174,10 @@ def _without_repeats(found: tuple[Caution, ...]) -> Iterator[Caution]:
 
 def _concern(caution: Caution) -> PlanConcern:
     return PlanConcern(
-        caution.name, caution.text, caution.why, mend=caution.mend, others=caution.others, waits=caution.waits
+        caution.name,
+        caution.text,
+        caution.why,
+        mend=caution.mend,
+        others=caution.others,
+        waits=caution.waits,
     )

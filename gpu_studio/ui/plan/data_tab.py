@@ -37,7 +37,11 @@ from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder
 
 PICTURE = 64
-_FORMATS = {1: QImage.Format.Format_Grayscale8, 3: QImage.Format.Format_RGB888, 4: QImage.Format.Format_RGBA8888}
+_FORMATS = {
+    1: QImage.Format.Format_Grayscale8,
+    3: QImage.Format.Format_RGB888,
+    4: QImage.Format.Format_RGBA8888,
+}
 
 
 class SampleGrid(QWidget):
@@ -60,12 +64,16 @@ class SampleGrid(QWidget):
 
     def set_samples(self, samples: Sequence[DataSample]) -> None:
         """Show those of these samples that are images."""
-        shown = tuple(each for each in samples if each.image is not None and each.channels in _FORMATS)
+        shown = tuple(
+            each for each in samples if each.image is not None and each.channels in _FORMATS
+        )
         if shown == self._samples:
             return
         self._samples = shown
         self._images = tuple(picture(sample) for sample in shown)
-        self.setAccessibleName(f"{len(shown)} samples: {', '.join(sample.label for sample in shown)}")
+        self.setAccessibleName(
+            f"{len(shown)} samples: {', '.join(sample.label for sample in shown)}"
+        )
         self.setVisible(bool(shown))
         self.updateGeometry()
         self.update()
@@ -116,9 +124,14 @@ class SampleGrid(QWidget):
 
 
 def picture(sample: DataSample) -> QImage:
-    """The image of a sample, at most 64 pixels high and wide. Raises KeyError for channels that make no image."""
+    """The image of a sample, at most 64 pixels high and wide.
+
+    Raises KeyError for channels that make no image.
+    """
     stride = sample.width * sample.channels
-    image = QImage(sample.image or b"", sample.width, sample.height, stride, _FORMATS[sample.channels]).copy()
+    image = QImage(
+        sample.image or b"", sample.width, sample.height, stride, _FORMATS[sample.channels]
+    ).copy()
     longest = max(sample.width, sample.height, 1)
     if longest > PICTURE:
         mode = Qt.TransformationMode.SmoothTransformation
@@ -143,11 +156,15 @@ class KeptAsideForm(Form):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Kept aside", parent)
         for option in DATA_LIMITS:
-            self.add_limited(f"data.{option.name}", option, f"for {option.name.removesuffix('_fraction')}")
+            self.add_limited(
+                f"data.{option.name}", option, f"for {option.name.removesuffix('_fraction')}"
+            )
         split = Field("data.split", "split", default=Data().split, write=_write_split)
         choice = Choice("how samples are kept aside", list(SPLITS), tips=SPLITS, words=WORDS)
         self.split = self.add(split, choice)
-        groups = Field("data.groups", "groups", "the array with the group of each sample", write=_write_groups)
+        groups = Field(
+            "data.groups", "groups", "the array with the group of each sample", write=_write_groups
+        )
         line = Typed("array with the groups", str, lambda value: value or "")
         line.setPlaceholderText(GROUPS)
         self.groups = self.add(groups, line)
@@ -241,7 +258,9 @@ class DataTab(QWidget):
         facts = self._reader.facts
         data = facts.data if facts else None
         error = facts.data_error if facts else ""
-        self.bar.show_reader(self._reader, error, facts.advice if facts else (), known=data is not None)
+        self.bar.show_reader(
+            self._reader, error, facts.advice if facts else (), known=data is not None
+        )
         self._show_lines(data)
         known = data is not None or bool(error)
         self._show_preview(data if known else self._reader.past.data)
@@ -260,7 +279,13 @@ class DataTab(QWidget):
         lines = data_lines(self._view.plan, self._view.machine, data)
         met = fit_of(data, graph) if graph is not None else ()
         self.lines.set_lines(
-            (*lines, *(("" if place else "model", words, good) for place, (good, words) in enumerate(met)))
+            (
+                *lines,
+                *(
+                    ("" if place else "model", words, good)
+                    for place, (good, words) in enumerate(met)
+                ),
+            )
         )
 
     def _show_preview(self, data: DataFacts | None) -> None:
@@ -275,7 +300,15 @@ class DataTab(QWidget):
     def _lay_out(self) -> None:
         scrolled = Scrolled()
         heading = Label("WHAT THEY HOLD", "section")
-        for part in (self.form, self.fractions, heading, self.bar, self.lines, self.pictures, self.table):
+        for part in (
+            self.form,
+            self.fractions,
+            heading,
+            self.bar,
+            self.lines,
+            self.pictures,
+            self.table,
+        ):
             scrolled.column.addWidget(part)
         scrolled.column.addStretch(1)
         column = QVBoxLayout(self)

@@ -36,8 +36,14 @@ def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str
     last = f", the last of {grouped(cut.last)}" if cut.last != cut.size and cut.count > 1 else ""
     kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
     return (
-        ("samples", " · ".join([*(f"{grouped(count)} {kind}" for kind, count in kinds), _size(data)])),
-        ("an epoch", f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}"),
+        (
+            "samples",
+            " · ".join([*(f"{grouped(count)} {kind}" for kind, count in kinds), _size(data)]),
+        ),
+        (
+            "an epoch",
+            f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}",
+        ),
         ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
         ("a target", target_in_words(data)),
     )
@@ -60,15 +66,23 @@ def _named(data: DataFacts) -> str:
     if not data.class_names:
         return ""
     more = (data.classes or 0) - len(data.class_names[:_NAMED])
-    return f" ({', '.join(data.class_names[:_NAMED])}{f' and {grouped(more)} more' if more else ''})"
+    return (
+        f" ({', '.join(data.class_names[:_NAMED])}{f' and {grouped(more)} more' if more else ''})"
+    )
 
 
 def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
-    """Whether the model takes a sample, and whether it gives what is to be learnt: a sentence each."""
+    """Whether the model takes a sample, and whether it gives what is to be learnt.
+
+    A sentence each.
+    """
     takes = _fits(graph.input_shape, data.x_shape)
     given = f"samples are {shape_in_words(data.x_shape)}"
     wanted = f"the model takes {shape_in_words(graph.input_shape)}"
-    inward = (takes, f"Shapes in fit: {wanted}." if takes else f"Shapes in do not fit: {given}, {wanted}.")
+    inward = (
+        takes,
+        f"Shapes in fit: {wanted}." if takes else f"Shapes in do not fit: {given}, {wanted}.",
+    )
     return inward, _outward(data, graph)
 
 
@@ -82,7 +96,12 @@ def _outward(data: DataFacts, graph: ModelGraph) -> tuple[bool, str]:
             f"targets of {shape_in_words(data.y_shape)}",
             _fits(graph.output_shape or (1,), data.y_shape or (1,)),
         )
-    return fits, f"Shapes out fit: {gives}, for {wanted}." if fits else f"Shapes out do not fit: {gives}, for {wanted}."
+    return (
+        fits,
+        f"Shapes out fit: {gives}, for {wanted}."
+        if fits
+        else f"Shapes out do not fit: {gives}, for {wanted}.",
+    )
 
 
 def _fits(wanted: tuple[int | None, ...], given: tuple[int, ...]) -> bool:
@@ -95,7 +114,11 @@ def _size(data: DataFacts) -> str:
     """Return how large the data are; unknown for some that are still to be downloaded."""
     if data.here:
         return size(data.bytes)
-    return f"{size(data.bytes)}, which the first run downloads" if data.bytes else "the first run downloads them"
+    return (
+        f"{size(data.bytes)}, which the first run downloads"
+        if data.bytes
+        else "the first run downloads them"
+    )
 
 
 def _batches(count: int) -> str:

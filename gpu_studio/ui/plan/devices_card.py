@@ -50,7 +50,9 @@ class StripList(QWidget):
         for strip in strips:
             self.views[strip.device].show_strip(strip)
         if changed:
-            tab_after(self, [part for view in self.views.values() for part in (view.bar, view.choice)])
+            tab_after(
+                self, [part for view in self.views.values() for part in (view.bar, view.choice)]
+            )
         self.updateGeometry()
 
     def _rebuild(self, strips: Sequence[Strip]) -> None:

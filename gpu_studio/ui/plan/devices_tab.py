@@ -18,7 +18,12 @@ from PySide6.QtWidgets import (
 from gpu_studio.plan import Plan
 from gpu_studio.plan.edits.carving import set_slices
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
+from gpu_studio.plan.edits.device_names import (
+    name_by_number,
+    name_by_uuid,
+    named_cards,
+    names_by_uuid,
+)
 from gpu_studio.plan.edits.visibility import forget_device, hide_card, set_devices, show_card
 from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
@@ -83,7 +88,9 @@ class DeviceList(QListWidget):
                 item.setSizeHint(QSize(0, ROW_PX))
         self._draw()
         devices = [strip.device for strip in strips]
-        first = next((row for row, strip in enumerate(strips) if strip.visible and strip.device != CPU), 0)
+        first = next(
+            (row for row, strip in enumerate(strips) if strip.visible and strip.device != CPU), 0
+        )
         self.setCurrentRow(devices.index(before) if before in devices else first)
         self.blockSignals(False)
 
@@ -122,7 +129,10 @@ class DeviceList(QListWidget):
         if self._view is None:
             return
         strip, machine = self._strips[self.row(item)], self._view.machine
-        wanted = item.data(_CHECK) == Qt.CheckState.Checked.value or item.checkState() == Qt.CheckState.Checked
+        wanted = (
+            item.data(_CHECK) == Qt.CheckState.Checked.value
+            or item.checkState() == Qt.CheckState.Checked
+        )
         if wanted == strip.visible:
             return
         device = strip.device
@@ -143,13 +153,15 @@ def _state(strip: Strip) -> str:
 TIPS = {
     "memory_growth": "Take a card's memory only as it is needed, instead of all that is free at once",
     "soft_placement": (
-        "Let TensorFlow run an operation on another device where the one it was placed on has no kernel for it. Off: "
+        "Let TensorFlow run an operation on another device where the one it was placed on has no "
+        "kernel for it. Off: "
         "such an operation ends the run, so that nothing runs elsewhere unnoticed"
     ),
     "log_placement": "Record on which device every operation was placed, in the run's log",
 }
 UUID_TIP = (
-    "A UUID is the number of one card in the world: it means the same card after a reboot, and when cards were put in "
+    "A UUID is the number of one card in the world: it means the same card after a reboot, and "
+    "when cards were put in "
     "or taken out. GPU:0 is whichever comes first on the PCI bus"
 )
 NONE_NAMED = "The plan names no card: it takes all of them, whole"
@@ -187,8 +199,12 @@ class DeviceSwitches(QWidget):
         growth = self.switches["memory_growth"]
         locked = bool(devices.carve) and not devices.memory_growth
         growth.setEnabled(not locked)
-        growth.setToolTip("Memory cannot grow while a device is carved" if locked else TIPS["memory_growth"])
-        self.problem.say(tuple(in_words(each) for each in view.problems_at("devices.memory_growth")))
+        growth.setToolTip(
+            "Memory cannot grow while a device is carved" if locked else TIPS["memory_growth"]
+        )
+        self.problem.say(
+            tuple(in_words(each) for each in view.problems_at("devices.memory_growth"))
+        )
         self._show_names(view.plan)
 
     def _show_names(self, plan: Plan) -> None:
@@ -199,7 +215,11 @@ class DeviceSwitches(QWidget):
 
     def _set(self, field: str, on: bool) -> None:
         words = field.replace("_", " ")
-        self.edited.emit(Change(lambda plan: set_devices(plan, **{field: on}), f"{words} {'on' if on else 'off'}"))
+        self.edited.emit(
+            Change(
+                lambda plan: set_devices(plan, **{field: on}), f"{words} {'on' if on else 'off'}"
+            )
+        )
 
     def _name(self, on: bool) -> None:
         if self._view is None:
@@ -216,7 +236,8 @@ def _switch(words: str) -> Switch:
 
 
 ABOUT = (
-    f"{NO_LIMIT} All logical CPUs share the host's memory and its cores. They stand for cards where there are none, so "
+    f"{NO_LIMIT} All logical CPUs share the host's memory and its cores. They stand for cards "
+    "where there are none, so "
     "that a plan for several devices can be tried."
 )
 
@@ -267,7 +288,9 @@ class CpuEditor(QWidget):
         if self._view is not None:
             machine = self._view.machine
             change = Change(
-                lambda plan: set_slices(plan, CPU, count, machine), f"cut {CPU} into {count}", f"devices.carve.{CPU}"
+                lambda plan: set_slices(plan, CPU, count, machine),
+                f"cut {CPU} into {count}",
+                f"devices.carve.{CPU}",
             )
             self.edited.emit(change)
 

@@ -56,7 +56,10 @@ class DistributionCard(CardFrame):
         self._say()
 
     def _choose(self, name: str) -> None:
-        change = Change(lambda plan: set_strategy(plan, name), f"distribute: {strategy_named(name).title.lower()}")
+        change = Change(
+            lambda plan: set_strategy(plan, name),
+            f"distribute: {strategy_named(name).title.lower()}",
+        )
         self.edited.emit(change)
 
     def _point(self, name: str) -> None:
@@ -76,7 +79,11 @@ def in_words(strategy: str) -> str:
     if strategy not in BY_NAME:
         return f"The plan names the strategy {strategy}, which is not among these."
     known = BY_NAME[strategy]
-    return f"{known.title}: {known.why_not[0].lower()}{known.why_not[1:]}" if known.why_not else known.line
+    return (
+        f"{known.title}: {known.why_not[0].lower()}{known.why_not[1:]}"
+        if known.why_not
+        else known.line
+    )
 
 
 def _tile(name: str, theme: ThemeManager) -> Tile:

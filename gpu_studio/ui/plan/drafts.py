@@ -22,8 +22,9 @@ _LARGEST = 8 * 1024 * 1024
 class Draft(msgspec.Struct, frozen=True):
     """The `text` of a plan as it was edited, and `base`, the text that the editing began from.
 
-    `path` is the plan's file; empty for a plan that has none, which `id` tells from others. `time` is when the draft
-    was written, in seconds since 1970 (UTC). `mending` is set for the text of a file that could not be used as a plan.
+    `path` is the plan's file; empty for a plan that has none, which `id` tells from others. `time`
+    is when the draft was written, in seconds since 1970 (UTC). `mending` is set for the text of a
+    file that could not be used as a plan.
     """
 
     id: str

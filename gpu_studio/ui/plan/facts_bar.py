@@ -23,7 +23,9 @@ class FactsBar(Note):
     with `offers_consent` False, only the reason is shown.
     """
 
-    def __init__(self, what: str, parent: QWidget | None = None, *, offers_consent: bool = True) -> None:
+    def __init__(
+        self, what: str, parent: QWidget | None = None, *, offers_consent: bool = True
+    ) -> None:
         super().__init__(parent)
         self._what = what
         self._offers_consent = offers_consent
@@ -33,7 +35,12 @@ class FactsBar(Note):
         self.more.clicked.connect(self._read)
 
     def show_reader(
-        self, reader: FactsReader, error: str = "", advice: Sequence[str] = (), *, known: bool = False
+        self,
+        reader: FactsReader,
+        error: str = "",
+        advice: Sequence[str] = (),
+        *,
+        known: bool = False,
     ) -> None:
         """Show the reader's progress, unless what was asked is `known`.
 
@@ -77,4 +84,6 @@ class FactsBar(Note):
         from gpu_studio.ui.kit.asking.dialogs import TraceDialog
 
         if self._reader is not None:
-            TraceDialog(sentence(self._error), self._reader.details, self._reader.failed_code, self.window()).show()
+            TraceDialog(
+                sentence(self._error), self._reader.details, self._reader.failed_code, self.window()
+            ).show()

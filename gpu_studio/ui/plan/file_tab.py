@@ -9,7 +9,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.plan import Plan, PlanError, dumps, loads
 from gpu_studio.plan.edits.change import Change
@@ -97,7 +104,9 @@ class FileTab(QWidget):
         self.edited.emit(Change(lambda _: plan, "edit the plan's text", FIELD, text))
 
     def _say(self, wrong: str) -> None:
-        self._words.setText("Not a plan yet: the last one that was holds." if wrong else "Typing changes the plan.")
+        self._words.setText(
+            "Not a plan yet: the last one that was holds." if wrong else "Typing changes the plan."
+        )
         self._words.set_tone("bad" if wrong else "")
         self.problem_text.setText(wrong)
         self.problem_text.setVisible(bool(wrong))

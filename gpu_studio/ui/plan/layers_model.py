@@ -36,7 +36,9 @@ class LayersModel(PlainTable[GraphLayer]):
 
     def order(self, row: GraphLayer, column: int) -> Any:
         """Sort numbers by their size."""
-        return {3: row.parameters, 4: row.weight_bytes, 5: row.flops_forward}.get(column, self.text(row, column))
+        return {3: row.parameters, 4: row.weight_bytes, 5: row.flops_forward}.get(
+            column, self.text(row, column)
+        )
 
 
 def shape_in_words(shape: Sequence[int | None]) -> str:
@@ -44,7 +46,11 @@ def shape_in_words(shape: Sequence[int | None]) -> str:
 
     An axis of any length is `any`, a single number `one number`.
     """
-    return " × ".join("any" if axis is None else grouped(axis) for axis in shape) if shape else "one number"
+    return (
+        " × ".join("any" if axis is None else grouped(axis) for axis in shape)
+        if shape
+        else "one number"
+    )
 
 
 def widths(graph: ModelGraph) -> str:

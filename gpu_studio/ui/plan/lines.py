@@ -29,7 +29,9 @@ class FactLines(QWidget):
     @property
     def text(self) -> str:
         """All that is shown, one line each."""
-        return "\n".join(f"{name.text()} {words.text()}" for name, words in self._labels if not words.isHidden())
+        return "\n".join(
+            f"{name.text()} {words.text()}" for name, words in self._labels if not words.isHidden()
+        )
 
     def set_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines."""

@@ -37,7 +37,9 @@ class MemoryRow(QWidget):
 
     pointed = Signal()
 
-    def __init__(self, theme: ThemeManager, prospect: Prospect, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, prospect: Prospect, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._prospect = prospect
@@ -92,7 +94,13 @@ class MemoryRow(QWidget):
         self._paint_line(painter, line, tokens)
         if self._prospect.parts:
             area = QRectF(_PAD, line.bottom() + 3, line.width(), BAR)
-            draw_parts(painter, area, self._prospect.shares, tokens.device_colour(self._prospect.place), tokens)
+            draw_parts(
+                painter,
+                area,
+                self._prospect.shares,
+                tokens.device_colour(self._prospect.place),
+                tokens,
+            )
             draw_held(painter, area, self._prospect.held, tokens)
 
     def _paint_line(self, painter: QPainter, line: QRectF, tokens: Tokens) -> None:
@@ -108,7 +116,9 @@ class MemoryRow(QWidget):
         share = QFontMetrics(font("caption")).horizontalAdvance(self._prospect.share)
         amount = self._amount(int(line.width()) - after - share - _APART)
         painter.drawText(line, RIGHT, amount)
-        beside = line.adjusted(after, 0, -painter.fontMetrics().horizontalAdvance(amount) - _APART, 0)
+        beside = line.adjusted(
+            after, 0, -painter.fontMetrics().horizontalAdvance(amount) - _APART, 0
+        )
         painter.setFont(font("caption"))
         painter.setPen(QColor(tokens.muted))
         words = painter.fontMetrics().elidedText(
@@ -126,7 +136,9 @@ class MemoryRow(QWidget):
         return amount if fits else amount.partition(" of ")[0]
 
 
-def draw_parts(painter: QPainter, area: QRectF, shares: Sequence[float], colour: str, tokens: Tokens) -> None:
+def draw_parts(
+    painter: QPainter, area: QRectF, shares: Sequence[float], colour: str, tokens: Tokens
+) -> None:
     """Draw a trough, and in it the parts (each 0 to 1 of it), one after the other.
 
     The parts are in shades of the device's colour.
@@ -144,7 +156,9 @@ def draw_parts(painter: QPainter, area: QRectF, shares: Sequence[float], colour:
     scale = area.width() * max(1.0, _SLIVER / max(sum(shares) * area.width(), 1e-9))
     for share, shade in zip(shares, shades(colour, tokens), strict=False):
         width = share * scale
-        painter.fillRect(QRectF(left, area.top(), max(0.0, width - (1 if width > 3 else 0)), BAR), QColor(shade))
+        painter.fillRect(
+            QRectF(left, area.top(), max(0.0, width - (1 if width > 3 else 0)), BAR), QColor(shade)
+        )
         left += width
     painter.restore()
 
@@ -158,7 +172,9 @@ def draw_held(painter: QPainter, area: QRectF, share: float, tokens: Tokens) -> 
         return
     outline = QPainterPath()
     outline.addRoundedRect(area, BAR / 2, BAR / 2)
-    held = QRectF(area.right() - share * area.width(), area.top(), share * area.width(), area.height())
+    held = QRectF(
+        area.right() - share * area.width(), area.top(), share * area.width(), area.height()
+    )
     painter.save()
     painter.setClipPath(outline)
     painter.fillRect(held, QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))

@@ -80,7 +80,9 @@ class ModelTab(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give the layers' names most of the width if there is little of it."""
         super().resizeEvent(event)
-        self.table.set_widths(_NARROW_WIDTHS if event.size().width() < _NARROW else _WIDTHS, stretch=0)
+        self.table.set_widths(
+            _NARROW_WIDTHS if event.size().width() < _NARROW else _WIDTHS, stretch=0
+        )
 
     def _show_facts(self) -> None:
         if self._reader is None:

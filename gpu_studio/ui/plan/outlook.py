@@ -29,7 +29,10 @@ from gpu_studio.ui.kit.device_place import places
 MEANINGS = {
     "weights": "The model's variables.",
     "gradients": "How the loss changes with each trained weight.",
-    "slots": "What the optimizer remembers of each trained weight, as Adam does two averages of its gradients.",
+    "slots": (
+        "What the optimizer remembers of each trained weight, as Adam "
+        "does two averages of its gradients."
+    ),
     "activations": "What the layers keep of the batch until the backward pass.",
     "other": "The batch itself, and what operations need for a moment.",
 }
@@ -100,7 +103,11 @@ class Prospect:
             return self.limit
         if self.now is not None and self.most is not None and self.now < self.most:
             return f"{figures.size(self.total)} of {figures.size(self.now)} free"
-        return f"{figures.size(self.total)} of {figures.size(self.most)}" if self.most else figures.size(self.total)
+        return (
+            f"{figures.size(self.total)} of {figures.size(self.most)}"
+            if self.most
+            else figures.size(self.total)
+        )
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -111,28 +118,42 @@ class Prospect:
         smaller.
         """
         together = max(sum(part.bytes for part in self.parts), 1)
-        return tuple(part.bytes / self._whole * min(1.0, self.total / together) for part in self.parts)
+        return tuple(
+            part.bytes / self._whole * min(1.0, self.total / together) for part in self.parts
+        )
 
     @property
     def text(self) -> str:
         """All of it in a sentence."""
         limit = "" if self.most or not self.parts else f", {self.limit}"
         too_much = ", which is too much" if self.over else ""
-        said = f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{self._cuda}{too_much}"
+        said = (
+            f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{self._cuda}{too_much}"
+        )
         parts = ", ".join(f"{part.name} {part.amount}" for part in self.parts if part.bytes)
         return f"{said}: {parts}" if parts else said
 
     @property
     def _others(self) -> str:
         held = (self.most or 0) - (self.now if self.now is not None else self.most or 0)
-        return f"; others hold {figures.size(held)} of {figures.size(self.most or 0)}" if held > 0 else ""
+        return (
+            f"; others hold {figures.size(held)} of {figures.size(self.most or 0)}"
+            if held > 0
+            else ""
+        )
 
     @property
     def _cuda(self) -> str:
-        return f"; CUDA and its libraries get {figures.size(self.outside)} of the card" if self.outside else ""
+        return (
+            f"; CUDA and its libraries get {figures.size(self.outside)} of the card"
+            if self.outside
+            else ""
+        )
 
 
-def prospects(plan: Plan, machine: Machine, memory: Iterable[PredictedMemory] = ()) -> tuple[Prospect, ...]:
+def prospects(
+    plan: Plan, machine: Machine, memory: Iterable[PredictedMemory] = ()
+) -> tuple[Prospect, ...]:
     """Return the plan's logical devices, the batch of each, and the memory that it takes."""
     replica_names = replicas(plan, machine)
     shares = shares_of(plan, len(replica_names))
@@ -153,7 +174,9 @@ def prospects(plan: Plan, machine: Machine, memory: Iterable[PredictedMemory] = 
     return tuple(_predicted(prospect, taken.get(prospect.name)) for prospect in hopes)
 
 
-def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[tuple[str, str], ...]:
+def facts(
+    plan: Plan, machine: Machine, data: DataFacts | None = None
+) -> tuple[tuple[str, str], ...]:
     """Return names and values of what is certain before training.
 
     The steps of an epoch are included once the data are known.
@@ -208,7 +231,9 @@ def _outside(device: PlannedDevice, machine: Machine) -> int:
     return (outside_mib(card) or 0) * MIB if card is not None else 0
 
 
-def _share(plan: Plan, device: PlannedDevice, replica_names: tuple[str, ...], shares: tuple[int, ...]) -> str:
+def _share(
+    plan: Plan, device: PlannedDevice, replica_names: tuple[str, ...], shares: tuple[int, ...]
+) -> str:
     if strategy_of(plan).places_layers:
         return _layers(plan, device.name, replica_names[:1])
     if device.name not in replica_names:

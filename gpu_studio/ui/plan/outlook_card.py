@@ -225,7 +225,9 @@ class OutlookCard(CardFrame):
         for each in devices:
             self.rows[each.name].show_prospect(each)
         fullest = max(devices, key=lambda each: (each.total, -each.place), default=None)
-        self.parts.show_prospect(next((each for each in devices if each.name == self._pointed), fullest))
+        self.parts.show_prospect(
+            next((each for each in devices if each.name == self._pointed), fullest)
+        )
 
     def _rebuild(self, devices: Sequence[Prospect]) -> None:
         for row in self.rows.values():
@@ -295,7 +297,9 @@ class _Figures(QWidget):
             self._grid.addWidget(pair[1], len(self._labels), 1, Qt.AlignmentFlag.AlignRight)
             self._labels.append(pair)
         for place, (name, value) in enumerate(self._labels):
-            for label, text in zip((name, value), rows[place] if place < len(rows) else ("", ""), strict=True):
+            for label, text in zip(
+                (name, value), rows[place] if place < len(rows) else ("", ""), strict=True
+            ):
                 label.setText(text)
                 label.setVisible(bool(text))
 
@@ -311,7 +315,15 @@ def _devices(view: PlanView, known: PlanFacts | None) -> tuple[Prospect, ...]:
 
 def _heading(count: int, wrong: int) -> str:
     if count and not wrong:
-        return "One thing is still to be named." if count == 1 else f"{plural(count, 'thing')} are still to be named."
+        return (
+            "One thing is still to be named."
+            if count == 1
+            else f"{plural(count, 'thing')} are still to be named."
+        )
     if count == 0:
         return ""
-    return "One thing stands in the way." if count == 1 else f"{plural(count, 'thing')} stand in the way."
+    return (
+        "One thing stands in the way."
+        if count == 1
+        else f"{plural(count, 'thing')} stand in the way."
+    )

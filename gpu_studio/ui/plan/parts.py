@@ -22,7 +22,11 @@ _PARTS = (
 
 def part_of(field: str) -> str:
     """Return the name of the tab that shows `field`; empty if none does."""
-    found = (part for whole, part in _PARTS if field == whole or field.startswith((f"{whole}.", f"{whole}[")))
+    found = (
+        part
+        for whole, part in _PARTS
+        if field == whole or field.startswith((f"{whole}.", f"{whole}["))
+    )
     return next(found, "")
 
 

@@ -55,7 +55,9 @@ class PlanDocument(QObject):
 
     @property
     def dirty(self) -> bool:
-        """Whether the plan differs from what is in its file, or, without a file, from what it began as."""
+        """Whether the plan differs from what is in its file, or, without a file, from what it began
+        as.
+        """
         return self._now is not None and self._stored.get(self._now.path) != self._now.plan
 
     @property
@@ -86,7 +88,9 @@ class PlanDocument(QObject):
 
     def _origin_place(self) -> int | None:
         steps = range(self.undo_stack.index() - 1, -1, -1)
-        return next((step for step in steps if isinstance(self.undo_stack.command(step), SwitchPlan)), None)
+        return next(
+            (step for step in steps if isinstance(self.undo_stack.command(step), SwitchPlan)), None
+        )
 
     @property
     def text(self) -> str:
@@ -184,7 +188,9 @@ class Edit(QUndoCommand):
     Successive changes of one `place`, a named field, can merge.
     """
 
-    def __init__(self, document: PlanDocument, before: Plan, after: Plan, text: str, place: tuple[str, int]) -> None:
+    def __init__(
+        self, document: PlanDocument, before: Plan, after: Plan, text: str, place: tuple[str, int]
+    ) -> None:
         super().__init__(text)
         self.before = before
         self.after = after

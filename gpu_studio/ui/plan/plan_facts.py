@@ -45,12 +45,27 @@ class Ended:
 Reported = InquiryProgress | PlanFacts | Ended
 
 
-def inquire(plan: Plan, base: Path, command: Sequence[str] | None, report: Report, cancelled: threading.Event) -> Ended:
-    """Ask about a plan, reporting `InquiryProgress` and `PlanFacts` as they come; return how it ended."""
+def inquire(
+    plan: Plan,
+    base: Path,
+    command: Sequence[str] | None,
+    report: Report,
+    cancelled: threading.Event,
+) -> Ended:
+    """Ask about a plan, reporting `InquiryProgress` and `PlanFacts` as they come.
+
+    Return how it ended.
+    """
     return Ended(_why_not(partial(_asked, plan, base, command, report, cancelled)))
 
 
-def _asked(plan: Plan, base: Path, command: Sequence[str] | None, report: Report, cancelled: threading.Event) -> None:
+def _asked(
+    plan: Plan,
+    base: Path,
+    command: Sequence[str] | None,
+    report: Report,
+    cancelled: threading.Event,
+) -> None:
     answer = ask_about(
         plan,
         base,
@@ -76,7 +91,10 @@ def _why_not(asked: Callable[[], None]) -> str:
 
 
 PATIENCE_MS = 150
-"""How long an edit rests before it is asked about: nobody wants the answer for a number that is half typed."""
+"""How long an edit rests before it is asked about.
+
+Nobody wants the answer for a number that is half typed.
+"""
 MOST_REMEMBERED = 64
 BEGINNING = "asking TensorFlow about the plan"
 
@@ -103,7 +121,11 @@ class _Followed:
         """Where its data and its model come from, whatever their options."""
         plan = with_absolute_files(self.plan, self.base)
         data, model = plan.data, plan.model
-        return (data.name, data.file, data.folder, data.python), (model.name, model.file, model.python)
+        return (data.name, data.file, data.folder, data.python), (
+            model.name,
+            model.file,
+            model.python,
+        )
 
 
 class FactsReader(QObject):
@@ -227,10 +249,13 @@ class FactsReader(QObject):
         """Return the last answer, as far as it concerns the same sources of data and model."""
         if self._followed is None:
             return PlanFacts()
-        data, model = (old == new for old, new in zip(self._followed.sources, followed.sources, strict=True))
+        data, model = (
+            old == new for old, new in zip(self._followed.sources, followed.sources, strict=True)
+        )
         reported = self.facts or PlanFacts()
         return PlanFacts(
-            (reported.data or self.past.data) if data else None, (reported.model or self.past.model) if model else None
+            (reported.data or self.past.data) if data else None,
+            (reported.model or self.past.model) if model else None,
         )
 
     def _known_of(self, followed: _Followed) -> PlanFacts | None:
@@ -241,7 +266,11 @@ class FactsReader(QObject):
         if (known := self._remembered.get(followed.content)) is not None:
             return known
         same = self._followed is not None and self._followed.of_data == followed.of_data
-        return PlanFacts(self.facts.data) if same and self.facts is not None and self.facts.data else None
+        return (
+            PlanFacts(self.facts.data)
+            if same and self.facts is not None and self.facts.data
+            else None
+        )
 
     def _begin(self) -> None:
         if not self.withheld and not self.unnamed:
@@ -291,10 +320,17 @@ class FactsReader(QObject):
         return corrected(facts, held)
 
     def _remember(self) -> None:
-        # An error may be fixed outside of the plan, by putting a file in place: such errors are asked
-        # again.
+        # An error may be fixed outside of the plan, by putting a file in place: such errors are
+        # asked again.
         facts, followed = self.facts, self._followed
-        if followed and facts and facts.model and facts.data and facts.data.here and not (self.error or self.asking):
+        if (
+            followed
+            and facts
+            and facts.model
+            and facts.data
+            and facts.data.here
+            and not (self.error or self.asking)
+        ):
             self._remembered[followed.content] = facts
             while len(self._remembered) > MOST_REMEMBERED:
                 self._remembered.pop(next(iter(self._remembered)))
@@ -308,4 +344,10 @@ def _followed(plan: Plan, base: Path) -> _Followed:
 
 def _is_unnamed(plan: Plan) -> bool:
     """Return whether a file, a folder or a function is still to be named."""
-    return "" in (plan.model.file, plan.model.python, plan.data.file, plan.data.folder, plan.data.python)
+    return "" in (
+        plan.model.file,
+        plan.model.python,
+        plan.data.file,
+        plan.data.folder,
+        plan.data.python,
+    )

@@ -66,7 +66,9 @@ class PlanName(QLineEdit):
     def _fit(self, text: str) -> None:
         self.setMinimumWidth(min(KEPT_OF_NAME, self.sizeHint().width()))
         self.updateGeometry()
-        self.setToolTip(f"{text}: the plan's name; runs are called after it" if text else "The plan's name")
+        self.setToolTip(
+            f"{text}: the plan's name; runs are called after it" if text else "The plan's name"
+        )
         if not self.hasFocus():
             self.setCursorPosition(0)
 
@@ -126,7 +128,10 @@ class PlanPage(Page):
         self.workspace.open(name)
 
     def enter_part(self, name: str) -> None:
-        """Open the tab of a part of the plan, and go to its first field. Raises KeyError likewise."""
+        """Open the tab of a part of the plan, and go to its first field.
+
+        Raises KeyError likewise.
+        """
         self.workspace.enter(name)
 
     def step_part(self, by: int) -> None:
@@ -237,7 +242,9 @@ class PlanPage(Page):
             return None
         problems, base = self._readiness.problems, folder_of(document.path)
         text = partial(getattr, document, "text")
-        return PlanView(document.plan, machine, problems, base, document.path, document.stored, text)
+        return PlanView(
+            document.plan, machine, problems, base, document.path, document.stored, text
+        )
 
     def _ask(self) -> None:
         if self._document.plan is not None and self.isVisible():
@@ -250,7 +257,9 @@ class PlanPage(Page):
         simulated = "simulated cards" if machine is not None and machine.simulated else ""
         file = self._document.path.name if self._document.path else "not saved yet"
         kept = "unsaved changes" if self._document.dirty else file
-        return " · ".join(filter(None, (plural(wrong, "problem") if wrong else "", simulated, kept)))
+        return " · ".join(
+            filter(None, (plural(wrong, "problem") if wrong else "", simulated, kept))
+        )
 
     def _rename(self, name: str) -> None:
         self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))

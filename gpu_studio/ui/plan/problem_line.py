@@ -19,7 +19,9 @@ class ProblemLine(QWidget):
     On a single line the text is elided, and the tooltip holds all of it.
     """
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None, *, one_line: bool = False) -> None:
+    def __init__(
+        self, theme: ThemeManager, parent: QWidget | None = None, *, one_line: bool = False
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._bad = False

@@ -45,7 +45,11 @@ class PythonForm(Form):
     allow_wanted = Signal(object)
 
     def __init__(
-        self, part: str, what: str, ask: Callable[[QWidget, str], str] | None, parent: QWidget | None = None
+        self,
+        part: str,
+        what: str,
+        ask: Callable[[QWidget, str], str] | None,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("", parent)
         self._part, self._path, self._ask = part, f"{part}.python", ask
@@ -57,7 +61,10 @@ class PythonForm(Form):
         line.setPlaceholderText(what)
         self.file = self.add(self._file_field(what), line, wide=True)
         self.function = self.add(self._function_field(), Suggested(f"function of the {part}"))
-        self.choose, self.pick = self._button("Choose…", "Python file"), self._button("Choose…", "function")
+        self.choose, self.pick = (
+            self._button("Choose…", "Python file"),
+            self._button("Choose…", "function"),
+        )
         self.allow = Button("Allow…", small=True)
         self.allow.setAccessibleName(f"Allow… the Python file of the {part}")
         self.allow.setToolTip("Read the file, and say whether it may run")
@@ -74,8 +81,12 @@ class PythonForm(Form):
         self.function.control.suggest([each.name for each in self.functions])
         self._say_of_function(chosen.hint if chosen else "", known=chosen is not None)
         self.pick.setEnabled(bool(self.functions))
-        self.pick.setToolTip("Choose one of the functions in the file" if self.functions else NO_FUNCTIONS)
-        refused = [each.path for each in view.problems_at(self._path) if isinstance(each, ConsentProblem)]
+        self.pick.setToolTip(
+            "Choose one of the functions in the file" if self.functions else NO_FUNCTIONS
+        )
+        refused = [
+            each.path for each in view.problems_at(self._path) if isinstance(each, ConsentProblem)
+        ]
         self._not_allowed = refused[0] if refused else None
         if not refused and holds_focus(self.allow):
             self.file.control.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -90,7 +101,9 @@ class PythonForm(Form):
         """Name the chosen file, and its function if it has only one."""
         name = relative_path(chosen, self._base if self._has_file else None)
         found = functions_in(chosen)
-        edit = partial(with_file, path=self._path, file=name, functions=[each.name for each in found])
+        edit = partial(
+            with_file, path=self._path, file=name, functions=[each.name for each in found]
+        )
         self.edited.emit(Change(edit, f"choose {chosen.name}"))
         self.function.control.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -99,7 +112,9 @@ class PythonForm(Form):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for each in self.functions:
-            hint = each.hint if len(each.hint) <= LONGEST_HINT else f"{each.hint[: LONGEST_HINT - 1]}…"
+            hint = (
+                each.hint if len(each.hint) <= LONGEST_HINT else f"{each.hint[: LONGEST_HINT - 1]}…"
+            )
             action = menu.addAction(f"{each.name}\t{hint.replace('&', '&&')}")
             action.triggered.connect(partial(self._take_function, each.name))
         if actions := menu.actions():
@@ -132,7 +147,13 @@ class PythonForm(Form):
             self.take(Path(chosen))
 
     def _file_field(self, what: str) -> Field:
-        return Field(self._path, "Python file", what, read=partial(file_part, path=self._path), write=self._write_file)
+        return Field(
+            self._path,
+            "Python file",
+            what,
+            read=partial(file_part, path=self._path),
+            write=self._write_file,
+        )
 
     def _write_file(self, plan: Plan, text: str) -> Plan:
         """Return the plan with another file.
@@ -141,11 +162,20 @@ class PythonForm(Form):
         """
         changed = with_file_part(plan, self._path, text)
         path = code_path(changed, self._path, self._base)
-        found = functions_in(path) if path is not None and not function_part(changed, self._path) else ()
-        return with_function_part(changed, self._path, found[0].name) if len(found) == 1 else changed
+        found = (
+            functions_in(path)
+            if path is not None and not function_part(changed, self._path)
+            else ()
+        )
+        return (
+            with_function_part(changed, self._path, found[0].name) if len(found) == 1 else changed
+        )
 
     def _function_field(self) -> Field:
-        read, write = partial(function_part, path=self._path), _writing(with_function_part, self._path)
+        read, write = (
+            partial(function_part, path=self._path),
+            _writing(with_function_part, self._path),
+        )
         return Field(f"{self._path}.function", "function", read=read, write=write)
 
     def _button(self, text: str, what: str) -> Button:
@@ -158,7 +188,9 @@ class PythonForm(Form):
         self.file.line.insertWidget(3, self.allow)
         self.function.line.insertWidget(2, self.pick)
         self.choose.clicked.connect(self._choose_file)
-        self.pick.clicked.connect(lambda: self.menu().popup(self.pick.mapToGlobal(QPoint(0, self.pick.height() + 2))))
+        self.pick.clicked.connect(
+            lambda: self.menu().popup(self.pick.mapToGlobal(QPoint(0, self.pick.height() + 2)))
+        )
         self.allow.clicked.connect(lambda: self.allow_wanted.emit(self._not_allowed))
 
 

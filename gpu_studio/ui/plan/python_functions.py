@@ -16,7 +16,10 @@ from gpu_studio.plan.writing import inline
 from gpu_studio.ui.kit.fields.typed import read_toml
 
 LARGEST_READ = 512 * 1024
-"""Bytes of the largest file that is read for its functions: one that is larger would hold the window up."""
+"""Bytes of the largest file that is read for its functions.
+
+One that is larger would hold the window up.
+"""
 GIVEN = ("input_shape", "outputs", "classes", "seed")
 """Parameters that the trainer gives by itself."""
 LONGEST_DEFAULT = 40
@@ -87,7 +90,9 @@ def _functions(tree: ast.Module) -> Iterator[PythonFunction]:
         if not name.startswith("_"):
             first = (ast.get_docstring(node) or "").partition("\n")[0]
             more = node.args.kwarg is not None
-            yield PythonFunction(name, printable(first.strip()), tuple(_parameters(node.args)), more)
+            yield PythonFunction(
+                name, printable(first.strip()), tuple(_parameters(node.args)), more
+            )
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:

@@ -51,7 +51,9 @@ class RateCurve(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
-    def show_rate(self, key: Hashable, rate: Callable[[float], float], per_epoch: int, steps: int) -> None:
+    def show_rate(
+        self, key: Hashable, rate: Callable[[float], float], per_epoch: int, steps: int
+    ) -> None:
         """Draw this rate, unless the drawn one has the same `key`."""
         if key == self._key:
             return
@@ -73,7 +75,10 @@ class RateCurve(QWidget):
             ends = f"{rate_in_words(self._rate(0))} to {rate_in_words(self._rate(self._steps - 1))}"
             return f"{ends} over {grouped(self._steps)} steps"
         epoch = self._at // self._per_epoch + 1
-        return f"step {grouped(self._at)}, epoch {grouped(epoch)}: {rate_in_words(self._rate(self._at))}"
+        return (
+            f"step {grouped(self._at)}, epoch {grouped(epoch)}: "
+            f"{rate_in_words(self._rate(self._at))}"
+        )
 
     def point_at(self, step: int | None) -> None:
         """Move the crosshair to a step of the run, or remove it."""
@@ -102,7 +107,10 @@ class RateCurve(QWidget):
         self.point_at(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Left and Right move the crosshair by a step, with Ctrl by an epoch; Home and End to the ends."""
+        """Left and Right move the crosshair by a step, with Ctrl by an epoch.
+
+        Home and End to the ends.
+        """
         stride = self._per_epoch if event.modifiers() & Qt.KeyboardModifier.ControlModifier else 1
         at = -1 if self._at is None else self._at
         places = {
@@ -127,7 +135,9 @@ class RateCurve(QWidget):
         self._paint_curve(painter, self._rate)
         if self._at is not None:
             self._paint_crosshair(painter, self._rate(self._at))
-        painter.setPen(QColor(self._theme.tokens.text if self._at is not None else self._theme.tokens.muted))
+        painter.setPen(
+            QColor(self._theme.tokens.text if self._at is not None else self._theme.tokens.muted)
+        )
         painter.drawText(QRectF(0, 0, self.width(), self._line()), RIGHT, self.words)
 
     def _paint_axes(self, painter: QPainter) -> None:
@@ -140,7 +150,9 @@ class RateCurve(QWidget):
             painter.drawText(QRectF(0, height - line / 2, area.left() - GRID, line), RIGHT, text)
         for value, text in linear_ticks(0, self._steps, _TICKS):
             place = self._point(value, 0).x()
-            painter.drawText(QRectF(place - 40, area.bottom() + 2, 80, line), Qt.AlignmentFlag.AlignHCenter, text)
+            painter.drawText(
+                QRectF(place - 40, area.bottom() + 2, 80, line), Qt.AlignmentFlag.AlignHCenter, text
+            )
         painter.drawText(QRectF(0, 0, area.width(), line), LEFT, "learning rate")
         painter.drawText(QRectF(0, area.bottom() + 2, area.left() - GRID, line), RIGHT, "step")
         if self.hasFocus():
@@ -166,12 +178,19 @@ class RateCurve(QWidget):
     def _point(self, step: float, value: float) -> QPointF:
         area, (low, high) = self._area(), self._range
         share = (value - low) / (high - low)
-        return QPointF(area.left() + area.width() * step / self._steps, area.bottom() - area.height() * share)
+        return QPointF(
+            area.left() + area.width() * step / self._steps, area.bottom() - area.height() * share
+        )
 
     def _area(self) -> QRectF:
-        widest = max(self.fontMetrics().horizontalAdvance(text) for _, text in linear_ticks(*self._range, _TICKS))
+        widest = max(
+            self.fontMetrics().horizontalAdvance(text)
+            for _, text in linear_ticks(*self._range, _TICKS)
+        )
         left = max(widest, self.fontMetrics().horizontalAdvance("step")) + 2 * GRID
-        return QRectF(left, self._line() + GRID, max(10, self.width() - left - 3 * GRID), self._height())
+        return QRectF(
+            left, self._line() + GRID, max(10, self.width() - left - 3 * GRID), self._height()
+        )
 
     def _height(self) -> float:
         return max(20, self.height() - 2 * self._line() - 2 * GRID)

@@ -67,7 +67,10 @@ class Readiness(QObject):
         if self._document.plan is None or self.machine is None:
             return "Looking at the machine…"
         if self.machine.simulated:
-            return "This machine's cards are simulated, so nothing can be trained on them: start without --simulate."
+            return (
+                "This machine's cards are simulated, so nothing can be trained on them: start "
+                "without --simulate."
+            )
         if self.problems and not mistakes(self.problems):
             return f"The plan is not complete yet: {self.problems[0]}"
         if self.problems:

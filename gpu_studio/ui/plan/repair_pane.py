@@ -7,7 +7,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import PlanError, Problem, loads
@@ -125,11 +132,16 @@ class RepairPane(QWidget):
         problems = self._problems()
         name = self.path.name if self.path else ""
         said = (
-            f"{name} cannot be used yet: {plural(len(problems), 'problem')}." if problems else f"{name} is a plan now."
+            f"{name} cannot be used yet: {plural(len(problems), 'problem')}."
+            if problems
+            else f"{name} is a plan now."
         )
         self.words.setText(said)
         self.list.clear()
-        found = sorted(((line_of(self.written, each), each) for each in problems), key=lambda pair: pair[0] or math.inf)
+        found = sorted(
+            ((line_of(self.written, each), each) for each in problems),
+            key=lambda pair: pair[0] or math.inf,
+        )
         for line, problem in found:
             item = QListWidgetItem(_reported(problem, line, name), self.list)
             item.setData(_LINE, line)

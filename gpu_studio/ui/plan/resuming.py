@@ -28,7 +28,9 @@ class Resuming(QObject):
     changed = Signal()
     warning_changed = Signal()
 
-    def __init__(self, document: PlanDocument, readiness: Readiness, parent: QObject | None = None) -> None:
+    def __init__(
+        self, document: PlanDocument, readiness: Readiness, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._document = document
         self._readiness = readiness

@@ -62,9 +62,13 @@ class SourceForm(Form):
     ) -> None:
         super().__init__("", parent)
         self._part, self._entries = part, entries
-        self._of_kinds = {key: source.entry for key, source in sources.items() if source.entry is not None}
+        self._of_kinds = {
+            key: source.entry for key, source in sources.items() if source.entry is not None
+        }
         self._base: Path | None = None
-        self.kinds = Segments(f"source of the {part}", {key: source.word for key, source in sources.items()})
+        self.kinds = Segments(
+            f"source of the {part}", {key: source.word for key, source in sources.items()}
+        )
         kind = Field(
             f"{part}.source",
             "source",
@@ -107,7 +111,9 @@ class SourceForm(Form):
         given = given_sources(view.plan, self._part)
         known = entry or (self._of_kinds.get(given[0]) if len(given) == 1 else None)
         function = self.python.function_of(view) if given == ("python",) else None
-        self.options.show_options(view, known.options if known else function.parameters if function else ())
+        self.options.show_options(
+            view, known.options if known else function.parameters if function else ()
+        )
 
     def _given(self, plan: Plan) -> str | None:
         given = given_sources(plan, self._part)
@@ -118,13 +124,19 @@ class SourceForm(Form):
         if key == "name":
             tips = {name: entry.help for name, entry in self._entries.items()}
             choice = Choice(f"built-in {self._part}", list(self._entries), tips=tips)
-            return self.add(Field(path, source.label, write=partial(_choose_entry, part=self._part)), choice)
+            return self.add(
+                Field(path, source.label, write=partial(_choose_entry, part=self._part)), choice
+            )
         if key == "python":
             self.put(self.python)
             return self.python.file
         line = Typed(f"{source.label} of the {self._part}", str, lambda value: value or "")
         line.setPlaceholderText(source.help)
-        row = self.add(Field(path, source.label, source.help, write=partial(_write_path, path=path)), line, wide=True)
+        row = self.add(
+            Field(path, source.label, source.help, write=partial(_write_path, path=path)),
+            line,
+            wide=True,
+        )
         if source.ask is not None:
             row.line.insertWidget(2, self._button(path, source))
         return row
@@ -139,7 +151,9 @@ class SourceForm(Form):
         chosen = source.ask(self, str(self._base or "")) if source.ask else ""
         if chosen:
             name = relative_path(Path(chosen), self._base)
-            self.edited.emit(Change(lambda plan: with_value(plan, path, name), f"choose {Path(name).name}"))
+            self.edited.emit(
+                Change(lambda plan: with_value(plan, path, name), f"choose {Path(name).name}")
+            )
 
 
 def ask_for_file(title: str, kinds: str) -> Ask:

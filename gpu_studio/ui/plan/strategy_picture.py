@@ -19,7 +19,12 @@ _RADIUS = 6.0
 _HEAD = 4.5
 _APART = 7.0
 """How far apart two lines between the same boxes are drawn."""
-_DASHES: dict[Kind, tuple[float, ...]] = {"batches": (), "gradients": (4, 2.5), "variables": (1, 2), "activations": ()}
+_DASHES: dict[Kind, tuple[float, ...]] = {
+    "batches": (),
+    "gradients": (4, 2.5),
+    "variables": (1, 2),
+    "activations": (),
+}
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 
 
@@ -70,7 +75,12 @@ class StrategyPicture(QWidget):
         for row, line in zip(self._drawing.rows, areas, strict=True):
             for box, area in zip(row, line, strict=True):
                 _draw_box(painter, box, area, tokens)
-        _draw_legend(painter, self._drawing.kinds, QRectF(0, self.height() - _LEGEND + 6, self.width(), 18), tokens)
+        _draw_legend(
+            painter,
+            self._drawing.kinds,
+            QRectF(0, self.height() - _LEGEND + 6, self.width(), 18),
+            tokens,
+        )
 
 
 def _areas(drawing: StrategyDrawing, area: QRectF) -> list[list[QRectF]]:
@@ -83,7 +93,9 @@ def _areas(drawing: StrategyDrawing, area: QRectF) -> list[list[QRectF]]:
     made, top = [], area.top()
     for row, is_wide in zip(drawing.rows, wide, strict=True):
         height = _WIDE if is_wide else tall / max(1, wide.count(False))
-        made.append(_side_by_side(QRectF(area.left(), top, area.width(), height), len(row), row[0].wide))
+        made.append(
+            _side_by_side(QRectF(area.left(), top, area.width(), height), len(row), row[0].wide)
+        )
         top += height + _BETWEEN
     return made
 
@@ -91,7 +103,10 @@ def _areas(drawing: StrategyDrawing, area: QRectF) -> list[list[QRectF]]:
 def _side_by_side(area: QRectF, count: int, wide: bool) -> list[QRectF]:
     gap = 0.0 if wide else min(_BETWEEN, area.width() / (4 * count))
     width = (area.width() - gap * (count - 1)) / count
-    return [QRectF(area.left() + each * (width + gap), area.top(), width, area.height()) for each in range(count)]
+    return [
+        QRectF(area.left() + each * (width + gap), area.top(), width, area.height())
+        for each in range(count)
+    ]
 
 
 # Links
@@ -115,10 +130,14 @@ def _line(link: Link, start: QRectF, end: QRectF) -> QLineF:
     if link.start[0] == link.end[0]:
         y = start.center().y() + aside
         onward = start.left() < end.left()
-        return QLineF(start.right() if onward else start.left(), y, end.left() if onward else end.right(), y)
+        return QLineF(
+            start.right() if onward else start.left(), y, end.left() if onward else end.right(), y
+        )
     x = min(start, end, key=lambda area: area.width()).center().x() + aside
     down = link.start[0] < link.end[0]
-    return QLineF(x, start.bottom(), x, end.top()) if down else QLineF(x, start.top(), x, end.bottom())
+    return (
+        QLineF(x, start.bottom(), x, end.top()) if down else QLineF(x, start.top(), x, end.bottom())
+    )
 
 
 def _aside(link: Link) -> float:
@@ -164,9 +183,15 @@ def link_pen(kind: Kind, tokens: Tokens) -> QPen:
 def _draw_box(painter: QPainter, box: Box, area: QRectF, tokens: Tokens) -> None:
     frame = area.adjusted(0.5, 0.5, -0.5, -0.5)
     colour = tokens.line if box.place is None else tokens.device_colour(box.place)
-    ground = tokens.surface if box.faint else mix(colour, tokens.surface, 0.16 if box.place is not None else 0.35)
+    ground = (
+        tokens.surface
+        if box.faint
+        else mix(colour, tokens.surface, 0.16 if box.place is not None else 0.35)
+    )
     painter.setBrush(QColor(ground))
-    painter.setPen(QPen(QColor(mix(colour, tokens.surface, 0.5) if box.faint else colour), 1.5, _style(box)))
+    painter.setPen(
+        QPen(QColor(mix(colour, tokens.surface, 0.5) if box.faint else colour), 1.5, _style(box))
+    )
     painter.drawRoundedRect(frame, _RADIUS, _RADIUS)
     _draw_parts(painter, box, frame, tokens)
     _write(painter, box, area, ground, tokens)
@@ -200,8 +225,12 @@ def _write(painter: QPainter, box: Box, area: QRectF, ground: str, tokens: Token
     for number, (text, role, colour) in enumerate(lines):
         painter.setFont(font("mono" if role == "mono" else "caption"))
         painter.setPen(QColor(colour))
-        cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(area.width()) - 4)
-        painter.drawText(QRectF(area.left() + 2, top + number * step, area.width() - 4, step), _CENTRE, cut)
+        cut = painter.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, int(area.width()) - 4
+        )
+        painter.drawText(
+            QRectF(area.left() + 2, top + number * step, area.width() - 4, step), _CENTRE, cut
+        )
 
 
 def _draw_legend(painter: QPainter, kinds: tuple[Kind, ...], area: QRectF, tokens: Tokens) -> None:
@@ -212,5 +241,9 @@ def _draw_legend(painter: QPainter, kinds: tuple[Kind, ...], area: QRectF, token
         painter.drawLine(QLineF(left, area.center().y(), left + 20, area.center().y()))
         painter.setPen(QColor(tokens.muted))
         width = painter.fontMetrics().horizontalAdvance(kind)
-        painter.drawText(QRectF(left + 26, area.top(), width + 2, area.height()), Qt.AlignmentFlag.AlignVCenter, kind)
+        painter.drawText(
+            QRectF(left + 26, area.top(), width + 2, area.height()),
+            Qt.AlignmentFlag.AlignVCenter,
+            kind,
+        )
         left += 26 + width + 16

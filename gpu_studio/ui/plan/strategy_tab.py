@@ -28,7 +28,10 @@ from gpu_studio.ui.plan.strategy.strategy_drawing import drawing_of
 from gpu_studio.ui.plan.strategy_picture import StrategyPicture
 
 SIDE_BY_SIDE = 660
-"""From this width on the options stand beside the drawing, else over it: they are what a person comes for."""
+"""From this width on the options stand beside the drawing, else over it.
+
+They are what a person comes for.
+"""
 BESIDE_PICTURE, BESIDE_OPTIONS = ("pace", "variables", "gradients", "batches"), ("when", "costs")
 HEADINGS = {"pace": "", "when": "when to use it", "costs": "what it costs"}
 
@@ -49,10 +52,22 @@ class StrategyTab(QWidget):
         self.title, self.line = Label(role="strong"), Paragraph(role="muted")
         self.refusal = ProblemLine(theme)
         self.picture = StrategyPicture(theme)
-        self.words = {name: _Words(HEADINGS.get(name, name)) for name in (*BESIDE_PICTURE, *BESIDE_OPTIONS)}
+        self.words = {
+            name: _Words(HEADINGS.get(name, name)) for name in (*BESIDE_PICTURE, *BESIDE_OPTIONS)
+        }
         self.replicas, self.one = ReplicaDevices(theme), OneDevice(theme)
-        self.parameters, self.all_reduce, self.placed = ParameterDevice(theme), AllReduce(theme), PlacedOptions(theme)
-        self.sections: tuple[Section, ...] = (self.one, self.replicas, self.parameters, self.all_reduce, self.placed)
+        self.parameters, self.all_reduce, self.placed = (
+            ParameterDevice(theme),
+            AllReduce(theme),
+            PlacedOptions(theme),
+        )
+        self.sections: tuple[Section, ...] = (
+            self.one,
+            self.replicas,
+            self.parameters,
+            self.all_reduce,
+            self.placed,
+        )
         for section in self.sections:
             section.edited.connect(self.edited)
         self._lay_out()
@@ -96,7 +111,9 @@ class StrategyTab(QWidget):
         """Put the options beside the drawing if there is space."""
         super().resizeEvent(event)
         wide = event.size().width() >= SIDE_BY_SIDE
-        self._halves.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.BottomToTop)
+        self._halves.setDirection(
+            QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.BottomToTop
+        )
 
     def _lay_out(self) -> None:
         area = Scrolled()

@@ -28,9 +28,19 @@ def add_tabs(
 
     `runs` is the folder of runs, of which one may have measured what a plan predicts.
     """
-    workspace.add("Devices", lambda: _devices(theme), "What TensorFlow sees of each device, and in which slices")
-    workspace.add("Model", _with_facts(lambda: _model(theme), facts), "Which model, with which options, and its layers")
-    workspace.add("Data", _with_facts(lambda: _data(theme), facts), "Which data, and what they look like")
+    workspace.add(
+        "Devices",
+        lambda: _devices(theme),
+        "What TensorFlow sees of each device, and in which slices",
+    )
+    workspace.add(
+        "Model",
+        _with_facts(lambda: _model(theme), facts),
+        "Which model, with which options, and its layers",
+    )
+    workspace.add(
+        "Data", _with_facts(lambda: _data(theme), facts), "Which data, and what they look like"
+    )
     workspace.add(
         "Training",
         _with_facts(lambda: _training(theme), facts),
@@ -38,9 +48,17 @@ def add_tabs(
     )
     strategy = _with_facts(lambda: _strategy(theme, checkup), facts)
     workspace.add("Strategy", strategy, "How the work is spread over the devices")
-    workspace.add("Layers", _with_facts(lambda: _layers(theme, runs), facts), "Which layer runs on which device")
+    workspace.add(
+        "Layers",
+        _with_facts(lambda: _layers(theme, runs), facts),
+        "Which layer runs on which device",
+    )
     workspace.add("File", lambda: _file(actions, theme), "The plan as the text of its file")
-    workspace.add("Changes", lambda: _changes(actions), "What is different from the plan's file, or another plan")
+    workspace.add(
+        "Changes",
+        lambda: _changes(actions),
+        "What is different from the plan's file, or another plan",
+    )
 
 
 def _with_facts(make: Callable[[], QWidget], facts: FactsReader) -> Callable[[], QWidget]:

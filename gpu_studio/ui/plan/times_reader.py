@@ -93,7 +93,9 @@ class TimesReader(QObject):
             self.error = sentence(not_looked_into(withheld))
         else:
             self.error, self.waiting_for = "", BEGINNING
-            self._task.start_work(partial(_measure, question, self._command, self.known is not None))
+            self._task.start_work(
+                partial(_measure, question, self._command, self.known is not None)
+            )
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -130,12 +132,18 @@ class TimesReader(QObject):
 
 
 def _measure(
-    question: _Question, command: Sequence[str] | None, fresh: bool, report: Report, cancelled: threading.Event
+    question: _Question,
+    command: Sequence[str] | None,
+    fresh: bool,
+    report: Report,
+    cancelled: threading.Event,
 ) -> _Ended:
     """Measure, reporting what is being waited for; return how it ended."""
     plan, base, devices = question.plan, question.base, question.devices
     try:
-        answer = ask_times(plan, base, devices, command=command, fresh=fresh, progress=report, cancel=cancelled)
+        answer = ask_times(
+            plan, base, devices, command=command, fresh=fresh, progress=report, cancel=cancelled
+        )
         return _Ended(measurement_in(answer, devices))
     except AskCancelledError:
         return _Ended()

@@ -75,7 +75,9 @@ class TrainingCard(CardFrame):
             "epochs": "epochs",
             "batch_size": "global batch" if training.batch_scope == "global" else "batch a replica",
             "optimizer": "optimizer",
-            "learning_rate": f"learning rate, {training.schedule.name}" if training.schedule else "learning rate",
+            "learning_rate": f"learning rate, {training.schedule.name}"
+            if training.schedule
+            else "learning rate",
         }
         for name in _FIELDS:
             getattr(self, name).show_value(getattr(training, name))
@@ -101,9 +103,19 @@ class TrainingCard(CardFrame):
         self.model.whole = plan.model.file or plan.model.python or ""
         self.data.whole = plan.data.file or plan.data.folder or plan.data.python or ""
         name, words = model_in_words(plan.model)
-        _tell(self.model, self.model_detail, name, widths(facts.graph) if facts and facts.graph else words)
+        _tell(
+            self.model,
+            self.model_detail,
+            name,
+            widths(facts.graph) if facts and facts.graph else words,
+        )
         name, words = data_in_words(plan.data)
-        _tell(self.data, self.data_detail, name, data_in_short(facts.data) if facts and facts.data else words)
+        _tell(
+            self.data,
+            self.data_detail,
+            name,
+            data_in_short(facts.data) if facts and facts.data else words,
+        )
         graph = facts.graph if facts else None
         if graph:
             self.figures.set_text(totals(graph), totals(graph).rpartition(" · ")[0])
@@ -138,12 +150,16 @@ class TrainingCard(CardFrame):
         self.batch_size.edited.connect(lambda value: self._change("batch_size", value))
         self.learning_rate.edited.connect(lambda value: self._change("learning_rate", value))
         self.optimizer.edited.connect(
-            lambda name: self.edited.emit(Change(lambda plan: set_optimizer(plan, name), "change optimizer"))
+            lambda name: self.edited.emit(
+                Change(lambda plan: set_optimizer(plan, name), "change optimizer")
+            )
         )
 
     def _change(self, field: str, value: Any) -> None:
         text = f"change {field.replace('_', ' ')}"
-        self.edited.emit(Change(lambda plan: set_training(plan, **{field: value}), text, f"training.{field}"))
+        self.edited.emit(
+            Change(lambda plan: set_training(plan, **{field: value}), text, f"training.{field}")
+        )
 
 
 def model_in_words(model: ModelSettings) -> tuple[str, str]:

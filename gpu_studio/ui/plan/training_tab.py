@@ -11,7 +11,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.plan import CheckpointSettings, EarlyStopping, Training, replica_count, replicas, shares_of
+from gpu_studio.plan import (
+    CheckpointSettings,
+    EarlyStopping,
+    Training,
+    replica_count,
+    replicas,
+    shares_of,
+)
 from gpu_studio.plan.edits.training import stop_early
 from gpu_studio.plan.limits import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
@@ -29,7 +36,10 @@ from gpu_studio.ui.plan.training.metrics_form import LossForm
 from gpu_studio.ui.plan.training.optimizer_form import OptimizerForm
 
 _STOPPING, _CHECKPOINT = "training.early_stopping", "training.checkpoint"
-_ZERO = {"every_epochs": "; 0: none at the end of an epoch", "every_steps": "; 0: none in mid-epoch"}
+_ZERO = {
+    "every_epochs": "; 0: none at the end of an epoch",
+    "every_steps": "; 0: none in mid-epoch",
+}
 
 
 class StoppingForm(Form):
@@ -48,12 +58,18 @@ class StoppingForm(Form):
         self.details = Form()
         self.monitor = Choice("what early stopping watches", ())
         self.details.add(
-            Field(f"{_STOPPING}.monitor", "watches", "what has to improve", EarlyStopping().monitor), self.monitor
+            Field(
+                f"{_STOPPING}.monitor", "watches", "what has to improve", EarlyStopping().monitor
+            ),
+            self.monitor,
         )
         for limit in EARLY_STOPPING_LIMITS:
             self.details.add_limited(f"{_STOPPING}.{limit.name}", limit)
         best = Field(
-            f"{_STOPPING}.restore_best", "restore best", "ends with the best weights", EarlyStopping().restore_best
+            f"{_STOPPING}.restore_best",
+            "restore best",
+            "ends with the best weights",
+            EarlyStopping().restore_best,
         )
         self.details.add(best, Switch("restore best"))
         self.put(self.details)
@@ -77,7 +93,12 @@ class CheckpointForm(Form):
             row = self.add_limited(f"{_CHECKPOINT}.{limit.name}", limit)
             row.hint.setText(f"{limit.help}{_ZERO.get(limit.name, '')} · default {limit.default}")
         self.monitor = Choice("what tells the best checkpoint", ())
-        field = Field(f"{_CHECKPOINT}.monitor", "the best by", "the best one is kept too", CheckpointSettings().monitor)
+        field = Field(
+            f"{_CHECKPOINT}.monitor",
+            "the best by",
+            "the best one is kept too",
+            CheckpointSettings().monitor,
+        )
         self.add(field, self.monitor)
 
     def show_view(self, view: PlanView) -> None:
@@ -97,7 +118,12 @@ class RunForm(Form):
         super().__init__("The run", parent)
         self.add_limited("training.epochs", _LIMITS["epochs"])
         self.add_limited("training.batch_size", _LIMITS["batch_size"])
-        scope = Field("training.batch_scope", "batch is meant", "what the batch size counts", Training().batch_scope)
+        scope = Field(
+            "training.batch_scope",
+            "batch is meant",
+            "what the batch size counts",
+            Training().batch_scope,
+        )
         self.add(scope, Choice("batch is meant", list(_SCOPES), words=_SCOPES))
         self.shares = FactLines()
         self.put(self.shares)
@@ -132,7 +158,9 @@ def shares_in_words(view: PlanView) -> str:
             return f"{each}, through the layers on {_few(names)}"
         return f"{each} on {names[0]}" if len(names) == 1 else f"{each} on each of {_few(names)}"
     counted = sorted(Counter(shares).items(), reverse=True)
-    return ", ".join(f"{plural(share, 'sample')} on {grouped(count)} of them" for share, count in counted)
+    return ", ".join(
+        f"{plural(share, 'sample')} on {grouped(count)} of them" for share, count in counted
+    )
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -87,7 +87,14 @@ class Workspace(CardFrame):
 
     def enter(self, name: str) -> None:
         """Open a tab and go to its first field. Raises KeyError if there is none of that name."""
-        first = next((part for part in as_read(self.open(name)) if _is_stop(part, self) and part.isVisible()), None)
+        first = next(
+            (
+                part
+                for part in as_read(self.open(name))
+                if _is_stop(part, self) and part.isVisible()
+            ),
+            None,
+        )
         if first is not None:
             # Without selecting its text: the next key must not replace it.
             first.setFocus(Qt.FocusReason.OtherFocusReason)

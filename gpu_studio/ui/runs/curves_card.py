@@ -39,7 +39,9 @@ _READING = "reading…"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunCurve:
-    """A run's name, the number of its colour, its curve (None while it is read), and its steps in an epoch."""
+    """A run's name, the number of its colour, its curve (None while it is read), and its steps in
+    an epoch.
+    """
 
     name: str
     number: int
@@ -59,11 +61,16 @@ class RunCurve:
 
 
 class CurvesCard(TimePlot):
-    """A plot whose axis counts steps, epochs or time, with a choice of what is drawn. `metric_chosen` has its name."""
+    """A plot whose axis counts steps, epochs or time, with a choice of what is drawn.
+
+    `metric_chosen` has its name.
+    """
 
     metric_chosen = Signal(str)
 
-    def __init__(self, theme: ThemeManager, settings: Settings, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, settings: Settings, parent: QWidget | None = None
+    ) -> None:
         self.view = TimeView()
         super().__init__("Loss", theme, self.view, parent, nothing=_READING)
         self.view.setParent(self)
@@ -72,15 +79,21 @@ class CurvesCard(TimePlot):
         self._runs: tuple[RunCurve, ...] = ()
         self._metric = ""
         self._offered: tuple[tuple[str, ...], str] = ((), "")
-        self._axis: AxisKind = next((kind for kind in AXES if kind == settings.get(RUNS_AXIS)), "step")
+        self._axis: AxisKind = next(
+            (kind for kind in AXES if kind == settings.get(RUNS_AXIS)), "step"
+        )
         self.metrics = OptionButton("", theme, "Which curve of each run is drawn")
         self._menu = QMenu("Curve", self)
         self.metrics.set_menu(self._menu)
         self.axis = ChoiceOption(theme, "What the axis counts")
-        self.axis.set_choices({str(kind): words for kind, words in AXES.items()}, self._axis, self._choose_axis)
+        self.axis.set_choices(
+            {str(kind): words for kind, words in AXES.items()}, self._axis, self._choose_axis
+        )
         self.log = OptionButton.switch("log", theme, "Logarithmic axis for what is drawn")
         self.log.toggled.connect(self._set_log)
-        self.smoothing = OptionButton.switch("smooth", theme, "Draw the mean of each few steps", on=True)
+        self.smoothing = OptionButton.switch(
+            "smooth", theme, "Draw the mean of each few steps", on=True
+        )
         self.smoothing.toggled.connect(self._draw_curves)
         self.options.addStretch(1)
         for option in (self.metrics, self.axis, self.log, self.smoothing):
@@ -123,7 +136,9 @@ class CurvesCard(TimePlot):
 
     def show_runs(self, runs: Sequence[RunCurve]) -> None:
         """Draw the curves of these runs."""
-        others = [(run.name, run.number) for run in runs] != [(run.name, run.number) for run in self._whole]
+        others = [(run.name, run.number) for run in runs] != [
+            (run.name, run.number) for run in self._whole
+        ]
         self._whole = tuple(runs)
         self._runs = self._shortened()
         if others:
@@ -143,8 +158,15 @@ class CurvesCard(TimePlot):
         full = {run.name: run.name for run in self._whole}
         longest = max((len(name) for name in full), default=0)
         enough = min(_READABLE, longest)
-        layouts = [(lines, most) for lines in range(1, _LINES + 1) for most in range(longest, enough - 1, -1)]
-        for lines, most in (*layouts, *((_LINES, most) for most in range(enough - 1, _SHORTEST, -1))):
+        layouts = [
+            (lines, most)
+            for lines in range(1, _LINES + 1)
+            for most in range(longest, enough - 1, -1)
+        ]
+        for lines, most in (
+            *layouts,
+            *((_LINES, most) for most in range(enough - 1, _SHORTEST, -1)),
+        ):
             names = short_names(full, most)
             if self._fit(names.values(), lines):
                 break
@@ -169,7 +191,9 @@ class CurvesCard(TimePlot):
     def _draw_curves(self) -> None:
         self.view.set_ruler(TIME if self._axis == "time" else CountRuler(kind=self._axis))
         places = [run.places(self._axis) for run in self._runs]
-        self.view.set_extent(Extent(max((float(x[-1]) for x in places if len(x)), default=0.0), live=False))
+        self.view.set_extent(
+            Extent(max((float(x[-1]) for x in places if len(x)), default=0.0), live=False)
+        )
         self.show_curves({run.name: run_style(run.number) for run in self._runs})
         for run, x in zip(self._runs, places, strict=True):
             if run.curve is not None:
@@ -184,11 +208,20 @@ class CurvesCard(TimePlot):
         if any(run.curve is None for run in self._runs):
             return _READING
         drawn = any(len(run.places(self._axis)) for run in self._runs)
-        return "Nothing in this part of the axis" if drawn else "None of these runs has a value of this yet"
+        return (
+            "Nothing in this part of the axis"
+            if drawn
+            else "None of these runs has a value of this yet"
+        )
 
     def _name_curves(self) -> None:
         at = None if self.view.cursor is None else self.view.ruler.place(self.view.cursor)
-        self.set_legend([LegendEntry(run.name, run_style(run.number), self._value(run, at)) for run in self._runs])
+        self.set_legend(
+            [
+                LegendEntry(run.name, run_style(run.number), self._value(run, at))
+                for run in self._runs
+            ]
+        )
 
     def _value(self, run: RunCurve, place: float | None) -> str:
         """Return the value under the crosshair: the last one reported by then."""

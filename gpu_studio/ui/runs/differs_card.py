@@ -6,8 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QRect, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPalette, QPen, QResizeEvent
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    Qt,
+)
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QGuiApplication,
+    QPainter,
+    QPalette,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, metric_names
@@ -53,7 +68,10 @@ class ComparisonModel(QAbstractTableModel):
         plans: Sequence[ComparisonRow],
         results: Sequence[ComparisonRow],
     ) -> None:
-        """Show runs of these names, whose colours have these numbers: the plans first, then what came of them."""
+        """Show runs of these names, whose colours have these numbers.
+
+        The plans first, then what came of them.
+        """
         rows = (*((row, True) for row in plans), *((row, False) for row in results))
         if (tuple(names), tuple(colours), rows) == (self._names, self._colours, self._rows):
             return
@@ -69,14 +87,22 @@ class ComparisonModel(QAbstractTableModel):
         """One for the names, and one for each run."""
         return 0 if parent.isValid() else 1 + len(self._names)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
         """The names of the runs."""
         if orientation == Qt.Orientation.Vertical:
             return None
         if role == COLOUR_ROLE:
             return self._colours[section - 1] if section else None
         if role in _TEXT:
-            return self._names[section - 1] if section else "Plan" if self._rows and self._rows[0][1] else ""
+            return (
+                self._names[section - 1]
+                if section
+                else "Plan"
+                if self._rows and self._rows[0][1]
+                else ""
+            )
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -90,7 +116,13 @@ class ComparisonModel(QAbstractTableModel):
         if role == IS_BEST_ROLE:
             return best
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.texts[place]}, the best" if best else row.label if place < 0 else row.texts[place]
+            return (
+                f"{row.texts[place]}, the best"
+                if best
+                else row.label
+                if place < 0
+                else row.texts[place]
+            )
         if role == Qt.ItemDataRole.ToolTipRole and best:
             return f"{row.texts[place]}: the best of these runs"
         if role in _TEXT:
@@ -151,7 +183,9 @@ class DiffersCard(CardFrame):
         self.words.setText(words)
         self.words.setVisible(bool(words))
 
-    def show_comparison(self, names: Sequence[str], numbers: Sequence[int], comparison: Comparison | None) -> None:
+    def show_comparison(
+        self, names: Sequence[str], numbers: Sequence[int], comparison: Comparison | None
+    ) -> None:
         """Show this comparison of runs of these names, whose colours have these numbers."""
         self._names, self._numbers, self._comparison = tuple(names), tuple(numbers), comparison
         self._fill()
@@ -164,7 +198,9 @@ class DiffersCard(CardFrame):
         results = [row for row in every if row.differs] if self.only.isChecked() else every
         # Their names are in the column headers.
         plans = [row for row in self._comparison.plans if row.label != "name"]
-        self.model.show(self._names, self._numbers, plans, [_in_words(row, self._comparison) for row in results])
+        self.model.show(
+            self._names, self._numbers, plans, [_in_words(row, self._comparison) for row in results]
+        )
         self.table.place_columns()
 
 
@@ -206,7 +242,11 @@ class _Sheet(Table):
     def _wanted_by_names(self) -> int:
         metrics, model = QFontMetrics(font("mono")), self.model()
         names = (str(model.index(row, 0).data()) for row in range(model.rowCount()))
-        return 2 * _SIDE + _AROUND + max((metrics.horizontalAdvance(name) for name in names), default=0)
+        return (
+            2 * _SIDE
+            + _AROUND
+            + max((metrics.horizontalAdvance(name) for name in names), default=0)
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Share the new width."""
@@ -243,7 +283,9 @@ class _Cell(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: N802 - Qt's name
+    def initStyleOption(  # noqa: N802 - Qt's name
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
         """Fields as in a plan file, names of figures muted, the best in bold."""
         super().initStyleOption(option, index)
         if index.column() == 0:

@@ -45,12 +45,21 @@ def all_in_words(runs: Sequence[RunDirectory], now: float | None = None) -> tupl
 def _reported(run: RunDirectory) -> tuple[str, str]:
     name, end = title_of(run), terminal_event(run)
     if isinstance(end, Finished):
-        figures = [f"{_plain(key)} {metric(value)}" for key, value in end.metrics.items() if value is not None]
+        figures = [
+            f"{_plain(key)} {metric(value)}"
+            for key, value in end.metrics.items()
+            if value is not None
+        ]
         words = [_reached(run, end), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
-        return f"{name} {'was stopped' if end.state == 'stopped' else 'has finished'}", " · ".join(words)
+        return f"{name} {'was stopped' if end.state == 'stopped' else 'has finished'}", " · ".join(
+            words
+        )
     if isinstance(end, Failed):
         return f"{name} has failed", end.message[:LONGEST]
-    return f"{name} was lost", "Its trainer is gone without a last word. The Train page says what is known."
+    return (
+        f"{name} was lost",
+        "Its trainer is gone without a last word. The Train page says what is known.",
+    )
 
 
 def _reached(run: RunDirectory, end: Finished) -> str:
@@ -58,7 +67,9 @@ def _reached(run: RunDirectory, end: Finished) -> str:
         model = first_of(run, Model)
     except OSError:
         model = None
-    return reached(end.step, model.steps_per_epoch if model else None, model.epochs if model else None)
+    return reached(
+        end.step, model.steps_per_epoch if model else None, model.epochs if model else None
+    )
 
 
 def _plain(metric: str) -> str:

@@ -133,6 +133,10 @@ def _read(summary: Summary, name: str) -> _Result:
         found = read()
     except OSError as error:
         gone = not summary.directory.exists()
-        why = "This run is no longer there." if gone else f"{why_unreadable(summary.directory, error)}."
+        why = (
+            "This run is no longer there."
+            if gone
+            else f"{why_unreadable(summary.directory, error)}."
+        )
         return _Result(None, why, time.perf_counter() - began)
     return _Result(found, "", time.perf_counter() - began)

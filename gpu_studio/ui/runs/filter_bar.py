@@ -24,9 +24,12 @@ _FEW_TAGS = 3
 
 
 class FilterBar(QWidget):
-    """Shows and edits a `RunFilter`. `changed` fires a moment after the last letter, and at once for a chip.
+    """Shows and edits a `RunFilter`.
 
-    `left` is Escape in a field that is empty, or Return: the focus shall go to the table. `order_chosen` has an Order.
+    `changed` fires a moment after the last letter, and at once for a chip.
+
+    `left` is Escape in a field that is empty, or Return: the focus shall go to the table.
+    `order_chosen` has an Order.
     """
 
     changed = Signal()
@@ -52,7 +55,9 @@ class FilterBar(QWidget):
         self._tag_menu = QMenu("Tags", self)
         self.tags.set_menu(self._tag_menu)
         self.count = Label(role="muted")
-        self.order = OptionButton("newest", theme, "In which order the runs stand; live ones are on top always")
+        self.order = OptionButton(
+            "newest", theme, "In which order the runs stand; live ones are on top always"
+        )
         self.order.set_menu(self._order_menu())
         self._lay_out()
         self.set_tags(())
@@ -89,7 +94,11 @@ class FilterBar(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Escape clears the filter, then leaves; Return and Down move to the table."""
-        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+        if (
+            watched is self.search
+            and isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+        ):
             if event.key() == Qt.Key.Key_Escape and self.filter:
                 self.clear()
                 return True

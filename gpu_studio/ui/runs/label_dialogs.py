@@ -38,7 +38,9 @@ class LabelDialog(Dialog):
 
     saved = Signal()
 
-    def __init__(self, title: str, rows: Sequence[RunRow], hint: str, field: QWidget, parent: QWidget) -> None:
+    def __init__(
+        self, title: str, rows: Sequence[RunRow], hint: str, field: QWidget, parent: QWidget
+    ) -> None:
         super().__init__(title, parent)
         self.setModal(True)
         self.setAccessibleName(title)
@@ -62,7 +64,11 @@ class LabelDialog(Dialog):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Save with Return, where that is not part of the text."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _RETURN:
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.key() in _RETURN
+        ):
             ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
             if ctrl or isinstance(watched, QLineEdit):
                 self._save()
@@ -132,8 +138,16 @@ class NoteDialog(LabelDialog):
         self.field.setTabChangesFocus(True)
         self.field.setFixedHeight(_NOTE_HEIGHT)
         if self.before is None:
-            self.field.setPlaceholderText("These runs have different notes: what you write takes their place.")
-        super().__init__("Note", rows, "Ctrl+Return saves, Escape leaves everything as it was.", self.field, parent)
+            self.field.setPlaceholderText(
+                "These runs have different notes: what you write takes their place."
+            )
+        super().__init__(
+            "Note",
+            rows,
+            "Ctrl+Return saves, Escape leaves everything as it was.",
+            self.field,
+            parent,
+        )
 
     @property
     def note(self) -> str:

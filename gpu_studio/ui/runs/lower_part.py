@@ -51,7 +51,10 @@ class RunColours:
 
 
 NOTHING = "Select a run to see what came of it; with Ctrl or Shift select several to compare them."
-TOO_MANY = f"More than {MOST_COMPARED} runs cannot be told apart: select at most {MOST_COMPARED} to compare them."
+TOO_MANY = (
+    f"More than {MOST_COMPARED} runs cannot be told apart: select at most "
+    f"{MOST_COMPARED} to compare them."
+)
 _VALIDATION = "val_loss"
 _SHARES = {1: (60, 40), 2: (53, 47), 3: (46, 54)}
 _OF_MANY = (56, 44)
@@ -63,7 +66,11 @@ class LowerPart(QWidget):
     coloured = Signal(object)
 
     def __init__(
-        self, theme: ThemeManager, settings: Settings, actions: ActionSet, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        settings: Settings,
+        actions: ActionSet,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._rows: list[RunRow] = []
@@ -97,7 +104,9 @@ class LowerPart(QWidget):
         for part in (self.curves, self._beside):
             part.setVisible(bool(few))
         self._beside.setCurrentWidget(self.differs if len(few) > 1 else self.summary)
-        for place, share in enumerate(_SHARES.get(len(few), _OF_MANY), self._row.indexOf(self.curves)):
+        for place, share in enumerate(
+            _SHARES.get(len(few), _OF_MANY), self._row.indexOf(self.curves)
+        ):
             self._row.setStretch(place, share)
         self._refresh()
 
@@ -108,7 +117,9 @@ class LowerPart(QWidget):
     @property
     def comparison(self) -> Comparison | None:
         """The comparison of the runs, once the figures of all of them have been read."""
-        known = tuple(found for row in self._rows if (found := self.reader.figures(row.id)) is not None)
+        known = tuple(
+            found for row in self._rows if (found := self.reader.figures(row.id)) is not None
+        )
         if not known:
             return None
         if self._compared is None or self._compared[0] != known:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QSplitter, QSplitterHandle, QWidget
 
 from gpu_studio.ui.kit.page import GAP
@@ -20,18 +29,26 @@ _STEP: Final = 28
 """Pixels by which an arrow key moves the edge: a row of the table."""
 _GRIP: Final = QSize(40, 4)
 _EDGE: Final = "Edge between the runs and what came of them"
-_TIP: Final = "Drag to give the table more or less room, or press Up and Down; double-click for the usual part"
+_TIP: Final = (
+    "Drag to give the table more or less room, or press Up and Down; "
+    "double-click for the usual part"
+)
 
 
 class PageSplit(QSplitter):
     """The table has all the height while nothing is selected.
 
-    Else it is as high as its rows, but takes no more than its part, until a person moves the edge: that part is then
-    remembered.
+    Else it is as high as its rows, but takes no more than its part, until a person moves the edge:
+    that part is then remembered.
     """
 
     def __init__(
-        self, theme: ThemeManager, settings: Settings, card: TableCard, lower: QWidget, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        settings: Settings,
+        card: TableCard,
+        lower: QWidget,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self._theme, self._settings = theme, settings
@@ -96,7 +113,9 @@ class PageSplit(QSplitter):
 
 
 class _Edge(QSplitterHandle):
-    """A short bar in the middle of the edge, in the accent while it is under the pointer or has the focus."""
+    """A short bar in the middle of the edge, in the accent while it is under the pointer or has the
+    focus.
+    """
 
     def __init__(self, theme: ThemeManager, split: PageSplit) -> None:
         super().__init__(Qt.Orientation.Vertical, split)
@@ -143,7 +162,9 @@ class _Edge(QSplitterHandle):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(tokens.accent if self.hasFocus() or self.underMouse() else tokens.muted))
+        painter.setBrush(
+            QColor(tokens.accent if self.hasFocus() or self.underMouse() else tokens.muted)
+        )
         painter.drawRoundedRect(grip, grip.height() / 2, grip.height() / 2)
 
 

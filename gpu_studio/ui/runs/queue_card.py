@@ -81,13 +81,17 @@ class QueueCard(CardFrame):
     It can be folded to its head, which is remembered: the runs then have the room.
     """
 
-    def __init__(self, control: ShownQueue, actions: ActionSet, settings: Settings, page: QWidget) -> None:
+    def __init__(
+        self, control: ShownQueue, actions: ActionSet, settings: Settings, page: QWidget
+    ) -> None:
         super().__init__("Queue", page)
         self._control, self._page, self._settings = control, page, settings
         self.table = QueueTable(control.model)
         self.count = Label(role="caption")
         self.count.setToolTip(_HOW_WHOLE)
-        self.buttons = {name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS}
+        self.buttons = {
+            name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS
+        }
         self.header.addWidget(self.count)
         self.go_on = ActionButton(actions["queue_go_on"], "primary", text="Go on", small=True)
         self.fold = Button("", "quiet", small=True)
@@ -147,7 +151,11 @@ class QueueCard(CardFrame):
             button.setHidden(folded)
         self.fold.setText("Show" if folded else "Fold")
         self.fold.setAccessibleName("Show the queue" if folded else "Fold the queue")
-        self.fold.setToolTip("Show what waits" if folded else "Show only how many wait, and leave the room to the runs")
+        self.fold.setToolTip(
+            "Show what waits"
+            if folded
+            else "Show only how many wait, and leave the room to the runs"
+        )
 
     def _name(self, button: str, text: str) -> None:
         self.buttons[button].setText(text)

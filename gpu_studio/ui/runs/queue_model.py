@@ -52,7 +52,9 @@ class QueueModel(PlainTable[QueueRow]):
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Rows are dragged, and dropped between rows."""
         usual = super().flags(index)
-        return usual | (Qt.ItemFlag.ItemIsDragEnabled if index.isValid() else Qt.ItemFlag.ItemIsDropEnabled)
+        return usual | (
+            Qt.ItemFlag.ItemIsDragEnabled if index.isValid() else Qt.ItemFlag.ItemIsDropEnabled
+        )
 
     def supportedDropActions(self) -> Qt.DropAction:  # noqa: N802 - Qt's name
         """Moving alone."""

@@ -35,7 +35,10 @@ class MarkCell(PaintedCell):
         del text
         row: RunRow = index.data(ROW_ROLE)
         icon = coloured_icon(ICONS[row.state], state_colour(row.state, self._theme.tokens))
-        icon.paint(painter, QRectF(area.left() - 1, area.center().y() - _ICON / 2, _ICON, _ICON).toAlignedRect())
+        icon.paint(
+            painter,
+            QRectF(area.left() - 1, area.center().y() - _ICON / 2, _ICON, _ICON).toAlignedRect(),
+        )
 
 
 class RunNameCell(PaintedCell):
@@ -93,8 +96,12 @@ class StateCell(PaintedCell):
         reported = row.state in ("stopped", "failed", "lost")
         colour = state_colour(row.state, tokens) if reported else tokens.muted
         painter.setFont(font("text"))
-        painter.setPen(QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text)))
-        painter.drawText(area, LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(area.width())))
+        painter.setPen(
+            QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text))
+        )
+        painter.drawText(
+            area, LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(area.width()))
+        )
 
 
 class BestCell(PaintedCell):
@@ -112,7 +119,9 @@ class BestCell(PaintedCell):
             painter.setFont(font("caption"))
             painter.setPen(QColor(self._theme.tokens.muted))
             name = metric_label(row.summary.best.metric)
-            painter.drawText(before, RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
+            painter.drawText(
+                before, RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width()))
+            )
 
 
 class CurveCell(PaintedCell):
@@ -173,7 +182,15 @@ def curve_in(values: Sequence[float], area: QRectF) -> QPolygonF:
     if len(known) == 1:
         known = known * 2
     least, span = min(known), (max(known) - min(known)) or 1.0
-    across, left, bottom, height = area.width() / (len(known) - 1), area.left(), area.bottom(), area.height()
+    across, left, bottom, height = (
+        area.width() / (len(known) - 1),
+        area.left(),
+        area.bottom(),
+        area.height(),
+    )
     return QPolygonF(
-        [QPointF(left + at * across, bottom - (value - least) / span * height) for at, value in enumerate(known)]
+        [
+            QPointF(left + at * across, bottom - (value - least) / span * height)
+            for at, value in enumerate(known)
+        ]
     )

@@ -27,14 +27,20 @@ _FIELDS: dict[str, Callable[[RunRow], Iterable[str]]] = {
     "state": lambda row: (row.state_words,),
     "note": lambda row: (row.labels.note,),
 }
-HELP = f"Words, or {', '.join(f'{field}:' for field in _FIELDS)} and a word; a minus in front leaves such runs out"
+HELP = (
+    f"Words, or {', '.join(f'{field}:' for field in _FIELDS)} and a word; a "
+    "minus in front leaves such runs out"
+)
 # A word, or several in quotation marks; the closing mark may be missing while typing.
 _TERM = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing asked for: `text` (case folded) in `field`, in any if that is empty; or, where `absent`, in none."""
+    """One thing asked for: `text` (case folded) in `field`, in any if that is empty.
+
+    Or, where `absent`, in none.
+    """
 
     text: str
     field: str = ""
@@ -43,7 +49,9 @@ class Term:
     def fits(self, row: RunRow) -> bool:
         """Return whether the run matches."""
         fields = (self.field,) if self.field else tuple(_FIELDS)
-        found = any(self.text in word.casefold() for field in fields for word in _FIELDS[field](row))
+        found = any(
+            self.text in word.casefold() for field in fields for word in _FIELDS[field](row)
+        )
         return found is not self.absent
 
 
@@ -61,7 +69,11 @@ class RunFilter:
 
     def fits(self, row: RunRow) -> bool:
         """Return whether the run is shown."""
-        return self._fits_chip(row) and self.tags <= set(row.labels.tags) and all(term.fits(row) for term in self.terms)
+        return (
+            self._fits_chip(row)
+            and self.tags <= set(row.labels.tags)
+            and all(term.fits(row) for term in self.terms)
+        )
 
     def _fits_chip(self, row: RunRow) -> bool:
         if self.chip == "live":

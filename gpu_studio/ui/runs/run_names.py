@@ -27,8 +27,12 @@ def short_names(titles: Mapping[str, str], most: int) -> dict[str, str]:
 
     No two are the same.
     """
-    numbers = {run: found[0] if (found := _NUMBER.match(title)) else "" for run, title in titles.items()}
-    names = _without_shared({run: title.removeprefix(numbers[run]) for run, title in titles.items()})
+    numbers = {
+        run: found[0] if (found := _NUMBER.match(title)) else "" for run, title in titles.items()
+    }
+    names = _without_shared(
+        {run: title.removeprefix(numbers[run]) for run, title in titles.items()}
+    )
     return _numbered({run: _shortened(numbers[run], name, most) for run, name in names.items()})
 
 
@@ -38,7 +42,9 @@ def _without_shared(names: dict[str, str]) -> dict[str, str]:
     if len(set(names.values())) < 2:
         return names
     shared = 0
-    while all(len(each) > shared + 1 for each in words) and len({each[shared] for each in words}) == 1:
+    while (
+        all(len(each) > shared + 1 for each in words) and len({each[shared] for each in words}) == 1
+    ):
         shared += 1
     return {run: " ".join(name.split(" ")[shared:]) for run, name in names.items()}
 
@@ -53,7 +59,11 @@ def _shortened(number: str, name: str, most: int) -> str:
 def _without_middle(name: str, most: int) -> str:
     """Keep both ends of a name: they say more than its beginning alone."""
     end = max(most - 1, 1) // 2
-    return name if len(name) <= most else f"{name[: most - 1 - end].rstrip()}…{name[len(name) - end :].lstrip()}"
+    return (
+        name
+        if len(name) <= most
+        else f"{name[: most - 1 - end].rstrip()}…{name[len(name) - end :].lstrip()}"
+    )
 
 
 def _numbered(names: dict[str, str]) -> dict[str, str]:
@@ -61,7 +71,9 @@ def _numbered(names: dict[str, str]) -> dict[str, str]:
     seen: set[str] = set()
     found: dict[str, str] = {}
     for run, name in names.items():
-        wanted = next(text for n in count(1) if (text := name if n == 1 else f"{name} ({n})") not in seen)
+        wanted = next(
+            text for n in count(1) if (text := name if n == 1 else f"{name} ({n})") not in seen
+        )
         seen.add(wanted)
         found[run] = wanted
     return found

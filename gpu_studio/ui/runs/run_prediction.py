@@ -11,7 +11,11 @@ from gpu_studio.runs.results.prediction import Prediction
 
 
 def keep_prediction(
-    run: RunDirectory, plan: plans.Plan, machine: plans.Machine, facts: PlanFacts | None, step_seconds: float | None
+    run: RunDirectory,
+    plan: plans.Plan,
+    machine: plans.Machine,
+    facts: PlanFacts | None,
+    step_seconds: float | None,
 ) -> None:
     """Save what a step of `plan` was predicted to take, without what was unknown."""
     memory = predict(plan, machine, facts) if facts is not None else ()

@@ -46,7 +46,10 @@ def _result(run: RunFigures) -> Iterator[Pair]:
     if run.best is not None:
         when = f"in epoch {figures.grouped(run.best.epoch)}"
         yield f"best {metric_label(run.best.metric)}", f"{figures.metric(run.best.value)} {when}"
-    yield from ((metric_words(name, run.metrics), figures.metric(value)) for name, value in run.metrics.items())
+    yield from (
+        (metric_words(name, run.metrics), figures.metric(value))
+        for name, value in run.metrics.items()
+    )
     total = f" of {figures.grouped(summary.steps_total)}" if summary.steps_total else ""
     yield "steps", f"{figures.grouped(summary.step)}{total}"
     yield "throughput", figures.throughput(run.samples_per_second)
@@ -65,11 +68,19 @@ def metric_words(name: str, among: Iterable[str]) -> str:
 
 def _memory(run: RunFigures) -> Iterator[Pair]:
     for device in dict.fromkeys([*run.peaks, *run.predicted]):
-        peak, predicted, limit = run.peaks.get(device), run.predicted.get(device), run.limits.get(device)
+        peak, predicted, limit = (
+            run.peaks.get(device),
+            run.predicted.get(device),
+            run.limits.get(device),
+        )
         counted = run.counted.get(device) == "variables"
         reported = (
-            UNKNOWN if peak is None else f"{figures.size(peak)}{' of variables' if counted else ''}",
-            _foreseen(predicted, None if counted else peak, whole=counted) if predicted is not None else "",
+            UNKNOWN
+            if peak is None
+            else f"{figures.size(peak)}{' of variables' if counted else ''}",
+            _foreseen(predicted, None if counted else peak, whole=counted)
+            if predicted is not None
+            else "",
             f"limit {figures.size(limit)}" if limit else "",
         )
         yield device, ", ".join(filter(None, reported))
@@ -81,12 +92,19 @@ def _foreseen(predicted: int, peak: int | None, *, whole: bool) -> str:
     For a logical CPU only the variables are counted, which must not be compared with a `whole`
     step.
     """
-    return f"{figures.size(predicted)} predicted{' for a whole step' if whole else ''}{_off(peak, predicted)}"
+    return (
+        f"{figures.size(predicted)} "
+        f"predicted{' for a whole step' if whole else ''}{_off(peak, predicted)}"
+    )
 
 
 def _off(peak: int | None, predicted: int) -> str:
     """Say by how much the peak was above or below the prediction."""
-    return f" ({peak / predicted - 1:+.0%})".replace("%", " %").replace("-", MINUS) if peak and predicted else ""
+    return (
+        f" ({peak / predicted - 1:+.0%})".replace("%", " %").replace("-", MINUS)
+        if peak and predicted
+        else ""
+    )
 
 
 def _cards(run: RunFigures) -> Iterator[Pair]:
@@ -141,7 +159,10 @@ def _computing(run: RunFigures) -> Iterator[Pair]:
         return
     for name in ("compute", "communication", "idle"):
         yield name, f"≈ {_part(getattr(parts, name), getattr(shares, name))}"
-    yield "profiled", f"{steps_in_words(run.communication)}; the others are taken to be like them (≈)"
+    yield (
+        "profiled",
+        f"{steps_in_words(run.communication)}; the others are taken to be like them (≈)",
+    )
 
 
 def _part(seconds: float, share: float | None) -> str:
@@ -151,7 +172,12 @@ def _part(seconds: float, share: float | None) -> str:
 def _checkpoints(run: RunFigures) -> Iterator[Pair]:
     newest = sorted(run.checkpoints, key=lambda saved: saved.step, reverse=True)
     for saved in newest[:_FEW_CHECKPOINTS]:
-        value = f", {saved.monitor} {figures.metric(saved.value)}" if saved.value is not None else ""
-        yield saved.name, f"after epoch {figures.grouped(saved.epoch)}{value}{', best' if saved.best else ''}"
+        value = (
+            f", {saved.monitor} {figures.metric(saved.value)}" if saved.value is not None else ""
+        )
+        yield (
+            saved.name,
+            f"after epoch {figures.grouped(saved.epoch)}{value}{', best' if saved.best else ''}",
+        )
     if len(newest) > _FEW_CHECKPOINTS:
         yield "and", plural(len(newest) - _FEW_CHECKPOINTS, "older one")

@@ -27,8 +27,26 @@ from gpu_studio.ui.runs.runs_model import (
     RunsModel,
 )
 
-_WIDE = {MARK: 40, RUN: 224, STARTED: 118, DURATION: 126, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
-_NARROW = {MARK: 36, RUN: 200, STARTED: 112, DURATION: 126, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}
+_WIDE = {
+    MARK: 40,
+    RUN: 224,
+    STARTED: 118,
+    DURATION: 126,
+    BEST: 112,
+    MEMORY: 106,
+    ENERGY: 78,
+    LOSS: 140,
+}
+_NARROW = {
+    MARK: 36,
+    RUN: 200,
+    STARTED: 112,
+    DURATION: 126,
+    BEST: 110,
+    MEMORY: 108,
+    ENERGY: 76,
+    LOSS: 96,
+}
 _ENOUGH = 1040
 _ROOMY_RUNS = ((1400, 360), (1200, 260))
 """From so many pixels on the names of runs have so many, before the state gets all that is left."""
@@ -51,7 +69,9 @@ class RunTable(Table):
     copied = Signal()
     order_changed = Signal(object)
 
-    def __init__(self, theme: ThemeManager, model: RunsModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, model: RunsModel, parent: QWidget | None = None
+    ) -> None:
         super().__init__(model, "all runs", parent)
         self._runs = model
         self._chosen: dict[int, int] = {}
@@ -59,7 +79,13 @@ class RunTable(Table):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.set_row_height(_ROW)
-        cells = {MARK: MarkCell, RUN: RunNameCell, STATE: StateCell, BEST: BestCell, LOSS: CurveCell}
+        cells = {
+            MARK: MarkCell,
+            RUN: RunNameCell,
+            STATE: StateCell,
+            BEST: BestCell,
+            LOSS: CurveCell,
+        }
         for column, cell in cells.items():
             self.setItemDelegateForColumn(column, cell(theme, self))
         self._prepare_header()
@@ -81,7 +107,9 @@ class RunTable(Table):
 
     def set_chosen_widths(self, widths: Mapping[str, int]) -> None:
         """Restore the user's widths of columns."""
-        self._chosen = {COLUMNS.index(name): width for name, width in widths.items() if name in COLUMNS}
+        self._chosen = {
+            COLUMNS.index(name): width for name, width in widths.items() if name in COLUMNS
+        }
         self._place_columns()
 
     def choose(self, runs: Sequence[str]) -> None:
@@ -93,7 +121,9 @@ class RunTable(Table):
         for row in rows:
             selection.select(self._runs.index(row, MARK), self._runs.index(row, LOSS))
         self.selectionModel().setCurrentIndex(self._runs.index(rows[0], RUN), _NOTHING)
-        self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect | _WHOLE_ROWS)
+        self.selectionModel().select(
+            selection, QItemSelectionModel.SelectionFlag.ClearAndSelect | _WHOLE_ROWS
+        )
 
     def begin_at(self, run: str) -> None:
         """Go to the run with this id without selecting it."""
@@ -108,7 +138,9 @@ class RunTable(Table):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """The keys of a list of files."""
-        reported = _KEYS.get((Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier))
+        reported = _KEYS.get(
+            (Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier)
+        )
         if reported is None:
             super().keyPressEvent(event)
             return
@@ -118,10 +150,16 @@ class RunTable(Table):
         getattr(self, reported).emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Narrow columns in a narrow window, but for those that a person made as wide as they are; one gives way."""
+        """Narrow columns in a narrow window, but for those that a person made as wide as they are.
+
+        One gives way.
+        """
         super().resizeEvent(event)
         self._place_columns()
-        if event.size().height() < event.oldSize().height() and self.selectionModel().hasSelection():
+        if (
+            event.size().height() < event.oldSize().height()
+            and self.selectionModel().hasSelection()
+        ):
             # The selected row may now be below the edge.
             self.scrollTo(self.currentIndex())
 

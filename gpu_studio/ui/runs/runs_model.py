@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import duration
@@ -33,7 +40,10 @@ _NO_PARENT = QModelIndex()
 
 
 def change_rows(model: QAbstractTableModel, rows: list[T], wanted: Sequence[T]) -> None:
-    """Make `rows`, which `model` shows, be `wanted`, in time that grows with their number; ids are unique."""
+    """Make `rows`, which `model` shows, be `wanted`, in time that grows with their number.
+
+    Ids are unique.
+    """
     _remove(model, rows, {row.id for row in wanted})
     places = {row.id: place for place, row in enumerate(wanted)}
     _sort(model, rows, places)
@@ -56,7 +66,9 @@ def _sort(model: QAbstractTableModel, rows: list[T], places: dict[str, int]) -> 
     new_place = {before: now for now, before in enumerate(order)}
     rows[:] = [rows[at] for at in order]
     kept = model.persistentIndexList()
-    model.changePersistentIndexList(kept, [model.index(new_place[index.row()], index.column()) for index in kept])
+    model.changePersistentIndexList(
+        kept, [model.index(new_place[index.row()], index.column()) for index in kept]
+    )
     model.layoutChanged.emit()
 
 
@@ -101,7 +113,9 @@ def best(row: RunRow) -> str:
 def best_of(row: RunRow) -> str:
     """Return the metric of the best value, and when it was reached."""
     found = row.summary.best
-    return f"{found.metric}, epoch {figures.grouped(found.epoch)}" if found else "No epoch has ended"
+    return (
+        f"{found.metric}, epoch {figures.grouped(found.epoch)}" if found else "No epoch has ended"
+    )
 
 
 def peak(row: RunRow) -> str:
@@ -111,7 +125,9 @@ def peak(row: RunRow) -> str:
 
 def peaks(row: RunRow) -> str:
     """The most memory that each device held, a line each."""
-    return "\n".join(f"{device}: {figures.size(peak)}" for device, peak in row.summary.peaks.items())
+    return "\n".join(
+        f"{device}: {figures.size(peak)}" for device, peak in row.summary.peaks.items()
+    )
 
 
 def whole(row: RunRow) -> str:
@@ -200,7 +216,10 @@ class RunsModel(QAbstractTableModel):
 
     @property
     def metric(self) -> str:
-        """What the best value of every run that is shown is of, in short; empty where that is not one and the same."""
+        """What the best value of every run that is shown is of, in short.
+
+        Empty where that is not one and the same.
+        """
         return self._metric
 
     def row_of(self, run: str) -> int | None:
@@ -237,7 +256,11 @@ class RunsModel(QAbstractTableModel):
 
     def _show(self) -> None:
         change_rows(self, self._rows, [row for row in self._all if self._filter.fits(row)])
-        named = {metric_label(row.summary.best.metric) for row in self._rows if row.summary.best is not None}
+        named = {
+            metric_label(row.summary.best.metric)
+            for row in self._rows
+            if row.summary.best is not None
+        }
         metric = named.pop() if len(named) == 1 else ""
         if metric != self._metric:
             self._metric = metric
@@ -252,7 +275,9 @@ class RunsModel(QAbstractTableModel):
         """What is told of a run."""
         return 0 if parent.isValid() else len(COLUMNS)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
         """The names of the columns."""
         if orientation == Qt.Orientation.Vertical:
             return None
@@ -262,10 +287,17 @@ class RunsModel(QAbstractTableModel):
             return "State in a sign"
         if role == Qt.ItemDataRole.ToolTipRole and COLUMNS[section] in KEYS:
             return f"Sort by {COLUMNS[section]}; runs that are live stay on top"
-        return _ALIGNED_RIGHT if role == Qt.ItemDataRole.TextAlignmentRole and section in _RIGHT else None
+        return (
+            _ALIGNED_RIGHT
+            if role == Qt.ItemDataRole.TextAlignmentRole and section in _RIGHT
+            else None
+        )
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The text or tooltip of a cell, or what the delegates that draw it need: the row, and its colour."""
+        """The text or tooltip of a cell, or what the delegates that draw it need.
+
+        The row, and its colour.
+        """
         if role not in _ROLES or not index.isValid():
             return None
         row, column = self._rows[index.row()], index.column()
@@ -279,7 +311,11 @@ class RunsModel(QAbstractTableModel):
             return "" if column == MARK else cell_text(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
             return cell_tip(row, column)
-        return _ALIGNED_RIGHT if role == Qt.ItemDataRole.TextAlignmentRole and column in _RIGHT else None
+        return (
+            _ALIGNED_RIGHT
+            if role == Qt.ItemDataRole.TextAlignmentRole and column in _RIGHT
+            else None
+        )
 
 
 def cell_text(row: RunRow, column: int) -> str:

@@ -52,7 +52,12 @@ class RunsPage(Page):
     selection_changed = Signal()
 
     def __init__(
-        self, theme: ThemeManager, settings: Settings, runs: Path, actions: ActionSet, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        settings: Settings,
+        runs: Path,
+        actions: ActionSet,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("Runs", parent)
         self._settings = settings
@@ -63,7 +68,9 @@ class RunsPage(Page):
         self.card = TableCard(self.filter, self.table)
         self.outcome = LowerPart(theme, settings, actions)
         self.split = PageSplit(theme, settings, self.card, self.outcome)
-        self.empty = EmptyState("No runs yet", HOW_TO_BEGIN, "Open the plan", f"Runs are kept in {runs}")
+        self.empty = EmptyState(
+            "No runs yet", HOW_TO_BEGIN, "Open the plan", f"Runs are kept in {runs}"
+        )
         self.empty.pressed.connect(actions["page_plan"].trigger)
         self._listed = False
         self.reading = Label(READING, "muted")
@@ -149,7 +156,9 @@ class RunsPage(Page):
     def _recall(self) -> None:
         self._show_order(Order.read(self._settings.get(RUNS_ORDER)))
         pairs = (text.partition("=") for text in self._settings.get(RUNS_WIDTHS))
-        self.table.set_chosen_widths({name: int(width) for name, _, width in pairs if width.isdecimal()})
+        self.table.set_chosen_widths(
+            {name: int(width) for name, _, width in pairs if width.isdecimal()}
+        )
 
     def _add_buttons(self, actions: ActionSet) -> None:
         self.compare = ActionButton(actions["compare_runs"], text="Compare")
@@ -237,14 +246,18 @@ class RunsPage(Page):
             self._show_large(False)
         self._name_compare()
 
-    def _follow_rows(self, _first: QModelIndex, _last: QModelIndex, roles: Sequence[int] = ()) -> None:
+    def _follow_rows(
+        self, _first: QModelIndex, _last: QModelIndex, roles: Sequence[int] = ()
+    ) -> None:
         # A colour alone is no news about a run.
         if COLOUR_ROLE not in roles:
             self.selection_changed.emit()
 
     def _count(self) -> None:
         total, live = len(self.model.all), sum(row.live for row in self.model.all)
-        self.caption.setText(f"{grouped(total)} · {live} live" if live else grouped(total) if total else "")
+        self.caption.setText(
+            f"{grouped(total)} · {live} live" if live else grouped(total) if total else ""
+        )
         self.filter.set_count(len(self.model.rows), total)
         self.card.show_found(bool(self.model.rows))
         self.split.setVisible(total > 0)

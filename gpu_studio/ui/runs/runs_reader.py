@@ -84,7 +84,9 @@ class RunsReader(QObject):
 
     def _deliver(self, found: list[RunRow] | OSError) -> None:
         if isinstance(found, OSError):
-            self.failed.emit(f"The runs in {self._catalogue.runs} cannot be read: {found.strerror or found}.")
+            self.failed.emit(
+                f"The runs in {self._catalogue.runs} cannot be read: {found.strerror or found}."
+            )
         else:
             self.rows.emit(found)
             self._read_energy()

@@ -106,7 +106,9 @@ class _Figures(QWidget):
         self.groups = tuple(groups)
         if not same:
             self._rebuild()
-        for (name, text), value in zip(((n, t) for g in groups for n, t in g.rows), self._values, strict=True):
+        for (name, text), value in zip(
+            ((n, t) for g in groups for n, t in g.rows), self._values, strict=True
+        ):
             value.setText(_BEFORE_UNIT.sub(_UNBROKEN_SPACE, text))
             value.setAccessibleName(f"{name}: {text}")
 
@@ -143,7 +145,9 @@ class _PlanText(QFrame):
         self.copy = Button("Copy", "quiet", small=True)
         self.copy.setToolTip("Put the plan's text on the clipboard")
         self.copy.setAccessibleName("Copy the run's plan")
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
+        self.copy.clicked.connect(
+            lambda: QGuiApplication.clipboard().setText(self.text.toPlainText())
+        )
         grid, head = QGridLayout(self), QHBoxLayout()
         grid.setContentsMargins(0, GRID, 0, 0)
         title = _section("Plan")

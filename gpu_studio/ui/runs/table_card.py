@@ -46,7 +46,13 @@ class TableCard(CardFrame):
         If that exceeds `most` pixels, it has as many whole rows as fit.
         """
         margins = self.body.contentsMargins()
-        around = margins.top() + margins.bottom() + self.body.spacing() + 2 + self._bar.sizeHint().height()
+        around = (
+            margins.top()
+            + margins.bottom()
+            + self.body.spacing()
+            + 2
+            + self._bar.sizeHint().height()
+        )
         whole = self._table.sizeHint().height()
         row = self._table.verticalHeader().defaultSectionSize()
         over = max(-(-(around + whole - most) // row), 0)

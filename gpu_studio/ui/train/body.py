@@ -26,7 +26,12 @@ class Body(QWidget):
     low_changed = Signal(bool)
 
     def __init__(
-        self, above: Sequence[QWidget], charts: QWidget, now: QWidget, details: QWidget, parent: QWidget | None = None
+        self,
+        above: Sequence[QWidget],
+        charts: QWidget,
+        now: QWidget,
+        details: QWidget,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.split = split = QSplitter(Qt.Orientation.Vertical)

@@ -24,8 +24,9 @@ LONGEST_GAP: Final = 15.0
 class CardFigures:
     """A series of time (seconds since 1970) and value for each card, or the host, and figure.
 
-    Memory is in bytes, utilisation in percent, power in watts. Unlike the window's own history, which forgets what is
-    older than a day, this reaches back to the beginning of the run, however long that was.
+    Memory is in bytes, utilisation in percent, power in watts. Unlike the window's own history,
+    which forgets what is older than a day, this reaches back to the beginning of the run, however
+    long that was.
     """
 
     def __init__(self) -> None:
@@ -84,5 +85,7 @@ class CardFigures:
     def _of(self, key: str, figure: Figure) -> Series:
         found = self._series.get((key, figure))
         if found is None:
-            found = self._series[key, figure] = Series("time", "value", by="value", along="time", most=MOST_POINTS)
+            found = self._series[key, figure] = Series(
+                "time", "value", by="value", along="time", most=MOST_POINTS
+            )
         return found

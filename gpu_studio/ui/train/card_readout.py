@@ -46,19 +46,33 @@ def device_table(history: History, record: CardRecord, moment: float | None) -> 
         return None
     used, whole = _unit(rows, 0), _unit(rows, 1)
     heads = [("in use", used), *_heads(history, whole)]
-    kept = [0, *(place for place in range(1, len(heads)) if any(values[place] is not None for _, values in rows))]
-    cells = tuple((name, *(_text(values[place], heads[place][1]) for place in kept)) for name, values in rows)
+    kept = [
+        0,
+        *(
+            place
+            for place in range(1, len(heads))
+            if any(values[place] is not None for _, values in rows)
+        ),
+    ]
+    cells = tuple(
+        (name, *(_text(values[place], heads[place][1]) for place in kept)) for name, values in rows
+    )
     return DeviceTable(tuple(heads[place] for place in kept), cells)
 
 
 def _unit(rows: Sequence[Row], place: int) -> str:
-    """Return the unit of a column of memory: a card has gigabytes where TensorFlow may use a few megabytes of it."""
+    """Return the unit of a column of memory.
+
+    A card has gigabytes where TensorFlow may use a few megabytes of it.
+    """
     return figures.unit_of(max((values[place] or 0.0 for _, values in rows), default=0.0))
 
 
 def _rows(history: History, record: CardRecord, time: float | None) -> Iterator[Row]:
     """Return TensorFlow's bytes on each device, and the figures recorded of its card."""
-    keys = {name: card.key for card in run_cards(history.devices, record.known) for name in card.devices}
+    keys = {
+        name: card.key for card in run_cards(history.devices, record.known) for name in card.devices
+    }
     names = [device.name for device in memory_now(history, record)]
     if not uses_cards(history.devices):
         keys[_HOST_NAME] = HOST

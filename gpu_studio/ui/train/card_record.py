@@ -17,7 +17,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract.lines import LineTail
-from gpu_studio.contract.samples import AnySample, CardFacts, Cards, Happened, SampleError, Slow, decode
+from gpu_studio.contract.samples import (
+    AnySample,
+    CardFacts,
+    Cards,
+    Happened,
+    SampleError,
+    Slow,
+    decode,
+)
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.runs.reading.bookmarks import Bookmarks
@@ -25,7 +33,9 @@ from gpu_studio.ui.train.card_figures import CardFigures
 from gpu_studio.ui.train.slices import Slices
 
 LONGEST_GAP: Final = 30.0
-"""Seconds without a word about a card after which nobody knows whether its clocks are still held down."""
+"""Seconds without a word about a card after which nobody knows whether its clocks are still held
+down.
+"""
 MOST_KEPT: Final = 4096
 
 
@@ -105,7 +115,9 @@ class CardEvents:
 
 EVERY_MS: Final = 500
 LAST_LOOK_MS: Final = 1500
-"""The sampler looks once a second whether the trainer lives, and so writes a little longer than that does."""
+"""The sampler looks once a second whether the trainer lives, and so writes a little longer than
+that does.
+"""
 SLICE_MS: Final = 4
 # The other kinds contain nothing to draw, and the processes alone are most of the file.
 _KINDS: Final = ("started", "cards", "fast", "slow", "happened", "host")
@@ -138,7 +150,8 @@ class CardRecord(QObject):
         self.bookmarks = Bookmarks()
         self.tail = LineTail(path)
         self._slices = Slices(SLICE_MS)
-        # Like that of the events, so that both curves stay aligned when the system clock is changed.
+        # Like that of the events, so that both curves stay aligned when the system clock is
+        # changed.
         self._clock = SteadyClock()
         self.timer = QTimer(self)
         self.timer.timeout.connect(self._read)

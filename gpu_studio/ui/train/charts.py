@@ -59,7 +59,9 @@ class TrainingClock:
 
 
 AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}
-AXIS = Setting("train/axis", "step", "What the plots of a run count along their axis: time, step or epoch.")
+AXIS = Setting(
+    "train/axis", "step", "What the plots of a run count along their axis: time, step or epoch."
+)
 TALL: Final = 660
 """Pixels from which on four plots under each other can be read."""
 READING: Final = "reading every step here…"
@@ -71,25 +73,32 @@ _LONGEST_MS = 2
 
 
 class Charts(Scrolled):
-    """Loss, metric and devices of one run. `refresh` draws what has changed since the last time, and nothing else.
+    """Loss, metric and devices of one run.
 
-    `axis_changed` brings what is counted along the axis from now on; the choice is remembered in `settings`.
-    `copy_asked` says that the values at the crosshair shall be copied. `files` copies and saves the plots. Where there
-    is room for it, a second plot of the devices shows another of their figures. Before the first step of a run that was
-    resumed lies what the `earlier` runs had trained, unless that is hidden.
+    `refresh` draws what has changed since the last time, and nothing else.
+
+    `axis_changed` brings what is counted along the axis from now on; the choice is remembered in
+    `settings`. `copy_asked` says that the values at the crosshair shall be copied. `files` copies
+    and saves the plots. Where there is room for it, a second plot of the devices shows another of
+    their figures. Before the first step of a run that was resumed lies what the `earlier` runs had
+    trained, unless that is hidden.
     """
 
     axis_changed = Signal(str)
     copy_asked = Signal()
 
-    def __init__(self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._settings = settings
         self.time = TimeView(self)
         self.loss = LossPlot(theme, self.time, settings)
         self.metrics = MetricPlot(theme, self.time, settings)
         self.devices = DevicePlot(theme, self.time, settings)
-        self.second = DevicePlot(theme, self.time, settings, first="utilisation", name="second figure of the devices")
+        self.second = DevicePlot(
+            theme, self.time, settings, first="utilisation", name="second figure of the devices"
+        )
         self.device_plots = (self.devices, self.second)
         self._shown: dict[str, object] = {}
         self._clock, self._training = StepClock(), TrainingClock()
@@ -102,7 +111,9 @@ class Charts(Scrolled):
         self._lay_out(theme)
         self.time.window_changed.connect(self._look_closer)
         self._entered: TimePlot = self.loss
-        self.loss.axis.set_choices({str(kind): words for kind, words in AXES.items()}, self._axis, self.set_axis)
+        self.loss.axis.set_choices(
+            {str(kind): words for kind, words in AXES.items()}, self._axis, self.set_axis
+        )
         self.metrics.hide()
         self.second.hide()
 
@@ -110,7 +121,11 @@ class Charts(Scrolled):
         column = self.column
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(_BETWEEN)
-        named = ((self.loss, "loss"), (self.metrics, "metric"), *((plot, plot.name) for plot in self.device_plots))
+        named = (
+            (self.loss, "loss"),
+            (self.metrics, "metric"),
+            *((plot, plot.name) for plot in self.device_plots),
+        )
         for plot, name in named:
             column.addWidget(plot, 5 if plot is self.metrics else 6)
             plot.canvas.setMinimumHeight(_LEAST_METRIC if plot is self.metrics else _LEAST)
@@ -123,7 +138,9 @@ class Charts(Scrolled):
         self.devices.canvas.show_times(True)
         self.second.canvas.show_times(True)
         for one, other in (self.device_plots, self.device_plots[::-1]):
-            one.legend.hidden_changed.connect(lambda one=one, other=other: other.legend.adopt(one.legend.hidden))
+            one.legend.hidden_changed.connect(
+                lambda one=one, other=other: other.legend.adopt(one.legend.hidden)
+            )
         self.loss.legend.hidden_changed.connect(self._show_near)
 
     @property
@@ -157,7 +174,11 @@ class Charts(Scrolled):
 
         None while it is being read, or if it is hidden.
         """
-        return None if self.earlier_runs is None or EARLIER in self.loss.legend.hidden else self.earlier_runs.found
+        return (
+            None
+            if self.earlier_runs is None or EARLIER in self.loss.legend.hidden
+            else self.earlier_runs.found
+        )
 
     def set_axis(self, axis: str) -> None:
         """Set the axis of all plots to time, steps or epochs.
@@ -236,7 +257,12 @@ class Charts(Scrolled):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Scroll to what Tab reaches, also from outside the plots, where Qt does not."""
-        if isinstance(event, QFocusEvent) and event.gotFocus() and isinstance(watched, QWidget) and _by_key(event):
+        if (
+            isinstance(event, QFocusEvent)
+            and event.gotFocus()
+            and isinstance(watched, QWidget)
+            and _by_key(event)
+        ):
             self.ensureWidgetVisible(watched)
         return super().eventFilter(watched, event)
 
@@ -247,7 +273,11 @@ class Charts(Scrolled):
     def texts_at_cursor(self) -> list[str]:
         """Return in words what is marked at the crosshair; nothing without one."""
         cursor, backdrop = self.time.cursor, self.devices.canvas.backdrop
-        return [] if cursor is None else backdrop.texts_at(backdrop.x_of(self.time.ruler.place(cursor)))
+        return (
+            []
+            if cursor is None
+            else backdrop.texts_at(backdrop.x_of(self.time.ruler.place(cursor)))
+        )
 
     def _earlier_of(self, run: LiveRun) -> Earlier | None:
         started = run.history.started
@@ -260,7 +290,9 @@ class Charts(Scrolled):
         if self.close_up is None:
             self.close_up = CloseUp(run, self)
             self.close_up.changed.connect(self._show_near)
-            self.close_up.waits.connect(lambda waits: self.loss.canvas.set_hint(READING if waits else ""))
+            self.close_up.waits.connect(
+                lambda waits: self.loss.canvas.set_hint(READING if waits else "")
+            )
         return self.close_up
 
     def _look_closer(self) -> None:
@@ -268,7 +300,9 @@ class Charts(Scrolled):
         run = self.run
         if self.close_up is not None and run is not None and run.history.started is not None:
             window, ruler, begun = self.time.window, self.time.ruler, run.history.started.time
-            start, end = (begun + max(ruler.second(place), 0.0) for place in (window.start, window.end))
+            start, end = (
+                begun + max(ruler.second(place), 0.0) for place in (window.start, window.end)
+            )
             self.close_up.look(start, end)
 
     def _show_near(self) -> None:
@@ -295,8 +329,12 @@ class Charts(Scrolled):
 
     def _refresh_marks(self, run: LiveRun) -> None:
         if self._is_new("marks", (self.tall, run.reading, marks_version(run.history, run.record))):
-            # While a run is being read, not every change is known: a pause might seem to last forever.
-            found, paused = marks(run.history, run.record), [] if run.reading else pauses(run.history)
+            # While a run is being read, not every change is known: a pause might seem to last
+            # forever.
+            found, paused = (
+                marks(run.history, run.record),
+                [] if run.reading else pauses(run.history),
+            )
             held = throttled(run.history, run.record)
             for above in (self.loss, self.metrics):
                 above.canvas.set_marks(found, paused)
@@ -307,12 +345,20 @@ class Charts(Scrolled):
     def _rule(self, history: History) -> None:
         by_time = self._axis == "time"
         earlier = self.earlier
-        counted = self._training.ruler(history, earlier=earlier is not None) if by_time else self._counted(history)
+        counted = (
+            self._training.ruler(history, earlier=earlier is not None)
+            if by_time
+            else self._counted(history)
+        )
         self.time.set_ruler(counted)
 
     def _counted(self, history: History) -> Ruler:
         found, earlier = _ruler(self._axis, self._clock, history), self.earlier
-        return replace(found, earlier=earlier.clock) if earlier and isinstance(found, StepRuler) else found
+        return (
+            replace(found, earlier=earlier.clock)
+            if earlier and isinstance(found, StepRuler)
+            else found
+        )
 
     def _is_new(self, what: str, version: object) -> bool:
         before = self._shown.get(what)
@@ -337,7 +383,9 @@ def _ruler(axis: AxisKind, clock: StepClock, history: History) -> Ruler:
     per = float(model.steps_per_epoch) if model is not None and axis == "epoch" else 1.0
     kind: AxisKind = "step" if axis == "epoch" and (model is None or not per) else axis
     origin, first = (started.time, float(started.from_step)) if started is not None else (0.0, 0.0)
-    found = clock.ruler(kind, losses.column("time"), losses.column("step"), origin, first, per or 1.0)
+    found = clock.ruler(
+        kind, losses.column("time"), losses.column("step"), origin, first, per or 1.0
+    )
     if losses.near is None or not isinstance(found, StepRuler):
         return found
     return replace(found, near=(losses.near.column("time"), losses.near.column("step")))

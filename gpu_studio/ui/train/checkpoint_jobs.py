@@ -26,7 +26,10 @@ from gpu_studio.ui.kit.task import BackgroundTask, Report
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A checkpoint of a run to be evaluated; with a `file`, its model to be saved there, replacing what is there."""
+    """A checkpoint of a run to be evaluated.
+
+    With a `file`, its model to be saved there, replacing what is there.
+    """
 
     run: RunDirectory
     checkpoint: SavedCheckpoint
@@ -125,7 +128,9 @@ class CheckpointJobs(QObject):
         self.changed.emit()
 
 
-def _done(job: Job, command: Sequence[str] | None, report: Report, cancelled: threading.Event) -> Outcome:
+def _done(
+    job: Job, command: Sequence[str] | None, report: Report, cancelled: threading.Event
+) -> Outcome:
     """Run a job and report its progress; return None if it was cancelled."""
     asking = AskOptions(command, report, cancelled)
     try:
@@ -137,4 +142,7 @@ def _done(job: Job, command: Sequence[str] | None, report: Report, cancelled: th
     except (CheckpointError, AskError, PlanError) as error:
         return Refused(str(error))
     except OSError as error:
-        return Refused(f"{error.strerror or error}. Look whether there is room, and whether the run is still there.")
+        return Refused(
+            f"{error.strerror or error}. Look whether there is room, and "
+            "whether the run is still there."
+        )

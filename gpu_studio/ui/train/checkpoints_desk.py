@@ -29,10 +29,10 @@ FILTER = "Keras model (*.keras)"
 class CheckpointsDesk(QObject):
     """Does what the pane asks for.
 
-    `resuming(run path, checkpoint)` asks to resume; `reported(text, tone)` reports a result. Jobs go on
-    when another run is shown; their results are kept beside their own run. `said` fires when the
-    log of the run that is shown has a new line. `once_allowed(run, action)` does what may run the
-    user's Python, once that is allowed.
+    `resuming(run path, checkpoint)` asks to resume; `reported(text, tone)` reports a result. Jobs
+    go on when another run is shown; their results are kept beside their own run. `said` fires when
+    the log of the run that is shown has a new line. `once_allowed(run, action)` does what may run
+    the user's Python, once that is allowed.
     """
 
     said = Signal()
@@ -103,23 +103,35 @@ class CheckpointsDesk(QObject):
         path = self._run.run.checkpoints / self._pane.selected[0].name
         if not path.is_dir():
             self.reported.emit(
-                f"{path.name} is no longer there: the run keeps its newest checkpoints and the best.", "bad"
+                f"{path.name} is no longer there: the run keeps its newest "
+                "checkpoints and the best.",
+                "bad",
             )
         elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
-            self.reported.emit(f"No file manager answers here. The checkpoint is in {path}", "warning")
+            self.reported.emit(
+                f"No file manager answers here. The checkpoint is in {path}", "warning"
+            )
 
     def _jobs_of(self, file: Path | None = None) -> list[Job]:
         run = self._run.run if self._run else None
-        return [Job(run, _saved(run.checkpoints, one), file) for one in self._pane.selected] if run else []
+        return (
+            [Job(run, _saved(run.checkpoints, one), file) for one in self._pane.selected]
+            if run
+            else []
+        )
 
     # Results
 
     def _show_work(self) -> None:
         current, jobs = self.jobs.current, self.jobs.jobs
         more = f", {len(jobs) - 1} more" if len(jobs) > 1 else ""
-        self._pane.show_work(f"{current.words}: {self.jobs.progress or 'starting'}…{more}" if current else "")
+        self._pane.show_work(
+            f"{current.words}: {self.jobs.progress or 'starting'}…{more}" if current else ""
+        )
         mine = [job for job in jobs if self._run is not None and job.run == self._run.run]
-        self._model.set_busy({job.checkpoint.name: _busy(job, current) for job in mine if job.file is None})
+        self._model.set_busy(
+            {job.checkpoint.name: _busy(job, current) for job in mine if job.file is None}
+        )
 
     def _take_evaluation(self, job: Job, found: Evaluation) -> None:
         self._say(job, "info", f"{found.checkpoint} evaluated: {in_short(found)}")
@@ -128,7 +140,11 @@ class CheckpointsDesk(QObject):
         try:
             keep(job.run, found)
         except OSError as error:
-            self._say(job, "warning", f"The result could not be kept beside the run: {error.strerror or error}.")
+            self._say(
+                job,
+                "warning",
+                f"The result could not be kept beside the run: {error.strerror or error}.",
+            )
 
     def _take_saved(self, job: Job, size: int) -> None:
         text = f"The model of {job.checkpoint.name} is in {job.file} ({figures.size(size)})."

@@ -93,7 +93,9 @@ class CheckpointsModel(QAbstractTableModel):
         """As many as there are headers."""
         return 0 if parent.isValid() else len(HEADERS)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
         """The names of the columns."""
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return HEADERS[section]
@@ -101,7 +103,10 @@ class CheckpointsModel(QAbstractTableModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The text of a cell."""
-        if index.isValid() and role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+        if index.isValid() and role in (
+            Qt.ItemDataRole.DisplayRole,
+            Qt.ItemDataRole.AccessibleTextRole,
+        ):
             return self._text(self._rows[index.row()], index.column())
         if index.isValid() and role == Qt.ItemDataRole.ToolTipRole and index.column() == EVALUATED:
             found = self._found.get(self._rows[index.row()].name)
@@ -135,7 +140,10 @@ def _texts(saved: Checkpoint) -> tuple[str, ...]:
 def in_short(found: Evaluation) -> str:
     """Return an evaluation with the loss last: `test accuracy 0.9620 · loss 0.1310`."""
     ordered = sorted(found.metrics, key=lambda name: name == "loss")
-    texts = (f"{metric_label(name, found.metrics)} {figures.metric(found.metrics[name])}" for name in ordered)
+    texts = (
+        f"{metric_label(name, found.metrics)} {figures.metric(found.metrics[name])}"
+        for name in ordered
+    )
     return f"{found.split} {' · '.join(texts)}"
 
 

@@ -25,8 +25,16 @@ ONE_ONLY = "Select one checkpoint"
 LIVE = "The run is still training: stop it before you resume from one of its checkpoints"
 _ACTIONS = {
     "resume": ("Resume", "Resume from this", "Go on from this checkpoint, as a new run"),
-    "evaluate": ("Evaluate", "Evaluate", "Loss and metrics on the test split, else on the validation split (Return)"),
-    "save": ("Save…", "Save as .keras…", "Write the model with these weights to a file that Keras loads"),
+    "evaluate": (
+        "Evaluate",
+        "Evaluate",
+        "Loss and metrics on the test split, else on the validation split (Return)",
+    ),
+    "save": (
+        "Save…",
+        "Save as .keras…",
+        "Write the model with these weights to a file that Keras loads",
+    ),
     "reveal": ("Folder", "Reveal folder", "Open the checkpoint's folder in the file manager"),
 }
 """By name: what stands on the button, what in the menu, and the tip."""
@@ -43,7 +51,9 @@ class CheckpointsPane(Table):
     cancelled = Signal()
     allowed = Signal()
 
-    def __init__(self, theme: ThemeManager, model: CheckpointsModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, model: CheckpointsModel, parent: QWidget | None = None
+    ) -> None:
         super().__init__(model, "Checkpoints", parent)
         self._checkpoints = model
         self._live = False
@@ -53,8 +63,13 @@ class CheckpointsPane(Table):
         self.menu = QMenu("Checkpoint", self)
         self.menu.setToolTipsVisible(True)
         self.buttons = {name: Button(words[0], small=True) for name, words in _ACTIONS.items()}
-        self.menu_actions = {name: self.menu.addAction(words[1]) for name, words in _ACTIONS.items()}
-        self.work, self.cancel = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight), Button("Cancel")
+        self.menu_actions = {
+            name: self.menu.addAction(words[1]) for name, words in _ACTIONS.items()
+        }
+        self.work, self.cancel = (
+            PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight),
+            Button("Cancel"),
+        )
         self.tools = self._make_tools()
         self._connect()
         self._allow()
@@ -107,7 +122,9 @@ class CheckpointsPane(Table):
     def _connect(self) -> None:
         for name in _ACTIONS:
             self.buttons[name].clicked.connect(lambda _checked=False, name=name: self.want(name))
-            self.menu_actions[name].triggered.connect(lambda _checked=False, name=name: self.want(name))
+            self.menu_actions[name].triggered.connect(
+                lambda _checked=False, name=name: self.want(name)
+            )
         self.cancel.clicked.connect(self.cancelled)
         self.selectionModel().selectionChanged.connect(self._allow)
         for changed in (self._checkpoints.rowsRemoved, self._checkpoints.modelReset):

@@ -21,7 +21,10 @@ from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.slices import Slices
 
 MOST_STEPS: Final = 200_000
-"""Steps in sight from which on none of them is read again: what is kept of so many is more than a screen can show."""
+"""Steps in sight from which on none of them is read again.
+
+What is kept of so many is more than a screen can show.
+"""
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENOUGH: Final = 1 << 12
 """Points of a curve of a device kept in sight that are enough, thinned or not."""
@@ -107,7 +110,9 @@ class CloseUp(QObject):
         if _between(losses, start, end) > MOST_STEPS:
             return False
         thinned = (each for each in self._of_devices() if not each.is_whole(start, end))
-        return not losses.is_whole(start, end) or any(each.count(start, end) < ENOUGH for each in thinned)
+        return not losses.is_whole(start, end) or any(
+            each.count(start, end) < ENOUGH for each in thinned
+        )
 
     def _knows(self, start: float, end: float) -> bool:
         """Return whether there is nothing more to read.
@@ -145,13 +150,20 @@ class CloseUp(QObject):
             stretch = StretchReader(run.run.events_file, events, start, end)
             yield from self._all_of(stretch)
             if stretch.complete:
-                self._show(self._pairs_of_events(stretch), start, end, to_the_end=events.until is None)
+                self._show(
+                    self._pairs_of_events(stretch), start, end, to_the_end=events.until is None
+                )
         recorded = _lines(run.record.path, run.record.bookmarks, start, end)
         if recorded is not None:
             cards = _Cards(run.record.path, recorded, start, end)
             yield from self._all_of(cards)
             if cards.complete:
-                self._show(self._pairs_of_cards(cards.figures), start, end, to_the_end=recorded.until is None)
+                self._show(
+                    self._pairs_of_cards(cards.figures),
+                    start,
+                    end,
+                    to_the_end=recorded.until is None,
+                )
         if self._near != self._asked:
             self._drop()
 
@@ -165,7 +177,9 @@ class CloseUp(QObject):
         while more[0]:
             try:
                 self._slices.read(read)
-            except OSError:  # a file that is gone is reported where it is followed; what was kept of it stays
+            except (
+                OSError
+            ):  # a file that is gone is reported where it is followed; what was kept of it stays
                 return
             yield True
 
@@ -187,7 +201,9 @@ class CloseUp(QObject):
         for series, again in found:
             if again is not None and len(again):
                 # The series itself has what comes after the newest that was read.
-                series.near = Near(start, min(end, float(again.x[-1])) if to_the_end else end, again)
+                series.near = Near(
+                    start, min(end, float(again.x[-1])) if to_the_end else end, again
+                )
                 self._held.append(series)
         self._tell()
 

@@ -129,7 +129,9 @@ class LogFile(QObject):
             write_output(path.absolute(), [text.encode("utf-8", "replace")])
         except OSError as error:
             why = error.strerror or str(error)
-            self.reported.emit(f"The log could not be written to {path}: {why}. Write it to another place.", "bad")
+            self.reported.emit(
+                f"The log could not be written to {path}: {why}. Write it to another place.", "bad"
+            )
         else:
             self.reported.emit(f"The lines that were shown are in {path}.", "plain")
 
@@ -146,9 +148,9 @@ class DetailsCard(CardFrame):
 
     The log, the checkpoints and, if the run has them, the placement and the failure's details.
 
-    The details are the traceback or the end of the log. `height_wanted(height)` asks for space for a
-    tab that was opened; `permissions_changed` fires when the set of possible actions on checkpoints
-    and placement changes.
+    The details are the traceback or the end of the log. `height_wanted(height)` asks for space for
+    a tab that was opened; `permissions_changed` fires when the set of possible actions on
+    checkpoints and placement changes.
     """
 
     height_wanted = Signal(int)

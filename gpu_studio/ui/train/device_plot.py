@@ -47,7 +47,10 @@ from gpu_studio.ui.train.tag import Tag
 MOST_VALUES: Final = 4
 _FIGURES: Final[dict[Figure, str]] = {"utilisation": "utilisation_percent", "power": "power_w"}
 _CAPTIONS: Final[dict[Figure, tuple[str, str]]] = {
-    "utilisation": ("part of the time in which the card was at work, for any program", "of the whole card"),
+    "utilisation": (
+        "part of the time in which the card was at work, for any program",
+        "of the whole card",
+    ),
     "power": ("what the card draws, for any program", "of the whole card"),
 }
 
@@ -77,9 +80,15 @@ def _entries(
 ) -> list[LegendEntry]:
     """Return the cards' names, with their newest values if these are few enough to read."""
     values = [record.figures.value_at(card.key, figure, record.figures.last) for card in cards]
-    texts = ["" if value is None or len(cards) > MOST_VALUES else TEXTS[figure](value) for value in values]
+    texts = [
+        "" if value is None or len(cards) > MOST_VALUES else TEXTS[figure](value)
+        for value in values
+    ]
     styles = [style_of(known[card.devices[0]]) for card in cards]
-    return [LegendEntry(card.label, style, text) for card, style, text in zip(cards, styles, texts, strict=True)]
+    return [
+        LegendEntry(card.label, style, text)
+        for card, style, text in zip(cards, styles, texts, strict=True)
+    ]
 
 
 def _host_drawing(record: CardRecord, figure: Figure) -> Drawing:
@@ -89,7 +98,9 @@ def _host_drawing(record: CardRecord, figure: Figure) -> Drawing:
     return Drawing(
         lines=lines,
         entries=[LegendEntry(CPU_OF_HOST, style_of(None), text)] if lines else (),
-        caption=("all cores together, for any program", "all cores together") if lines else ("", ""),
+        caption=("all cores together, for any program", "all cores together")
+        if lines
+        else ("", ""),
         nothing=not_recorded(record, begins=True) or "no figure in view",
     )
 
@@ -104,7 +115,9 @@ def _why_nothing(record: CardRecord, cards: Sequence[RunCard], figure: Figure) -
     if record.known and not cards:
         return "which of the cards these were is not known"
     found = (_now(record, card.key) for card in cards)
-    reasons = {now.why(_FIGURES[figure]) for now in found if now is not None and now.fast is not None}
+    reasons = {
+        now.why(_FIGURES[figure]) for now in found if now is not None and now.fast is not None
+    }
     return " · ".join(sorted(reasons)) or "no figure in view"
 
 
@@ -135,7 +148,9 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
         lines=(*(cards if shown else ()), *_device_lines(history, devices)),
         entries=entries,
         limits=limits(devices),
-        caption=_both(caption(devices), _about_cards(history, record, cards, far=not shown and wanted is None)),
+        caption=_both(
+            caption(devices), _about_cards(history, record, cards, far=not shown and wanted is None)
+        ),
         nothing="no sample in view",
         cards=word,
         cards_shown=shown,
@@ -146,20 +161,33 @@ def limits(devices: list[DeviceMemoryNow]) -> list[Limit]:
     """Return the devices' limits, each value once, if they are near enough to be drawn."""
     values = sorted({device.limit for device in devices if device.limit})
     highest = max((device.peak for device in devices), default=0)
-    return [Limit(value, f"limit {figures.size(value)}") for value in values if value <= _FARTHEST * highest]
+    return [
+        Limit(value, f"limit {figures.size(value)}")
+        for value in values
+        if value <= _FARTHEST * highest
+    ]
 
 
 def caption(devices: list[DeviceMemoryNow]) -> tuple[str, str]:
     """Return what was counted, and the limits that are not drawn: in full, and in short."""
     sources = {device.source for device in devices}
     if "host" in sources:
-        return "host: arena of all logical CPUs together · CPU:n: variables placed there", "variables · host arena"
+        return (
+            "host: arena of all logical CPUs together · CPU:n: variables placed there",
+            "variables · host arena",
+        )
     if "allocator" not in sources:
         return "", ""
     near = limits(devices)
-    far = sorted({device.limit for device in devices if device.limit} - {limit.value for limit in near})
+    far = sorted(
+        {device.limit for device in devices if device.limit} - {limit.value for limit in near}
+    )
     drawn = " · line: limit" if near else ""
-    texts = f" · limit {' and '.join(figures.size(int(value)) for value in far)}, above the view" if far else ""
+    texts = (
+        f" · limit {' and '.join(figures.size(int(value)) for value in far)}, above the view"
+        if far
+        else ""
+    )
     return f"in use by TensorFlow's allocator{drawn}{texts}", f"TensorFlow's allocator{texts}"
 
 
@@ -169,7 +197,11 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Curv
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
         what, style = f"{device.name} in use", style_of(device.place)
-        lines.append(CurveLine(device.name, style, series.times, series.current, what=what, series=series.series))
+        lines.append(
+            CurveLine(
+                device.name, style, series.times, series.current, what=what, series=series.series
+            )
+        )
     return lines
 
 
@@ -181,7 +213,10 @@ def _card_lines(history: History, record: CardRecord) -> list[CurveLine]:
 
 
 def _is_far(cards: list[CurveLine], devices: list[DeviceMemoryNow]) -> bool:
-    highest = max([device.peak for device in devices] + [int(limit.value) for limit in limits(devices)], default=0)
+    highest = max(
+        [device.peak for device in devices] + [int(limit.value) for limit in limits(devices)],
+        default=0,
+    )
     return bool(cards) and _highest(cards) > _FARTHEST * highest
 
 
@@ -193,7 +228,9 @@ def _word(history: History) -> str:
     return "card" if uses_cards(history.devices) else "whole host"
 
 
-def _about_cards(history: History, record: CardRecord, cards: list[CurveLine], *, far: bool) -> tuple[str, str]:
+def _about_cards(
+    history: History, record: CardRecord, cards: list[CurveLine], *, far: bool
+) -> tuple[str, str]:
     """Describe the cards in words where their lines do not show them, in full and in short."""
     if not cards:
         why = _why_none(history, record)
@@ -203,7 +240,9 @@ def _about_cards(history: History, record: CardRecord, cards: list[CurveLine], *
         return made_up, made_up
     size = figures.size(int(max(line.values[-1] for line in cards)))
     several = f"{_word(history)}s up to" if len(cards) > 1 else _word(history)
-    return joined(f"{several} {size}, above the view", made_up), joined(f"{_word(history)} {size}", made_up)
+    return joined(f"{several} {size}, above the view", made_up), joined(
+        f"{_word(history)} {size}", made_up
+    )
 
 
 def _why_none(history: History, record: CardRecord) -> str:
@@ -220,25 +259,33 @@ def _both(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
     return joined(first[0], second[0]), joined(first[1], second[1])
 
 
-CARDS = Setting("train/cards", "auto", "Whether the memory plot shows the cards: auto, shown or hidden.")
-HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-devices", (), "Devices whose curves are hidden.")
+CARDS = Setting(
+    "train/cards", "auto", "Whether the memory plot shows the cards: auto, shown or hidden."
+)
+HIDDEN: Setting[tuple[str, ...]] = Setting(
+    "train/hidden-devices", (), "Devices whose curves are hidden."
+)
 VIEWS: Final[dict[Figure, tuple[str, Scale]]] = {
     "memory": ("Memory", BYTES),
     "utilisation": ("Utilisation", PERCENT),
     "power": ("Power", WATTS),
 }
 _UNITS: Final[dict[Figure, str]] = {"memory": "bytes", "utilisation": "%", "power": "W"}
-_ABOUT_CARDS = "Draw all that is in use there, for any program: faintly, in the colour of the device"
+_ABOUT_CARDS = (
+    "Draw all that is in use there, for any program: faintly, in the colour of the device"
+)
 _FEWEST: Final = 24
 """Letters of the caption: fewer would tell nothing."""
 _WANTED: Final[dict[str, bool | None]] = {"shown": True, "hidden": False}
 
 
 class DevicePlot(TimePlot):
-    """A tab for each figure; in the memory's a switch for what is in use on the card beside TensorFlow's part of it.
+    """A tab for each figure.
 
-    The switch is remembered in `settings`, where there are any. It begins with the figure `first`; its parts are told
-    from those of another such plot by its `name`.
+    In the memory's a switch for what is in use on the card beside TensorFlow's part of it.
+
+    The switch is remembered in `settings`, where there are any. It begins with the figure `first`;
+    its parts are told from those of another such plot by its `name`.
     """
 
     def __init__(
@@ -261,7 +308,9 @@ class DevicePlot(TimePlot):
         self.cards = OptionButton.switch("card", theme, _ABOUT_CARDS)
         self.cards.clicked.connect(self._choose_cards)
         self.cards.hide()
-        self.caption = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight, fewest=_FEWEST)
+        self.caption = PaintedLine(
+            theme, "caption", side=Qt.AlignmentFlag.AlignRight, fewest=_FEWEST
+        )
         self.options.setSpacing(GRID)
         self.throttled = Tag(theme)
         self.options.addWidget(self.caption, 1)
@@ -364,7 +413,11 @@ class DevicePlot(TimePlot):
 
 def _views(history: History, record: CardRecord) -> list[Figure]:
     powered = [card.key for card in run_cards(history.devices, record.known)]
-    return ["memory", "utilisation", "power"] if record.figures.has("power", powered) else ["memory", "utilisation"]
+    return (
+        ["memory", "utilisation", "power"]
+        if record.figures.has("power", powered)
+        else ["memory", "utilisation"]
+    )
 
 
 def _tabs(name: str) -> QTabBar:

@@ -21,15 +21,19 @@ from gpu_studio.ui.train.card_record import CardRecord
 # A card's line has its logical device's colour and dash, is hidden with it, and is behind it.
 _FAINT: Final = 0.65
 CPU_OF_HOST: Final = "CPU of the host"
-_WHAT: Final[dict[Figure, str]] = {"memory": "whole card", "utilisation": "utilisation", "power": "power"}
+_WHAT: Final[dict[Figure, str]] = {
+    "memory": "whole card",
+    "utilisation": "utilisation",
+    "power": "power",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveLine:
     """One curve: times in seconds since 1970, shape (points,), and as many values.
 
-    It goes when all the names of the legend that it `belongs` to are hidden; its own where there are none.
-    `what` it shows stands over its column in a table; `series` is where it comes from.
+    It goes when all the names of the legend that it `belongs` to are hidden; its own where there
+    are none. `what` it shows stands over its column in a table; `series` is where it comes from.
     """
 
     name: str
@@ -44,10 +48,12 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawing:
-    """All of a plot. `lines` from the backmost; `caption` in full and in short; `nothing` stands where no line does.
+    """All of a plot.
 
-    `cards` is what the lines that can be left out are called, empty if there are none; `cards_shown` whether they are
-    among the lines.
+    `lines` from the backmost; `caption` in full and in short; `nothing` stands where no line does.
+
+    `cards` is what the lines that can be left out are called, empty if there are none;
+    `cards_shown` whether they are among the lines.
     """
 
     lines: Sequence[CurveLine] = ()
@@ -75,7 +81,12 @@ def faint_style_of(place: int | None) -> Style:
 
 
 def card_lines(
-    record: CardRecord, cards: Sequence[RunCard], figure: Figure, places: Mapping[str, int], *, faint: bool = False
+    record: CardRecord,
+    cards: Sequence[RunCard],
+    figure: Figure,
+    places: Mapping[str, int],
+    *,
+    faint: bool = False,
 ) -> list[CurveLine]:
     """Return the cards' lines, each in the colour and dash of the first device carved from it.
 

@@ -77,7 +77,9 @@ class EarlierReader(QObject):
 
 def _read(run: RunDirectory, _report: Report, cancelled: threading.Event) -> History:
     history = History()
-    with suppress(OSError):  # what cannot be read of earlier runs is omitted; for the run itself it would be reported
+    with suppress(
+        OSError
+    ):  # what cannot be read of earlier runs is omitted; for the run itself it would be reported
         trained = in_training_time(inherited_events(run))
         history.inherit_all(takewhile(lambda _: not cancelled.is_set(), trained))
     return history

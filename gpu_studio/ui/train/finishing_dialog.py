@@ -58,7 +58,9 @@ class FinishingDialog(Dialog):
             return
         more = len(self._jobs.jobs) - 1
         waiting = f", and {grouped(more)} more after it" if more else ""
-        self.line.setText(sentence(f"{self._jobs.current.words}: {self._jobs.progress or 'starting'}{waiting}"))
+        self.line.setText(
+            sentence(f"{self._jobs.current.words}: {self._jobs.progress or 'starting'}{waiting}")
+        )
 
 
 def words(jobs: Sequence[Job]) -> tuple[str, str]:

@@ -33,7 +33,9 @@ _GAP = 5
 class Badge(QWidget):
     """A pill in the state's colour, with its icon and name. Without a state it is hidden."""
 
-    def __init__(self, theme: ThemeManager, state: State | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, state: State | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._state: State | None = None
@@ -61,7 +63,9 @@ class Badge(QWidget):
         if self._state is None:
             return QSize(0, 0)
         word = self.fontMetrics().horizontalAdvance(self._state)
-        return QSize(word + _SIGN + _GAP + 2 * _SIDE + 2, max(_HEIGHT, self.fontMetrics().height() + 6))
+        return QSize(
+            word + _SIGN + _GAP + 2 * _SIDE + 2, max(_HEIGHT, self.fontMetrics().height() + 6)
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the pill, the sign and the word."""
@@ -80,7 +84,9 @@ class Badge(QWidget):
         coloured_icon(ICONS[self._state], colour).paint(painter, sign.toAlignedRect())
         painter.setPen(QColor(readable(colour, ground, tokens.text)))
         words = self.rect().adjusted(_SIDE + _SIGN + _GAP, 0, 0, 0)
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._state)
+        painter.drawText(
+            words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._state
+        )
 
 
 _SEPARATOR = " · "
@@ -98,7 +104,9 @@ def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> s
         return f"ended {history.reached}"
     if history.model is None:
         return "starting TensorFlow…" if history.devices is None else "building the model…"
-    return _SEPARATOR.join(filter(None, (_place(history, short=short), _speed(history), _left(history, left))))
+    return _SEPARATOR.join(
+        filter(None, (_place(history, short=short), _speed(history), _left(history, left)))
+    )
 
 
 def _place(history: History, *, short: bool = False) -> str:
@@ -135,7 +143,11 @@ def _finished(history: History, event: Finished) -> str:
 
 def _test_figures(metrics: dict[str, float | None]) -> list[str]:
     """The metrics of the test data, the loss last."""
-    test = {name.removeprefix(_TEST): number for name, number in metrics.items() if name.startswith(_TEST)}
+    test = {
+        name.removeprefix(_TEST): number
+        for name, number in metrics.items()
+        if name.startswith(_TEST)
+    }
     ordered = sorted(test, key=lambda name: name == "loss")
     return [f"test {metric_label(name, test)} {figures.metric(test[name])}" for name in ordered]
 
@@ -157,7 +169,9 @@ class ThinBar(QWidget):
         """Show this share (0 to 1), or nothing."""
         if share != self.share:
             self.share = share
-            self.setAccessibleName("" if share is None else f"Progress of the epoch: {figures.share(share)}")
+            self.setAccessibleName(
+                "" if share is None else f"Progress of the epoch: {figures.share(share)}"
+            )
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
@@ -169,7 +183,9 @@ class ThinBar(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.tokens.muted))
-        painter.drawRoundedRect(QRectF(0, 0, self.width() * self.share, _THIN), _THIN / 2, _THIN / 2)
+        painter.drawRoundedRect(
+            QRectF(0, 0, self.width() * self.share, _THIN), _THIN / 2, _THIN / 2
+        )
 
 
 _PARTS = 1000
@@ -207,7 +223,11 @@ class RunHeader(QWidget):
         self.live, self.badge = LiveButton(theme), Badge(theme)
         self.line = PaintedLine(theme)
         self.pause, self.stop, self.more = Button("Pause"), Button("Stop"), Button("⋯")
-        self.again, self.evaluate, self.save = Button("Run again"), Button(EVALUATE_WORDS), Button(SAVE_WORDS)
+        self.again, self.evaluate, self.save = (
+            Button("Run again"),
+            Button(EVALUATE_WORDS),
+            Button(SAVE_WORDS),
+        )
         self.bar = QProgressBar()
         self.bar.setRange(0, _PARTS)
         self.bar.setTextVisible(False)
@@ -271,7 +291,11 @@ class RunHeader(QWidget):
         """Fill the bars up to `share` and `of_epoch` (0 to 1); None means unknown."""
         self.bar.setValue(round((share or 0.0) * _PARTS))
         self.epoch_bar.set_share(of_epoch)
-        texts = [f"{words} {figures.share(part)}" for words, part in (("run", share), ("epoch", of_epoch)) if part]
+        texts = [
+            f"{words} {figures.share(part)}"
+            for words, part in (("run", share), ("epoch", of_epoch))
+            if part
+        ]
         self.bar.setToolTip(", ".join(texts))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
@@ -293,7 +317,9 @@ class RunHeader(QWidget):
         self.checkpoint = menu.addAction("Checkpoint now")
         self.stop_now = menu.addAction("Stop now, without a checkpoint")
         # Not `setMenu`, which draws a chevron that does not fit on an icon this small.
-        self.more.clicked.connect(lambda: menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2))))
+        self.more.clicked.connect(
+            lambda: menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2)))
+        )
         self.pause.clicked.connect(self.pause_pressed)
         self.stop.clicked.connect(self.stop_pressed)
         self.checkpoint.triggered.connect(self.checkpoint_pressed)
@@ -333,5 +359,9 @@ class RunHeader(QWidget):
         self.stop.setIcon(icon("stop", tokens))
         self.checkpoint.setIcon(icon("checkpoint", tokens))
         self.stop_now.setIcon(icon("stop-now", tokens))
-        for button, sign in ((self.again, "refresh"), (self.evaluate, "checkpoint"), (self.save, "save")):
+        for button, sign in (
+            (self.again, "refresh"),
+            (self.evaluate, "checkpoint"),
+            (self.save, "save"),
+        ):
             button.setIcon(icon(sign, tokens))

@@ -29,7 +29,10 @@ from gpu_studio.ui.train.stopper import Stopper
 LIVE_MS: Final = 100
 SLICE_MS: Final = 8
 AHEAD_MS: Final = 200
-"""How long may be looked ahead: a disk that has to seek for each place would take seconds for all of them."""
+"""How long may be looked ahead.
+
+A disk that has to seek for each place would take seconds for all of them.
+"""
 LOOK_MS: Final = 500
 
 _ASKED: Final[dict[Action, str]] = {
@@ -42,17 +45,18 @@ _ASKED: Final[dict[Action, str]] = {
 class LiveRun(QObject):
     """Follows one run, live or ended.
 
-    The directory is read on this thread in slices of about 8 ms, so that a run of many hours opens without the window
-    standing still; `reading` says that it is not all read yet, and `share_read` how much is. Of a long run a preview
-    comes first: the shape of its curves, and its newest figures. Until `loaded`, or such a preview, `state` is None.
-    While the trainer lives, new events are read ten times a second, and twice a second it is asked whether the trainer
-    lives at all. What was recorded of the machine is in `record`, which is read a little beyond the end. `bookmarks`
-    say where in the events which moment stands.
+    The directory is read on this thread in slices of about 8 ms, so that a run of many hours opens
+    without the window standing still; `reading` says that it is not all read yet, and `share_read`
+    how much is. Of a long run a preview comes first: the shape of its curves, and its newest
+    figures. Until `loaded`, or such a preview, `state` is None. While the trainer lives, new events
+    are read ten times a second, and twice a second it is asked whether the trainer lives at all.
+    What was recorded of the machine is in `record`, which is read a little beyond the end.
+    `bookmarks` say where in the events which moment stands.
 
-    `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
-    `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
-    no longer be read, following ends, and `problem` says why. `astray` is a trainer that goes on in a folder that was
-    moved.
+    `changed` says that events were read, once a slice; `state_changed` brings the new state;
+    `waiting_changed` that `waiting_for` is another; `ended` comes once; `status` has something to
+    say to the person. Where the directory can no longer be read, following ends, and `problem` says
+    why. `astray` is a trainer that goes on in a folder that was moved.
     """
 
     changed = Signal()
@@ -205,14 +209,18 @@ class LiveRun(QObject):
         self.waiting_changed.emit()
 
     def _cannot(self, error: OSError) -> None:
-        self.status.emit(f"The trainer could not be asked: {error.strerror or error}. Look at {self.run.path}.")
+        self.status.emit(
+            f"The trainer could not be asked: {error.strerror or error}. Look at {self.run.path}."
+        )
 
     def _read(self) -> None:
         try:
             self._read_on()
         except OSError as error:
             self.close()
-            self.problem = f"The run cannot be read: {error.strerror or error}. Look at {self.run.path}."
+            self.problem = (
+                f"The run cannot be read: {error.strerror or error}. Look at {self.run.path}."
+            )
             self.waiting_changed.emit()
             self.status.emit(self.problem)
 

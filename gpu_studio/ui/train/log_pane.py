@@ -7,7 +7,15 @@ from typing import cast
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.runs.reading.history import Level
 from gpu_studio.ui.kit.button import Button
@@ -109,13 +117,20 @@ def step(view: QPlainTextEdit, words: str, *, back: bool) -> tuple[int, int]:
     """
     text, cursor = view.toPlainText(), view.textCursor()
     found = list(places(text, words))
-    start, end = _characters(text, cursor.selectionStart()), _characters(text, cursor.selectionEnd())
+    start, end = (
+        _characters(text, cursor.selectionStart()),
+        _characters(text, cursor.selectionEnd()),
+    )
     if not found:
         cursor.setPosition(cursor.selectionStart())
         view.setTextCursor(cursor)
         return 0, 0
     grown = end > start and end - start != len(words)
-    chosen = _before(found, start) if back else _after(found, start if grown else start + 1, fresh=end == start)
+    chosen = (
+        _before(found, start)
+        if back
+        else _after(found, start if grown else start + 1, fresh=end == start)
+    )
     cursor.setPosition(_units(text, found[chosen]))
     cursor.setPosition(_units(text, found[chosen] + len(words)), QTextCursor.MoveMode.KeepAnchor)
     view.setTextCursor(cursor)
@@ -135,7 +150,9 @@ def _after(found: list[int], least: int, *, fresh: bool) -> int:
 
 
 def _before(found: list[int], start: int) -> int:
-    return next((number for number in reversed(range(len(found))) if found[number] < start), len(found) - 1)
+    return next(
+        (number for number in reversed(range(len(found))) if found[number] < start), len(found) - 1
+    )
 
 
 def _small(text: str) -> str:
@@ -145,13 +162,17 @@ def _small(text: str) -> str:
 
 
 def _units(text: str, place: int) -> int:
-    return place if text.isascii() else len(text[:place].encode("utf-16-le", "surrogatepass")) // _UNIT
+    return (
+        place if text.isascii() else len(text[:place].encode("utf-16-le", "surrogatepass")) // _UNIT
+    )
 
 
 def _characters(text: str, units: int) -> int:
     if text.isascii():
         return units
-    return len(text.encode("utf-16-le", "surrogatepass")[: units * _UNIT].decode("utf-16-le", "replace"))
+    return len(
+        text.encode("utf-16-le", "surrogatepass")[: units * _UNIT].decode("utf-16-le", "replace")
+    )
 
 
 EVENTS, OUTPUT = "events", "output"

@@ -68,12 +68,21 @@ def _slider() -> QSlider:
     return slider
 
 
-SMOOTHING = Setting("train/smoothing", "0.6", "How much the curve of the loss is smoothed: from 0 to 0.99.")
-LOGARITHMIC = Setting("train/logarithmic", "no", "Whether the axis of the loss is logarithmic: yes or no.")
-HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-losses", (), "Curves of the loss that are hidden.")
+SMOOTHING = Setting(
+    "train/smoothing", "0.6", "How much the curve of the loss is smoothed: from 0 to 0.99."
+)
+LOGARITHMIC = Setting(
+    "train/logarithmic", "no", "Whether the axis of the loss is logarithmic: yes or no."
+)
+HIDDEN: Setting[tuple[str, ...]] = Setting(
+    "train/hidden-losses", (), "Curves of the loss that are hidden."
+)
 _FAINT, _MUTED = 0.32, 0.55
 EARLIER, EARLIER_VALIDATION = "earlier run", "earlier validation"
-"""What the curves of the runs are called that this one goes on from; the first stands in the legend, for both."""
+"""What the curves of the runs are called that this one goes on from.
+
+The first stands in the legend, for both.
+"""
 NO_STEP = "No step has ended yet"
 NEVER = "The run ended before its first step"
 NO_STEP_IN_SIGHT = "No step lies in this part of the run"
@@ -107,13 +116,19 @@ BEFORE, BEFORE_VALIDATION = Style(muted), Style(muted_validation, dots=True)
 
 
 class LossPlot(TimePlot):
-    """Loss over time, with a switch for a logarithmic axis, a choice of smoothing, and a switch to follow.
+    """Loss over time, with a switch for a logarithmic axis, a choice of smoothing, and a switch to
+    follow.
 
-    `axis` offers what is counted along the axis of all plots. What is chosen here is remembered in `settings`.
+    `axis` offers what is counted along the axis of all plots. What is chosen here is remembered in
+    `settings`.
     """
 
     def __init__(
-        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        time: TimeView,
+        settings: Settings | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("Loss", theme, time, parent, nothing=NO_STEP)
         self._settings = settings
@@ -132,7 +147,9 @@ class LossPlot(TimePlot):
         self.log = OptionButton.switch("log", theme, "Logarithmic axis for the loss")
         self.smoothing = SmoothingOption(theme)
         self.axis = ChoiceOption(theme, "What the plots count along their axis")
-        self.all = OptionButton("show all", theme, "Only a part is shown: show the whole run (0, or a double click)")
+        self.all = OptionButton(
+            "show all", theme, "Only a part is shown: show the whole run (0, or a double click)"
+        )
         self.follow = OptionButton.switch("follow", theme, "Keep the newest in view", on=True)
         self._offer_options()
         self._connect_options()
@@ -183,15 +200,21 @@ class LossPlot(TimePlot):
 
     def show_state(self, history: History) -> None:
         """Show a message where no step is drawn."""
-        self.canvas.set_nothing(NO_STEP_IN_SIGHT if len(history.losses) else NEVER if history.ended else NO_STEP)
+        self.canvas.set_nothing(
+            NO_STEP_IN_SIGHT if len(history.losses) else NEVER if history.ended else NO_STEP
+        )
         self.draw_soon()
 
     def name_curves(self, history: History) -> None:
         """Show the newest values."""
-        entries = [LegendEntry("train", TRAIN, figures.metric(history.loss) if len(history.losses) else "")]
+        entries = [
+            LegendEntry("train", TRAIN, figures.metric(history.loss) if len(history.losses) else "")
+        ]
         last = history.epochs.last
         if last is not None and "val_loss" in last.metrics:
-            entries.append(LegendEntry("validation", VALIDATION, figures.metric(last.metrics["val_loss"])))
+            entries.append(
+                LegendEntry("validation", VALIDATION, figures.metric(last.metrics["val_loss"]))
+            )
         if self._earlier_offered:
             entries.append(LegendEntry(EARLIER, BEFORE))
         self.set_legend(entries)

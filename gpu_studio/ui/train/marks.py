@@ -19,7 +19,10 @@ from gpu_studio.ui.kit.plots.reduce import Indices
 from gpu_studio.ui.train.card_record import CardRecord
 
 JUMP: Final = 2.0
-"""A learning rate that at least doubles or halves from one step to the next has jumped; a schedule glides."""
+"""A learning rate that at least doubles or halves from one step to the next has jumped.
+
+A schedule glides.
+"""
 _LEAST_OF_GREATEST: Final = 1e-3
 _LEAST_RISE: Final = 0.1
 _MOST_CARDS: Final = 4
@@ -70,7 +73,12 @@ def throttled(history: History, record: CardRecord) -> list[PlotSpan]:
     start = history.started.time
     cards = _cards(history, record)
     return [
-        PlotSpan("throttled", held.start - start, held.end - start, _held_words(held.reason, held.start, held.end, who))
+        PlotSpan(
+            "throttled",
+            held.start - start,
+            held.end - start,
+            _held_words(held.reason, held.start, held.end, who),
+        )
         for held in record.events.together(cards)
         for who in [[cards[key] for key in held.cards]]
     ]
@@ -148,7 +156,11 @@ def _of_trouble(history: History, record: CardRecord, start: float) -> list[Plot
     at = begins_missing(losses.column("loss"))
     steps = losses.column("step")[at]
     bad = history.state in ("failed", "lost") and history.last_time is not None
-    end = [((history.last_time or start) - start, f"{history.state}: {history.reason}".rstrip(": "))] if bad else []
+    end = (
+        [((history.last_time or start) - start, f"{history.state}: {history.reason}".rstrip(": "))]
+        if bad
+        else []
+    )
     return [
         _mark("warning", [(each.time - start, f"warning: {each.message}") for each in history.warnings]),
         _mark("xid", [(each.time - start, f"{cards[each.card].label}: {each.words}") for each in befell]),
@@ -168,9 +180,13 @@ def _epoch_words(history: History) -> Callable[[int], str]:
     def words(number: int) -> str:
         row = history.epochs.rows[number]
         reported = [
-            f"{name} {figures.metric(value)}" for name, value in row.metrics.items() if name in ("loss", "val_loss")
+            f"{name} {figures.metric(value)}"
+            for name, value in row.metrics.items()
+            if name in ("loss", "val_loss")
         ]
-        return ", ".join((f"epoch {figures.grouped(row.epoch)} ends", *reported)).replace("val_loss", "val loss")
+        return ", ".join((f"epoch {figures.grouped(row.epoch)} ends", *reported)).replace(
+            "val_loss", "val loss"
+        )
 
     return words
 

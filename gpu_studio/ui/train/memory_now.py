@@ -62,19 +62,24 @@ class DeviceMemoryNow:
         """All of it in a sentence."""
         limit = f" of {figures.size(self.limit)}" if self.limit else ""
         counted = SOURCES.get(self.source, self.source)
-        return f"{self.name}: {figures.size(self.current)}{limit}, peak {figures.size(self.peak)} ({counted})"
+        return (
+            f"{self.name}: {figures.size(self.current)}{limit}, peak "
+            f"{figures.size(self.peak)} ({counted})"
+        )
 
 
 def places(history: History, record: CardRecord) -> dict[str, int]:
     """The number of each logical device by its name, from which it has its colour and dash.
 
-    The cards are numbered as they were recorded beside the run, so that one named by its UUID looks as it does on the
-    Devices page.
+    The cards are numbered as they were recorded beside the run, so that one named by its UUID looks
+    as it does on the Devices page.
     """
     if history.devices is None:
         return {}
     listed = [card.facts for card in record.picture.cards.values()]
-    return device_place.places(history.devices.logical, numbers=card_numbers(history.devices, record.known, listed))
+    return device_place.places(
+        history.devices.logical, numbers=card_numbers(history.devices, record.known, listed)
+    )
 
 
 def memory_now(history: History, record: CardRecord) -> list[DeviceMemoryNow]:
@@ -91,4 +96,6 @@ def memory_now(history: History, record: CardRecord) -> list[DeviceMemoryNow]:
 def _now(series: MemorySeries, place: int | None) -> DeviceMemoryNow:
     latest = series.latest
     current, peak = (latest.current, latest.peak) if latest else (0, 0)
-    return DeviceMemoryNow(series.device, place, current, max(peak, current), series.limit, series.source)
+    return DeviceMemoryNow(
+        series.device, place, current, max(peak, current), series.limit, series.source
+    )

@@ -25,7 +25,9 @@ def _train(tokens: Tokens) -> str:
     return tokens.accent
 
 
-HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-metrics", (), "Curves of a metric that are hidden.")
+HIDDEN: Setting[tuple[str, ...]] = Setting(
+    "train/hidden-metrics", (), "Curves of a metric that are hidden."
+)
 TRAIN, VALIDATION = Style(_train, dots=True), Style(validation, dots=True)
 _EARLIER = {"train": Style(muted, dots=True), "validation": Style(muted_validation, dots=True)}
 
@@ -36,7 +38,11 @@ class MetricPlot(TimePlot):
     metric_changed = Signal()
 
     def __init__(
-        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        time: TimeView,
+        settings: Settings | None = None,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("Metric", theme, time, parent, nothing="no end of an epoch in view")
         self.add_curve("train", TRAIN)
@@ -92,7 +98,11 @@ class MetricPlot(TimePlot):
     def _name_curves(self, last: dict[str, float | None], metric: str) -> None:
         named = (("train", TRAIN, metric), ("validation", VALIDATION, f"val_{metric}"))
         self.set_legend(
-            [LegendEntry(name, style, figures.metric(last[key])) for name, style, key in named if key in last]
+            [
+                LegendEntry(name, style, figures.metric(last[key]))
+                for name, style, key in named
+                if key in last
+            ]
         )
 
     def _offer(self, names: list[str]) -> None:

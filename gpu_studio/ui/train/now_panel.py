@@ -36,7 +36,9 @@ class DeviceMeter(QWidget):
     A dense meter leaves the caption to its tooltip; a one-line meter has its bar beside the name.
     """
 
-    def __init__(self, theme: ThemeManager, now: DeviceMemoryNow, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, now: DeviceMemoryNow, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._now = now
@@ -91,7 +93,9 @@ class DeviceMeter(QWidget):
             self._paint_peak(painter, area)
             bottom = area.bottom() + _GAP / 2
         if self._form == "full":
-            self._paint_caption(painter, QRectF(0, bottom + _GAP / 2, self.width(), _line("caption")))
+            self._paint_caption(
+                painter, QRectF(0, bottom + _GAP / 2, self.width(), _line("caption"))
+            )
 
     def _bar_area(self, name: QRectF) -> QRectF:
         """Under the name, or between it and the amount, as wide on every device."""
@@ -116,12 +120,16 @@ class DeviceMeter(QWidget):
         """A notch in the bar where the peak was."""
         share = self._now.peak_share or 0.0
         x = min(area.left() + share * area.width(), area.right() - 2)
-        painter.fillRect(QRectF(x - 1, area.top(), 2, area.height()), QColor(self._theme.tokens.text))
+        painter.fillRect(
+            QRectF(x - 1, area.top(), 2, area.height()), QColor(self._theme.tokens.text)
+        )
 
     def _paint_caption(self, painter: QPainter, area: QRectF) -> None:
         painter.setFont(font("caption"))
         painter.setPen(QColor(self._theme.tokens.muted))
-        text = painter.fontMetrics().elidedText(self._now.caption, Qt.TextElideMode.ElideRight, int(area.width()))
+        text = painter.fontMetrics().elidedText(
+            self._now.caption, Qt.TextElideMode.ElideRight, int(area.width())
+        )
         painter.drawText(area, LEFT, text)
 
     def _colour(self) -> str:
@@ -163,7 +171,10 @@ class NowPanel(CardFrame):
         self.body.setContentsMargins(2 * GRID, GRID + 4, GRID, GRID + 4)
         self.title = Label(NOW, "section")
         self.fold = OptionButton.switch(
-            "devices", theme, "Show the devices; without them there is room for the figures", on=True
+            "devices",
+            theme,
+            "Show the devices; without them there is room for the figures",
+            on=True,
         )
         self.fold.toggled.connect(self._make_way)
         self._head = self._make_head()
@@ -205,7 +216,9 @@ class NowPanel(CardFrame):
         if found is None:
             self.reported.emit(NO_FIGURES, "bad")
             return
-        QGuiApplication.clipboard().setText("".join("\t".join(cells) + "\n" for cells in found.lines()))
+        QGuiApplication.clipboard().setText(
+            "".join("\t".join(cells) + "\n" for cells in found.lines())
+        )
         self.reported.emit(f"The figures ({found.title}) are on the clipboard.", "plain")
 
     def _make_meters(self, devices: list[DeviceMemoryNow]) -> None:
@@ -228,9 +241,16 @@ class NowPanel(CardFrame):
 
         The same applies for a user who has folded them.
         """
-        found, needed = self.figures.readout, sum(meter.sizeHint().height() for meter in self.meters)
+        found, needed = (
+            self.figures.readout,
+            sum(meter.sizeHint().height() for meter in self.meters),
+        )
         past = found is not None and found.past
-        head = 0 if self._head.isVisibleTo(self) else self._head.sizeHint().height() + self.body.spacing()
+        head = (
+            0
+            if self._head.isVisibleTo(self)
+            else self._head.sizeHint().height() + self.body.spacing()
+        )
         scrolls = needed + self.figures.sizeHint().height() + GRID > self._scroll.height() - head
         away = scrolls and (past or not self.fold.isChecked())
         self.fold.setVisible(scrolls and bool(self.meters))
@@ -240,7 +260,9 @@ class NowPanel(CardFrame):
 
     def _fit(self) -> None:
         area = self._scroll.height() - self.figures.sizeHint().height() - GRID // 2
-        forms = (form for form in FORMS if sum(meter.height_if(form) for meter in self.meters) <= area)
+        forms = (
+            form for form in FORMS if sum(meter.height_if(form) for meter in self.meters) <= area
+        )
         form = next(forms, FORMS[-1])
         for meter in self.meters:
             meter.set_form(form)

@@ -41,7 +41,11 @@ def own_code(run: RunDirectory) -> tuple[str, Path | None]:
 
 def _part(plan: plans.Plan, end: Failed) -> str:
     """Return the data only if the failure names their function, and not the model's."""
-    named = {part: reference(text) for part, text in (("model", plan.model.python), ("data", plan.data.python)) if text}
+    named = {
+        part: reference(text)
+        for part, text in (("model", plan.model.python), ("data", plan.data.python))
+        if text
+    }
     reported = "\n".join((end.message, *end.suggestions, end.traceback))
     spoken_of = [part for part, each in named.items() if each and each.file_name in reported]
     return next(iter(spoken_of), next(iter(named), ""))
@@ -53,10 +57,12 @@ MOST_MENDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happened, what to try, and the lines it was told from. `resumable`: there is a checkpoint to go on from.
+    """What happened, what to try, and the lines it was told from.
 
-    `mends` are changes of the run's plan that may help. A failure in Python of the user's own is about a `part` of the
-    plan, `model` or `data`; `not_allowed` is a file of it that may not run.
+    `resumable`: there is a checkpoint to go on from.
+
+    `mends` are changes of the run's plan that may help. A failure in Python of the user's own is
+    about a `part` of the plan, `model` or `data`; `not_allowed` is a file of it that may not run.
     """
 
     message: str
@@ -70,7 +76,10 @@ class Outcome:
 
 
 def outcome(run: RunDirectory, history: History) -> Outcome | None:
-    """How the run ended; None for one that is alive, that did all that its plan asked for, or whose folder is gone."""
+    """How the run ended.
+
+    None for one that is alive, that did all that its plan asked for, or whose folder is gone.
+    """
     if not run.exists():
         return None
     if history.state in ("failed", "lost"):
@@ -79,19 +88,27 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
         words = _for_the_window(reported, run, mends)
         part, missing = own_code(run)
         resumable = bool(checkpoints(run))
-        return Outcome(reported.message, words, reported.details, "bad", resumable, mends, part, missing)
+        return Outcome(
+            reported.message, words, reported.details, "bad", resumable, mends, part, missing
+        )
     finished = history.finished
     if finished is None or finished.state != "stopped":
         return None
     saved = checkpoints(run)
     if not saved:
-        return Outcome("The run was stopped and has no checkpoint.", ("Train its plan again.",), tone="plain")
+        return Outcome(
+            "The run was stopped and has no checkpoint.", ("Train its plan again.",), tone="plain"
+        )
     per_epoch = history.model.steps_per_epoch if history.model else None
     when = reached(saved[-1].step, per_epoch)
-    return Outcome(f"The run was stopped. Its newest checkpoint was made {when}.", tone="plain", resumable=True)
+    return Outcome(
+        f"The run was stopped. Its newest checkpoint was made {when}.", tone="plain", resumable=True
+    )
 
 
-def _that_can_be_made(run: RunDirectory, mends: Sequence[SuggestedChange]) -> tuple[SuggestedChange, ...]:
+def _that_can_be_made(
+    run: RunDirectory, mends: Sequence[SuggestedChange]
+) -> tuple[SuggestedChange, ...]:
     """Keep the first few that result in a runnable plan: a later version may suggest others."""
     try:
         plan = plans.load(run.plan_file)
@@ -100,7 +117,9 @@ def _that_can_be_made(run: RunDirectory, mends: Sequence[SuggestedChange]) -> tu
     return tuple(offered(plan, mends)[:MOST_MENDS])
 
 
-def _for_the_window(reported: Explanation, run: RunDirectory, mends: Sequence[SuggestedChange]) -> tuple[str, ...]:
+def _for_the_window(
+    reported: Explanation, run: RunDirectory, mends: Sequence[SuggestedChange]
+) -> tuple[str, ...]:
     """Return the suggestions without those that the window has a button for.
 
     These are to resume, to read the end of the log, and to change the plan.
@@ -109,4 +128,6 @@ def _for_the_window(reported: Explanation, run: RunDirectory, mends: Sequence[Su
     # Only the option is named: `global_clipnorm` of `training.options.global_clipnorm`.
     options = [field.rpartition(".")[2] for field in fields if "options." in field]
     buttons = ("with: gpu-studio ", str(run.log_file), *fields, *options)
-    return tuple(text for text in reported.suggestions if not any(words in text for words in buttons))
+    return tuple(
+        text for text in reported.suggestions if not any(words in text for words in buttons)
+    )

@@ -61,7 +61,10 @@ class ChangeRow(QWidget):
 _SAID = {
     "Terminate": "The trainer has not stopped yet: it may be in a long call. Waiting is safe. Terminate asks it again, "
     "by SIGTERM.",
-    "Kill": "The trainer does not answer SIGTERM. Kill ends it at once; steps since the last checkpoint are lost.",
+    "Kill": (
+        "The trainer does not answer SIGTERM. Kill ends it at once; steps since the last "
+        "checkpoint are lost."
+    ),
 }
 
 
@@ -97,15 +100,19 @@ class StopBanner(QFrame):
 LOOK_MS: Final = 1000
 _NEVER: Final = Patience(math.inf, math.inf, math.inf)
 GONE: Final = (
-    "The folder of this run is gone: it was deleted or moved. What was read before is still shown; nothing can be "
-    "asked of the run. One that was deleted here can be taken back for an hour: gpu-studio runs restore {name}"
+    "The folder of this run is gone: it was deleted or moved. What was read "
+    "before is still shown; nothing can be "
+    "asked of the run. One that was deleted here can be taken back for an "
+    "hour: gpu-studio runs restore {name}"
 )
 ASTRAY: Final = (
-    "The folder of this run was moved to {folder}. Its trainer, process {pid}, still runs there, but cannot be seen or "
+    "The folder of this run was moved to {folder}. Its trainer, process {pid}, still runs there, "
+    "but cannot be seen or "
     "asked from here: put the folder back, or end the trainer."
 )
 ENDING: Final = (
-    "The trainer, process {pid}, was asked to end (SIGTERM) and still runs. It may be in a long call: wait, or kill it."
+    "The trainer, process {pid}, was asked to end (SIGTERM) and still runs. It may be in a long "
+    "call: wait, or kill it."
 )
 
 
@@ -164,7 +171,9 @@ class GoneBanner(QFrame):
             # The folder alone may have been recreated by a trainer for its last checkpoint.
             there = run.run.plan_file.exists() or run.run.events_file.exists()
         except OSError as error:
-            return f"The run cannot be looked at: {error.strerror or error}. Look at {run.run.path}."
+            return (
+                f"The run cannot be looked at: {error.strerror or error}. Look at {run.run.path}."
+            )
         if there:
             return run.problem
         if run.astray is None:
@@ -184,12 +193,14 @@ class GoneBanner(QFrame):
 
 
 class OutcomeBanner(QFrame):
-    """What happened, why, what to do; *Resume* where that can be done; the details one click away, with *Copy*.
+    """What happened, why, what to do; *Resume* where that can be done.
 
-    `change_pressed(SuggestedChange)` is a change of the plan that a person wants. Where Python of his own is what
-    failed, `source_pressed(str)` asks for the part of the plan that names it, `allow_pressed(Path)` for the file, to
-    allow it. On a low page what to do folds away, and what happened is one line, so that the plots can be seen: a
-    button tells the rest.
+    The details one click away, with *Copy*.
+
+    `change_pressed(SuggestedChange)` is a change of the plan that a person wants. Where Python of
+    his own is what failed, `source_pressed(str)` asks for the part of the plan that names it,
+    `allow_pressed(Path)` for the file, to allow it. On a low page what to do folds away, and what
+    happened is one line, so that the plots can be seen: a button tells the rest.
     """
 
     resume_pressed = Signal()
@@ -233,7 +244,9 @@ class OutcomeBanner(QFrame):
             return
         self.message.setText(outcome.message)
         self.line.setText(outcome.message)
-        self.suggestions.setText("\n".join(f"•  {suggestion}" for suggestion in outcome.suggestions))
+        self.suggestions.setText(
+            "\n".join(f"•  {suggestion}" for suggestion in outcome.suggestions)
+        )
         self._open = False
         self.setAccessibleName(" ".join((outcome.message, *outcome.suggestions)))
         self.mends.show_changes(outcome.mends)
@@ -270,7 +283,9 @@ class OutcomeBanner(QFrame):
         self.fold.setVisible(folds)
         self.fold.setText("Show less" if whole else "What to do")
         self.fold.setAccessibleName(self.fold.text())
-        self.fold.setToolTip("Give the plots more room" if whole else "Show all that is said of how the run ended")
+        self.fold.setToolTip(
+            "Give the plots more room" if whole else "Show all that is said of how the run ended"
+        )
         above = GRID // 2 if self._low and not self._open else GRID + 2
         self._whole.setContentsMargins(2 * GRID, above, 2 * GRID, above)
 

@@ -19,7 +19,9 @@ SLICES: Final = LAST_BYTES // SLICE_BYTES + 1
 LONGEST_LINE: Final = 4000
 # As written by TensorFlow's native part, and by Python's logging and tracebacks.
 _NATIVE = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+: ([WEF]) |^([WEF])\d{4} [\d:.]+ ")
-_WORDS = re.compile(r"^(?:\[[^\]]*\] ?|[\d:,. -]+)?(WARNING|ERROR|CRITICAL|FATAL)\b|^(?:\w+\.)*\w+(Warning|Error)\b")
+_WORDS = re.compile(
+    r"^(?:\[[^\]]*\] ?|[\d:,. -]+)?(WARNING|ERROR|CRITICAL|FATAL)\b|^(?:\w+\.)*\w+(Warning|Error)\b"
+)
 
 
 class OutputLog:
@@ -61,7 +63,9 @@ class OutputLog:
         if before is None or before <= size <= before + LAST_BYTES:
             self._offset = before if before is not None else max(0, size - LAST_BYTES)
             self._headless |= before is None and self._offset > 0
-            return [f"… earlier lines stand in {self.path}"] if before is None and self._offset else []
+            return (
+                [f"… earlier lines stand in {self.path}"] if before is None and self._offset else []
+            )
         self._offset, self._rest = max(0, size - LAST_BYTES), b""
         self._headless = self._offset > 0
         if size < before:
@@ -90,7 +94,9 @@ def level_of(line: str) -> Level:
     """Return the level of a program's line, from its beginning."""
     native = _NATIVE.match(line)
     words = None if native else _WORDS.match(line)
-    sign = next((group for found in (native, words) if found for group in found.groups() if group), "")
+    sign = next(
+        (group for found in (native, words) if found for group in found.groups() if group), ""
+    )
     if sign in ("W", "WARNING", "Warning"):
         return "warning"
     return "error" if sign else "info"
@@ -98,4 +104,6 @@ def level_of(line: str) -> Level:
 
 def _shown(line: bytes) -> str:
     text = line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2]
-    return f"{text[:LONGEST_LINE]}… ({len(text):,} characters)" if len(text) > LONGEST_LINE else text
+    return (
+        f"{text[:LONGEST_LINE]}… ({len(text):,} characters)" if len(text) > LONGEST_LINE else text
+    )

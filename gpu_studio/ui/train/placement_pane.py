@@ -45,7 +45,13 @@ from gpu_studio.ui.train.placement_rows import (
 )
 
 _DOT, _AFTER_DOT, _AFTER_NAME, _BETWEEN = 4.0, 12.0, 3.0, 6.0
-_SIGNS: dict[Verdict, str] = {"as asked": "✓", "joined": "✓", "elsewhere": "⚠", "no operations": "–", "not asked": "?"}
+_SIGNS: dict[Verdict, str] = {
+    "as asked": "✓",
+    "joined": "✓",
+    "elsewhere": "⚠",
+    "no operations": "–",
+    "not asked": "?",
+}
 _SIGN_WIDTH = 20.0
 
 
@@ -95,24 +101,35 @@ def _draw_spot(painter: QPainter, area: QRectF, spot: Spot, tokens: Tokens) -> f
         painter.drawEllipse(QPointF(area.left() + _DOT, area.center().y()), _DOT, _DOT)
     wide = _AFTER_DOT + (4 if spot.wrong else 0)
     painter.setFont(font("mono_caption"))
-    wide += _write(painter, area.adjusted(wide, 0, 0, 0), spot.device, tokens.bad if spot.wrong else tokens.text)
+    wide += _write(
+        painter,
+        area.adjusted(wide, 0, 0, 0),
+        spot.device,
+        tokens.bad if spot.wrong else tokens.text,
+    )
     if spot.words:
         painter.setFont(font("caption"))
         beside = area.adjusted(wide + _AFTER_NAME, 0, 0, 0)
-        wide += _AFTER_NAME + _write(painter, beside, spot.words, tokens.bad if spot.wrong else tokens.muted)
+        wide += _AFTER_NAME + _write(
+            painter, beside, spot.words, tokens.bad if spot.wrong else tokens.muted
+        )
     return wide
 
 
 def _write(painter: QPainter, area: QRectF, text: str, colour: str) -> float:
     """Write as much of a text as fits; return its width."""
     painter.setPen(QColor(colour))
-    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, max(0, int(area.width())))
+    shown = painter.fontMetrics().elidedText(
+        text, Qt.TextElideMode.ElideRight, max(0, int(area.width()))
+    )
     painter.drawText(area, LEFT, shown)
     return float(painter.fontMetrics().horizontalAdvance(shown))
 
 
 def _colour_of(verdict: Verdict, tokens: Tokens) -> str:
-    return {"elsewhere": tokens.bad, "as asked": tokens.good, "joined": tokens.good}.get(verdict, tokens.muted)
+    return {"elsewhere": tokens.bad, "as asked": tokens.good, "joined": tokens.good}.get(
+        verdict, tokens.muted
+    )
 
 
 _ROW = 28
@@ -153,7 +170,9 @@ class PlacementPane(QWidget):
         """A height in pixels that shows most of the layers."""
         layers = HEADER + _ROW * min(_MOST_ROWS, self.model.rowCount())
         step = self.step.sizeHint().height() if self._timeline is not None else 0
-        beside = step + 3 * GRID + HEADER + _ROW * min(_CROSSING_ROWS, self.crossings_model.rowCount())
+        beside = (
+            step + 3 * GRID + HEADER + _ROW * min(_CROSSING_ROWS, self.crossings_model.rowCount())
+        )
         return _AROUND + max(layers, beside)
 
     @property
@@ -184,7 +203,10 @@ class PlacementPane(QWidget):
 
         The form is that for spreadsheets.
         """
-        both = (model_as_text(model, range(model.rowCount())) for model in (self.model, self.crossings_model))
+        both = (
+            model_as_text(model, range(model.rowCount()))
+            for model in (self.model, self.crossings_model)
+        )
         QGuiApplication.clipboard().setText("\n\n".join(both) + "\n")
 
     def refresh(self, history: History, record: CardRecord) -> bool:
@@ -201,7 +223,10 @@ class PlacementPane(QWidget):
         return True
 
     def show_placement(self, placement: Placement, devices: Mapping[str, int]) -> None:
-        """Show where the layers ran; `devices` has the place of each logical one by its name, in order."""
+        """Show where the layers ran.
+
+        `devices` has the place of each logical one by its name, in order.
+        """
         self.found = found = judged(placement)
         self.model.places = self.crossings_model.places = dict(devices)
         self.model.set_rows(found.layers)
@@ -227,7 +252,9 @@ class PlacementPane(QWidget):
         wide = self.width() >= _WIDE
         passes = range(ASKED + 1, self.model.columnCount())
         widths = dict.fromkeys(passes, _PASS_WIDTH if wide else _NARROW_PASS)
-        self.table.set_widths({ASKED: _ASKED_WIDTH if wide else _NARROW_ASKED, **widths}, stretch=LAYER)
+        self.table.set_widths(
+            {ASKED: _ASKED_WIDTH if wide else _NARROW_ASKED, **widths}, stretch=LAYER
+        )
         self.crossings.set_widths(_CROSSING_WIDTHS if wide else _NARROW_CROSSINGS, stretch=EDGE)
         self.crossings.setColumnHidden(PASS, not wide)
         self.crossings.setColumnHidden(TENSORS, True)

@@ -14,7 +14,12 @@ from PySide6.QtCore import Qt
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.contract.events import Crossing
-from gpu_studio.runs.reading.placement_words import NONE, asked_in_words, edge_in_words, misplaced_in_words
+from gpu_studio.runs.reading.placement_words import (
+    NONE,
+    asked_in_words,
+    edge_in_words,
+    misplaced_in_words,
+)
 from gpu_studio.runs.reading.placements import LayerRow, PassRow
 from gpu_studio.ui.kit.plain_table import Index, PlainTable
 
@@ -80,7 +85,9 @@ class PlacementModel(_SpotTable):
             return tuple(self._spot(device, *self._beside(row, device)) for device in _homes(row))
         done = row.passes[column - _FIRST_PASS]
         strayed = {each.device for each in done.wrong}
-        return tuple(self._spot(device, grouped(count), device in strayed) for device, count in done.ran)
+        return tuple(
+            self._spot(device, grouped(count), device in strayed) for device, count in done.ran
+        )
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """As any table; the verdict of the row, and in a tooltip what is wrong."""
@@ -126,7 +133,9 @@ class CrossingsModel(_SpotTable):
         """As any table; in a tooltip all of a row."""
         if index.isValid() and role == Qt.ItemDataRole.ToolTipRole:
             row = self.rows[index.row()]
-            edge, devices, way, _, amount = (self.text(row, column) for column in range(len(self.headers)))
+            edge, devices, way, _, amount = (
+                self.text(row, column) for column in range(len(self.headers))
+            )
             return f"{edge}, {way}: {plural(row.tensors, 'tensor')} {devices}, {amount} a step"
         return super().data(index, role)
 
@@ -134,7 +143,9 @@ class CrossingsModel(_SpotTable):
         """The device it leaves, and the one it reaches."""
         if column != BETWEEN:
             return ()
-        return tuple(Spot(device, self.places.get(device)) for device in (row.from_device, row.to_device))
+        return tuple(
+            Spot(device, self.places.get(device)) for device in (row.from_device, row.to_device)
+        )
 
 
 def _homes(row: LayerRow) -> tuple[str, ...]:
@@ -144,7 +155,10 @@ def _homes(row: LayerRow) -> tuple[str, ...]:
 
 def _ran(done: PassRow) -> str:
     strayed = {each.device for each in done.wrong}
-    words = (f"{'⚠ ' if device in strayed else ''}{device} {grouped(count)}" for device, count in done.ran)
+    words = (
+        f"{'⚠ ' if device in strayed else ''}{device} {grouped(count)}"
+        for device, count in done.ran
+    )
     return ", ".join(words) or NONE
 
 

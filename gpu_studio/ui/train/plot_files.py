@@ -30,7 +30,11 @@ _A_CHUNK: Final = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A curve: its name with the unit, its sorted times in seconds since 1970, shape (points,), and as many values."""
+    """A curve.
+
+    Its name with the unit, its sorted times in seconds since 1970, shape (points,), and as many
+    values.
+    """
 
     name: str
     times: Array
@@ -39,10 +43,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotTable:
-    """The columns from `start` to `end` (seconds since 1970), beside the step and the epoch of each row.
+    """The columns from `start` to `end` (seconds since 1970), beside the step and the epoch of each
+    row.
 
-    `steps` had been trained at `times`, both shape (points,) and sorted; an epoch has `per` of them, 0 where that is
-    not known. Of points of one column at one moment the last stands in the table.
+    `steps` had been trained at `times`, both shape (points,) and sorted; an epoch has `per` of
+    them, 0 where that is not known. Of points of one column at one moment the last stands in the
+    table.
     """
 
     columns: Sequence[Column]
@@ -59,7 +65,9 @@ class PlotTable:
 
     def copied(self) -> PlotTable:
         """Return the same table with copied arrays, which nobody changes meanwhile."""
-        columns = [Column(each.name, each.times.copy(), each.values.copy()) for each in self.columns]
+        columns = [
+            Column(each.name, each.times.copy(), each.values.copy()) for each in self.columns
+        ]
         return replace(self, columns=columns, times=self.times.copy(), steps=self.steps.copy())
 
     def chunks(self, separator: str) -> Iterator[str]:
@@ -72,16 +80,26 @@ class PlotTable:
         cells = [self._aligned(column, moments) for column in self.columns]
         for begin in range(0, len(moments), _A_CHUNK):
             part = slice(begin, begin + _A_CHUNK)
-            rows = zip(*self._counted(moments[part]), *(_texts(*cell, part) for cell in cells), strict=True)
+            rows = zip(
+                *self._counted(moments[part]), *(_texts(*cell, part) for cell in cells), strict=True
+            )
             yield "".join(_line(row, separator) for row in rows)
 
     def _counted(self, moments: Array) -> tuple[list[str], list[str], list[str]]:
         """The time in UTC, the newest step that was trained, and the epoch that it belongs to."""
-        clock = np.datetime_as_string((moments * 1e6).round().astype("datetime64[us]"), unit="us", timezone="UTC")
+        clock = np.datetime_as_string(
+            (moments * 1e6).round().astype("datetime64[us]"), unit="us", timezone="UTC"
+        )
         newest = np.searchsorted(self.times, moments, side="right") - 1
-        known = self.steps[newest.clip(0)].astype(np.int64) if len(self.steps) else np.zeros(len(moments), np.int64)
+        known = (
+            self.steps[newest.clip(0)].astype(np.int64)
+            if len(self.steps)
+            else np.zeros(len(moments), np.int64)
+        )
         steps = np.where(newest >= 0, known, -1).tolist()
-        epochs = ["" if step < 0 or not self.per else str(max(-(-step // self.per), 1)) for step in steps]
+        epochs = [
+            "" if step < 0 or not self.per else str(max(-(-step // self.per), 1)) for step in steps
+        ]
         return clock.tolist(), ["" if step < 0 else str(step) for step in steps], epochs
 
     def _inside(self, column: Column) -> slice:
@@ -108,17 +126,29 @@ def _line(cells: Sequence[str], separator: str) -> str:
 
 def _quoted(cell: str, separator: str) -> str:
     """Quote as in RFC 4180."""
-    return '"' + cell.replace('"', '""') + '"' if separator in cell or '"' in cell or "\n" in cell else cell
+    return (
+        '"' + cell.replace('"', '""') + '"'
+        if separator in cell or '"' in cell or "\n" in cell
+        else cell
+    )
 
 
 Kind = Literal["png", "svg", "csv"]
-FILTERS: Final[dict[Kind, str]] = {"png": "PNG picture (*.png)", "svg": "SVG drawing (*.svg)", "csv": "CSV (*.csv)"}
-FOLDER = Setting("train/plot-folder", "", "The folder that a plot was saved to last; empty for the home folder.")
+FILTERS: Final[dict[Kind, str]] = {
+    "png": "PNG picture (*.png)",
+    "svg": "SVG drawing (*.svg)",
+    "csv": "CSV (*.csv)",
+}
+FOLDER = Setting(
+    "train/plot-folder", "", "The folder that a plot was saved to last; empty for the home folder."
+)
 MOST_COPIED: Final = 100_000
 """Rows that are put on the clipboard; more would hold up whatever they are pasted into."""
 UNSEEN_MS: Final = 200
 """Files that are written within this time need no dialog."""
-NOTHING: Final = "There is nothing in this plot yet: wait for the first figures, or show all of the run."
+NOTHING: Final = (
+    "There is nothing in this plot yet: wait for the first figures, or show all of the run."
+)
 
 
 class PlotFiles(QObject):
@@ -130,7 +160,11 @@ class PlotFiles(QObject):
     reported = Signal(str, str)
 
     def __init__(
-        self, time: TimeView, run: Callable[[], LiveRun | None], settings: Settings | None, parent: QWidget
+        self,
+        time: TimeView,
+        run: Callable[[], LiveRun | None],
+        settings: Settings | None,
+        parent: QWidget,
     ) -> None:
         super().__init__(parent)
         self._time, self._run, self._settings, self._window = time, run, settings, parent
@@ -153,7 +187,9 @@ class PlotFiles(QObject):
     def copy_picture(self, plot: TimePlot) -> None:
         """Put the plot on the clipboard as a picture."""
         QGuiApplication.clipboard().setImage(self._picture(plot).image())
-        self.reported.emit(f"The plot “{plot.title.text()}” is on the clipboard as a picture.", "plain")
+        self.reported.emit(
+            f"The plot “{plot.title.text()}” is on the clipboard as a picture.", "plain"
+        )
 
     def copy_data(self, plot: TimePlot) -> None:
         """Copy the visible points to the clipboard, in a form for spreadsheets."""
@@ -166,11 +202,15 @@ class PlotFiles(QObject):
             self.reported.emit(f"{many} Zoom in, or save a CSV file.", "bad")
         else:
             QGuiApplication.clipboard().setText("".join(table.chunks("\t")))
-            self.reported.emit(f"{plural(rows, 'row')} of “{plot.title.text()}” are on the clipboard.", "plain")
+            self.reported.emit(
+                f"{plural(rows, 'row')} of “{plot.title.text()}” are on the clipboard.", "plain"
+            )
 
     def choose_and_save(self, plot: TimePlot, kind: Kind) -> None:
         """Ask for a file, and write the plot to it."""
-        dialog = QFileDialog(self._window, f"Save plot as {kind.upper()}", self._folder(), FILTERS[kind])
+        dialog = QFileDialog(
+            self._window, f"Save plot as {kind.upper()}", self._folder(), FILTERS[kind]
+        )
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix(kind)
         dialog.selectFile(f"{slug(f'{self._name()} {plot.title.text()}')}.{kind}")
@@ -219,7 +259,9 @@ class PlotFiles(QObject):
 
     def _tell_failure(self, path: Path, why: str) -> None:
         self._end()
-        self.reported.emit(f"The plot could not be written to {path}: {why}. Write it to another place.", "bad")
+        self.reported.emit(
+            f"The plot could not be written to {path}: {why}. Write it to another place.", "bad"
+        )
 
     def _end(self) -> None:
         self._patience.stop()
@@ -242,11 +284,22 @@ class PlotFiles(QObject):
         run = self._run()
         if run is None or run.history.started is None:
             return None
-        history, window, ruler, begun = run.history, self._time.window, self._time.ruler, run.history.started.time
-        columns = [Column(curve.heading, *curve.series) for curve in plot.curves if curve.heading and curve.shown]
+        history, window, ruler, begun = (
+            run.history,
+            self._time.window,
+            self._time.ruler,
+            run.history.started.time,
+        )
+        columns = [
+            Column(curve.heading, *curve.series)
+            for curve in plot.curves
+            if curve.heading and curve.shown
+        ]
         start, end = (begun + ruler.second(place) for place in (window.start, window.end))
         times, steps = history.losses.spliced("time"), history.losses.spliced("step")
-        return PlotTable(columns, start, end, times, steps, history.model.steps_per_epoch if history.model else 0)
+        return PlotTable(
+            columns, start, end, times, steps, history.model.steps_per_epoch if history.model else 0
+        )
 
     def _name(self) -> str:
         run = self._run()

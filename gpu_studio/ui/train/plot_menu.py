@@ -11,7 +11,14 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from gpu_studio.ui.kit.choosing.option import OptionButton
 from gpu_studio.ui.kit.plots.canvas import LEFT, TOP
-from gpu_studio.ui.kit.plots.marks import MEANINGS, MarkKind, PlotSpan, SpanKind, paint_marks, paint_span
+from gpu_studio.ui.kit.plots.marks import (
+    MEANINGS,
+    MarkKind,
+    PlotSpan,
+    SpanKind,
+    paint_marks,
+    paint_span,
+)
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.theme.fonts import font
@@ -21,7 +28,16 @@ from gpu_studio.ui.train.plot_files import Kind, PlotFiles
 
 _ROW = 28
 _PICTURE = 34
-_MARKS: Final[tuple[MarkKind, ...]] = ("epoch", "checkpoint", "best", "rate", "warning", "xid", "missing", "error")
+_MARKS: Final[tuple[MarkKind, ...]] = (
+    "epoch",
+    "checkpoint",
+    "best",
+    "rate",
+    "warning",
+    "xid",
+    "missing",
+    "error",
+)
 _SPANS: Final[tuple[SpanKind, ...]] = ("paused", "throttled")
 
 
@@ -33,7 +49,9 @@ class MarkKey(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._theme = theme
         self.setFont(font("text"))
-        self.setAccessibleName("What the marks mean: " + ", ".join(MEANINGS[kind] for kind in (*_MARKS, *_SPANS)))
+        self.setAccessibleName(
+            "What the marks mean: " + ", ".join(MEANINGS[kind] for kind in (*_MARKS, *_SPANS))
+        )
         self.resize(self.sizeHint())
 
     def show_at(self, where: QPoint) -> None:
@@ -60,7 +78,9 @@ class MarkKey(QWidget):
             self._paint_words(painter, number, MEANINGS[kind])
         for number, span in enumerate(_SPANS, start=len(_MARKS)):
             area = self._picture(number)
-            paint_span(painter, tokens, area, PlotSpan(span, 0.0, 0.0, ""), (area.left(), area.right()))
+            paint_span(
+                painter, tokens, area, PlotSpan(span, 0.0, 0.0, ""), (area.left(), area.right())
+            )
             self._paint_words(painter, number, MEANINGS[span])
 
     def _picture(self, number: int) -> QRectF:
@@ -76,7 +96,9 @@ DOTS = "•••"
 _KINDS: tuple[Kind, ...] = ("png", "svg", "csv")
 
 
-def add_menu(plot: TimePlot, name: str, files: PlotFiles, time: TimeView, theme: ThemeManager) -> OptionButton:
+def add_menu(
+    plot: TimePlot, name: str, files: PlotFiles, time: TimeView, theme: ThemeManager
+) -> OptionButton:
     """Give the plot its menu and return the dots.
 
     `name` is the plot's name, whatever it shows.
@@ -87,7 +109,9 @@ def add_menu(plot: TimePlot, name: str, files: PlotFiles, time: TimeView, theme:
     dots.clicked.connect(lambda: menu.popup(dots.mapToGlobal(QPoint(0, dots.height() + 2))))
     menu.setParent(dots, menu.windowFlags())
     about = menu.addAction("What the marks mean")
-    about.triggered.connect(lambda: MarkKey(theme, plot).show_at(plot.mapToGlobal(QPoint(LEFT, TOP))))
+    about.triggered.connect(
+        lambda: MarkKey(theme, plot).show_at(plot.mapToGlobal(QPoint(LEFT, TOP)))
+    )
     plot.options.addWidget(dots)
     plot.canvas.menu_asked.connect(menu.popup)
     return dots

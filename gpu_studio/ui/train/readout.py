@@ -43,7 +43,8 @@ class DeviceTable:
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """A title, rows of a name and a value, a table of the devices, and what is `marked` at that moment.
+    """A title, rows of a name and a value, a table of the devices, and what is `marked` at that
+    moment.
 
     `past` is a moment that somebody points at; else the figures are the newest.
     """
@@ -71,15 +72,25 @@ class Readout:
 
 
 def readout(
-    history: History, calls: RunCalls, moment: float | None, metric: str | None, earlier: Earlier | None = None
+    history: History,
+    calls: RunCalls,
+    moment: float | None,
+    metric: str | None,
+    earlier: Earlier | None = None,
 ) -> Readout | None:
-    """The numbers at `moment` seconds after the run's start, or the newest; None before the first step.
+    """The numbers at `moment` seconds after the run's start, or the newest.
 
-    `metric` is the name of the metric to tell besides the losses, without `val_`. Moments before the start are those of
-    what is shown from `earlier` runs.
+    None before the first step.
+
+    `metric` is the name of the metric to tell besides the losses, without `val_`. Moments before
+    the start are those of what is shown from `earlier` runs.
     """
     if moment is not None and moment < 0 and earlier is not None:
-        return Readout(IN_EARLIER, _rows(earlier.history, RunCalls(), earlier.seconds + moment, metric), past=True)
+        return Readout(
+            IN_EARLIER,
+            _rows(earlier.history, RunCalls(), earlier.seconds + moment, metric),
+            past=True,
+        )
     if history.started is None or not len(history.losses):
         return None
     newest = history.last_time or history.started.time
@@ -89,7 +100,11 @@ def readout(
 
 
 def _rows(history: History, calls: RunCalls, time: float, metric: str | None) -> tuple[Row, ...]:
-    return (*_step_rows(history, time), *_epoch_rows(history, time, metric), *_pace_rows(history, calls, time))
+    return (
+        *_step_rows(history, time),
+        *_epoch_rows(history, time, metric),
+        *_pace_rows(history, calls, time),
+    )
 
 
 def _step_rows(history: History, time: float) -> tuple[Row, ...]:

@@ -77,7 +77,10 @@ def _beginning(event: AnyEvent) -> str:
             return f"TensorFlow {event.tensorflow}: {event.strategy} on {on}{reduced}"
         case events.Model():
             parameters = plural(event.parameters, "parameter")
-            return f"{event.name}, {parameters}; {event.data}, {plural(event.train_samples, 'sample')} to train on"
+            return (
+                f"{event.name}, {parameters}; {event.data}, "
+                f"{plural(event.train_samples, 'sample')} to train on"
+            )
     return ""
 
 

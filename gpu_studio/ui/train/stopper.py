@@ -24,8 +24,8 @@ _NOW = "stopping without a checkpoint…"
 class Stopper(QObject):
     """Stops a run, politely or now.
 
-    A polite stop waits for as long as it takes; after ten seconds it is `overdue`, and the person may `escalate`:
-    SIGTERM first, then SIGKILL. A stop `now` goes up these rungs by itself.
+    A polite stop waits for as long as it takes; after ten seconds it is `overdue`, and the person
+    may `escalate`: SIGTERM first, then SIGKILL. A stop `now` goes up these rungs by itself.
 
     `changed` says that `words` changed.
     """

@@ -71,5 +71,7 @@ class Tag(QWidget):
         painter.drawRoundedRect(QRectF(self.rect()), self.height() / 2, self.height() / 2)
         painter.setPen(QColor(readable(tokens.warning, ground, tokens.text)))
         words = self.rect().adjusted(_SIDE, 0, -_SIDE, 0)
-        shown = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, words.width())
+        shown = self.fontMetrics().elidedText(
+            self._text, Qt.TextElideMode.ElideRight, words.width()
+        )
         painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)

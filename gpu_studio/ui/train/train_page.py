@@ -39,7 +39,8 @@ TICKS_A_FIGURE: Final = 3
 MOST_TICKS: Final = 5
 NO_RUN: Final = "No run yet"
 HOW_TO_BEGIN: Final = (
-    "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the window is closed, and "
+    "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the "
+    "window is closed, and "
     "you find it again under Runs."
 )
 
@@ -47,12 +48,13 @@ HOW_TO_BEGIN: Final = (
 class TrainPage(QWidget):
     """Shows one run, live or ended, and asks things of its trainer.
 
-    `state_changed` brings the state of the run shown, `status` one line about it, `reported` a message
-    and its tone. `resume_requested` brings the path of a run that a person wants to go on with, `resuming` also the
-    checkpoint, `again_requested` of one whose plan shall be trained once more, `change_requested` also a change of its
-    plan; `runs_wanted` asks for the list of runs, `plan_wanted` for the plan. `permissions_changed` fires when other
-    things can be done with checkpoints and placement than before, `concerns_changed` when there is another warning.
-    Hidden, it draws nothing.
+    `state_changed` brings the state of the run shown, `status` one line about it, `reported` a
+    message and its tone. `resume_requested` brings the path of a run that a person wants to go on
+    with, `resuming` also the checkpoint, `again_requested` of one whose plan shall be trained once
+    more, `change_requested` also a change of its plan; `runs_wanted` asks for the list of runs,
+    `plan_wanted` for the plan. `permissions_changed` fires when other things can be done with
+    checkpoints and placement than before, `concerns_changed` when there is another warning. Hidden,
+    it draws nothing.
     """
 
     resume_requested = Signal(str)
@@ -67,7 +69,9 @@ class TrainPage(QWidget):
     permissions_changed = Signal()
     concerns_changed = Signal()
 
-    def __init__(self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -76,8 +80,16 @@ class TrainPage(QWidget):
         self.shown_revision = self.shown_record = -1
         self.header = RunHeader(theme)
         self.outcome, self.stop_offer = OutcomeBanner(), StopBanner()
-        self.charts, self.now, self.details = Charts(theme, settings), NowPanel(theme), DetailsCard(theme)
-        self.warnings, self.concerns, self.gone = WarningsStrip(theme), RunConcerns(self), GoneBanner()
+        self.charts, self.now, self.details = (
+            Charts(theme, settings),
+            NowPanel(theme),
+            DetailsCard(theme),
+        )
+        self.warnings, self.concerns, self.gone = (
+            WarningsStrip(theme),
+            RunConcerns(self),
+            GoneBanner(),
+        )
         self.timer = QTimer(self)
         self.timer.setInterval(TICK_MS)
         self.timer.timeout.connect(self.tick)
@@ -323,7 +335,10 @@ class TrainPage(QWidget):
         if self._run is not None:
             run, moment, metric = self._run, self.charts.time.cursor, self.charts.metrics.chosen
             found = readout(run.history, run.calls, moment, metric, self.charts.earlier)
-            table, marked = device_table(run.history, run.record, moment), tuple(self.charts.texts_at_cursor())
+            table, marked = (
+                device_table(run.history, run.record, moment),
+                tuple(self.charts.texts_at_cursor()),
+            )
             self.now.set_readout(found and replace(found, devices=table, marked=marked))
 
     def _show_state(self, state: str) -> None:

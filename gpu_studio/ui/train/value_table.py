@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QFontMetrics, QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFontMetrics,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
@@ -50,7 +58,9 @@ class FigureList(QWidget):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """The title and the rows."""
         line = QFontMetrics(font("text")).height()
-        return QSize(160, max(_TITLE, line) + self._rows * max(_LINE, line + 4) if self._rows else 0)
+        return QSize(
+            160, max(_TITLE, line) + self._rows * max(_LINE, line + 4) if self._rows else 0
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the title and the rows."""
@@ -104,7 +114,10 @@ class ValueTable(FigureList):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """The figures, and under them as many lines as there ever were."""
         above = super().sizeHint()
-        return QSize(above.width(), above.height() + (_BEFORE + self._most * self._row() if self._most else 0))
+        return QSize(
+            above.width(),
+            above.height() + (_BEFORE + self._most * self._row() if self._most else 0),
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the figures, the devices, and what is marked."""
@@ -142,19 +155,30 @@ class ValueTable(FigureList):
     def _lines(self, readout: Readout | None) -> int:
         if readout is None:
             return 0
-        return len(readout.marked) + (2 + len(readout.devices.rows) if readout.devices is not None else 0)
+        return len(readout.marked) + (
+            2 + len(readout.devices.rows) if readout.devices is not None else 0
+        )
 
     def _paint_devices(self, painter: QPainter, table: DeviceTable, top: int) -> int:
         """Draw the table from `top` on; return where it ends."""
         row, muted, text = self._row(), self._theme.tokens.muted, self._theme.tokens.text
-        names, units = ("", *(name for name, _ in table.heads)), ("", *(unit for _, unit in table.heads))
+        names, units = (
+            ("", *(name for name, _ in table.heads)),
+            ("", *(unit for _, unit in table.heads)),
+        )
         lines = names, units, *table.rows
         if self._between(painter.fontMetrics(), lines) < _LEAST_BETWEEN:
-            lines = names, units, *((cells[0].rpartition(":")[2], *cells[1:]) for cells in table.rows)
+            lines = (
+                names,
+                units,
+                *((cells[0].rpartition(":")[2], *cells[1:]) for cells in table.rows),
+            )
         edges = self._edges(painter.fontMetrics(), lines)
         for number, cells in enumerate(lines):
             higher = (0, 4, 2)[min(number, 2)]
-            self._paint_cells(painter, cells, edges, top + number * row - higher, text if number > 1 else muted)
+            self._paint_cells(
+                painter, cells, edges, top + number * row - higher, text if number > 1 else muted
+            )
         return top + (2 + len(table.rows)) * row
 
     def _edges(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
@@ -163,9 +187,13 @@ class ValueTable(FigureList):
         return [round(sum(widths[: place + 1]) + place * between) for place in range(len(widths))]
 
     def _between(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> float:
-        return (self.contentsRect().width() - sum(_widths(metrics, lines))) / max(len(lines[0]) - 1, 1)
+        return (self.contentsRect().width() - sum(_widths(metrics, lines))) / max(
+            len(lines[0]) - 1, 1
+        )
 
-    def _paint_cells(self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str) -> None:
+    def _paint_cells(
+        self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str
+    ) -> None:
         painter.setPen(QColor(self._theme.tokens.muted))
         painter.drawText(QRect(0, top, edges[0], self._row()), LEFT, cells[0])
         painter.setPen(QColor(colour))
@@ -181,4 +209,7 @@ class ValueTable(FigureList):
 
 
 def _widths(metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
-    return [max(metrics.horizontalAdvance(line[place]) for line in lines) for place in range(len(lines[0]))]
+    return [
+        max(metrics.horizontalAdvance(line[place]) for line in lines)
+        for place in range(len(lines[0]))
+    ]

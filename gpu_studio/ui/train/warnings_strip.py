@@ -33,7 +33,9 @@ class RunConcerns(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, parent: QObject | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
         super().__init__(parent)
         self.concerns: tuple[Concern, ...] = ()
         self.clock = clock
@@ -98,7 +100,9 @@ class RunConcerns(QObject):
                 run.log.say(self.clock(), "info", f"over: {concern.text}")
 
     def _show(self) -> None:
-        shown = tuple(each for each in self._standing if (each.key, each.since) not in self._dismissed)
+        shown = tuple(
+            each for each in self._standing if (each.key, each.since) not in self._dismissed
+        )
         if shown != self.concerns:
             self.concerns = shown
             self.changed.emit()
@@ -107,7 +111,9 @@ class RunConcerns(QObject):
 def _tell_begun(run: LiveRun, concern: Concern) -> None:
     run.log.say(concern.since, concern.level, concern.said)
     # Without a number, because no trainer wrote it.
-    run.history.warnings.append(Warned(time=concern.since, message=concern.text, suggestion=concern.suggestion))
+    run.history.warnings.append(
+        Warned(time=concern.since, message=concern.text, suggestion=concern.suggestion)
+    )
 
 
 MOST_LINES = 6
@@ -206,7 +212,9 @@ class WarningsStrip(QFrame):
             line.setVisible(place < min(count, MOST_LINES if self._open else 1))
         self.more.setVisible(count > 1)
         self.more.setText("Show one" if self._open else f"and {count - 1} more")
-        self.more.setAccessibleName("Show one warning" if self._open else f"Show {count - 1} more warnings")
+        self.more.setAccessibleName(
+            "Show one warning" if self._open else f"Show {count - 1} more warnings"
+        )
         self.more.setToolTip("All stand in the log" if count > MOST_LINES else "")
         self.setAccessibleName(f"Warnings: {count}")
 

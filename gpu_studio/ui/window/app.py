@@ -28,7 +28,8 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     """Show the window until it is closed; returns the exit code. `plan_path` is a plan to open."""
     application = make_application()
     if simulated():
-        # The sampler, the inventory and the doctor are processes of their own, and show one machine.
+        # The sampler, the inventory and the doctor are processes of their own, and show one
+        # machine.
         os.environ.setdefault(SIMULATED_SINCE, str(time.monotonic()))
     # The machine is asked first: it answers while the window is built.
     inventory = Inventory()
@@ -51,7 +52,9 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
 
 def make_application() -> QApplication:
     """The QApplication of this process, named and set for screens of any density."""
-    QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+    QGuiApplication.setHighDpiScaleFactorRoundingPolicy(
+        Qt.HighDpiScaleFactorRoundingPolicy.PassThrough
+    )
     existing = QApplication.instance()
     application = existing if isinstance(existing, QApplication) else QApplication(sys.argv[:1])
     application.setApplicationName("gpu-studio")
@@ -68,9 +71,12 @@ def remembered_mode(settings: Settings) -> Mode:
 
 
 class Signals(QObject):
-    """SIGINT and SIGTERM close the window as its owner would, but nothing is asked: nobody may be there to answer.
+    """SIGINT and SIGTERM close the window as its owner would, but nothing is asked.
 
-    Python runs its handlers only between bytecodes, and Qt's loop is none; a byte through a pipe wakes it.
+    Nobody may be there to answer.
+
+    Python runs its handlers only between bytecodes, and Qt's loop is none; a byte through a pipe
+    wakes it.
     """
 
     def __init__(self, application: QApplication) -> None:
@@ -80,7 +86,8 @@ class Signals(QObject):
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(self._write)
         self._before = {
-            number: signal.signal(number, lambda *_: close_unasked()) for number in (signal.SIGINT, signal.SIGTERM)
+            number: signal.signal(number, lambda *_: close_unasked())
+            for number in (signal.SIGINT, signal.SIGTERM)
         }
         self._notifier = QSocketNotifier(self._read, QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(lambda: os.read(self._read, 64))

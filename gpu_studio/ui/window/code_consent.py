@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class CodeConsent(QObject):
-    """Opens the dialogs. Nobody is asked unless he wants to be, or starts something that needs the answer."""
+    """Opens the dialogs.
+
+    Nobody is asked unless he wants to be, or starts something that needs the answer.
+    """
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
@@ -43,7 +46,9 @@ class CodeConsent(QObject):
             self.ask(missing[0].path, self.ask_about_plan)
 
     def obtain(self, plan: Plan, base: Path, then: Callable[[], object]) -> None:
-        """Do `then` if all Python that `plan` names is allowed, at once or after having asked about each file."""
+        """Do `then` if all Python that `plan` names is allowed, at once or after having asked about
+        each file.
+        """
         missing = not_allowed(plan, base)
         if missing:
             self._readiness.look_again()

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QIcon, QKeyEvent, QKeySequence, QPixmap
-from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLineEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.ui.kit.theme.fonts import font
 from gpu_studio.ui.kit.theme.icons import SIZE
@@ -46,7 +54,11 @@ class CommandPalette(QDialog):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Pass keys that belong to the list on from the search field."""
-        if watched is self.search and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+        if (
+            watched is self.search
+            and isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+        ):
             if event.key() in _MOVES:
                 self.list.keyPressEvent(event)
                 return True
@@ -57,7 +69,9 @@ class CommandPalette(QDialog):
 
     def _filter(self, text: str) -> None:
         self.list.clear()
-        self.list.addTopLevelItems([_item(action) for action in self._actions if _matches(text, action.text())])
+        self.list.addTopLevelItems(
+            [_item(action) for action in self._actions if _matches(text, action.text())]
+        )
         if (first := self.list.topLevelItem(0)) is not None:
             self.list.setCurrentItem(first)
 
@@ -83,7 +97,9 @@ def _action_list() -> QTreeWidget:
 
 
 def _item(action: QAction) -> QTreeWidgetItem:
-    item = QTreeWidgetItem([action.text(), action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)])
+    item = QTreeWidgetItem(
+        [action.text(), action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)]
+    )
     item.setIcon(NAME, action.icon() if not action.icon().isNull() else _no_icon())
     item.setSizeHint(NAME, QSize(0, 30))
     item.setFont(KEYS, font("caption"))

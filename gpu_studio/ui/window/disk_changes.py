@@ -14,10 +14,12 @@ Conflict = Literal["", "changed", "broken", "gone"]
 
 
 class DiskChanges(QObject):
-    """Reads a changed file again where nothing was edited here, and holds a `conflict` where something was.
+    """Reads a changed file again where nothing was edited here, and holds a `conflict` where
+    something was.
 
-    `changed` fires when the conflict begins, changes or ends; `reported(text)` when the file was read again, and
-    `compared(path, plan)` when the open plan shall be held against the one in the file.
+    `changed` fires when the conflict begins, changes or ends; `reported(text)` when the file was
+    read again, and `compared(path, plan)` when the open plan shall be held against the one in the
+    file.
     """
 
     changed = Signal()
@@ -88,7 +90,9 @@ class DiskChanges(QObject):
             self._set("changed")
         else:
             self.read_again()
-            self.reported.emit(f"{self._document.path and self._document.path.name} was changed, and read again.")
+            self.reported.emit(
+                f"{self._document.path and self._document.path.name} was changed, and read again."
+            )
 
     def _see_whether_it_is_over(self) -> None:
         """After a save, or with another plan, there is no conflict any more."""

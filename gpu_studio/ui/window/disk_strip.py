@@ -12,7 +12,10 @@ from gpu_studio.ui.window.disk_changes import DiskChanges
 
 
 class DiskStrip(QFrame):
-    """Says what happened to the file, with what can be done about it; gone where there is nothing to decide."""
+    """Says what happened to the file, with what can be done about it.
+
+    Gone where there is nothing to decide.
+    """
 
     def __init__(self, disk: DiskChanges, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,7 +27,9 @@ class DiskStrip(QFrame):
         self.read_again = Button("Read it again", small=True)
         self.keep = Button("Keep mine", small=True)
         self.compare.setToolTip("Show the fields in which the open plan differs from the file")
-        self.read_again.setToolTip("Open the plan that is in the file now; undo brings back the one edited here")
+        self.read_again.setToolTip(
+            "Open the plan that is in the file now; undo brings back the one edited here"
+        )
         self.keep.setToolTip("Keep the plan as it is here; saving replaces the file")
         row = QHBoxLayout(self)
         row.setContentsMargins(GRID + 4, GRID - 2, GRID, GRID - 2)

@@ -17,7 +17,9 @@ WAIT_MS = 1000
 
 
 class DraftKeeper(QObject):
-    """Keeps the draft of the open plan true: written while there are changes, gone once they are saved or undone.
+    """Keeps the draft of the open plan true.
+
+    Written while there are changes, gone once they are saved or undone.
 
     `written` fires when it was, `failed(text)`, once, when drafts cannot be written.
     """
@@ -46,12 +48,17 @@ class DraftKeeper(QObject):
         return [draft for draft in self._drafts.all() if draft.id != self._key]
 
     def of(self, path: Path | None) -> Draft | None:
-        """The draft of the plan in a file, or, without one, of the plan without a file that was open last."""
+        """The draft of the plan in a file, or, without one, of the plan without a file that was
+        open last.
+        """
         return self._drafts.get(id_of(path) if path else self._settings.get(LAST_DRAFT) or "none")
 
     @contextmanager
     def going_on_with(self, draft: Draft) -> Iterator[None]:
-        """Let `draft` be made the open plan, step by step: it stays written while that is half done."""
+        """Let `draft` be made the open plan, step by step.
+
+        It stays written while that is half done.
+        """
         self._rests = True
         if not draft.path:
             self._untitled = draft.id
@@ -80,7 +87,9 @@ class DraftKeeper(QObject):
         document = self._document
         if document.plan is None or not document.dirty:
             return
-        draft = made(self._key, document.path, document.plan.name, document.text, document.base_text)
+        draft = made(
+            self._key, document.path, document.plan.name, document.text, document.base_text
+        )
         try:
             self._drafts.write(draft)
         except OSError as error:
@@ -91,7 +100,10 @@ class DraftKeeper(QObject):
     def _tell(self, error: OSError) -> None:
         if not self._has_failed:
             why = error.strerror or str(error)
-            self.failed.emit(f"Unsaved changes cannot be kept for the next start ({why}): save the plan to a file.")
+            self.failed.emit(
+                f"Unsaved changes cannot be kept for the next start ({why}): "
+                "save the plan to a file."
+            )
         self._has_failed = True
 
     @property
@@ -102,7 +114,8 @@ class DraftKeeper(QObject):
         if self._rests:
             return
         if self._document.path != self._open and self._timer.isActive():
-            self._timer.stop()  # what it would have written is of a plan that was left, after it was asked about
+            # what it would have written is of a plan that was left, after it was asked about
+            self._timer.stop()
         self._remember_which()
         if self._document.dirty:
             if not self._timer.isActive():

@@ -22,7 +22,9 @@ from gpu_studio.ui.window.pages import Pages
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Services
 
-NOTHING = "Drop a plan (.toml), a model (.keras), data (.npz), Python code (.py) or a folder of images"
+NOTHING = (
+    "Drop a plan (.toml), a model (.keras), data (.npz), Python code (.py) or a folder of images"
+)
 ONE = "Drop one file or folder at a time"
 _SOURCES = {".keras": ("model", "file"), ".npz": ("data", "file")}
 _LONGEST = 60
@@ -30,7 +32,9 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """What would be done with what is dragged: `words` say it, or why nothing is; `part` and `source` are the plan's.
+    """What would be done with what is dragged: `words` say it, or why nothing is.
+
+    `part` and `source` are the plan's.
 
     A plan has neither, and what cannot be used has no `path`.
     """
@@ -42,7 +46,10 @@ class Drop:
 
 
 def what_is_dropped(event: QDropEvent, part_in_sight: str) -> Drop | None:
-    """What is dragged; None if it is no file. Code is for the data if they are in sight, else for the model."""
+    """What is dragged; None if it is no file.
+
+    Code is for the data if they are in sight, else for the model.
+    """
     urls = event.mimeData().urls()
     if not urls or not all(url.isLocalFile() for url in urls):
         return None
@@ -61,7 +68,10 @@ def what_is_dropped(event: QDropEvent, part_in_sight: str) -> Drop | None:
 
 
 class Drops:
-    """Takes drops for the window, always as a copy: where a move is taken, the other program deletes its file."""
+    """Takes drops for the window, always as a copy.
+
+    Where a move is taken, the other program deletes its file.
+    """
 
     def __init__(self, services: Services, pages: Pages, plan_files: PlanFiles) -> None:
         self._document, self._pages, self._plan_files = services.document, pages, plan_files
@@ -106,7 +116,9 @@ class Drops:
         name = relative_path(path, file.parent if file else None)
         changed = set_source(plan, drop.part, drop.source, name)
         if drop.source == "python":
-            changed = with_file(changed, f"{drop.part}.python", name, [each.name for each in functions_in(path)])
+            changed = with_file(
+                changed, f"{drop.part}.python", name, [each.name for each in functions_in(path)]
+            )
         self._document.replace(changed, f"use {printable(path.name)[:_LONGEST]}")
         self._pages.turn_to("plan")
         self._pages.plan.open_part(drop.part.capitalize())

@@ -48,7 +48,9 @@ class ErrorKeeper(QObject):
             _log.removeHandler(self._handler)
             self._handler.close()
 
-    def _take(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def _take(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
         if issubclass(kind, KeyboardInterrupt):
             QApplication.quit()
             return
@@ -80,7 +82,9 @@ class ErrorKeeper(QObject):
         from gpu_studio.ui.kit.asking.dialogs import ErrorDialog
 
         parent = QApplication.activeWindow()
-        dialog = ErrorDialog(summary, text, str(self._log), parent if isinstance(parent, QWidget) else None)
+        dialog = ErrorDialog(
+            summary, text, str(self._log), parent if isinstance(parent, QWidget) else None
+        )
         # Without a window as its parent nobody else holds it.
         self._open.add(dialog)
         dialog.finished.connect(lambda _result: self._open.discard(dialog))
@@ -93,6 +97,8 @@ def _file_handler(log: Path) -> logging.Handler:
 
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     log.touch(mode=0o600)
-    handler = RotatingFileHandler(log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    handler = RotatingFileHandler(
+        log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
+    )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     return handler

@@ -25,7 +25,10 @@ FRAME = QSize(16, 48)
 
 
 class WindowFrame(QMainWindow):
-    """A window with a rail beside its pages, and a notice over their corner. What is dropped on it, `drops` takes."""
+    """A window with a rail beside its pages, and a notice over their corner.
+
+    What is dropped on it, `drops` takes.
+    """
 
     notice: Notice
     drops: Drops
@@ -86,6 +89,9 @@ class WindowFrame(QMainWindow):
 
 
 def usual_size(window: QWidget) -> QSize:
-    """How large a window is at first: with its frame it fits the screen, unless that is very small."""
+    """How large a window is at first.
+
+    With its frame it fits the screen, unless that is very small.
+    """
     available = window.screen().availableGeometry().size() - FRAME
     return USUAL.boundedTo(available).expandedTo(SMALLEST)

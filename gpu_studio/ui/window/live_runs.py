@@ -17,8 +17,8 @@ from gpu_studio.ui.window.services import Services
 class LiveRuns(QObject):
     """Keeps the live runs in the status line and beside the title of the Train page.
 
-    A run that somebody else starts, as the queue does, is told of with a way to it. It takes the place of the run that
-    is shown only where that has ended and nobody is looking at it.
+    A run that somebody else starts, as the queue does, is told of with a way to it. It takes the
+    place of the run that is shown only where that has ended and nobody is looking at it.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -58,7 +58,8 @@ class LiveRuns(QObject):
         """What the live runs are called, by their ids."""
         live = self._watch.live
         if any(number_of(run) is None for run in live):
-            # Whoever starts one is about to number it. Imported when it is first needed: it brings numpy.
+            # Whoever starts one is about to number it. Imported when it is first needed: it brings
+            # numpy.
             from gpu_studio.runs.catalogue import numbered
 
             numbered(self._runs)

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 class MainWindow(WindowFrame):
     """The one window. Closing it stops no run that it was not asked to stop.
 
-    Each controller is given the services, the pages and those controllers before it that it needs; none knows the
-    window. Services that are not `given` by their names are the usual ones, and so is the command line `trainer`.
+    Each controller is given the services, the pages and those controllers before it that it needs;
+    none knows the window. Services that are not `given` by their names are the usual ones, and so
+    is the command line `trainer`.
     """
 
     def __init__(
@@ -59,9 +60,21 @@ class MainWindow(WindowFrame):
     ) -> None:
         super().__init__()
         self.services = services = make_services(self, runs_dir, theme, **given)
-        self.document, self.readiness, self.facts = services.document, services.readiness, services.facts
-        self.inventory, self.sampler, self.settings = services.inventory, services.sampler, services.settings
-        self.notice, self.status_line, self.actions_ = services.notice, services.status_line, services.actions
+        self.document, self.readiness, self.facts = (
+            services.document,
+            services.readiness,
+            services.facts,
+        )
+        self.inventory, self.sampler, self.settings = (
+            services.inventory,
+            services.sampler,
+            services.settings,
+        )
+        self.notice, self.status_line, self.actions_ = (
+            services.notice,
+            services.status_line,
+            services.actions,
+        )
         self.resuming = services.resuming
         self.pages = pages = Pages(services)
         self.devices_page, self.plan_page = pages.devices, pages.plan
@@ -134,7 +147,9 @@ class MainWindow(WindowFrame):
             {
                 **wiring.of_window(services),
                 **wiring.of_pages(pages),
-                **wiring.of_plans(services, self.plan_files, self.repairs, self.scripts, self.consent),
+                **wiring.of_plans(
+                    services, self.plan_files, self.repairs, self.scripts, self.consent
+                ),
                 **wiring.of_runs(self.runs, self.run_plans, self.quitting, self.run_ends),
                 **wiring.of_queue(self.queue),
                 **wiring.of_chosen_runs(lambda: self.run_list),
@@ -156,7 +171,9 @@ class MainWindow(WindowFrame):
         pages.runs_made.connect(self._take_runs_page)
 
     def _take_train_page(self, page: TrainPage) -> None:
-        wiring.connect_train_page(page, self.services, self.pages, self.runs, self.run_plans, self.consent)
+        wiring.connect_train_page(
+            page, self.services, self.pages, self.runs, self.run_plans, self.consent
+        )
         self.live_runs.add_button(page.live_button)
 
     def _take_runs_page(self, page: RunsPage) -> None:
@@ -202,13 +219,17 @@ class MainWindow(WindowFrame):
         _ = self.pages.train
 
     def _watch_cards(self, on: bool) -> None:
-        """Look at the cards while a plan is held against them, but not before the window is painted."""
+        """Look at the cards while a plan is held against them, but not before the window is
+        painted.
+        """
         self.services.live_machine.watch(on and self.settled)
 
     # What Qt tells
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Settle in once the window is painted and the machine has answered, or takes too long for it."""
+        """Settle in once the window is painted and the machine has answered, or takes too long for
+        it.
+        """
         super().showEvent(event)
         self.setFocus()
         self._settling.begin()

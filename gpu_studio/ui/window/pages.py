@@ -24,10 +24,12 @@ PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
 
 
 class Pages(QStackedWidget):
-    """All pages, of which one is shown. The Train and the Runs page are made when they are first needed.
+    """All pages, of which one is shown.
 
-    `train_made(TrainPage)` and `runs_made(RunsPage)` fire then, `turned(name)` whenever a page was turned to, and
-    `run_shown` when the Train page shows another run.
+    The Train and the Runs page are made when they are first needed.
+
+    `train_made(TrainPage)` and `runs_made(RunsPage)` fire then, `turned(name)` whenever a page was
+    turned to, and `run_shown` when the Train page shows another run.
     """
 
     train_made = Signal(object)
@@ -48,8 +50,12 @@ class Pages(QStackedWidget):
         theme, actions = services.theme, services.actions
         inventory, sampler, checkup = services.inventory, services.sampler, services.checkup
         document, readiness, facts = services.document, services.readiness, services.facts
-        self.devices = DevicesPage(theme, inventory, sampler, checkup, actions["doctor"], actions["copy_devices"])
-        self.plan = PlanPage(theme, document, readiness, facts, checkup, actions, runs=services.runs_dir)
+        self.devices = DevicesPage(
+            theme, inventory, sampler, checkup, actions["doctor"], actions["copy_devices"]
+        )
+        self.plan = PlanPage(
+            theme, document, readiness, facts, checkup, actions, runs=services.runs_dir
+        )
         self._places["devices"].addWidget(self.devices)
         self._places["plan"].addWidget(self.plan)
 
@@ -71,7 +77,9 @@ class Pages(QStackedWidget):
             from gpu_studio.ui.runs.runs_page import RunsPage
 
             services = self._services
-            self._runs = RunsPage(services.theme, services.settings, services.runs_dir, services.actions)
+            self._runs = RunsPage(
+                services.theme, services.settings, services.runs_dir, services.actions
+            )
             self._places["runs"].addWidget(self._runs)
             self.runs_made.emit(self._runs)
         return self._runs

@@ -32,11 +32,14 @@ MOST_RECENT = MOST_DRAFTS = 8
 
 
 class PlanFiles(QObject):
-    """What happens to the document's files. `opened` fires when a plan was opened, `failed(text)` when one was not.
+    """What happens to the document's files.
 
-    `broken(path, PlanError)` brings a file that holds no plan that can be used, and `mending(draft)` the text of one as
-    it was left. `restored(draft)` fires when a plan was opened with changes that are in no file, and
-    `compared(path, plan)` has a plan that the open one shall be held against.
+    `opened` fires when a plan was opened, `failed(text)` when one was not.
+
+    `broken(path, PlanError)` brings a file that holds no plan that can be used, and
+    `mending(draft)` the text of one as it was left. `restored(draft)` fires when a plan was opened
+    with changes that are in no file, and `compared(path, plan)` has a plan that the open one shall
+    be held against.
     """
 
     opened = Signal()
@@ -59,10 +62,15 @@ class PlanFiles(QObject):
     @property
     def recent(self) -> tuple[Path, ...]:
         """Plans opened or saved lately that are still there, the last first."""
-        return tuple(path for text in self._settings.get(RECENT_PLANS) if (path := Path(text)).is_file())
+        return tuple(
+            path for text in self._settings.get(RECENT_PLANS) if (path := Path(text)).is_file()
+        )
 
     def begin(self, path: Path | None) -> None:
-        """Hold the plan of this start: the one asked for, else that of last time, else a starter."""
+        """Hold the plan of this start.
+
+        The one asked for, else that of last time, else a starter.
+        """
         last = self._settings.get(LAST_PLAN)
         if path is not None:
             self.open(path)
@@ -83,11 +91,17 @@ class PlanFiles(QObject):
         self._make(plans.starter, "new starter plan")
 
     def new_from_template(self, strategy: str) -> None:
-        """Switch to a plan for this machine that trains with `strategy`; the plan before comes back by undo."""
+        """Switch to a plan for this machine that trains with `strategy`.
+
+        The plan before comes back by undo.
+        """
         self._make(partial(template, strategy), f"new plan, {strategy}")
 
     def take(self, plan: Plan, then: Callable[[], object] | None = None) -> None:
-        """Switch to a plan that has no file, as that of a run; `then` is done once that has happened."""
+        """Switch to a plan that has no file, as that of a run.
+
+        `then` is done once that has happened.
+        """
         self.leave(lambda: self._take(plan, then or _nothing))
 
     def _take(self, plan: Plan, then: Callable[[], object]) -> None:
@@ -110,13 +124,22 @@ class PlanFiles(QObject):
             self.failed.emit(str(error))
 
     def leave(self, then: Callable[[], object]) -> None:
-        """Go on to another plan: at once, or, where changes are in no file, after having asked about them."""
+        """Go on to another plan.
+
+        At once, or, where changes are in no file, after having asked about them.
+        """
         if not self._document.dirty:
             then()
             return
         name = self._document.plan.name if self._document.plan else "the plan"
-        text = f"The changes of “{name}” are in no file yet. Undo brings them back until the window is closed."
-        answers = {"Save": lambda: self._save_then(then), "Don’t save": lambda: self._leave_for_good(then)}
+        text = (
+            f"The changes of “{name}” are in no file yet. Undo brings them "
+            "back until the window is closed."
+        )
+        answers = {
+            "Save": lambda: self._save_then(then),
+            "Don’t save": lambda: self._leave_for_good(then),
+        }
         Question("Save the changes?", text, answers, self._window).show()
 
     def _leave_for_good(self, then: Callable[[], object]) -> None:
@@ -138,7 +161,10 @@ class PlanFiles(QObject):
             self.leave(lambda: self.open(path))
 
     def open(self, path: Path) -> bool:
-        """Open the plan in a file; if it cannot be, say why, and keep what is open. Returns whether it was opened."""
+        """Open the plan in a file; if it cannot be, say why, and keep what is open.
+
+        Returns whether it was opened.
+        """
         path = path.absolute()
         if (draft := self.drafts.of(path)) is not None:
             return self.restore(draft)
@@ -159,14 +185,18 @@ class PlanFiles(QObject):
             self.leave(lambda: self.restore(draft))
 
     def restore(self, draft: Draft) -> bool:
-        """Open a plan with its unsaved changes, which undo takes away. Returns whether that could be done.
+        """Open a plan with its unsaved changes, which undo takes away.
+
+        Returns whether that could be done.
 
         Whatever its file holds by now, or held when it was edited: that need not be a plan.
         """
         path = Path(draft.path) if draft.path else None
         edited, base = plan_in(draft.text), plan_in(draft.base)
         if edited is None:
-            self.failed.emit(f"The unsaved changes of “{draft.name}” are no plan that this version can read.")
+            self.failed.emit(
+                f"The unsaved changes of “{draft.name}” are no plan that this version can read."
+            )
             return False
         with self.drafts.going_on_with(draft):
             if path is None or not self._opens(path):
@@ -207,7 +237,10 @@ class PlanFiles(QObject):
             then()
 
     def _ask_about_disk(self, path: Path, then: Callable[[], object]) -> None:
-        text = f"{path.name} was changed by another program since it was read here. Saving replaces what it holds now."
+        text = (
+            f"{path.name} was changed by another program since it was read here. Saving replaces "
+            "what it holds now."
+        )
         answers: dict[str, Callable[[], object]] = {
             "Replace it": lambda: self.save_to(path) and then(),
             "Save as…": lambda: self._save_as_then(then),
@@ -232,7 +265,9 @@ class PlanFiles(QObject):
                 self._document.save(path.absolute())
         except OSError as error:
             why = error.strerror or str(error)
-            self.failed.emit(f"The plan could not be saved to {path}: {why}. Save it to another place.")
+            self.failed.emit(
+                f"The plan could not be saved to {path}: {why}. Save it to another place."
+            )
             return False
         self._note(path.absolute())
         return True
@@ -245,7 +280,9 @@ class PlanFiles(QObject):
     def _make(self, make: Callable[[Machine], Plan], text: str) -> None:
         machine = self._readiness.machine
         if machine is None:
-            self.failed.emit("The machine is still being looked at: a plan for it can be made in a moment.")
+            self.failed.emit(
+                "The machine is still being looked at: a plan for it can be made in a moment."
+            )
             return
         self.leave(lambda: self._switch(make(machine), text))
 

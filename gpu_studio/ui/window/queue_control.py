@@ -30,16 +30,20 @@ WAITING = "queue"
 """What a notice is about that goes once nothing waits any more."""
 NONE_SELECTED = "Select a plan in the queue, on the Runs page"
 NOTHING_TO_GO_ON = "Nothing waits in the queue, or it is being worked off"
-ANYWAY = "Make the batch or the slices smaller, or choose another card; or start it now, if the prediction seems wrong."
+ANYWAY = (
+    "Make the batch or the slices smaller, or choose another card; or start it now, if the "
+    "prediction seems wrong."
+)
 _OF_SELECTED = ("queue_up", "queue_down", "queue_hold", "queue_pass", "queue_start", "queue_remove")
 
 
 class QueueControl(QObject):
     """Holds the rows, and which of them the actions are about. `changed` fires after each reading.
 
-    It reads when it is shown, when the queue's folder changes while it is, when whoever works the queue off has gone,
-    and after its own changes; never else. `forsaken` says that plans could start, and nobody is there to start them.
-    `runner_started(Popen)` brings the process that works the queue off, when it was started here.
+    It reads when it is shown, when the queue's folder changes while it is, when whoever works the
+    queue off has gone, and after its own changes; never else. `forsaken` says that plans could
+    start, and nobody is there to start them. `runner_started(Popen)` brings the process that works
+    the queue off, when it was started here.
     """
 
     changed = Signal()
@@ -79,7 +83,10 @@ class QueueControl(QObject):
         return len(self.queue.startable())
 
     def attend(self) -> None:
-        """See that somebody works off what waits, as after the machine was started anew; free if there is no queue."""
+        """See that somebody works off what waits, as after the machine was started anew.
+
+        Free if there is no queue.
+        """
         self._allow()
         if self.queue.folder.is_dir():
             self._see_to_runner()
@@ -108,8 +115,12 @@ class QueueControl(QObject):
             _follow(self._files, self._runs_dir, queue.folder)
         entries, self.forsaken = queue.entries(), self._is_forsaken(queue)
         waits = {each.id: Wait(FORSAKEN) for each in entries} if self.forsaken else queue.waits()
-        self._needs = {each.id: self._needs.get(each.id) or self._needs_of(queue, each) for each in entries}
-        self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id)) for each in entries])
+        self._needs = {
+            each.id: self._needs.get(each.id) or self._needs_of(queue, each) for each in entries
+        }
+        self.model.set_rows(
+            [QueueRow(each, self._needs[each.id], waits.get(each.id)) for each in entries]
+        )
         if self.model.place_of(self.selected) is None:
             self.selected = ""
         if not entries:
@@ -132,7 +143,9 @@ class QueueControl(QObject):
             self._start_runner()
         except OSError as error:
             text = f"The queue cannot be worked off: {error.strerror or error}."
-            self._services.notice.say(f"{text} Look whether there is room in {self._runs_dir}, and whose it is.", "bad")
+            self._services.notice.say(
+                f"{text} Look whether there is room in {self._runs_dir}, and whose it is.", "bad"
+            )
         self.read()
 
     def select(self, name: str) -> None:
@@ -157,7 +170,9 @@ class QueueControl(QObject):
         base, target = folder_of(document.path), self._services.resuming.target
         predicted = self._predicted(plan, base)
         if reason := self._never_fits(plan, predicted):
-            self._services.notice.say(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning")
+            self._services.notice.say(
+                f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning"
+            )
         elif self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
             self._services.resuming.end()
             self._services.notice.say(
@@ -213,7 +228,10 @@ class QueueControl(QObject):
         self.rest()
 
     def _do(self, action: Callable[[], Done]) -> Done | None:
-        """Change the queue; if that cannot be, say why. Returns what the action gave; None if it failed."""
+        """Change the queue; if that cannot be, say why.
+
+        Returns what the action gave; None if it failed.
+        """
         from gpu_studio.runs.queueing.queue import QueueError
 
         done: Done | None = None
@@ -254,7 +272,10 @@ class QueueControl(QObject):
 
     @property
     def _is_starting(self) -> bool:
-        """Whether the runner that was started here is alive: it takes a moment until it has the queue."""
+        """Whether the runner that was started here is alive.
+
+        It takes a moment until it has the queue.
+        """
         return self.runner is not None and self.runner.poll() is None
 
     def _is_forsaken(self, queue: Queue) -> bool:
@@ -295,13 +316,19 @@ class QueueControl(QObject):
         actions.allow("queue_go_on", "" if self.forsaken else NOTHING_TO_GO_ON)
         for name in _OF_SELECTED:
             actions.allow(name, "" if row else NONE_SELECTED)
-        actions["queue_hold"].setText("Release queued plan" if row and row.entry.held else "Hold queued plan")
+        actions["queue_hold"].setText(
+            "Release queued plan" if row and row.entry.held else "Hold queued plan"
+        )
         passes = bool(row and row.entry.lets_pass)
-        actions["queue_pass"].setText("Keep devices for queued plan" if passes else "Let others pass queued plan")
+        actions["queue_pass"].setText(
+            "Keep devices for queued plan" if passes else "Let others pass queued plan"
+        )
         if row is not None:
             place = self.model.place_of(row.entry.id)
             actions.allow("queue_up", "It is the first already" if place == 0 else "")
-            actions.allow("queue_down", "It is the last already" if place == len(self.model.rows) - 1 else "")
+            actions.allow(
+                "queue_down", "It is the last already" if place == len(self.model.rows) - 1 else ""
+            )
 
 
 def _follow(files: QFileSystemWatcher, *folders: Path) -> None:

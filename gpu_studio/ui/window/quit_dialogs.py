@@ -25,12 +25,23 @@ _NEVER = "Do not ask again: leave runs running"
 
 
 class QuitQuestion(Question):
-    """Leave the runs running, stop them, or stay. `never_again` says whether the first answer is to be the last."""
+    """Leave the runs running, stop them, or stay.
+
+    `never_again` says whether the first answer is to be the last.
+    """
 
     def __init__(
-        self, live: Sequence[RunDirectory], queued: int, answers: Mapping[str, Callable[[], object]], parent: QWidget
+        self,
+        live: Sequence[RunDirectory],
+        queued: int,
+        answers: Mapping[str, Callable[[], object]],
+        parent: QWidget,
     ) -> None:
-        title = "A run is still training" if len(live) == 1 else f"{grouped(len(live))} runs are still training"
+        title = (
+            "A run is still training"
+            if len(live) == 1
+            else f"{grouped(len(live))} runs are still training"
+        )
         super().__init__(title, _words(live, queued), answers, parent)
         self.never = Switch("do not ask again", on=_NEVER, off=_NEVER)
         self.never.show_value(False)
@@ -45,7 +56,10 @@ class QuitQuestion(Question):
 
 
 class StoppingDialog(Dialog):
-    """Stops runs, each with a checkpoint, and shows how far each is. `done_with` fires when the window may close."""
+    """Stops runs, each with a checkpoint, and shows how far each is.
+
+    `done_with` fires when the window may close.
+    """
 
     done_with = Signal()
 
@@ -91,7 +105,9 @@ class StoppingDialog(Dialog):
         self._look()
 
     def _look(self) -> None:
-        if len(self._stoppers) == len(self.lines) and all(each.stage == "gone" for each in self._stoppers):
+        if len(self._stoppers) == len(self.lines) and all(
+            each.stage == "gone" for each in self._stoppers
+        ):
             self.done_with.emit()
 
 
@@ -101,7 +117,10 @@ def _words(live: Sequence[RunDirectory], queued: int) -> str:
         names.append(f"{grouped(len(live) - MOST_NAMED)} more")
     train = "trains" if len(live) == 1 else "train"
     it = "it" if len(live) == 1 else "them"
-    text = f"{listed(names)} {train} without this window too. Leave {it} running and see {it} again in the next window,"
+    text = (
+        f"{listed(names)} {train} without this window too. Leave {it} running and see {it} again "
+        "in the next window,"
+    )
     text = f"{text} or stop {it}, with a checkpoint to resume from."
     start = "starts" if queued == 1 else "start"
     return f"{text} {plural(queued, 'queued plan')} {start} either way." if queued else text

@@ -1,7 +1,7 @@
 """Close the window while something is under way: live runs, or work on checkpoints.
 
-About the runs it is asked once, unless that was settled before. Work on checkpoints ends with the window, so about that
-it is always asked.
+About the runs it is asked once, unless that was settled before. Work on checkpoints ends with the
+window, so about that it is always asked.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ if TYPE_CHECKING:
 
 ASK, LEAVE = "ask", "leave"
 UNASKED = "gpuStudioClosesUnasked"
-"""A property of the application: whoever ends the session, or the process by a signal, can answer no question."""
+"""A property of the application.
+
+Whoever ends the session, or the process by a signal, can answer no question.
+"""
 
 
 class Quitting(QObject):
-    """Decides whether the window may close. What is asked, and what stops the runs, are dialogs of the window."""
+    """Decides whether the window may close.
+
+    What is asked, and what stops the runs, are dialogs of the window.
+    """
 
     def __init__(self, services: Services, pages: Pages, queue: QueueControl) -> None:
         super().__init__(services.window)
@@ -39,7 +45,10 @@ class Quitting(QObject):
         self.dialog: Dialog | None = None
 
     def may_close(self) -> bool:
-        """Whether nothing is in the way. If something is, it is asked about, and the window closes by the answer."""
+        """Whether nothing is in the way.
+
+        If something is, it is asked about, and the window closes by the answer.
+        """
         if self._settled or is_unasked():
             return True
         if self.dialog is not None:
@@ -80,7 +89,10 @@ class Quitting(QObject):
             self._window.close()
             return
         dialog = FinishingDialog(jobs, self._window)
-        for signal, action in ((dialog.done_with, self._window.close), (dialog.left, self._give_up)):
+        for signal, action in (
+            (dialog.done_with, self._window.close),
+            (dialog.left, self._give_up),
+        ):
             signal.connect(dialog.close)
             signal.connect(action)
         self._show(dialog)

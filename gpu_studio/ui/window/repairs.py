@@ -41,7 +41,10 @@ class Repairs(QObject):
         pages.plan.repaired.connect(self.write)
 
     def begin(self, path: Path, error: PlanError) -> None:
-        """Show the text of a file with what is wrong about it; of one that cannot be read as text, say why."""
+        """Show the text of a file with what is wrong about it.
+
+        Of one that cannot be read as text, say why.
+        """
         self.kept.write()
         if (draft := self.kept.of(path)) is not None:
             self.go_on_with(draft)
@@ -51,9 +54,14 @@ class Repairs(QObject):
         except PlanError:
             self._notice.say(str(error), "bad", about=FILE)
             return
-        more = f" {plural(len(error.problems) - 1, 'more problem')} beside it." if len(error.problems) > 1 else ""
+        more = (
+            f" {plural(len(error.problems) - 1, 'more problem')} beside it."
+            if len(error.problems) > 1
+            else ""
+        )
         said = (
-            f"{path.name} cannot be used: {error.problems[0]}{more} Its text is open on the File tab, to be corrected."
+            f"{path.name} cannot be used: {error.problems[0]}{more} Its text is open on the File "
+            "tab, to be corrected."
         )
         self._notice.say(said, "warning")
         self._pages.turn_to("plan")
@@ -88,7 +96,10 @@ class Repairs(QObject):
             self.kept.follow(page.mending, path)
 
     def save(self) -> None:
-        """Save what the person has in front of him: the file that he mends, or else the open plan."""
+        """Save what the person has in front of him.
+
+        The file that he mends, or else the open plan.
+        """
         page = self._plan_page
         if page.mending is None or not page.is_repairing:
             self._plan_files.save()
@@ -96,7 +107,9 @@ class Repairs(QObject):
             self._notice.say("The text is no plan yet. Mend it, or press Save as it is.", "bad")
 
     def write(self, path: Path, read: str, text: str, opens: bool) -> None:
-        """Write the mended text to the file, if that holds what was read from it, and open the plan in it."""
+        """Write the mended text to the file, if that holds what was read from it, and open the plan
+        in it.
+        """
         if why := _why_not_written(path, read, text):
             self._notice.say(f"{path.name} was not saved: {why}.", "bad")
             return
@@ -107,7 +120,8 @@ class Repairs(QObject):
 
 
 class RepairKeeper(QObject):
-    """Writes the text down while it differs from the file's, and forgets it once it was saved or left on purpose.
+    """Writes the text down while it differs from the file's, and forgets it once it was saved or
+    left on purpose.
 
     `written` fires when it was written, `failed(text)` when it could not be.
     """
@@ -154,7 +168,10 @@ class RepairKeeper(QObject):
             self._drafts.write(made_of_text(path, pane.written, pane.base))
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self.failed.emit(f"The text of {path.name} cannot be kept for the next start ({why}): save it as it is.")
+            self.failed.emit(
+                f"The text of {path.name} cannot be kept for the next start "
+                f"({why}): save it as it is."
+            )
         else:
             self.written.emit()
 
@@ -170,10 +187,16 @@ class RepairKeeper(QObject):
 
 
 def _why_not_written(path: Path, read: str, text: str) -> str:
-    """Write `text` to the file that held `read`; if that cannot be done, why. Empty where it is written."""
+    """Write `text` to the file that held `read`; if that cannot be done, why.
+
+    Empty where it is written.
+    """
     try:
         if path.exists() and read_text(path) != read:
-            return "another program has changed it meanwhile. Copy what you wrote, and open the file again"
+            return (
+                "another program has changed it meanwhile. Copy what you "
+                "wrote, and open the file again"
+            )
         write_output(path, [text.encode()])
     except OSError as error:
         return error.strerror or str(error)

@@ -1,6 +1,7 @@
 """Start runs: the open plan as a new run, a resumed run, a run's plan once more.
 
-What starts a run is imported when one is started: it brings numpy, for which the window's own start need not wait.
+What starts a run is imported when one is started: it brings numpy, for which the window's own start
+need not wait.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ BREATH_MS = 1000
 class RunControl(QObject):
     """Starts trainers. `started(RunDirectory)` brings the run that shall be shown.
 
-    `beside(RunDirectory)` brings another one that was already training when the open plan was started. `launched` are
-    those that this window started and that were alive when they were last asked. `breath` runs for a second after each
-    start: a Train asked for again in one breath is meant once.
+    `beside(RunDirectory)` brings another one that was already training when the open plan was
+    started. `launched` are those that this window started and that were alive when they were last
+    asked. `breath` runs for a second after each start: a Train asked for again in one breath is
+    meant once.
     """
 
     started = Signal(object)
@@ -68,7 +70,10 @@ class RunControl(QObject):
         return bool(self._recorders)
 
     def train(self) -> None:
-        """Start the open plan as a new run and show it; in resuming it goes on with the run that was chosen."""
+        """Start the open plan as a new run and show it.
+
+        In resuming it goes on with the run that was chosen.
+        """
         document = self._services.document
         if document.plan is not None:
             self._consent.obtain(document.plan, folder_of(document.path), self._train)
@@ -84,7 +89,13 @@ class RunControl(QObject):
         base = folder_of(document.path)
         start = partial(launch, document.plan, self._runs_dir)
         if (target := self._services.resuming.target) is not None:
-            start = partial(resume, target.run, self._runs_dir, checkpoint=target.checkpoint.name, plan=document.plan)
+            start = partial(
+                resume,
+                target.run,
+                self._runs_dir,
+                checkpoint=target.checkpoint.name,
+                plan=document.plan,
+            )
         if not self._start(partial(start, base=base, machine=machine, trainer=self._trainer)):
             return
         self._keep_prediction(self.launched[-1].directory, document.plan, base)
@@ -93,14 +104,19 @@ class RunControl(QObject):
             self.beside.emit(other)
 
     def resume(self, run: RunDirectory, checkpoint: str | None = None) -> None:
-        """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show that."""
+        """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show
+        that.
+        """
         from gpu_studio.runs.resume import resume
 
         start = partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer)
         self._consent.obtain_for_run(run, lambda: self._start(start))
 
     def again(self, run: RunDirectory | None) -> None:
-        """Train the plan of a run once more, as a new run, and show that; asked twice in a breath it is meant once."""
+        """Train the plan of a run once more, as a new run, and show that.
+
+        Asked twice in a breath it is meant once.
+        """
         if run is not None and not self.breath.isActive():
             self._consent.obtain_for_run(run, lambda: self._start(partial(self._launch_again, run)))
 
@@ -108,7 +124,13 @@ class RunControl(QObject):
         from gpu_studio.runs.launch import launch
 
         machine = self._services.inventory.machine
-        return launch(load(run.plan_file), self._runs_dir, base=run.path, machine=machine, trainer=self._trainer)
+        return launch(
+            load(run.plan_file),
+            self._runs_dir,
+            base=run.path,
+            machine=machine,
+            trainer=self._trainer,
+        )
 
     def look_after(self, process: subprocess.Popen[bytes]) -> None:
         """Ask a process now and then how it ended, so that the system can forget it."""
@@ -131,7 +153,8 @@ class RunControl(QObject):
         except OSError as error:
             why = error.strerror or str(error)
             text = (
-                f"The run could not be started in {self._runs_dir}: {why}. Look whether there is room, and whose it is."
+                f"The run could not be started in {self._runs_dir}: {why}. Look whether there is "
+                "room, and whose it is."
             )
             self._services.notice.say(text, "bad")
         else:
@@ -153,6 +176,8 @@ class RunControl(QObject):
 
     def _reap(self) -> None:
         self.launched = [launched for launched in self.launched if launched.poll() is None]
-        self._recorders = [recorder for recorder in self._recorders if recorder and recorder.poll() is None]
+        self._recorders = [
+            recorder for recorder in self._recorders if recorder and recorder.poll() is None
+        ]
         if not self.launched and not self._recorders:
             self._reaper.stop()

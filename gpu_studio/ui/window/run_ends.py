@@ -19,19 +19,28 @@ if TYPE_CHECKING:
 
 YES, NO = "yes", "no"
 GRACE_MS = 1500
-"""So long a window waits for another in which the person may be looking at the run: longer than from look to look."""
+"""So long a window waits for another in which the person may be looking at the run.
+
+Longer than from look to look.
+"""
 ANSWER_MS = 10_000
-"""A desktop that has not answered by then may have shown the notification or not: another window may tell."""
+"""A desktop that has not answered by then may have shown the notification or not.
+
+Another window may tell.
+"""
 RETRY_MS = 500
 SEVERAL = ""
 """The key of a notification about more than one run."""
 
 
 class RunEnds(QObject):
-    """Follows the ends of all runs of the folder; a click on what the desktop shows brings the window and the run.
+    """Follows the ends of all runs of the folder.
 
-    Of several windows one tells of an end, and none if the person is looking at the run in any of them. What no window
-    came to tell, because there was none or it was killed, is told by the next one that is opened.
+    A click on what the desktop shows brings the window and the run.
+
+    Of several windows one tells of an end, and none if the person is looking at the run in any of
+    them. What no window came to tell, because there was none or it was killed, is told by the next
+    one that is opened.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -55,7 +64,10 @@ class RunEnds(QObject):
 
     @property
     def notifier(self) -> Notifier:
-        """What tells the desktop, made when it is first needed: the window's start waits for this module."""
+        """What tells the desktop, made when it is first needed.
+
+        The window's start waits for this module.
+        """
         if self._notifier is None:
             from gpu_studio.ui.window.desktop.notifier import Notifier
 
@@ -98,7 +110,10 @@ class RunEnds(QObject):
         return self._again.isActive()
 
     def begin(self) -> None:
-        """Follow what is alive, and tell of what ended while nobody could: all that in one notification."""
+        """Follow what is alive, and tell of what ended while nobody could.
+
+        All that in one notification.
+        """
         self._services.live_watch.look()
         self._await_others(unreported(self._runs))
 
@@ -126,7 +141,10 @@ class RunEnds(QObject):
         self._try()
 
     def _try(self) -> None:
-        """Tell of what is due, if no other window is telling: that one may be telling of the same."""
+        """Tell of what is due, if no other window is telling.
+
+        That one may be telling of the same.
+        """
         if self._telling or not self._due:
             return
         try:
@@ -137,7 +155,11 @@ class RunEnds(QObject):
             if self._held is None:
                 self._again.start()
                 return
-        self._telling = [run for run in self._due if run.exists() and not is_reported(run) and self._is_wanted(run)]
+        self._telling = [
+            run
+            for run in self._due
+            if run.exists() and not is_reported(run) and self._is_wanted(run)
+        ]
         self._due.clear()
         if self._telling:
             self._send()
@@ -153,7 +175,10 @@ class RunEnds(QObject):
         self.notifier.show(*all_in_words(self._telling), self._key)
 
     def _end_reporting(self, key: str, *, reported: bool) -> None:
-        """Go on after the desktop's answer; one about an earlier notification comes too late to count."""
+        """Go on after the desktop's answer.
+
+        One about an earlier notification comes too late to count.
+        """
         if key == self._key:
             for run in self._telling if reported else ():
                 mark_reported(run)
@@ -177,4 +202,9 @@ class RunEnds(QObject):
 
     def _is_seen(self, run: RunDirectory) -> bool:
         shown, on_train_page = self._pages.shown_run, self._pages.current == "train"
-        return self._window.isActiveWindow() and on_train_page and shown is not None and shown.run == run
+        return (
+            self._window.isActiveWindow()
+            and on_train_page
+            and shown is not None
+            and shown.run == run
+        )

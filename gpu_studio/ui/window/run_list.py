@@ -41,7 +41,10 @@ _CSV = {
 
 
 class RunExports(QObject):
-    """The handlers of the actions that write files. A notice says what is being written, and then where it is."""
+    """The handlers of the actions that write files.
+
+    A notice says what is being written, and then where it is.
+    """
 
     def __init__(self, services: Services, page: RunsPage, parent: QObject) -> None:
         super().__init__(parent)
@@ -59,19 +62,26 @@ class RunExports(QObject):
             dialog.fileSelected.connect(lambda name: self.write_report(runs, Path(name)))
 
     def csv(self) -> None:
-        """Ask for a file, and write the numbers of the selected runs to it; of several to one file each."""
+        """Ask for a file, and write the numbers of the selected runs to it.
+
+        Of several to one file each.
+        """
         runs = self._runs()
         if runs:
             dialog = self._dialog("Export as CSV", list(_CSV), "csv")
             dialog.fileSelected.connect(
-                lambda name: self.write_csv(runs, Path(name), _CSV.get(dialog.selectedNameFilter(), "epochs"))
+                lambda name: self.write_csv(
+                    runs, Path(name), _CSV.get(dialog.selectedNameFilter(), "epochs")
+                )
             )
 
     def picture(self) -> None:
         """Ask for a file, and write the curves of the selected runs to it, in pixels or in lines."""
         if self._runs():
             dialog = self._dialog("Export curves", ["Picture (*.png)", "Drawing (*.svg)"], "png")
-            dialog.filterSelected.connect(lambda name: dialog.setDefaultSuffix("svg" if "svg" in name else "png"))
+            dialog.filterSelected.connect(
+                lambda name: dialog.setDefaultSuffix("svg" if "svg" in name else "png")
+            )
             dialog.fileSelected.connect(lambda name: self.write_picture(Path(name)))
 
     def write_report(self, runs: Sequence[RunDirectory], path: Path) -> None:
@@ -88,19 +98,29 @@ class RunExports(QObject):
         self._start("The report is being written…", path, write)
 
     def write_csv(self, runs: Sequence[RunDirectory], path: Path, what: str) -> None:
-        """Write `epochs`, `steps`, `memory` or `hardware` of these runs; of several with their ids in the names."""
+        """Write `epochs`, `steps`, `memory` or `hardware` of these runs.
+
+        Of several with their ids in the names.
+        """
 
         def write(stop: Stop) -> None:
             from gpu_studio.runs.results.exporting import csv_lines
 
             for run in runs:
-                target = path if len(runs) == 1 else path.with_name(f"{path.stem}-{run.id}{path.suffix}")
+                target = (
+                    path if len(runs) == 1 else path.with_name(f"{path.stem}-{run.id}{path.suffix}")
+                )
                 write_lines(target, csv_lines(run, what), stop)
 
-        self._start("The numbers are being written…", path if len(runs) == 1 else path.parent, write)
+        self._start(
+            "The numbers are being written…", path if len(runs) == 1 else path.parent, write
+        )
 
     def write_picture(self, path: Path) -> None:
-        """Write the curves as they are on the screen now: as SVG if the file is called so, else as PNG."""
+        """Write the curves as they are on the screen now.
+
+        As SVG if the file is called so, else as PNG.
+        """
         picture = self._page.outcome.curves.picture(", ".join(run.id for run in self._runs()))
         data = picture.svg() if path.suffix.lower() == ".svg" else picture.png()
         self._start("", path, lambda _stop: write_output(path, [data]))
@@ -149,7 +169,10 @@ def _go_on(stop: Stop) -> bool:
 
 
 class RunLabels(QObject):
-    """The handlers of the actions about what a person writes on runs. `changed` fires when it was written."""
+    """The handlers of the actions about what a person writes on runs.
+
+    `changed` fires when it was written.
+    """
 
     changed = Signal()
 
@@ -234,7 +257,12 @@ class RunList(QObject):
     """
 
     def __init__(
-        self, page: RunsPage, services: Services, pages: Pages, plan_files: PlanFiles, runs: RunControl
+        self,
+        page: RunsPage,
+        services: Services,
+        pages: Pages,
+        plan_files: PlanFiles,
+        runs: RunControl,
     ) -> None:
         super().__init__(services.window)
         self.page = page
@@ -269,7 +297,10 @@ class RunList(QObject):
             self._runs.resume(run)
 
     def reveal_selected(self) -> None:
-        """Open the selected run's folder in the file manager; where there is none, say where it is."""
+        """Open the selected run's folder in the file manager.
+
+        Where there is none, say where it is.
+        """
         run = self._selected()
         if run and not QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.path))):
             self._notice.say(f"No file manager answers here. The run is in {run.path}", "warning")

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class RunPlans(QObject):
-    """Handlers of the actions that open a run's plan. They are about the run that is shown, or else selected."""
+    """Handlers of the actions that open a run's plan.
+
+    They are about the run that is shown, or else selected.
+    """
 
     def __init__(self, services: Services, pages: Pages, plan_files: PlanFiles) -> None:
         super().__init__(services.window)
@@ -35,15 +38,21 @@ class RunPlans(QObject):
 
     @property
     def run(self) -> RunDirectory | None:
-        """On the Train page the run that is shown, elsewhere the one that is selected on the Runs page."""
+        """On the Train page the run that is shown, elsewhere the one that is selected on the Runs
+        page.
+        """
         shown = self._pages.shown_run
         if shown is not None and self._pages.current == "train":
             return shown.run
         selected = self._pages.runs.selected
         return selected.directory if selected else None
 
-    def resume_with_changes(self, run: RunDirectory | None = None, checkpoint: str | None = None) -> None:
-        """Open a run's plan, to go on with the run from a checkpoint (the newest) once the plan is changed."""
+    def resume_with_changes(
+        self, run: RunDirectory | None = None, checkpoint: str | None = None
+    ) -> None:
+        """Open a run's plan, to go on with the run from a checkpoint (the newest) once the plan is
+        changed.
+        """
         from gpu_studio.runs.resume import ResumeError, choose
 
         run = run or self.run
@@ -54,7 +63,9 @@ class RunPlans(QObject):
         except ResumeError as error:
             self._services.notice.say(str(error), "warning")
         else:
-            self._take(run, lambda plan: plan, lambda plan: self._services.resuming.begin(target, plan))
+            self._take(
+                run, lambda plan: plan, lambda plan: self._services.resuming.begin(target, plan)
+            )
 
     def duplicate(self, run: RunDirectory | None = None) -> None:
         """Open a run's plan as a new one, and show how it differs from the run's."""
@@ -77,7 +88,10 @@ class RunPlans(QObject):
         self._take(run, lambda plan: plan, change)
 
     def open_part(self, part: str) -> None:
-        """Show the tab of a part of the run's plan, `model` or `data`; the open plan's, where that is the same plan."""
+        """Show the tab of a part of the run's plan, `model` or `data`.
+
+        The open plan's, where that is the same plan.
+        """
         run = self.run
         if run is None:
             return
@@ -99,9 +113,13 @@ class RunPlans(QObject):
             target = choose(run)
         except ResumeError:
             return None
-        return None if problems_of(target, plan, changed, self._services.inventory.machine) else target
+        return (
+            None if problems_of(target, plan, changed, self._services.inventory.machine) else target
+        )
 
-    def _take(self, run: RunDirectory, make: Callable[[Plan], Plan], then: Callable[[Plan], object]) -> None:
+    def _take(
+        self, run: RunDirectory, make: Callable[[Plan], Plan], then: Callable[[Plan], object]
+    ) -> None:
         try:
             plan = make(plans.load(run.plan_file))
         except PlanError as error:

@@ -17,7 +17,10 @@ FILTER = "Python (*.py);;All files (*)"
 
 
 class Scripts(QObject):
-    """Makes scripts of the document's plan. `reported(text)` says what was done, `failed(text)` what could not be."""
+    """Makes scripts of the document's plan.
+
+    `reported(text)` says what was done, `failed(text)` what could not be.
+    """
 
     reported = Signal(str)
     failed = Signal(str)
@@ -33,17 +36,25 @@ class Scripts(QObject):
         if script is not None:
             QGuiApplication.clipboard().setText(script)
             beside = " and ".join(self._files_beside())
-            needs = f" For another machine, Export as Python writes {beside} beside the script." if beside else ""
+            needs = (
+                f" For another machine, Export as Python writes {beside} beside the script."
+                if beside
+                else ""
+            )
             self.reported.emit(f"The plan is on the clipboard as a Python script.{needs}")
 
     def choose_and_write(self) -> None:
         """Ask for a file, and write the script to it."""
         if self._document.plan is None:
             return
-        dialog = QFileDialog(self._window, "Export as Python", str(folder_of(self._document.path)), FILTER)
+        dialog = QFileDialog(
+            self._window, "Export as Python", str(folder_of(self._document.path)), FILTER
+        )
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("py")
-        dialog.selectFile(file_name(self._document.plan.name).removesuffix(SUFFIX).replace("-", "_") + ".py")
+        dialog.selectFile(
+            file_name(self._document.plan.name).removesuffix(SUFFIX).replace("-", "_") + ".py"
+        )
         dialog.setAccessibleName(dialog.windowTitle())
         dialog.fileSelected.connect(lambda name: self.write(Path(name)))
         dialog.finished.connect(dialog.deleteLater)
@@ -60,7 +71,9 @@ class Scripts(QObject):
             write_output(path.absolute(), [script.encode()])
         except OSError as error:
             why = error.strerror or str(error)
-            self.failed.emit(f"The script could not be written to {path}: {why}. Write it to another place.")
+            self.failed.emit(
+                f"The script could not be written to {path}: {why}. Write it to another place."
+            )
             return
         self.reported.emit(f"The script is in {path}: run it with python {path.name}.")
 
@@ -78,7 +91,9 @@ class Scripts(QObject):
             return None
         reported = self._facts.facts_so_far(plan, base)
         try:
-            return python_script(plan, self._readiness.machine, base, reported.data if reported else None)
+            return python_script(
+                plan, self._readiness.machine, base, reported.data if reported else None
+            )
         except ExportError as error:
             self.failed.emit(str(error))
             return None

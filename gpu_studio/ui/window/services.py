@@ -66,9 +66,14 @@ class Services:
             watcher.close()
 
 
-def make_services(window: QWidget, runs_dir: Path, theme: ThemeManager, **given: Unpack[Given]) -> Services:
+def make_services(
+    window: QWidget, runs_dir: Path, theme: ThemeManager, **given: Unpack[Given]
+) -> Services:
     """The services of `window`: those that are given, and else the usual ones."""
-    inventory, sampler = given.get("inventory") or Inventory(), given.get("sampler") or SamplerClient(runs_dir)
+    inventory, sampler = (
+        given.get("inventory") or Inventory(),
+        given.get("sampler") or SamplerClient(runs_dir),
+    )
     checkup, facts = given.get("checkup") or Checkup(runs_dir), given.get("facts") or FactsReader()
     for watcher in (inventory, sampler, checkup, facts):
         watcher.setParent(window)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 TRAINING: Final = "training"
 """What a notice is about that goes once the plan can be trained."""
 NO_RUN: Final = "No run is shown: train a plan, or show a run from the Runs page"
-NO_PLACEMENT: Final = "The run that is shown has told no placement: a placed run tells it at its beginning"
+NO_PLACEMENT: Final = (
+    "The run that is shown has told no placement: a placed run tells it at its beginning"
+)
 NOTHING_DONE: Final = "Nothing is being done with checkpoints"
 NOT_LIVE: Final = "The run that is shown has ended"
 BEGINNING: Final = "A run is just being started"
@@ -40,7 +42,10 @@ NOTHING_TO_ALLOW: Final = "The open plan names no Python file that is not allowe
 
 
 class WindowState(QObject):
-    """Keeps the window's actions, status line and title true. While `breath` runs, a run was just started."""
+    """Keeps the window's actions, status line and title true.
+
+    While `breath` runs, a run was just started.
+    """
 
     def __init__(self, services: Services, pages: Pages, breath: QTimer) -> None:
         super().__init__(services.window)
@@ -83,13 +88,27 @@ class WindowState(QObject):
         self._allow_plans()
 
     def close(self) -> None:
-        """Follow the undo steps no more: the stack tells of its own end, when it is no longer there to be asked."""
+        """Follow the undo steps no more.
+
+        The stack tells of its own end, when it is no longer there to be asked.
+        """
         self._services.document.undo_stack.indexChanged.disconnect(self._follow_undo)
 
     def _follow_plan(self) -> None:
         document, readiness = self._services.document, self._services.readiness
-        none = "" if document.plan is not None else "There is no plan yet: the machine is being looked at"
-        for name in ("save_plan", "save_plan_as", "copy_plan", "copy_python", "export_python", "compare_plan"):
+        none = (
+            ""
+            if document.plan is not None
+            else "There is no plan yet: the machine is being looked at"
+        )
+        for name in (
+            "save_plan",
+            "save_plan_as",
+            "copy_plan",
+            "copy_python",
+            "export_python",
+            "compare_plan",
+        ):
             self._actions.allow(name, none)
         no_code = "" if readiness.not_allowed else NOTHING_TO_ALLOW
         self._actions.allow("allow_code", no_code)
@@ -187,10 +206,15 @@ class WindowState(QObject):
         why_not = BEGINNING if beginning else self._services.readiness.why_not
         self._actions.allow("train", why_not)
         if (target := self._services.resuming.target) and not why_not:
-            self._actions["train"].setToolTip(f"Go on with {title_of(target.run)} as a new run (Ctrl+Return)")
+            self._actions["train"].setToolTip(
+                f"Go on with {title_of(target.run)} as a new run (Ctrl+Return)"
+            )
 
     def _tell_why_not(self) -> None:
-        """Say why the plan cannot be trained; of a run that is just being started there is nothing to say."""
+        """Say why the plan cannot be trained.
+
+        Of a run that is just being started there is nothing to say.
+        """
         if why_not := self._services.readiness.why_not:
             tone: Tone = "bad" if self._services.readiness.problems else "plain"
             self._services.notice.say(why_not, tone, about=TRAINING)
@@ -216,4 +240,7 @@ def in_a_line(name: str, history: History) -> str:
     if history.epochs_total is None:
         return f"{name} · {history.state}"
     paused = " · paused" if history.state == "paused" else ""
-    return f"{name} · epoch {grouped(max(1, history.epoch))} of {grouped(history.epochs_total)}{paused}"
+    return (
+        f"{name} · epoch {grouped(max(1, history.epoch))} of "
+        f"{grouped(history.epochs_total)}{paused}"
+    )

@@ -128,7 +128,10 @@ def of_queue(queue: QueueControl) -> Handlers:
 
 
 def of_chosen_runs(chosen: Callable[[], RunList]) -> Handlers:
-    """The actions about the runs that are selected on the Runs page; `chosen` makes what does them."""
+    """The actions about the runs that are selected on the Runs page.
+
+    `chosen` makes what does them.
+    """
     return {
         "open_run": lambda: chosen().show_selected(),
         "open_run_plan": lambda: chosen().open_selected_plan(),
@@ -147,7 +150,10 @@ def of_chosen_runs(chosen: Callable[[], RunList]) -> Handlers:
 
 
 def of_shown_run(pages: Pages, find_runs: Callable[[], object]) -> Handlers:
-    """The actions about the run that the Train page shows: its trainer, checkpoints, placement and log."""
+    """The actions about the run that the Train page shows.
+
+    Its trainer, checkpoints, placement and log.
+    """
 
     def ask(wanted: str) -> None:
         pages.turn_to("train")
@@ -221,13 +227,20 @@ def connect_plans(files: PlanFiles, scripts: Scripts, services: Services, pages:
 
 
 def connect_train_page(
-    page: TrainPage, services: Services, pages: Pages, runs: RunControl, plans: RunPlans, consent: CodeConsent
+    page: TrainPage,
+    services: Services,
+    pages: Pages,
+    runs: RunControl,
+    plans: RunPlans,
+    consent: CodeConsent,
 ) -> None:
     """Do what is asked for on the Train page, once that is made."""
     page.resume_requested.connect(lambda path: runs.resume(RunDirectory(Path(path))))
     page.resuming.connect(lambda path, name: runs.resume(RunDirectory(Path(path)), name))
     page.again_requested.connect(lambda path: runs.again(RunDirectory(Path(path))))
-    page.change_requested.connect(lambda path, mend: plans.open_changed(RunDirectory(Path(path)), mend))
+    page.change_requested.connect(
+        lambda path, mend: plans.open_changed(RunDirectory(Path(path)), mend)
+    )
     page.ask_before_code(consent.obtain_for_run)
     page.outcome.source_pressed.connect(plans.open_part)
     page.outcome.allow_pressed.connect(lambda path: consent.ask(path, page.look_again))

@@ -1,4 +1,7 @@
-"""GPU Studio's window as `gpu-studio` opens it: prints the machine's monotonic clock once it shows the devices."""
+"""GPU Studio's window as `gpu-studio` opens it.
+
+Prints the machine's monotonic clock once it shows the devices.
+"""
 
 from __future__ import annotations
 

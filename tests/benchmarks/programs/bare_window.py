@@ -13,7 +13,10 @@ from PySide6.QtWidgets import QApplication, QMainWindow
 
 
 class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]
-    """An empty plot that tells when it is painted. It fills the window, which then paints nothing itself."""
+    """An empty plot that tells when it is painted.
+
+    It fills the window, which then paints nothing itself.
+    """
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint first, then look at the clock."""

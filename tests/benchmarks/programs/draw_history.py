@@ -1,7 +1,9 @@
-"""The devices' plots with 16 cards and 24 hours at 1 Hz: prints what each frame took in ms, by metric and span.
+"""The devices' plots with 16 cards and 24 hours at 1 Hz.
 
-The figures are the worst there are: noise over the whole height, a new value each second. What counts is the time of
-the thread that draws: other programs on the machine are not the plots' fault.
+Prints what each frame took in ms, by metric and span.
+
+The figures are the worst there are: noise over the whole height, a new value each second. What
+counts is the time of the thread that draws: other programs on the machine are not the plots' fault.
 """
 
 from __future__ import annotations
@@ -50,13 +52,19 @@ def figures(second: float, noise: np.random.Generator) -> Fast:
     """What the cards show in this second."""
     shares = noise.random(CARDS)
     cards = [
-        FastFigures(card=f"{card}", memory_used_mib=int(80_000 * share), utilisation_percent=int(100 * share))
+        FastFigures(
+            card=f"{card}",
+            memory_used_mib=int(80_000 * share),
+            utilisation_percent=int(100 * share),
+        )
         for card, share in enumerate(shares)
     ]
     return Fast(time=second, cards=cards)
 
 
-def measured(plot: HistoryPlot, history: DeviceHistory, noise: np.random.Generator, tab: int, span: str) -> list[float]:
+def measured(
+    plot: HistoryPlot, history: DeviceHistory, noise: np.random.Generator, tab: int, span: str
+) -> list[float]:
     """The milliseconds that each frame took from the new figures to the painted pixels."""
     rows = tuple(DeviceRow(f"{card}", f"GPU {card}", "H100", card) for card in range(CARDS))
     plot.show_devices(rows)

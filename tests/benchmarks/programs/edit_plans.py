@@ -33,19 +33,31 @@ Edit = Callable[[Plan, int], Plan]
 
 
 def edits(window: MainWindow) -> dict[str, tuple[str, Edit]]:
-    """Each kind of edit, with the tab that is open meanwhile; the number makes each a different one."""
+    """Each kind of edit, with the tab that is open meanwhile.
+
+    The number makes each a different one.
+    """
     machine = window.inventory.machine
     assert machine is not None
     ways, strategies = ("hierarchical_copy", "ring", "nccl"), ("one_device", "mirrored")
     return {
         "carve": ("Devices", lambda plan, n: set_slices(plan, CARD, 2 + n % 3, machine)),
         "model option": ("Model", _hidden),
-        "data option": ("Data", lambda plan, n: replace(plan, data=replace(plan.data, test_fraction=0.1 + n / 1000))),
+        "data option": (
+            "Data",
+            lambda plan, n: replace(plan, data=replace(plan.data, test_fraction=0.1 + n / 1000)),
+        ),
         "epochs": ("Training", lambda plan, n: set_training(plan, epochs=n + 1)),
         "optimizer": ("Training", lambda plan, n: set_optimizer(plan, ("sgd", "adam")[n % 2])),
-        "mistake": ("Training", lambda plan, n: set_training(plan, batch_size=-n % 2 * 7, optimizer="adm")),
+        "mistake": (
+            "Training",
+            lambda plan, n: set_training(plan, batch_size=-n % 2 * 7, optimizer="adm"),
+        ),
         "all-reduce": ("Strategy", lambda plan, n: distribution.set_all_reduce(plan, ways[n % 3])),
-        "strategy": ("Strategy", lambda plan, n: distribution.set_strategy(plan, strategies[n % 2])),
+        "strategy": (
+            "Strategy",
+            lambda plan, n: distribution.set_strategy(plan, strategies[n % 2]),
+        ),
         "text": ("File", lambda plan, n: replace(plan, name=f"plan {n}")),
     }
 
@@ -59,7 +71,9 @@ def main(openings: int, times: int) -> None:
     application = make_application()
     theme = ThemeManager("dark")
     theme.dress(application)
-    window = MainWindow(Path(os.environ["GPU_STUDIO_RUNS_DIR"]), None, theme, settings=Settings(Path("window.ini")))
+    window = MainWindow(
+        Path(os.environ["GPU_STUDIO_RUNS_DIR"]), None, theme, settings=Settings(Path("window.ini"))
+    )
     window.inventory.refresh()
     window.show_page("devices")
     window.show()

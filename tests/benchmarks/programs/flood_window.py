@@ -1,10 +1,12 @@
-"""The window, with a day of history behind it and a run of 1,000 steps a second before it: prints what that costs.
+"""The window, with a day of history behind it and a run of 1,000 steps a second before it.
 
-`python flood_window.py RUNS RUN STEPS PER_CALL BEGIN QUIET LIVE HISTORY` follows a run that `write_run.py` goes on
-with: QUIET seconds in which nothing comes; LIVE seconds as they pass, twice, the second time close up, with a hand on
-mouse and keys; then the rest of HISTORY seconds as fast as they are taken. Prints `{"idle": …, "flood": …}` (percent of
-a core), `"frames"`, `"lags"` and `"hand_frames"` (ms), and `"grown"` (MiB that the flood added to the memory).
-"""
+Prints what that costs.
+
+`python flood_window.py RUNS RUN STEPS PER_CALL BEGIN QUIET LIVE HISTORY` follows a run that
+`write_run.py` goes on with: QUIET seconds in which nothing comes; LIVE seconds as they pass, twice,
+the second time close up, with a hand on mouse and keys; then the rest of HISTORY seconds as fast as
+they are taken. Prints `{"idle": …, "flood": …}` (percent of a core), `"frames"`, `"lags"` and
+`"hand_frames"` (ms), and `"grown"` (MiB that the flood added to the memory)."""
 
 from __future__ import annotations
 
@@ -17,7 +19,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QEventLoop, QObject, QPointF, Qt, QTimer
+from PySide6.QtCore import (
+    QCoreApplication,
+    QDeadlineTimer,
+    QEvent,
+    QEventLoop,
+    QObject,
+    QPointF,
+    Qt,
+    QTimer,
+)
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -37,10 +48,12 @@ WRITER = Path(__file__).parent / "write_run.py"
 
 
 class Window(MainWindow):
-    """Times the frames in which a plot is drawn or figures change: the Train page's tick, and the painting after it.
+    """Times the frames in which a plot is drawn or figures change.
 
-    What counts is the time of the thread that draws: other programs on the machine are not the window's fault.
-    """
+    The Train page's tick, and the painting after it.
+
+    What counts is the time of the thread that draws: other programs on the machine are not the
+    window's fault."""
 
     def watch(self) -> None:
         """Begin to look at the clock."""
@@ -72,7 +85,9 @@ class Window(MainWindow):
 
 
 class Hand(QObject):
-    """Moves the mouse over a plot and presses keys in it, from a thread of its own, and notes when that is handled."""
+    """Moves the mouse over a plot and presses keys in it, from a thread of its own, and notes when
+    that is handled.
+    """
 
     def __init__(self, target: QWidget) -> None:
         super().__init__()
@@ -112,7 +127,9 @@ class Hand(QObject):
     def _mouse(self, number: int) -> QMouseEvent:
         place = QPointF(80 + 7 * number % 500, 40)
         none, no_key = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
-        return QMouseEvent(QEvent.Type.MouseMove, place, self._target.mapToGlobal(place), none, none, no_key)
+        return QMouseEvent(
+            QEvent.Type.MouseMove, place, self._target.mapToGlobal(place), none, none, no_key
+        )
 
     def _key(self) -> QKeyEvent:
         return QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Right, Qt.KeyboardModifier.NoModifier)
@@ -123,7 +140,9 @@ class Writer:
 
     def __init__(self, *words: str) -> None:
         command = [sys.executable, "-P", str(WRITER), *words]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, what: str) -> None:
         """Have it write."""
@@ -143,7 +162,9 @@ class Writer:
         self._process.wait()
 
 
-def main(runs: str, run: str, steps: str, per_call: str, begin: str, quiet: str, live: str, history: str) -> None:
+def main(
+    runs: str, run: str, steps: str, per_call: str, begin: str, quiet: str, live: str, history: str
+) -> None:
     """Measure, and print."""
     application = make_application()
     theme = ThemeManager("dark")
@@ -164,7 +185,9 @@ def main(runs: str, run: str, steps: str, per_call: str, begin: str, quiet: str,
     sys.stdout.write(json.dumps(told) + "\n")
 
 
-def flood(window: Window, writer: Writer, quiet: float, live: int, history: int) -> dict[str, object]:
+def flood(
+    window: Window, writer: Writer, quiet: float, live: int, history: int
+) -> dict[str, object]:
     """The phases, one after the other."""
     told: dict[str, object] = {"idle": share_of(lambda: rest(quiet))}
     before = resident()

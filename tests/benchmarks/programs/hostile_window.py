@@ -1,7 +1,9 @@
-"""The window on a folder of hostile runs: prints the longest that it stood still (s), and how many runs it lists.
+"""The window on a folder of hostile runs.
 
-`python hostile_window.py RUNS` chooses every run in the list, one after another, and shows each on the Train page.
-"""
+Prints the longest that it stood still (s), and how many runs it lists.
+
+`python hostile_window.py RUNS` chooses every run in the list, one after another, and shows each on
+the Train page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The model and data of a plan under plain Keras `model.fit`: prints when each epoch ended, by the monotonic clock."""
+"""The model and data of a plan under plain Keras `model.fit`.
+
+Prints when each epoch ended, by the monotonic clock.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,13 @@ def fit(plan: Plan) -> list[float]:
     clock = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(time.monotonic()))
     settings = {"batch_size": plan.training.batch_size, "epochs": plan.training.epochs}
     everything = slice(None)
-    model.fit(data.train.seen(everything), data.train.wanted(everything), verbose=0, callbacks=[clock], **settings)
+    model.fit(
+        data.train.seen(everything),
+        data.train.wanted(everything),
+        verbose=0,
+        callbacks=[clock],
+        **settings,
+    )
     return ends
 
 

@@ -1,8 +1,10 @@
-"""Models of kinds that no built-in model is, saved with data for them: `python models_to_measure.py FOLDER NAME…`.
+"""Models of kinds that no built-in model is, saved with data for them.
 
-Prints by the name of each how it is trained. Eight are as they are written here; eight more are drawn from a seed that
-nobody chose for what comes out of it: what was tuned to the others is held against these.
-"""
+`python models_to_measure.py FOLDER NAME…`.
+
+Prints by the name of each how it is trained. Eight are as they are written here; eight more are
+drawn from a seed that nobody chose for what comes out of it: what was tuned to the others is held
+against these."""
 
 from __future__ import annotations
 
@@ -58,12 +60,18 @@ def u_net(side: int, filters: int) -> Any:
 def separable(*filters: int) -> Any:
     """Depthwise separable convolutions."""
     layers = [L.SeparableConv2D(count, 3, padding="same", activation="relu") for count in filters]
-    return keras.Sequential([keras.Input((32, 32, 3)), *layers, L.GlobalAveragePooling2D(), L.Dense(CLASSES)])
+    return keras.Sequential(
+        [keras.Input((32, 32, 3)), *layers, L.GlobalAveragePooling2D(), L.Dense(CLASSES)]
+    )
 
 
 def pooled(*filters: int) -> Any:
     """Convolutions, each halved."""
-    layers = [layer for count in filters for layer in (L.Conv2D(count, 3, activation="relu"), L.MaxPooling2D(2))]
+    layers = [
+        layer
+        for count in filters
+        for layer in (L.Conv2D(count, 3, activation="relu"), L.MaxPooling2D(2))
+    ]
     return keras.Sequential([keras.Input((32, 32, 3)), *layers, L.Flatten(), L.Dense(CLASSES)])
 
 
@@ -73,7 +81,9 @@ def residual(side: int, filters: int, blocks: int) -> Any:
     x = L.Conv2D(filters, 3, padding="same")(inputs)
     for _ in range(blocks):
         inner = L.ReLU()(L.BatchNormalization()(L.Conv2D(filters, 3, padding="same")(x)))
-        x = L.ReLU()(L.Add()([x, L.BatchNormalization()(L.Conv2D(filters, 3, padding="same")(inner))]))
+        x = L.ReLU()(
+            L.Add()([x, L.BatchNormalization()(L.Conv2D(filters, 3, padding="same")(inner))])
+        )
     return keras.Model(inputs, L.Dense(CLASSES)(L.GlobalAveragePooling2D()(x)))
 
 
@@ -83,7 +93,9 @@ def attentive(turns: int, heads: int, width: int, blocks: int) -> Any:
     x = L.Dense(heads * width)(inputs)
     for _ in range(blocks):
         x = L.LayerNormalization()(x + L.MultiHeadAttention(heads, width)(x, x))
-        x = L.LayerNormalization()(x + L.Dense(heads * width)(L.Dense(4 * heads * width, activation="gelu")(x)))
+        x = L.LayerNormalization()(
+            x + L.Dense(heads * width)(L.Dense(4 * heads * width, activation="gelu")(x))
+        )
     return keras.Model(inputs, L.Dense(CLASSES)(L.GlobalAveragePooling1D()(x)))
 
 
@@ -119,9 +131,15 @@ def drawn(chance: random.Random) -> dict[str, Made]:
         ),
         "u-net": partial(u_net, 2 * chance.randint(10, 30), chance.randint(8, 40)),
         "separable": partial(separable, *sizes(16, 128)),
-        "residual": partial(residual, chance.randint(16, 40), chance.randint(8, 48), chance.randint(1, 4)),
+        "residual": partial(
+            residual, chance.randint(16, 40), chance.randint(8, 48), chance.randint(1, 4)
+        ),
         "attention": partial(
-            attentive, chance.randint(16, 64), chance.randint(2, 6), chance.randint(8, 32), chance.randint(1, 3)
+            attentive,
+            chance.randint(16, 64),
+            chance.randint(2, 6),
+            chance.randint(8, 32),
+            chance.randint(1, 3),
         ),
     }
     return {f"drawn {name}": (make, training(8, 160)) for name, make in kinds.items()}
@@ -129,7 +147,10 @@ def drawn(chance: random.Random) -> dict[str, Made]:
 
 WRITTEN: dict[str, Made] = {
     "convolutions": (lambda: convolutions((32, 32, 3), 32, 64, 64), {"batch_size": 64}),
-    "normalised": (lambda: convolutions((32, 32, 3), 32, 64, 128, normalised=True), {"batch_size": 200}),
+    "normalised": (
+        lambda: convolutions((32, 32, 3), 32, 64, 128, normalised=True),
+        {"batch_size": 200},
+    ),
     "wide": (lambda: dense(100, 1024, 1024, 1024, 1024), {"batch_size": 16}),
     "wide-sgd": (lambda: dense(100, 2048, 2048), {"batch_size": 32, "optimizer": "sgd"}),
     "lstm": (lambda: recurrent(50, 32, 128), {"batch_size": 64}),

@@ -1,8 +1,10 @@
-"""A long run opened in the window: prints when the whole of its curve was painted, when all was read, and the memory.
+"""A long run opened in the window.
 
-`python open_run.py RUNS RUN` prints `{"curve_ms": …, "read_ms": …, "longest_turn_ms": …, "bytes": …, "mib": …}`. The
-milliseconds count from the call that opens the run; the memory is what came with it.
-"""
+Prints when the whole of its curve was painted, when all was read, and the memory.
+
+`python open_run.py RUNS RUN` prints `{"curve_ms": …, "read_ms": …, "longest_turn_ms": …, "bytes":
+…, "mib": …}`. The milliseconds count from the call that opens the run; the memory is what came with
+it."""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ class Window(MainWindow):
     def event(self, event: QEvent) -> bool:
         """Paint first, then look at the clock."""
         done: bool = super().event(event)
-        if event.type() == QEvent.Type.UpdateRequest and self.curve_at is None and self._shows_all():
+        if (
+            event.type() == QEvent.Type.UpdateRequest
+            and self.curve_at is None
+            and self._shows_all()
+        ):
             self.curve_at = time.monotonic()
         return done
 
@@ -45,7 +51,9 @@ class Window(MainWindow):
         if run is None:
             return False
         places, *_ = self.train_page.charts.loss.curve_called("steps").strokes
-        return len(places) > 0 and places[-1] - places[0] >= WHOLE * (run.history.seconds or math.inf)
+        return len(places) > 0 and places[-1] - places[0] >= WHOLE * (
+            run.history.seconds or math.inf
+        )
 
 
 def main(runs: str, run: str) -> None:

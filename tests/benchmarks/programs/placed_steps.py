@@ -1,15 +1,16 @@
 """Measure the times of a plan's layers, and real steps of the placements found for it.
 
-`python placed_steps.py PLAN TIMES LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
-Prints so many answers about times, and for each label as many seconds of a step, each the fastest of some rounds, as
-the layers are timed. An answer and all steps are measured right after one another, and every time in sessions of their
-own: what the host of a virtual machine does with its processors lasts for seconds or minutes and then falls on both.
+`python placed_steps.py PLAN TIMES LABEL=PLACED…`, where PLACED is a placement in JSON:
+`micro_batches` and `layers`. Prints so many answers about times, and for each label as many seconds
+of a step, each the fastest of some rounds, as the layers are timed. An answer and all steps are
+measured right after one another, and every time in sessions of their own: what the host of a
+virtual machine does with its processors lasts for seconds or minutes and then falls on both.
 
-TensorFlow hands the gradient of max pooling to oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the
-pooling before its gradient. In a loop it goes through the nodes in an order that depends on their addresses in memory:
-in some 1 of 40 sessions it meets the gradient first, leaves it to Eigen, and all steps of that session take 3 times as
-long, whatever is placed.
-"""
+TensorFlow hands the gradient of max pooling to oneDNN only where its rewriting
+(`mkl_layout_pass.cc`) comes upon the pooling before its gradient. In a loop it goes through the
+nodes in an order that depends on their addresses in memory: in some 1 of 40 sessions it meets the
+gradient first, leaves it to Eigen, and all steps of that session take 3 times as long, whatever is
+placed."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def main(path: Path, repetitions: int, placements: dict[str, Any]) -> None:
 def placed(plan: Plan, document: Any) -> Plan:
     """The plan with its layers placed so."""
     layers = {name: (device,) for name, device in document["layers"].items()}
-    return replace(plan, distribution=Distribution("placed", placed=Placed(document["micro_batches"], layers)))
+    return replace(
+        plan, distribution=Distribution("placed", placed=Placed(document["micro_batches"], layers))
+    )
 
 
 class Steps:
@@ -65,7 +68,10 @@ class Steps:
         self._count = max(2, round(SECONDS_A_CALL * WARM_STEPS / self._train(WARM_STEPS)))
 
     def seconds(self) -> float:
-        """The seconds of one step, of some in one call: those of the fastest of some calls without a pause."""
+        """The seconds of one step, of some in one call.
+
+        Those of the fastest of some calls without a pause.
+        """
         return min(self._train(self._count) for _ in range(ROUNDS)) / self._count
 
     def _train(self, count: int) -> float:
@@ -75,4 +81,8 @@ class Steps:
 
 
 pairs = (word.partition("=") for word in sys.argv[3:])
-main(Path(sys.argv[1]), int(sys.argv[2]), {label: json.loads(document) for label, _, document in pairs})
+main(
+    Path(sys.argv[1]),
+    int(sys.argv[2]),
+    {label: json.loads(document) for label, _, document in pairs},
+)

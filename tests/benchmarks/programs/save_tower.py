@@ -1,4 +1,6 @@
-"""Save a tower of equal dense layers as a `.keras` file: `python save_tower.py FILE WIDTH DEPTH all|first`.
+"""Save a tower of equal dense layers as a `.keras` file.
+
+`python save_tower.py FILE WIDTH DEPTH all|first`.
 
 With `first` only the first layer is trained, as in fine-tuning.
 """

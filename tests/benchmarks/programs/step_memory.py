@@ -1,8 +1,10 @@
-"""What TensorFlow's allocator really gives out for a plan on the CPU: prints weights, slots, gradients, and each step.
+"""What TensorFlow's allocator really gives out for a plan on the CPU.
 
-`python step_memory.py PLAN BATCH`. The CPU gets the allocator that cards have, which counts every byte and its peak.
-The batch lies in memory before the step, because the data set does on a CPU: it is told apart, as `input`.
-"""
+Prints weights, slots, gradients, and each step.
+
+`python step_memory.py PLAN BATCH`. The CPU gets the allocator that cards have, which counts every
+byte and its peak. The batch lies in memory before the step, because the data set does on a CPU: it
+is told apart, as `input`."""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def main(path: Path, batch: int) -> None:
 
 
 def measured(plan: Plan, batch: int) -> dict[str, Any]:
-    """Bytes: of the variables, the gradients and the batch, and those that each step held besides."""
+    """Bytes.
+
+    Of the variables, the gradients and the batch, and those that each step held besides.
+    """
     from gpu_studio.trainer import session
 
     made = session.build(plan, Path.cwd(), lambda _event: None)
@@ -58,11 +63,18 @@ def gradients(made: Any) -> list[Any]:
     x, y = made.dataset.train.seen(slice(1)), made.dataset.train.wanted(slice(1))
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(made.program.loss(y, made.model(x, training=True)))
-    return [g for g in tape.gradient(loss, [v.value for v in made.model.trainable_variables]) if g is not None]
+    return [
+        g
+        for g in tape.gradient(loss, [v.value for v in made.model.trainable_variables])
+        if g is not None
+    ]
 
 
 def steps(made: Any, batch: int) -> dict[str, Any]:
-    """`input`, the bytes of the batch; `held`, what each of some steps held at its peak, more than before it."""
+    """`input`, the bytes of the batch.
+
+    `held`, what each of some steps held at its peak, more than before it.
+    """
     import tensorflow as tf
 
     from gpu_studio.trainer.batches import Cut

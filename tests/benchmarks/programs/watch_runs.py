@@ -1,7 +1,9 @@
-"""The window on the Train page, with its sampler: it shows each run that begins in a folder, until its input ends.
+"""The window on the Train page, with its sampler.
 
-`python watch_runs.py RUNS` prints `shown` when the window is painted. It is what stands beside a training.
-"""
+It shows each run that begins in a folder, until its input ends.
+
+`python watch_runs.py RUNS` prints `shown` when the window is painted. It is what stands beside a
+training."""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ EVERY_MS = 200
 
 
 class Watch:
-    """Shows a run as soon as there is a newer one, and closes the window when nobody wants it any more."""
+    """Shows a run as soon as there is a newer one, and closes the window when nobody wants it any
+    more.
+    """
 
     def __init__(self, runs: Path) -> None:
         self.theme = ThemeManager("dark")

@@ -31,7 +31,9 @@ def run(runs_dir):
         (("evaluate", "nothing"), "There is no run"),
     ],
 )
-def test_that_what_cannot_be_done_is_refused_with_the_reason(gpu_studio, run, tmp_path, words, why) -> None:
+def test_that_what_cannot_be_done_is_refused_with_the_reason(
+    gpu_studio, run, tmp_path, words, why
+) -> None:
     answer = gpu_studio("--runs-dir", run.path.parent, "runs", *words)
     assert answer.code == 2
     assert why in answer.err
@@ -63,7 +65,9 @@ def test_that_what_was_found_stands_in_the_report(gpu_studio, run) -> None:
         in gpu_studio("--runs-dir", run.path.parent, "runs", "show", run.id).out
     )
     document = gpu_studio("--runs-dir", run.path.parent, "runs", "show", run.id, "--json").document
-    assert [each["metrics"] for each in document["evaluations"]] == [{"loss": 0.25, "accuracy": None}]
+    assert [each["metrics"] for each in document["evaluations"]] == [
+        {"loss": 0.25, "accuracy": None}
+    ]
 
 
 @pytest.mark.parametrize("action", ["evaluate", "save-model"])
@@ -75,15 +79,25 @@ def test_that_help_shows_an_example(gpu_studio, action) -> None:
 
 
 @pytest.mark.parametrize(("flags", "warning"), [((), ""), (("others",), "The data are others.")])
-def test_that_data_other_than_the_checkpoint_s_are_warned_of(gpu_studio, run, monkeypatch, flags, warning) -> None:
-    plans.save(plans.Plan(model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits")), run.plan_file)
-    asker = shlex.join([sys.executable, fake_checkpoint_asker.__file__, *flags, "gpu_studio.trainer"])
+def test_that_data_other_than_the_checkpoint_s_are_warned_of(
+    gpu_studio, run, monkeypatch, flags, warning
+) -> None:
+    plans.save(
+        plans.Plan(model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits")),
+        run.plan_file,
+    )
+    asker = shlex.join(
+        [sys.executable, fake_checkpoint_asker.__file__, *flags, "gpu_studio.trainer"]
+    )
     monkeypatch.setenv(TRAINER_VARIABLE, asker)
     answer = gpu_studio("--runs-dir", run.path.parent, "runs", "evaluate", "latest")
     assert answer.code == 0
     assert answer.err == (f"warning: {warning}\n" if warning else "")
     assert (
-        gpu_studio("--runs-dir", run.path.parent, "runs", "evaluate", "latest", "--json").document["warning"] == warning
+        gpu_studio("--runs-dir", run.path.parent, "runs", "evaluate", "latest", "--json").document[
+            "warning"
+        ]
+        == warning
     )
     assert evaluations(run)["step-00000600"].warning == warning
     assert ("warning" in run.evaluations_file.read_text()) == bool(warning)

@@ -61,7 +61,10 @@ def test_that_one_metric_can_be_chosen(gpu_studio, two):
         (["compare", "slow", "nothing"], "There is no run 'nothing'"),
         (["compare", "slow", "fast", "--metric", "val_los"], "the nearest is val_loss"),
         (["report", "slow", "slow"], "is named twice"),
-        (["export", "slow", "--format", "svg", "--what", "steps"], "--what chooses among the files of --format csv"),
+        (
+            ["export", "slow", "--format", "svg", "--what", "steps"],
+            "--what chooses among the files of --format csv",
+        ),
         (["export", "slow", "--format", "png"], "invalid choice: 'png'"),
     ],
 )
@@ -74,7 +77,10 @@ def test_that_what_cannot_be_done_is_refused_in_words(gpu_studio, two, arguments
 def test_that_runs_without_a_metric_say_so(gpu_studio, runs_dir):
     for name in ("one", "two"):
         RunDirectory.create(runs_dir, name).plan_file.touch()
-    assert "None of these runs has a metric yet" in gpu_studio("runs", "compare", "one", "two", "--metric", "a").err
+    assert (
+        "None of these runs has a metric yet"
+        in gpu_studio("runs", "compare", "one", "two", "--metric", "a").err
+    )
 
 
 def test_that_a_report_is_written_and_not_over_another(gpu_studio, two, tmp_path, monkeypatch):
@@ -92,12 +98,17 @@ def test_that_a_report_is_written_and_not_over_another(gpu_studio, two, tmp_path
 
 def test_that_a_report_of_several_can_be_opened_at_once(gpu_studio, two, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or len(opened) < 2)
+    monkeypatch.setattr(
+        webbrowser, "open", lambda address: opened.append(address) or len(opened) < 2
+    )
     path = tmp_path / "compared.html"
     gpu_studio("runs", "report", "slow", "fast", "--output", path, "--open")
     assert Page(path.read_text()).texts["h1"] == ["2 runs compared"]
     assert opened == [path.as_uri()]
-    assert "There is no browser here" in gpu_studio("runs", "report", "slow", "-o", path, "--open", "--force").err
+    assert (
+        "There is no browser here"
+        in gpu_studio("runs", "report", "slow", "-o", path, "--open", "--force").err
+    )
 
 
 def test_that_an_export_is_a_file_of_each_kind(gpu_studio, two, tmp_path):
@@ -121,8 +132,12 @@ def test_that_one_kind_goes_to_stdout_or_a_file(gpu_studio, two, tmp_path):
 
 
 def test_that_an_export_is_json_or_a_drawing(gpu_studio, two, runs_dir):
-    assert json.loads(gpu_studio("runs", "export", "fast", "--format", "json").out)["run"] == two[1].id
-    root = Tree.fromstring(gpu_studio("runs", "export", "fast", "--format", "svg").out.partition("\n")[2])
+    assert (
+        json.loads(gpu_studio("runs", "export", "fast", "--format", "json").out)["run"] == two[1].id
+    )
+    root = Tree.fromstring(
+        gpu_studio("runs", "export", "fast", "--format", "svg").out.partition("\n")[2]
+    )
     assert root.tag.endswith("svg")
     RunDirectory.create(runs_dir, "empty").plan_file.touch()
     answer = gpu_studio("runs", "export", "empty", "--format", "svg")
@@ -133,7 +148,10 @@ def test_that_an_export_is_json_or_a_drawing(gpu_studio, two, runs_dir):
 def test_that_a_file_where_a_folder_shall_be_is_refused(gpu_studio, runs_dir, tmp_path):
     make_run(runs_dir, Script(trained=1))
     (tmp_path / "file").touch()
-    assert "is no directory" in gpu_studio("runs", "export", "latest", "--output", tmp_path / "file").err
+    assert (
+        "is no directory"
+        in gpu_studio("runs", "export", "latest", "--output", tmp_path / "file").err
+    )
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o000])

@@ -20,8 +20,14 @@ def test_that_tags_are_given_and_taken_away_and_shown(gpu_studio, two):
     run, _ = two
     answer = gpu_studio("runs", "tag", "latest")
     assert (answer.code, answer.out, answer.err) == (0, "", f"{run.id} has no tags.\n")
-    assert gpu_studio("runs", "tag", "latest", "--add", "best,to show", "--add", "mine").out == "best\nto-show\nmine\n"
-    assert gpu_studio("runs", "tag", "latest", "--remove", "BEST,never", "--add", "Mine").out == "to-show\nmine\n"
+    assert (
+        gpu_studio("runs", "tag", "latest", "--add", "best,to show", "--add", "mine").out
+        == "best\nto-show\nmine\n"
+    )
+    assert (
+        gpu_studio("runs", "tag", "latest", "--remove", "BEST,never", "--add", "Mine").out
+        == "to-show\nmine\n"
+    )
     assert gpu_studio("runs", "tag", "latest").out == "to-show\nmine\n"
     assert gpu_studio("runs", "tag", "latest", "--clear", "--add", "new", "--json").document == [
         {"run": run.id, "tags": ["new"], "note": ""}
@@ -39,10 +45,15 @@ def test_that_several_runs_are_tagged_at_once_and_keep_what_else_they_have(gpu_s
 def test_that_a_note_is_written_shown_and_taken_away(gpu_studio, two, monkeypatch):
     run, other = two
     assert gpu_studio("runs", "note", "latest").err == f"{run.id} has no note.\n"
-    assert gpu_studio("runs", "note", "latest", "-m", " the one to keep ").out == "the one to keep\n"
+    assert (
+        gpu_studio("runs", "note", "latest", "-m", " the one to keep ").out == "the one to keep\n"
+    )
     monkeypatch.setattr("sys.stdin", io.StringIO("first\nsecond\n"))
     assert gpu_studio("runs", "note", "latest", "--message", "-").out == "first\nsecond\n"
-    assert gpu_studio("runs", "note", run.id, other.id).out == f"{run.id}:\n  first\n  second\n{other.id}: no note\n"
+    assert (
+        gpu_studio("runs", "note", run.id, other.id).out
+        == f"{run.id}:\n  first\n  second\n{other.id}: no note\n"
+    )
     assert gpu_studio("runs", "note", "latest", "--json").document[0]["note"] == "first\nsecond"
     gpu_studio("runs", "note", "latest", "--clear")
     assert not labels_file(run).exists()
@@ -130,7 +141,12 @@ def test_that_a_run_kept_elsewhere_is_shown_and_not_written_on(gpu_studio, ended
     moved = run.path.rename(tmp_path / "mine" / run.id)
     assert gpu_studio("runs", "show", f"{moved}/").code == 0
     assert gpu_studio("runs", "tag", moved).code == 0
-    for refused in (["delete", moved], ["rename", moved, "x"], ["tag", moved, "--add", "x"], ["stop", moved]):
+    for refused in (
+        ["delete", moved],
+        ["rename", moved, "x"],
+        ["tag", moved, "--add", "x"],
+        ["stop", moved],
+    ):
         answer = gpu_studio("runs", *refused)
         assert answer.code == 2
         assert f"--runs-dir {moved.parent}" in answer.err

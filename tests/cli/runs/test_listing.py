@@ -29,7 +29,10 @@ def test_that_runs_are_listed_in_a_table_newest_first(gpu_studio, ended, trainin
     first, second = ended().directory, training().directory
     heading, *rows = gpu_studio("runs", "list").out.splitlines()
     assert heading.split() == ["#", "RUN", "STATE", "EPOCH", "BEST", "TIME", "NAME"]
-    assert [row.split()[:3] for row in rows] == [["2", second.id, "running"], ["1", first.id, "finished"]]
+    assert [row.split()[:3] for row in rows] == [
+        ["2", second.id, "running"],
+        ["1", first.id, "finished"],
+    ]
     assert "val_accuracy 0.9000" in rows[1]
 
 
@@ -58,7 +61,9 @@ def test_that_a_list_has_tags_where_there_are_some_and_energy_where_asked_for(gp
     assert "keep, paper" in slow
     assert slow.endswith("Wh)")
     [document] = [
-        each for each in gpu_studio("runs", "list", "--json", "--energy").document if each["run"] == two[0].id
+        each
+        for each in gpu_studio("runs", "list", "--json", "--energy").document
+        if each["run"] == two[0].id
     ]
     assert document["tags"] == ["keep", "paper"]
     assert document["joules"] == pytest.approx(figures_of(two[0]).joules)

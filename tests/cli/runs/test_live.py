@@ -14,7 +14,9 @@ from gpu_studio.contract.events import Checkpoint, StateChanged
 from gpu_studio.runs.state import is_live
 
 
-@pytest.mark.parametrize("action", ["show", "attach", "pause", "resume", "stop", "checkpoint", "delete", "log"])
+@pytest.mark.parametrize(
+    "action", ["show", "attach", "pause", "resume", "stop", "checkpoint", "delete", "log"]
+)
 def test_that_a_run_which_is_not_there_is_refused_with_the_nearest(gpu_studio, ended, action):
     run = ended().directory
     answer = gpu_studio("runs", action, run.id[:-1] + "zz")
@@ -62,7 +64,10 @@ def test_that_a_trainer_which_does_not_listen_is_made_to(gpu_studio, training):
 
 
 def test_that_a_stop_that_cannot_be_done_ends_with_the_reason(gpu_studio, ended):
-    """Somebody else's process is named in the lock: once it was killed, and the command never ended."""
+    """Somebody else's process is named in the lock.
+
+    Once it was killed, and the command never ended.
+    """
     run = ended().directory
     held = lock.take(run.lock_file)
     with subprocess.Popen(["sleep", "600"]) as bystander:

@@ -7,10 +7,20 @@ def test_that_a_run_is_shown_with_its_figures(gpu_studio, ended):
     run = ended("--checkpoint-every", "5").directory
     shown = gpu_studio("runs", "show", "latest")
     assert shown.code == 0
-    for text in (run.id, "10 of 10 steps (100 %)", "step-00000010", "val_loss 0.2000", "CPU:0 2 MiB"):
+    for text in (
+        run.id,
+        "10 of 10 steps (100 %)",
+        "step-00000010",
+        "val_loss 0.2000",
+        "CPU:0 2 MiB",
+    ):
         assert text in shown.out
     document = gpu_studio("runs", "show", run.id, "--json").document
-    assert (document["state"], document["step"], document["metrics"]) == ("finished", 10, {"loss": 0.5})
+    assert (document["state"], document["step"], document["metrics"]) == (
+        "finished",
+        10,
+        {"loss": 0.5},
+    )
     assert [row["metrics"]["val_loss"] for row in document["epochs_table"]] == [0.4, 0.2]
     assert document["checkpoints"] == ["step-00000005", "step-00000010"]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 def test_that_a_deleted_run_is_taken_back(gpu_studio, ended):
     run = ended().directory
-    assert gpu_studio("runs", "delete", "latest").err.endswith(f"gpu-studio runs restore {run.id}\n")
+    assert gpu_studio("runs", "delete", "latest").err.endswith(
+        f"gpu-studio runs restore {run.id}\n"
+    )
     assert gpu_studio("runs", "list", "--json").document == []
     assert gpu_studio("runs", "restore", run.id, "--json").document["run"] == run.id
     assert len(gpu_studio("runs", "list", "--json").document) == 1

@@ -20,10 +20,15 @@ FAR = replace(CARD, index=1, uuid="GPU-b", bus_id="0000:02:00.0")
 def test_that_a_card_is_told_by_all_its_names():
     swapped = with_view(
         with_survey(cards=(CARD, FAR)),
-        physical=(Physical("GPU:0", bus_id=FAR.bus_id), Physical("GPU:1", bus_id=CARD.bus_id.upper())),
+        physical=(
+            Physical("GPU:0", bus_id=FAR.bus_id),
+            Physical("GPU:1", bus_id=CARD.bus_id.upper()),
+        ),
         cuda=Cuda("12.5", (CudaCard(0, "GPU-b"), CudaCard(1, "GPU-a"))),
     )
-    found = {finding.device: finding.found for finding in examine(swapped) if finding.check == "seen"}
+    found = {
+        finding.device: finding.found for finding in examine(swapped) if finding.check == "seen"
+    }
 
     assert found == {
         "GPU-a": "TensorFlow calls it GPU:1, CUDA calls it device 1.",
@@ -38,7 +43,9 @@ def test_that_a_card_that_tensorflow_does_not_see_is_bad_with_tensorflow_s_own_w
 
 
 def test_that_a_hidden_card_is_not_said_to_be_missing():
-    findings = examine(with_view(with_system(variables=Variables("")), physical=(), cuda=Cuda("12.5")))
+    findings = examine(
+        with_view(with_system(variables=Variables("")), physical=(), cuda=Cuda("12.5"))
+    )
 
     assert "seen" not in {finding.check for finding in findings}
 
@@ -51,7 +58,9 @@ def test_that_tensorflow_s_cards_without_address_are_unknown_and_never_joined_by
 
 
 def test_that_a_lost_card_is_told_and_the_others_are_still_looked_at():
-    lost = replace(CARD, uuid="", bus_id="", name="NVIDIA card", why_unknown="lost: it no longer answers")
+    lost = replace(
+        CARD, uuid="", bus_id="", name="NVIDIA card", why_unknown="lost: it no longer answers"
+    )
     findings = examine(with_survey(cards=(lost, FAR)))
 
     assert the(findings, "answers").found == "Lost: it no longer answers."
@@ -69,7 +78,9 @@ def test_that_the_card_s_capability_is_held_against_the_code(capability, state, 
     assert (found.state, told in found.found) == (state, True)
 
 
-@pytest.mark.parametrize(("used", "state"), [(0, "good"), (8000, "good"), (9000, "warning"), (80_000, "warning")])
+@pytest.mark.parametrize(
+    ("used", "state"), [(0, "good"), (8000, "good"), (9000, "warning"), (80_000, "warning")]
+)
 def test_that_memory_that_is_taken_is_told(used, state):
     found = the(examine(with_card(used_mib=used)), "memory")
 
@@ -94,7 +105,9 @@ def test_that_those_who_take_memory_are_named_the_greediest_first():
         ({"persistent": False}, "persistence", "warning", "sudo nvidia-smi -pm 1"),
     ],
 )
-def test_that_a_setting_of_the_card_that_hinders_is_told_with_what_resets_it(changes, check, state, typed):
+def test_that_a_setting_of_the_card_that_hinders_is_told_with_what_resets_it(
+    changes, check, state, typed
+):
     findings = examine(with_card(**changes))
 
     assert states(findings) == {check: state}
@@ -110,7 +123,9 @@ def test_that_persistence_is_none_of_a_container_s_business():
 
 
 def test_that_what_is_unknown_is_not_judged():
-    unknown = with_card(total_mib=None, used_mib=None, capability=None, persistent=None, compute_mode=None)
+    unknown = with_card(
+        total_mib=None, used_mib=None, capability=None, persistent=None, compute_mode=None
+    )
 
     assert states(examine(unknown)) == {}
 

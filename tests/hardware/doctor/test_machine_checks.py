@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_facts import BARE, CARD, NODES, VIEW, WELL, states, the, with_survey, with_system, with_view
+from made_facts import (
+    BARE,
+    CARD,
+    NODES,
+    VIEW,
+    WELL,
+    states,
+    the,
+    with_survey,
+    with_system,
+    with_view,
+)
 
 from gpu_studio.hardware.doctor import Facts, examine
 from gpu_studio.hardware.doctor.facts import DiskSpace, System
@@ -17,9 +28,17 @@ def test_that_a_machine_on_which_all_is_well_has_no_complaint():
     findings = examine(WELL)
 
     assert states(findings) == {}
-    assert {"card", "driver", "nodes", "variables", "tensorflow", "libraries", "cuda", "seen", "room"} <= {
-        finding.check for finding in findings
-    }
+    assert {
+        "card",
+        "driver",
+        "nodes",
+        "variables",
+        "tensorflow",
+        "libraries",
+        "cuda",
+        "seen",
+        "room",
+    } <= {finding.check for finding in findings}
 
 
 def test_that_without_a_card_one_sentence_says_why_and_that_carved_cpus_work():
@@ -65,7 +84,11 @@ def test_that_a_driver_without_a_card_says_so():
         ({}, {"why_no_answer": "updated while the old one runs: restart the machine"}, "reboot"),
         ({}, {"why_no_answer": "the driver did not answer within 15 s"}, "dmesg"),
         ({"wsl": True}, {"why_no_answer": "there is no library", "installed": False}, "Windows"),
-        ({"container": "docker", "nodes": ()}, {"why_no_answer": "no library", "installed": False}, "--gpus all"),
+        (
+            {"container": "docker", "nodes": ()},
+            {"why_no_answer": "no library", "installed": False},
+            "--gpus all",
+        ),
     ],
 )
 def test_that_a_driver_that_does_not_answer_is_bad_and_told_how_to_mend(changes, survey, typed):
@@ -77,7 +100,9 @@ def test_that_a_driver_that_does_not_answer_is_bad_and_told_how_to_mend(changes,
     assert typed in " ".join(driver.mend)
 
 
-@pytest.mark.parametrize(("rival", "told"), [("nouveau", "nouveau holds the card"), ("vfio_pci", "virtual machine")])
+@pytest.mark.parametrize(
+    ("rival", "told"), [("nouveau", "nouveau holds the card"), ("vfio_pci", "virtual machine")]
+)
 def test_that_another_driver_that_holds_the_card_is_named(rival, told):
     facts = with_survey(with_system(rival=rival), cards=(), why_no_answer="not loaded")
 
@@ -95,7 +120,8 @@ def test_that_a_driver_updated_meanwhile_wants_a_restart():
 
 
 @pytest.mark.parametrize(
-    ("cuda", "state"), [("11.8", "bad"), ("12.2", "warning"), ("12.5", "good"), ("12.8", "good"), ("13.0", "good")]
+    ("cuda", "state"),
+    [("11.8", "bad"), ("12.2", "warning"), ("12.5", "good"), ("12.8", "good"), ("13.0", "good")],
 )
 def test_that_the_driver_s_cuda_is_held_against_tensorflow_s(cuda, state):
     assert the(examine(with_survey(cuda=cuda)), "newer_cuda").state == state
@@ -113,7 +139,11 @@ def test_that_device_files_that_may_not_be_opened_name_the_group_to_join():
 def test_that_device_files_of_root_alone_are_opened_by_mode():
     shut = tuple(replace(node, writable=False, group="root") for node in NODES)
 
-    assert the(examine(with_system(nodes=shut)), "nodes").mend[0].startswith("sudo chmod a+rw /dev/nvidia-uvm")
+    assert (
+        the(examine(with_system(nodes=shut)), "nodes")
+        .mend[0]
+        .startswith("sudo chmod a+rw /dev/nvidia-uvm")
+    )
 
 
 def test_that_missing_device_files_are_bad_only_if_cuda_does_not_start():
@@ -126,7 +156,9 @@ def test_that_missing_device_files_are_bad_only_if_cuda_does_not_start():
 
 
 def test_that_a_container_without_the_host_s_cards_is_told_how_to_start():
-    bare = with_survey(with_system(container="docker", nodes=()), cards=(), why_no_answer="x", installed=False)
+    bare = with_survey(
+        with_system(container="docker", nodes=()), cards=(), why_no_answer="x", installed=False
+    )
     container = the(examine(bare), "container")
 
     assert (container.state, container.mend[0]) == ("bad", "docker run --gpus all …")
@@ -135,9 +167,13 @@ def test_that_a_container_without_the_host_s_cards_is_told_how_to_start():
     assert the(examine(with_system(container="docker")), "container").state == "good"
 
 
-@pytest.mark.parametrize(("size", "count", "told"), [(64, 2, True), (64, 1, False), (8192, 2, False), (None, 2, False)])
+@pytest.mark.parametrize(
+    ("size", "count", "told"), [(64, 2, True), (64, 1, False), (8192, 2, False), (None, 2, False)]
+)
 def test_that_little_shared_memory_is_told_for_several_cards_in_a_container(size, count, told):
-    cards = tuple(replace(CARD, index=index, uuid=f"GPU-{index}", bus_id="") for index in range(count))
+    cards = tuple(
+        replace(CARD, index=index, uuid=f"GPU-{index}", bus_id="") for index in range(count)
+    )
     findings = examine(with_survey(with_system(container="docker", shared_mib=size), cards=cards))
 
     assert ("shared_memory" in {finding.check for finding in findings}) == told
@@ -167,7 +203,9 @@ def test_that_a_tensorflow_that_does_not_start_is_bad_and_one_not_asked_is_no_fi
 
     assert "No module named 'tensorflow'." in the(examine(facts), "tensorflow").found
     assert the(examine(facts), "tensorflow").state == "bad"
-    assert "tensorflow" not in {finding.check for finding in examine(replace(facts, why_no_tensorflow=""))}
+    assert "tensorflow" not in {
+        finding.check for finding in examine(replace(facts, why_no_tensorflow=""))
+    }
 
 
 def test_that_a_tensorflow_without_cuda_is_bad_only_where_there_is_a_card():
@@ -189,7 +227,9 @@ def test_that_missing_libraries_are_named_with_what_to_install():
     assert "libcudart" not in libraries.found
     assert libraries.mend[0].startswith("/usr/bin/python3 -m pip install")
     assert "/opt/cuda" in libraries.mend[1]
-    assert "libraries" not in {finding.check for finding in examine(with_view(BARE, libraries=missing))}
+    assert "libraries" not in {
+        finding.check for finding in examine(with_view(BARE, libraries=missing))
+    }
 
 
 @pytest.mark.parametrize(
@@ -210,7 +250,8 @@ def test_that_a_cuda_that_does_not_start_is_told_by_its_own_name(error, typed):
 
 def test_that_a_cuda_without_devices_is_not_told_twice_where_a_variable_hides_them():
     hidden = with_view(
-        with_system(variables=Variables("")), cuda=Cuda(error="CUDA_ERROR_NO_DEVICE", why_not="no device")
+        with_system(variables=Variables("")),
+        cuda=Cuda(error="CUDA_ERROR_NO_DEVICE", why_not="no device"),
     )
 
     assert states(examine(hidden)) == {"variables": "warning"}
@@ -218,12 +259,16 @@ def test_that_a_cuda_without_devices_is_not_told_twice_where_a_variable_hides_th
 
 @pytest.mark.parametrize(("free", "state"), [(90_000, "good"), (3000, "warning"), (100, "bad")])
 def test_that_the_room_for_runs_is_judged(free, state):
-    assert the(examine(with_system(disk_space=DiskSpace("/runs", free, 100_000))), "room").state == state
+    assert (
+        the(examine(with_system(disk_space=DiskSpace("/runs", free, 100_000))), "room").state
+        == state
+    )
 
 
 def test_that_a_folder_that_cannot_be_written_is_bad():
     disk_space = the(
-        examine(with_system(disk_space=DiskSpace("/runs", why_unusable="/ may not be written to"))), "room"
+        examine(with_system(disk_space=DiskSpace("/runs", why_unusable="/ may not be written to"))),
+        "room",
     )
 
     assert (disk_space.state, "/ may not be written to" in disk_space.found) == ("bad", True)
@@ -238,7 +283,12 @@ def test_that_windows_driver_inside_wsl_is_good_without_device_files():
 
 def test_that_of_a_simulated_machine_only_what_is_simulated_is_judged():
     findings = examine(
-        with_survey(with_system(BARE, container="docker"), cards=(CARD,), why_no_answer="", simulated="1xH100")
+        with_survey(
+            with_system(BARE, container="docker"),
+            cards=(CARD,),
+            why_no_answer="",
+            simulated="1xH100",
+        )
     )
 
     assert states(findings) == {"simulation": "warning"}

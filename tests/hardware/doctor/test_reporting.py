@@ -47,7 +47,9 @@ def test_that_the_end_counts_what_must_be_mended():
     bad = with_card(capability=(12, 0))
     assert lines(judge(bad)).endswith("1 thing must be mended (✘).")
     assert not judge(bad).well
-    assert lines(judge(replace(bad, tensorflow=None, why_no_tensorflow="no"))).endswith("must be mended (✘).")
+    assert lines(judge(replace(bad, tensorflow=None, why_no_tensorflow="no"))).endswith(
+        "must be mended (✘)."
+    )
 
 
 @pytest.mark.parametrize("width", [20, 60, 200])
@@ -75,7 +77,15 @@ def test_that_programs_get_the_same_as_people():
         "uuid": "GPU-a", "bus_id": "0000:01:00.0", "name": "", "nvml_index": 0, "cuda_ordinal": 0,
         "tensorflow_index": 0, "tensorflow_name": "GPU:0",
     }  # fmt: skip
-    assert set(document["findings"][0]) == {"check", "state", "title", "found", "mend", "device", "number"}
+    assert set(document["findings"][0]) == {
+        "check",
+        "state",
+        "title",
+        "found",
+        "mend",
+        "device",
+        "number",
+    }
     assert document["topology"]["joints"][0]["nvlinks"] == 18
     assert document["advice"]["all_reduce"] == "nccl"
     assert as_json(judge(BARE))["advice"] is None
@@ -126,7 +136,12 @@ def test_that_a_simulated_machine_can_be_examined():
 def test_that_a_recorded_machine_can_be_examined(tmp_path):
     path = tmp_path / "evening.jsonl"
     cards = Cards(
-        time=1.0, cards=[CardFacts(card="GPU-a", uuid="GPU-a", name="H100", bus_id="0000:01:00.0", total_mib=1024)]
+        time=1.0,
+        cards=[
+            CardFacts(
+                card="GPU-a", uuid="GPU-a", name="H100", bus_id="0000:01:00.0", total_mib=1024
+            )
+        ],
     )
     figures = Fast(time=1.0, cards=[FastFigures(card="GPU-a", memory_used_mib=1000)])
     path.write_bytes(encode(cards).rstrip() + b"\n" + encode(figures).rstrip() + b"\n")
@@ -140,14 +155,19 @@ def test_that_a_recorded_machine_can_be_examined(tmp_path):
 
 
 def test_that_what_is_the_same_of_several_cards_is_said_once():
-    cards = [replace(WELL.survey.cards[0], index=number, uuid=f"GPU-{number}", persistent=False) for number in range(4)]
+    cards = [
+        replace(WELL.survey.cards[0], index=number, uuid=f"GPU-{number}", persistent=False)
+        for number in range(4)
+    ]
     alike = with_survey(WELL, cards=tuple(cards))
     assert lines(judge(alike)).count("Persistence mode is off") == 1
     assert re.search(r"^! GPU 0 to 3 \(H100\) +Persistence mode is off", lines(judge(alike)), re.M)
     assert sum(each["check"] == "persistence" for each in as_json(judge(alike))["findings"]) == 4
     cards[2] = replace(cards[2], persistent=True)
     assert re.search(
-        r"^! GPU 0, 1 and 3 \(H100\) +Persistence", lines(judge(with_survey(WELL, cards=tuple(cards)))), re.M
+        r"^! GPU 0, 1 and 3 \(H100\) +Persistence",
+        lines(judge(with_survey(WELL, cards=tuple(cards)))),
+        re.M,
     )
     cards[1] = replace(cards[1], name="L4")
     text = lines(judge(with_survey(WELL, cards=tuple(cards))))

@@ -20,7 +20,9 @@ from gpu_studio.hardware.pci import PciCard
 
 NEAR = FakeCard("GPU-near", bus_id=b"00000000:2D:00.0", used=512)
 FAR = FakeCard("GPU-far", bus_id=b"00000000:C1:00.0")
-CODES = sorted(value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value)
+CODES = sorted(
+    value for name, value in vars(pynvml).items() if name.startswith("NVML_ERROR_") and value
+)
 
 
 def library(cards=(NEAR, FAR), errors=None) -> FakeNvml:
@@ -29,8 +31,12 @@ def library(cards=(NEAR, FAR), errors=None) -> FakeNvml:
     fake.functions |= {
         "nvmlSystemGetDriverVersion": lambda text, _size: _text(text, b"550.54"),
         "nvmlSystemGetCudaDriverVersion_v2": lambda version: _number(version, 12040),
-        "nvmlDeviceGetIndex": lambda handle, index: _number(index, fake.cards.index(fake.card(handle))),
-        "nvmlDeviceGetCudaComputeCapability": lambda _handle, major, minor: _number(major, 8) or _number(minor, 9),
+        "nvmlDeviceGetIndex": lambda handle, index: _number(
+            index, fake.cards.index(fake.card(handle))
+        ),
+        "nvmlDeviceGetCudaComputeCapability": lambda _handle, major, minor: (
+            _number(major, 8) or _number(minor, 9)
+        ),
         "nvmlDeviceGetPersistenceMode": lambda _handle, mode: _number(mode, 1),
         "nvmlDeviceGetComputeMode": lambda _handle, mode: _number(mode, 3),
         "nvmlDeviceGetMigMode": lambda _handle, now, later: _number(now, 0) or _number(later, 0),
@@ -64,8 +70,18 @@ def test_that_every_fact_that_the_doctor_needs_is_told():
 
     assert (found.driver, found.cuda, found.why_no_answer) == ("550.54", "12.4", "")
     card = found.cards[0]
-    assert (card.index, card.uuid, card.bus_id, card.capability) == (0, "GPU-near", "0000:2d:00.0", (8, 9))
-    assert (card.total_mib, card.used_mib, card.persistent, card.compute_mode) == (8192, 512, True, 3)
+    assert (card.index, card.uuid, card.bus_id, card.capability) == (
+        0,
+        "GPU-near",
+        "0000:2d:00.0",
+        (8, 9),
+    )
+    assert (card.total_mib, card.used_mib, card.persistent, card.compute_mode) == (
+        8192,
+        512,
+        True,
+        3,
+    )
     assert (card.users[0].used_mib, card.users[0].user) == (300, "")
     assert found.topology.between(0, 1).cell == "NV4"
     assert fake.running == 0
@@ -82,7 +98,11 @@ def test_that_a_driver_that_knows_only_the_cards_is_enough():
     with installed(FakeNvml([NEAR])):
         found = survey([])
 
-    assert (found.cards[0].uuid, found.cards[0].capability, found.cards[0].users) == ("GPU-near", None, ())
+    assert (found.cards[0].uuid, found.cards[0].capability, found.cards[0].users) == (
+        "GPU-near",
+        None,
+        (),
+    )
     assert len(found.topology.nodes) == 1
 
 
@@ -139,7 +159,10 @@ def test_that_this_machine_has_a_survey():
 def test_that_a_driver_that_hangs_crashes_or_talks_nonsense_is_told():
     assert "within 0.2 s" in told_by("import signal; signal.pause()", 0.2).why_no_answer
     assert "crash" in told_by("import os; os.kill(os.getpid(), 11)").why_no_answer
-    assert told_by("raise SystemExit('first\\nno luck')").why_no_answer == "asking the NVIDIA driver failed (no luck)"
+    assert (
+        told_by("raise SystemExit('first\\nno luck')").why_no_answer
+        == "asking the NVIDIA driver failed (no luck)"
+    )
     assert "the answer is no survey" in told_by("print('[]')").why_no_answer
     assert told_by("").why_no_answer == "asking the NVIDIA driver failed (the answer is empty)"
     assert "could not be started" in take_survey(1.0, ("/nowhere/python",)).why_no_answer
@@ -150,6 +173,8 @@ def test_that_the_process_prints_one_line_and_needs_no_tensorflow():
         "import sys, gpu_studio.hardware.doctor.survey as s; s.main()\n"
         "sys.exit(f'{x}' if (x := {'tensorflow', 'PySide6', 'numpy'} & set(sys.modules)) else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
+    )
 
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)

@@ -8,7 +8,17 @@ import sys
 
 import pytest
 from made_facts import the
-from nvml_library import CRASH, HANG, LOST, MISMATCH, NO_PERMISSION, NvmlLibrary, build, compiler, with_library
+from nvml_library import (
+    CRASH,
+    HANG,
+    LOST,
+    MISMATCH,
+    NO_PERMISSION,
+    NvmlLibrary,
+    build,
+    compiler,
+    with_library,
+)
 
 from gpu_studio.hardware.doctor import Finding, examine
 from gpu_studio.hardware.doctor.facts import Facts, Survey
@@ -16,7 +26,9 @@ from gpu_studio.hardware.doctor.reporting import take_survey
 
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(compiler() is None, reason="there is no C compiler to build the library with"),
+    pytest.mark.skipif(
+        compiler() is None, reason="there is no C compiler to build the library with"
+    ),
 ]
 
 
@@ -43,7 +55,11 @@ def test_that_the_cards_of_the_library_are_told(library):
     survey, findings = found()
 
     assert [card.index for card in survey.cards] == [0, 1]
-    assert len({card.uuid for card in survey.cards}) == len({card.bus_id for card in survey.cards}) == 2
+    assert (
+        len({card.uuid for card in survey.cards})
+        == len({card.bus_id for card in survey.cards})
+        == 2
+    )
     assert the(findings, "driver").state == "good"
 
 
@@ -57,7 +73,8 @@ def test_that_a_lost_card_is_told_and_the_other_goes_on(library):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(MISMATCH, "restart the machine"), (NO_PERMISSION, "no permission"), (CRASH, "crash")]
+    ("code", "told"),
+    [(MISMATCH, "restart the machine"), (NO_PERMISSION, "no permission"), (CRASH, "crash")],
 )
 def test_that_a_driver_that_does_not_start_is_bad_and_says_why(library, code, told):
     library.fail("nvmlInitWithFlags", code)
@@ -87,7 +104,10 @@ def test_that_any_number_of_cards_is_told(library, cards):
 def test_that_the_whole_command_says_what_must_be_mended(library):
     library.fail("nvmlInitWithFlags", MISMATCH)
     done = subprocess.run(
-        [sys.executable, "-m", "gpu_studio.hardware.doctor", "--json"], capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "gpu_studio.hardware.doctor", "--json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     document = json.loads(done.stdout)
 

@@ -8,9 +8,19 @@ import os
 import pytest
 from pci_folders import listed_device
 
-from gpu_studio.hardware.doctor.system import container, device_nodes, disk_space, is_wsl, module_version, system
+from gpu_studio.hardware.doctor.system import (
+    container,
+    device_nodes,
+    disk_space,
+    is_wsl,
+    module_version,
+    system,
+)
 
-DRIVER = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build\nGCC version: gcc 12\n"
+DRIVER = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  "
+    "Release Build\nGCC version: gcc 12\n"
+)
 
 
 def put(root, path, text=""):
@@ -58,7 +68,12 @@ def test_that_device_files_are_listed_with_group_and_mode(tmp_path):
         put(tmp_path, f"dev/{name}").chmod(0o640)
     nodes = device_nodes(tmp_path)
 
-    assert [node.path for node in nodes] == ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia12", "/dev/nvidiactl"]
+    assert [node.path for node in nodes] == [
+        "/dev/nvidia-uvm",
+        "/dev/nvidia0",
+        "/dev/nvidia12",
+        "/dev/nvidiactl",
+    ]
     assert {(node.group, node.mode, node.readable) for node in nodes} == {
         (grp.getgrgid(os.getgid()).gr_name, "0640", True)
     }
@@ -74,10 +89,16 @@ def test_that_a_card_held_by_another_driver_is_noticed(tmp_path):
 
 def test_that_the_variables_and_the_cards_on_the_bus_are_told(tmp_path):
     listed_device(tmp_path / "sys/bus/pci/devices", "0000:2d:00.0")
-    found = system(tmp_path, {"CUDA_VISIBLE_DEVICES": "1", "NVIDIA_VISIBLE_DEVICES": "void"}, tmp_path)
+    found = system(
+        tmp_path, {"CUDA_VISIBLE_DEVICES": "1", "NVIDIA_VISIBLE_DEVICES": "void"}, tmp_path
+    )
 
     assert found.listed == ("0000:2d:00.0",)
-    assert (found.variables.visible, found.variables.order, found.container_cards) == ("1", None, "void")
+    assert (found.variables.visible, found.variables.order, found.container_cards) == (
+        "1",
+        None,
+        "void",
+    )
     assert found.disk_space is not None
     assert found.disk_space.free_mib > 0
 

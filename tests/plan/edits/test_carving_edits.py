@@ -8,9 +8,24 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plans import on_everything
 
-from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan, logical_devices, validate
+from gpu_studio.plan import (
+    Carve,
+    DeviceSettings,
+    Distribution,
+    Placed,
+    Plan,
+    logical_devices,
+    validate,
+)
 from gpu_studio.plan.carving import CardSlices, capacity_mib
-from gpu_studio.plan.edits.carving import Carved, change_of, equal_change, set_cut, set_slices, slices_of
+from gpu_studio.plan.edits.carving import (
+    Carved,
+    change_of,
+    equal_change,
+    set_cut,
+    set_slices,
+    slices_of,
+)
 
 ROOM = min(capacity_mib(card) or 0 for card in TWO_CARDS.cards)
 STEPS = ("end", "halve", "merge", "remove", "add", "equal", "slices")
@@ -23,7 +38,9 @@ def stepped(plan: Plan, device: str, step: str, index: int, size: int) -> Plan:
     if step == "slices":
         return set_slices(plan, device, 1 + index, TWO_CARDS)
     if step == "merge":
-        return set_cut(plan, device, cut.merged(index) if index + 1 < len(cut.sizes) else cut, TWO_CARDS)
+        return set_cut(
+            plan, device, cut.merged(index) if index + 1 < len(cut.sizes) else cut, TWO_CARDS
+        )
     done = {
         "end": lambda: cut.with_end(index, size, ROOM),
         "halve": lambda: cut.halved(index) if cut.sizes[index] > 1 else cut,
@@ -37,7 +54,10 @@ def stepped(plan: Plan, device: str, step: str, index: int, size: int) -> Plan:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(("GPU:0", "GPU:1")), st.sampled_from(STEPS), st.integers(0, 7), st.integers(1, 40_000)
+            st.sampled_from(("GPU:0", "GPU:1")),
+            st.sampled_from(STEPS),
+            st.integers(0, 7),
+            st.integers(1, 40_000),
         ),
         max_size=12,
     ),
@@ -64,7 +84,9 @@ def test_that_a_moved_end_loses_nothing_that_the_plan_says_of_devices() -> None:
 def test_that_named_devices_follow_the_slices_that_they_are() -> None:
     carved = set_slices(on_everything(TWO_CARDS), "GPU:0", 3, TWO_CARDS)
     layers = {"a": ("GPU:0",), "b": ("GPU:1", "GPU:2"), "c": ("GPU:1",), "d": ("GPU:3",)}
-    chosen = Distribution("placed", ("GPU:2", "GPU:3"), parameter_device="GPU:3", placed=Placed(1, layers))
+    chosen = Distribution(
+        "placed", ("GPU:2", "GPU:3"), parameter_device="GPU:3", placed=Placed(1, layers)
+    )
     before = replace(carved, distribution=chosen)
     cut = CardSlices.of(slices_of(before, "GPU:0", TWO_CARDS))
     after = set_cut(before, "GPU:0", cut.without(1), TWO_CARDS).distribution
@@ -75,7 +97,9 @@ def test_that_named_devices_follow_the_slices_that_they_are() -> None:
 
 
 def test_that_a_plan_that_named_all_devices_takes_all_again() -> None:
-    before = replace(on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:1", "GPU:0")))
+    before = replace(
+        on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:1", "GPU:0"))
+    )
     assert set_slices(before, "GPU:1", 4, TWO_CARDS).distribution.devices == ()
     only_first = replace(before, distribution=Distribution("mirrored", ("GPU:0",)))
     assert set_slices(only_first, "GPU:1", 4, TWO_CARDS).distribution.devices == ("GPU:0",)
@@ -103,9 +127,12 @@ def test_that_a_carve_keeps_its_place_and_its_name() -> None:
 
 def test_that_a_device_carved_twice_in_a_file_is_carved_once_after_an_edit() -> None:
     before = replace(
-        on_everything(TWO_CARDS), devices=DeviceSettings(carve=(Carve("GPU:0", (1,)), Carve("GPU-0", (2,))))
+        on_everything(TWO_CARDS),
+        devices=DeviceSettings(carve=(Carve("GPU:0", (1,)), Carve("GPU-0", (2,)))),
     )
-    assert set_cut(before, "GPU:0", CardSlices.of((512, 512)), TWO_CARDS).devices.carve == (Carve("GPU:0", (512, 512)),)
+    assert set_cut(before, "GPU:0", CardSlices.of((512, 512)), TWO_CARDS).devices.carve == (
+        Carve("GPU:0", (512, 512)),
+    )
 
 
 def test_that_changes_say_what_they_do_and_do_it() -> None:

@@ -20,7 +20,12 @@ from gpu_studio.plan import (
     validate,
 )
 from gpu_studio.plan.edits import distribution as edits
-from gpu_studio.ui.plan.strategy.strategy_rows import LEFT_OPEN, one_device_rows, parameter_rows, replica_rows
+from gpu_studio.ui.plan.strategy.strategy_rows import (
+    LEFT_OPEN,
+    one_device_rows,
+    parameter_rows,
+    replica_rows,
+)
 from gpu_studio.ui.plan.strategy.strategy_words import in_brief
 
 MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["CPU", "cards"])
@@ -31,17 +36,27 @@ MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["
 @pytest.mark.parametrize("before", RUNNABLE_STRATEGIES)
 def test_that_every_strategy_that_runs_can_follow_every_other(before, strategy, machine):
     plan = edits.set_strategy(on_everything(machine), before)
-    changed = edits.set_strategy(edits.use_one_device(plan, "CPU:0") if before == "one_device" else plan, strategy)
+    changed = edits.set_strategy(
+        edits.use_one_device(plan, "CPU:0") if before == "one_device" else plan, strategy
+    )
     assert changed.distribution.strategy == strategy
-    assert validate(changed, machine) == validate(edits.set_strategy(on_everything(machine), strategy), machine)
+    assert validate(changed, machine) == validate(
+        edits.set_strategy(on_everything(machine), strategy), machine
+    )
 
 
 def test_that_what_only_the_strategy_before_had_a_use_for_is_left_out():
-    full = Distribution("central_storage", ("GPU:0", "GPU:1"), parameter_device="CPU:0", placed=Placed(4))
+    full = Distribution(
+        "central_storage", ("GPU:0", "GPU:1"), parameter_device="CPU:0", placed=Placed(4)
+    )
     plan = replace(on_everything(TWO_CARDS), distribution=full)
-    assert edits.set_strategy(plan, "one_device").distribution == Distribution("one_device", ("GPU:0",))
+    assert edits.set_strategy(plan, "one_device").distribution == Distribution(
+        "one_device", ("GPU:0",)
+    )
     assert edits.set_strategy(plan, "none").distribution == Distribution("none")
-    assert edits.set_strategy(plan, "mirrored").distribution == Distribution("mirrored", ("GPU:0", "GPU:1"))
+    assert edits.set_strategy(plan, "mirrored").distribution == Distribution(
+        "mirrored", ("GPU:0", "GPU:1")
+    )
     assert edits.set_strategy(plan, "placed").distribution.placed == Placed(4)
     assert edits.set_strategy(plan, "placed").distribution.devices == ("GPU:0", "GPU:1")
 
@@ -60,7 +75,9 @@ def test_that_devices_are_named_in_order_or_not_at_all_and_one_always_stays(step
 
 
 def test_that_a_device_that_is_not_there_can_be_taken_out():
-    plan = replace(on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:0", "GPU:9")))
+    plan = replace(
+        on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:0", "GPU:9"))
+    )
     rows = {row.device: row for row in replica_rows(plan, TWO_CARDS)}
     assert rows["GPU:9"].checked
     assert "not among" in rows["GPU:9"].note
@@ -74,7 +91,9 @@ def test_that_the_small_edits_set_what_they_say():
     assert edits.set_parameter_device(plan, None).distribution.parameter_device is None
     assert edits.set_all_reduce(plan, "ring").distribution.all_reduce == "ring"
     assert edits.set_micro_batches(plan, 8).distribution.placed == Placed(8)
-    assert edits.set_recompute(edits.set_micro_batches(plan, 8), True).distribution.placed == Placed(8, recompute=True)
+    assert edits.set_recompute(
+        edits.set_micro_batches(plan, 8), True
+    ).distribution.placed == Placed(8, recompute=True)
     assert edits.use_one_device(plan, None).distribution.devices == ()
 
 
@@ -83,7 +102,9 @@ def test_that_one_row_is_checked_where_one_is_chosen(named):
     plan = edits.use_one_device(edits.set_strategy(on_everything(TWO_CARDS), "one_device"), named)
     chosen = [row.device for row in one_device_rows(plan, TWO_CARDS) if row.checked]
     assert chosen == [named or LEFT_OPEN]
-    plan = edits.set_parameter_device(edits.set_strategy(on_everything(TWO_CARDS), "central_storage"), named)
+    plan = edits.set_parameter_device(
+        edits.set_strategy(on_everything(TWO_CARDS), "central_storage"), named
+    )
     chosen = [row.device for row in parameter_rows(plan, TWO_CARDS) if row.checked]
     assert chosen == [named or LEFT_OPEN]
 

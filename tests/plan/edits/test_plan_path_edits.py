@@ -7,8 +7,18 @@ from plan_strategies import plans
 from gpu_studio.plan import Named, Plan, Training
 from gpu_studio.plan.edits.plan_path import value_at, with_option, with_value, without_option
 
-PATHS = ("name", "model.options", "data.validation_fraction", "training.loss.name", "training.checkpoint.keep")
-PLAN = Plan(training=Training(options={"momentum": 0.9, "nesterov": True}, metrics=(Named("auto"), Named("auc"))))
+PATHS = (
+    "name",
+    "model.options",
+    "data.validation_fraction",
+    "training.loss.name",
+    "training.checkpoint.keep",
+)
+PLAN = Plan(
+    training=Training(
+        options={"momentum": 0.9, "nesterov": True}, metrics=(Named("auto"), Named("auc"))
+    )
+)
 
 
 @settings(max_examples=25)
@@ -33,7 +43,9 @@ def test_that_a_place_that_the_plan_does_not_have_is_left_alone(path: str) -> No
 def test_that_an_option_keeps_its_place_and_goes_without_a_trace() -> None:
     changed = with_option(PLAN, "training.options", "momentum", 0.5)
     assert list(changed.training.options.items()) == [("momentum", 0.5), ("nesterov", True)]
-    assert without_option(changed, "training.options", "momentum").training.options == {"nesterov": True}
+    assert without_option(changed, "training.options", "momentum").training.options == {
+        "nesterov": True
+    }
     assert without_option(changed, "training.options", "rho") == changed
 
 

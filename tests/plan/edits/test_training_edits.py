@@ -20,7 +20,10 @@ PLAN = Plan(
     model=ModelSettings("mlp"),
     data=Data("digits"),
     training=Training(
-        optimizer="sgd", options={"momentum": 0.9}, schedule=Named("step", {"drop": 0.1}), loss=Named("huber", {"d": 1})
+        optimizer="sgd",
+        options={"momentum": 0.9},
+        schedule=Named("step", {"drop": 0.1}),
+        loss=Named("huber", {"d": 1}),
     ),
 )
 
@@ -33,7 +36,9 @@ def test_that_a_new_optimizer_schedule_or_loss_leaves_the_options_of_the_old_one
 
 
 def test_that_the_same_name_again_changes_nothing() -> None:
-    assert set_optimizer(PLAN, "sgd") == set_schedule(PLAN, "step") == set_loss(PLAN, "huber") == PLAN
+    assert (
+        set_optimizer(PLAN, "sgd") == set_schedule(PLAN, "step") == set_loss(PLAN, "huber") == PLAN
+    )
     assert stop_early(PLAN, on=False) == PLAN
 
 
@@ -47,7 +52,9 @@ def test_that_metrics_can_be_added_one_after_another_and_all_fit(data: str, mode
 
 
 def test_that_a_metric_is_changed_and_removed_at_its_place() -> None:
-    plan = set_training(PLAN, metrics=(Named("auto"), Named("auc", {"curve": "PR"}), Named("recall")))
+    plan = set_training(
+        PLAN, metrics=(Named("auto"), Named("auc", {"curve": "PR"}), Named("recall"))
+    )
     assert set_metric(plan, 1, "precision").training.metrics[1] == Named("precision")
     assert set_metric(plan, 1, "auc") == set_metric(plan, 9, "auc") == plan
     assert [each.name for each in remove_metric(plan, 0).training.metrics] == ["auc", "recall"]

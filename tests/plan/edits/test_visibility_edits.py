@@ -7,13 +7,32 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS
 from made_plans import on_everything
 
-from gpu_studio.plan import Card, Carve, DeviceSettings, Distribution, Machine, Plan, validate, visible_cards
+from gpu_studio.plan import (
+    Card,
+    Carve,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    Plan,
+    validate,
+    visible_cards,
+)
 from gpu_studio.plan.carving import CardSlices
 from gpu_studio.plan.edits.carving import set_cut, set_slices
-from gpu_studio.plan.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
+from gpu_studio.plan.edits.device_names import (
+    name_by_number,
+    name_by_uuid,
+    named_cards,
+    names_by_uuid,
+)
 from gpu_studio.plan.edits.visibility import forget_device, hide_card, set_devices, show_card
 
-EIGHT = Machine(tuple(Card(number, f"GPU-5d{number}", "Card", total_mib=8192, used_mib=0) for number in range(8)), 16)
+EIGHT = Machine(
+    tuple(
+        Card(number, f"GPU-5d{number}", "Card", total_mib=8192, used_mib=0) for number in range(8)
+    ),
+    16,
+)
 cards = st.sampled_from([card.device for card in EIGHT.cards])
 
 
@@ -66,7 +85,9 @@ def test_that_a_hidden_card_is_no_longer_carved_and_names_follow() -> None:
 
 
 @given(st.lists(cards, unique=True), st.lists(cards, unique=True))
-def test_that_names_by_uuid_and_by_number_mean_the_same_cards(visible: list[str], carved: list[str]) -> None:
+def test_that_names_by_uuid_and_by_number_mean_the_same_cards(
+    visible: list[str], carved: list[str]
+) -> None:
     plan = on_eight(visible=tuple(visible), carve=tuple(Carve(device, (64,)) for device in carved))
     uuids = name_by_uuid(plan, EIGHT)
     assert all(name.startswith("GPU-") for name in named_cards(uuids))
@@ -76,19 +97,26 @@ def test_that_names_by_uuid_and_by_number_mean_the_same_cards(visible: list[str]
 
 
 def test_that_the_beginning_of_a_uuid_becomes_all_of_it() -> None:
-    assert name_by_uuid(on_eight(visible=("GPU-5d3", "CPU:0")), EIGHT).devices.visible == ("GPU-5d3", "CPU:0")
+    assert name_by_uuid(on_eight(visible=("GPU-5d3", "CPU:0")), EIGHT).devices.visible == (
+        "GPU-5d3",
+        "CPU:0",
+    )
     asleep = Machine((Card(0, "", "Card, asleep", asleep=True),), 4)
     assert name_by_uuid(on_eight(visible=("GPU:0",)), asleep).devices.visible == ("GPU:0",)
 
 
 def test_that_a_new_name_is_like_those_that_are_there() -> None:
     plan = on_eight(visible=("GPU-5d1", "GPU-5d2"))
-    assert set_cut(plan, "GPU:2", CardSlices.of((64, 64)), EIGHT).devices.carve == (Carve("GPU-5d2", (64, 64)),)
+    assert set_cut(plan, "GPU:2", CardSlices.of((64, 64)), EIGHT).devices.carve == (
+        Carve("GPU-5d2", (64, 64)),
+    )
     assert show_card(plan, "GPU:0", EIGHT).devices.visible == ("GPU-5d0", "GPU-5d1", "GPU-5d2")
 
 
 def test_that_a_device_that_is_not_there_can_be_forgotten() -> None:
-    plan = on_eight(visible=("GPU:0", "GPU:9"), carve=(Carve("GPU:9", (64,)), Carve("GPU:0", (64,))))
+    plan = on_eight(
+        visible=("GPU:0", "GPU:9"), carve=(Carve("GPU:9", (64,)), Carve("GPU:0", (64,)))
+    )
     mended = forget_device(plan, "GPU:9", EIGHT)
     assert mended.devices.visible == ("GPU:0",)
     assert mended.devices.carve == (Carve("GPU:0", (64,)),)

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.results.report.axes import bytes_axis, log_axis, number_axis, seconds_axis, steps_axis
+from gpu_studio.runs.results.report.axes import (
+    bytes_axis,
+    log_axis,
+    number_axis,
+    seconds_axis,
+    steps_axis,
+)
 
 values = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-12)
 
@@ -60,7 +66,10 @@ def test_that_an_axis_of_steps_ends_where_the_training_does(high):
         (number_axis(3.0, 3.0), ["2.6", "2.8", "3.0", "3.2", "3.4"]),
         (log_axis(0.05, 2.3), ["0.05", "0.1", "0.2", "0.5", "1", "2", "5"]),
         (log_axis(1e-6, 1e3), ["1e-6", "1e-4", "1e-2", "1", "1e2"]),
-        (log_axis(1e-4, 9e3), ["0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1,000", "10,000"]),
+        (
+            log_axis(1e-4, 9e3),
+            ["0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1,000", "10,000"],
+        ),
         (bytes_axis(2.0**30), ["0 B", "256 MiB", "512 MiB", "768 MiB", "1 GiB"]),
         (seconds_axis(62.0), ["0 s", "15 s", "30 s", "45 s", "1 min"]),
         (seconds_axis(7000.0), ["0 s", "30 min", "1 h", "1 h 30 min"]),

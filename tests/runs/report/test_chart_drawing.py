@@ -31,7 +31,10 @@ def chart(*lines, y=None, **more):
 
 
 def points(path):
-    return [tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d.]+ [\d.]+)", path.get("d"))]
+    return [
+        tuple(map(float, pair.split()))
+        for pair in re.findall(r"[ML]([\d.]+ [\d.]+)", path.get("d"))
+    ]
 
 
 def drawn(what):
@@ -92,7 +95,9 @@ def test_that_labels_do_not_run_into_each_other():
     axis = steps_axis(0.0, 123_456_789.0)
     root = drawn(Chart("Loss", [line([1.0])], axis, number_axis(0.0, 1.0), width=300))
     along = [
-        (float(each.get("x")), len(each.text)) for each in root.iter("text") if each.get("text-anchor") == "middle"
+        (float(each.get("x")), len(each.text))
+        for each in root.iter("text")
+        if each.get("text-anchor") == "middle"
     ]
     assert 2 <= len(along) < len(axis.ticks)
     for (left, before), (right, after) in itertools.pairwise(along):
@@ -101,7 +106,9 @@ def test_that_labels_do_not_run_into_each_other():
 
 def test_that_charts_below_each_other_stand_alone():
     devices = [line([1.0, 2.0], f"GPU:{place}", place) for place in range(16)]
-    root = Tree.fromstring(stacked([chart(line([9.0, 1.0])), Chart("M", devices, *(number_axis(0.0, 9.0),) * 2)]))
+    root = Tree.fromstring(
+        stacked([chart(line([9.0, 1.0])), Chart("M", devices, *(number_axis(0.0, 9.0),) * 2)])
+    )
     assert root.tag == f"{SVG}svg"
     assert len(list(root.iter(f"{SVG}path"))) == 17
     names = [each.text for each in root.iter(f"{SVG}text")]

@@ -26,7 +26,8 @@ def test_that_whatever_is_written_is_text_and_nothing_else(words, attribute):
 
 
 @pytest.mark.parametrize(
-    "words", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "]]>", "'"]
+    "words",
+    ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "]]>", "'"],
 )
 def test_that_words_are_read_as_they_were_written(words):
     page = Page(tag("p", words, title=words))

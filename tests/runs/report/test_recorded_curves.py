@@ -18,7 +18,9 @@ NOW = 1.7e9
 
 
 def busy(second, percent=50, **figures):
-    return Fast(time=NOW + second, cards=[FastFigures(card=CARD, utilisation_percent=percent, **figures)])
+    return Fast(
+        time=NOW + second, cards=[FastFigures(card=CARD, utilisation_percent=percent, **figures)]
+    )
 
 
 @pytest.fixture

@@ -73,7 +73,12 @@ def test_that_a_report_tells_all_that_is_known(tmp_path):
 def test_that_nothing_in_a_run_becomes_markup(tmp_path):
     run = reported_run(tmp_path, name=EVIL)
     tell(run, events.Warned(message=EVIL, suggestion=EVIL))
-    tell(run, events.Failed(message=EVIL, suggestions=[EVIL], traceback=f"{EVIL}\n\x00\x1b[1m", device=EVIL))
+    tell(
+        run,
+        events.Failed(
+            message=EVIL, suggestions=[EVIL], traceback=f"{EVIL}\n\x00\x1b[1m", device=EVIL
+        ),
+    )
     tell_placement(run)
     page = page_of(run)
     is_sound(page)
@@ -157,7 +162,10 @@ def test_that_a_placement_says_whether_it_was_kept(tmp_path, elsewhere, told):
 
 
 def test_that_several_runs_are_laid_over_each_other(tmp_path):
-    runs = [reported_run(tmp_path, f"training.batch_size={size}", name=f"run {size}", seed=size) for size in (64, 128)]
+    runs = [
+        reported_run(tmp_path, f"training.batch_size={size}", name=f"run {size}", seed=size)
+        for size in (64, 128)
+    ]
     page = page_of(*runs)
     is_sound(page)
     assert page.texts["h1"] == ["2 runs compared"]
@@ -173,7 +181,10 @@ def test_that_several_runs_are_laid_over_each_other(tmp_path):
 
 
 def test_that_equal_plans_are_said_to_be_equal(tmp_path):
-    assert "The plans are the same in every field." in page_of(reported_run(tmp_path), reported_run(tmp_path)).words
+    assert (
+        "The plans are the same in every field."
+        in page_of(reported_run(tmp_path), reported_run(tmp_path)).words
+    )
 
 
 def test_that_the_best_is_said_in_words(tmp_path):
@@ -188,10 +199,14 @@ def test_that_a_run_that_has_told_nothing_yet_has_a_report(tmp_path):
 
 
 @given(st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+)
 def test_that_a_run_cut_at_any_byte_has_a_report(cut_run, data):
     run, events_told, hardware_told = cut_run
-    run.events_file.write_bytes(events_told[: data.draw(st.integers(0, len(events_told)))] + b'{"event":"steps","lo')
+    run.events_file.write_bytes(
+        events_told[: data.draw(st.integers(0, len(events_told)))] + b'{"event":"steps","lo'
+    )
     run.hardware_file.write_bytes(hardware_told[: data.draw(st.integers(0, len(hardware_told)))])
     is_sound(page_of(run))
 
@@ -208,7 +223,9 @@ def test_that_a_run_whose_loss_was_never_a_number_has_a_report(tmp_path):
     run = RunDirectory.create(tmp_path, "nan")
     run.events_file.touch()
     call = events.Steps(epoch=1, first_step=0, losses=[None] * 5, samples=5, seconds=1.0)
-    ended = events.Epoch(epoch=1, step=5, metrics={"loss": None, "a": None}, seconds=1, samples_per_second=5)
+    ended = events.Epoch(
+        epoch=1, step=5, metrics={"loss": None, "a": None}, seconds=1, samples_per_second=5
+    )
     tell(run, call, events.Memory(devices=[]), ended)
     page = page_of(run, run)
     is_sound(page)
@@ -217,7 +234,9 @@ def test_that_a_run_whose_loss_was_never_a_number_has_a_report(tmp_path):
 
 
 def test_that_a_report_stays_small_however_much_there_is(tmp_path):
-    run = make_run(tmp_path, Script(trained=30, devices=8, ending="failed", per_call=50, steps=2000))
+    run = make_run(
+        tmp_path, Script(trained=30, devices=8, ending="failed", per_call=50, steps=2000)
+    )
     tell(run, *(events.Warned(message="w" * 500) for _ in range(300)))
     tell(run, events.Failed(message="m", suggestions=[], traceback="t\n" * 500_000))
     assert len(report([figures_of(run)]).encode()) < 500_000
@@ -239,7 +258,11 @@ def test_that_a_report_is_its_owner_s_and_whole(tmp_path):
 
 def test_that_a_browser_is_forbidden_to_fetch_and_to_run(tmp_path):
     page = page_of(make_run(tmp_path, Script(trained=1)))
-    [policy] = [each["content"] for each in page.all("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    [policy] = [
+        each["content"]
+        for each in page.all("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy.startswith("default-src 'none'")
     assert "script" not in policy
 
@@ -254,13 +277,26 @@ def styles():
 def mixed(colours):
     """The colours that words have, as the style mixes them."""
     text = resource("style/report.css").read_text(encoding="utf-8")
-    for name, share in re.findall(r"color-mix\(in srgb, var\(--(\w+)\) (\d+)%, var\(--text\)\)", text):
+    for name, share in re.findall(
+        r"color-mix\(in srgb, var\(--(\w+)\) (\d+)%, var\(--text\)\)", text
+    ):
         yield name, mix(colours[name], colours["text"], int(share) / 100)
 
 
 @pytest.mark.parametrize(("colours", "tokens"), list(zip(styles(), (LIGHT, DARK), strict=True)))
 def test_that_the_colours_are_the_window_s_and_can_be_read(colours, tokens):
-    for name in ("background", "surface", "raised", "line", "text", "muted", "accent", "good", "warning", "bad"):
+    for name in (
+        "background",
+        "surface",
+        "raised",
+        "line",
+        "text",
+        "muted",
+        "accent",
+        "good",
+        "warning",
+        "bad",
+    ):
         assert colours[name] == getattr(tokens, name)
     assert [colours[f"d{place}"] for place in range(8)] == list(tokens.devices)
     words = {name: colours[name] for name in ("text", "muted")} | dict(mixed(colours))

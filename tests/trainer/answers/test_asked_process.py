@@ -30,7 +30,9 @@ def start(*arguments, descriptors=()):
 
 
 def test_that_the_address_is_read_with_the_physical_device_it_belongs_to():
-    text = "device: 1, name: NVIDIA A100-SXM4-40GB, pci bus id: 0000:2d:00.0, compute capability: 8.0"
+    text = (
+        "device: 1, name: NVIDIA A100-SXM4-40GB, pci bus id: 0000:2d:00.0, compute capability: 8.0"
+    )
 
     assert address_in(text) == ("GPU:1", "0000:2d:00.0")
     assert address_in("device: XLA_CPU device") == address_in("") == ("", "")
@@ -44,7 +46,10 @@ class Config:
 
     def list_physical_devices(self):
         kinds = (("CPU:0", "CPU"), ("GPU:0", "GPU"), ("GPU:1", "GPU"))
-        return [SimpleNamespace(name=f"/physical_device:{name}", device_type=kind) for name, kind in kinds]
+        return [
+            SimpleNamespace(name=f"/physical_device:{name}", device_type=kind)
+            for name, kind in kinds
+        ]
 
     def get_device_details(self, device):
         return {"device_name": f"Fake {device.name[-1]}", "compute_capability": (8, 9)}
@@ -66,7 +71,10 @@ def test_that_an_address_goes_to_the_physical_device_whatever_the_logical_one_is
         {"name": "GPU:0", "card": "Fake 0", "capability": (8, 9), "bus_id": ""},
         {"name": "GPU:1", "card": "Fake 1", "capability": (8, 9), "bus_id": "0000:2d:00.0"},
     ]
-    assert look.logical == [{"name": "CPU:0", "limit_bytes": 256}, {"name": "GPU:0", "limit_bytes": 1024}]
+    assert look.logical == [
+        {"name": "CPU:0", "limit_bytes": 256},
+        {"name": "GPU:0", "limit_bytes": 1024},
+    ]
     assert look.errors == []
 
 
@@ -123,7 +131,9 @@ def test_that_the_process_goes_when_its_asker_has_gone():
     process = start("devices", "--to", str(writing), descriptors=(writing,))
     os.close(writing)
     try:
-        assert json.loads(os.read(reading, 4096).splitlines()[0]) == {"progress": "importing TensorFlow"}
+        assert json.loads(os.read(reading, 4096).splitlines()[0]) == {
+            "progress": "importing TensorFlow"
+        }
         process.stdin.close()
         assert process.wait(PATIENCE_S) == 3
     finally:
@@ -136,10 +146,17 @@ def test_that_the_process_goes_when_its_asker_has_gone():
 
 @pytest.mark.slow
 def test_that_a_tensorflow_that_cannot_be_imported_is_told(tmp_path):
-    (tmp_path / "tensorflow.py").write_text("raise ImportError('libfoo.so: cannot open shared object file')\n")
+    (tmp_path / "tensorflow.py").write_text(
+        "raise ImportError('libfoo.so: cannot open shared object file')\n"
+    )
     environment = trainer_environment({"PYTHONPATH": str(tmp_path)})
     done = subprocess.run(
-        [*ask_command(), "devices"], env=environment, capture_output=True, timeout=PATIENCE_S, check=False, text=True
+        [*ask_command(), "devices"],
+        env=environment,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+        text=True,
     )
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,7 @@
-"""A real checkpoint, evaluated and saved as a `.keras` file: the run's own figures, and its own outputs."""
+"""A real checkpoint, evaluated and saved as a `.keras` file.
+
+The run's own figures, and its own outputs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from gpu_studio.trainer.data import load_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
-SPLIT = '{ micro_batches = 2, layers = { dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:1", outputs = "CPU:0" } }'
+SPLIT = (
+    '{ micro_batches = 2, layers = { dense = ["CPU:0", "CPU:1"], dense_1 '
+    '= "CPU:1", outputs = "CPU:0" } }'
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +45,10 @@ def command(run: Finished, *words: str | Path) -> int:
 
 def outputs_of(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
     """The dense layers by hand, shape (samples, classes)."""
-    kernels, biases = ([value for name, value in weights.items() if name.endswith(kind)] for kind in ("kernel", "bias"))
+    kernels, biases = (
+        [value for name, value in weights.items() if name.endswith(kind)]
+        for kind in ("kernel", "bias")
+    )
     x = x.reshape(len(x), -1)
     for kernel, bias in zip(kernels[:-1], biases[:-1], strict=True):
         x = np.maximum(x @ kernel + bias, 0)
@@ -50,12 +59,16 @@ def test_that_an_evaluation_gives_what_the_run_found_at_its_end(run, capsys) -> 
     assert command(run, "evaluate", run.directory.id, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     own = run.one(events.Finished).metrics
-    assert {f"test_{name}": value for name, value in told["metrics"].items()} == pytest.approx(own, rel=1e-5)
+    assert {f"test_{name}": value for name, value in told["metrics"].items()} == pytest.approx(
+        own, rel=1e-5
+    )
     assert (told["split"], told["samples"]) == ("test", run.one(events.Model).test_samples)
     assert evaluations(run.directory)[told["checkpoint"]].metrics == told["metrics"]
 
 
-def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(run, tmp_path, capsys) -> None:
+def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(
+    run, tmp_path, capsys
+) -> None:
     file = tmp_path / "digits.keras"
     assert command(run, "save-model", run.directory.id, file) == 0
     assert file.stat().st_mode & 0o777 == 0o600
@@ -73,7 +86,9 @@ def test_that_data_other_than_those_of_the_training_are_warned_of(tmp_path, caps
     arrays = {"x": numbers.normal(size=(64, 4)).astype(np.float32), "y": np.arange(64) % 3}
     np.savez(file, **arrays)
     data = f'data={{ file = "{file}", validation_fraction = 0.25 }}'
-    run = trained(small_plan(data, "training.epochs=1", "training.batch_size=16"), tmp_path / "runs")
+    run = trained(
+        small_plan(data, "training.epochs=1", "training.batch_size=16"), tmp_path / "runs"
+    )
     assert command(run, "evaluate", run.directory.id, "--json") == 0
     same = capsys.readouterr()
     assert (json.loads(same.out)["warning"], "warning" in same.err) == ("", False)

@@ -1,4 +1,7 @@
-"""Checkpoints that cannot be taken, splits that are not there, disks that are full: said in words."""
+"""Checkpoints that cannot be taken, splits that are not there, disks that are full.
+
+Said in words.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ def model():
 
 
 def saved(folder: Path, **arrays) -> Path:
-    np.savez(folder / WEIGHTS_FILE, **{name.replace("__", "/"): value for name, value in arrays.items()})
+    np.savez(
+        folder / WEIGHTS_FILE, **{name.replace("__", "/"): value for name, value in arrays.items()}
+    )
     return folder
 
 
@@ -47,7 +52,9 @@ def no_file_larger_than(size: int):
 
 def test_that_only_the_models_weights_are_read(tmp_path) -> None:
     made = model()
-    load_weights(made, saved(tmp_path, model__0__dense__kernel=np.ones((2, 3)), optimizer__0=np.zeros(9)))
+    load_weights(
+        made, saved(tmp_path, model__0__dense__kernel=np.ones((2, 3)), optimizer__0=np.zeros(9))
+    )
     assert np.array_equal(made.weights[0].value, np.ones((2, 3)))
 
 

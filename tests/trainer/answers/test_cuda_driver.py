@@ -24,7 +24,9 @@ int cuGetErrorString(int e, const char **t) { *t = "no CUDA-capable device is de
 """
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler to build the library with")
+pytestmark = pytest.mark.skipif(
+    COMPILER is None, reason="there is no C compiler to build the library with"
+)
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def library(tmp_path):
         defined = {"FAILURE": 0, "COUNT": 0, "UUID": 0} | values
         flags = [f"-D{key}={value}" for key, value in defined.items()]
         subprocess.run(
-            [str(COMPILER), "-shared", "-fPIC", *flags, "-o", path, tmp_path / "cuda.c"], check=True, timeout=60
+            [str(COMPILER), "-shared", "-fPIC", *flags, "-o", path, tmp_path / "cuda.c"],
+            check=True,
+            timeout=60,
         )
         return str(path)
 
@@ -91,7 +95,9 @@ def test_that_one_card_s_refusal_leaves_the_other_facts(library):
 def test_that_a_library_of_old_is_told(library):
     assert (
         "is too old"
-        in cuda_driver(library(source="int cuDriverGetVersion(int *v) { *v = 9000; return 0; }"))["why_not"]
+        in cuda_driver(library(source="int cuDriverGetVersion(int *v) { *v = 9000; return 0; }"))[
+            "why_not"
+        ]
     )
 
 

@@ -11,7 +11,9 @@ import pytest
 from gpu_studio.trainer.answers.devices import libraries, sonames
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler to build a library with")
+needs_compiler = pytest.mark.skipif(
+    COMPILER is None, reason="there is no C compiler to build a library with"
+)
 
 
 def found(name, environment, monkeypatch, packages):
@@ -22,7 +24,10 @@ def found(name, environment, monkeypatch, packages):
 def build(path):
     path.parent.mkdir(parents=True)
     subprocess.run(
-        [str(COMPILER), "-shared", "-fPIC", "-x", "c", "-o", path, "-"], input=b"int x;", check=True, timeout=60
+        [str(COMPILER), "-shared", "-fPIC", "-x", "c", "-o", path, "-"],
+        input=b"int x;",
+        check=True,
+        timeout=60,
     )
     return path
 
@@ -57,7 +62,9 @@ def test_that_the_variable_comes_first_as_it_does_for_tensorflow(monkeypatch, tm
     broken = tmp_path / "old" / "libcudnn.so.9"
     broken.parent.mkdir()
     broken.write_text("no library")
-    library = found("libcudnn.so.9", {"LD_LIBRARY_PATH": f":{broken.parent}"}, monkeypatch, tmp_path)
+    library = found(
+        "libcudnn.so.9", {"LD_LIBRARY_PATH": f":{broken.parent}"}, monkeypatch, tmp_path
+    )
 
     assert library["path"] == str(broken)
     assert library["why_not"]

@@ -38,7 +38,9 @@ def test_that_a_later_cuda_is_known_without_a_table():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("cudnn", "name"), [("8", "libcudnn.so.8"), ("9.3.0", "libcudnn.so.9"), ("", "libcudnn.so.9")])
+@pytest.mark.parametrize(
+    ("cudnn", "name"), [("8", "libcudnn.so.8"), ("9.3.0", "libcudnn.so.9"), ("", "libcudnn.so.9")]
+)
 def test_that_cudnn_is_that_of_the_build_if_it_tells(cudnn, name):
     assert sonames("12.5.1", cudnn, CUDA_12)[-1] == name
 

@@ -1,4 +1,7 @@
-"""The question about a plan's data: shapes, counts and a few samples, or a sentence; nothing is downloaded for it."""
+"""The question about a plan's data: shapes, counts and a few samples, or a sentence.
+
+Nothing is downloaded for it.
+"""
 
 from __future__ import annotations
 
@@ -62,17 +65,27 @@ def test_that_values_are_told_as_values(tmp_path) -> None:
 
 
 @pytest.mark.usefixtures("warm_asker")
-def test_that_a_folder_of_images_is_told_by_its_classes_and_counted_as_training_gets_it(tmp_path) -> None:
+def test_that_a_folder_of_images_is_told_by_its_classes_and_counted_as_training_gets_it(
+    tmp_path,
+) -> None:
     folder = two_classes(tmp_path / "shades", 40)
-    asked = Data(folder="shades/", options={"size": [6, 4]}, test_fraction=0.13, validation_fraction=0.07)
+    asked = Data(
+        folder="shades/", options={"size": [6, 4]}, test_fraction=0.13, validation_fraction=0.07
+    )
     whole = facts_of(load_data(asked, 0, tmp_path))
-    put(folder, {"light/39.png": b"no image"})  # not shown: whether it can be decoded, the run finds out
+    put(
+        folder, {"light/39.png": b"no image"}
+    )  # not shown: whether it can be decoded, the run finds out
     shades = facts(asked, tmp_path)
     seen = {"lowest": shades.lowest, "highest": shades.highest}
     assert shades == replace(whole, preview=shades.preview, **seen)
     assert shades.pixels
     assert 0 <= shades.lowest < shades.highest <= 1
-    assert (shades.class_names, shades.x_shape, shades.samples) == (("dark", "light"), (6, 4, 3), 80)
+    assert (shades.class_names, shades.x_shape, shades.samples) == (
+        ("dark", "light"),
+        (6, 4, 3),
+        80,
+    )
     assert [sample.label for sample in shades.preview] == ["dark", "light"] * (PREVIEWED // 2)
     first, second = (sample.image for sample in shades.preview[:2])
     assert first is not None
@@ -96,8 +109,12 @@ def test_that_data_that_cannot_be_had_are_a_sentence_with_advice(tmp_path, data,
     assert found.advice
 
 
-@pytest.mark.parametrize(("name", "train", "shape"), [("mnist", 54_000, (28, 28, 1)), ("cifar10", 45_000, (32, 32, 3))])
-def test_that_data_that_are_not_here_are_announced_and_not_downloaded(name, train, shape, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "train", "shape"), [("mnist", 54_000, (28, 28, 1)), ("cifar10", 45_000, (32, 32, 3))]
+)
+def test_that_data_that_are_not_here_are_announced_and_not_downloaded(
+    name, train, shape, tmp_path, monkeypatch
+):
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     found = facts(Data(name=name), tmp_path)
     assert not found.here
@@ -108,12 +125,21 @@ def test_that_data_that_are_not_here_are_announced_and_not_downloaded(name, trai
 
 @pytest.mark.parametrize("samples", [9_999, 20_000])
 def test_that_as_many_samples_are_told_as_training_gets(tmp_path, samples) -> None:
-    asked = Data(name="regression", options={"samples": samples}, test_fraction=0.13, validation_fraction=0.07)
+    asked = Data(
+        name="regression",
+        options={"samples": samples},
+        test_fraction=0.13,
+        validation_fraction=0.07,
+    )
     whole = load_data(asked, 0, tmp_path)
     line = facts(asked, tmp_path)
     assert whole.validation is not None
     assert whole.test is not None
-    assert (line.train, line.validation, line.test) == (len(whole.train), len(whole.validation), len(whole.test))
+    assert (line.train, line.validation, line.test) == (
+        len(whole.train),
+        len(whole.validation),
+        len(whole.test),
+    )
     assert line.bytes == 8 * samples
 
 
@@ -160,14 +186,20 @@ def test_that_as_many_classes_are_shown_as_there_is_room_for(samples, classes) -
 
 def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:
     asked = {"plan": data_question(Plan(data=Data(name="digits")), tmp_path)["plan"]}
-    program = f"from gpu_studio.trainer.answers.data import answer; answer({asked!r}, print); import sys"
-    assert ask("data", about=asked, command=_program(tmp_path, program), timeout=60).value == {"heavy": []}
+    program = (
+        f"from gpu_studio.trainer.answers.data import answer; answer({asked!r}, print); import sys"
+    )
+    assert ask("data", about=asked, command=_program(tmp_path, program), timeout=60).value == {
+        "heavy": []
+    }
 
 
 def _program(folder: Path, program: str) -> list[str]:
     """A process that runs the program, and answers which of TensorFlow's modules it has imported."""
     path = folder / "program.py"
     tell = "import json, os\nheavy = sorted({'tensorflow', 'keras'} & set(sys.modules))\n"
-    tell += "os.write(int(sys.argv[-1]), json.dumps({'answer': {'heavy': heavy}}).encode() + b'\\n')\n"
+    tell += (
+        "os.write(int(sys.argv[-1]), json.dumps({'answer': {'heavy': heavy}}).encode() + b'\\n')\n"
+    )
     path.write_text(f"{program}\n{tell}")
     return [sys.executable, str(path)]

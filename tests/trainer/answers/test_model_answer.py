@@ -1,4 +1,7 @@
-"""The question about a plan's model: its layers and what a step holds, read from the real Keras model."""
+"""The question about a plan's model.
+
+Its layers and what a step holds, read from the real Keras model.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,22 @@ ASKED = {
     "resnet20": (plan(ModelSettings(name="resnet20")), IMAGES),
     "transformer": (plan(ModelSettings(name="transformer")), TOKENS),
     "nested": (plan(ModelSettings(file="nested.keras")), ROWS),
-    "scaled again": (plan(ModelSettings(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 1.0}),
-    "scaled once": (plan(ModelSettings(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 255.0}),
+    "scaled again": (
+        plan(ModelSettings(file="scaling.keras")),
+        {**ROWS, "lowest": 0.0, "highest": 1.0},
+    ),
+    "scaled once": (
+        plan(ModelSettings(file="scaling.keras")),
+        {**ROWS, "lowest": 0.0, "highest": 255.0},
+    ),
     "misfit": (plan(ModelSettings(file="nested.keras")), IMAGES),
     "no images": (plan(ModelSettings(name="cnn")), ROWS),
     "python": (plan(ModelSettings(python="models.py:build")), ROWS),
     "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
-    "too large": (plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})), ROWS),
+    "too large": (
+        plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})),
+        ROWS,
+    ),
     "impossible": (plan(ModelSettings(name="mlp", options={"hidden": [-3]})), ROWS),
     "unknown optimizer": (plan(optimizer="adamm"), ROWS),
     "unknown loss": (plan(loss=Named("mean_square")), ROWS),
@@ -63,11 +75,15 @@ def test_that_layers_are_listed_with_class_shape_and_parameters(told) -> None:
         ("outputs", "Dense", (3,)),
     ]
     assert [layer.parameters for layer in graph.layers] == [8 * 16 + 16, 16 * 3 + 3]
-    assert [layer.weight_bytes for layer in graph.layers] == [4 * layer.parameters for layer in graph.layers]
+    assert [layer.weight_bytes for layer in graph.layers] == [
+        4 * layer.parameters for layer in graph.layers
+    ]
     assert (graph.input_shape, graph.output_shape, graph.input_bytes) == ((8,), (3,), 32)
 
 
-@pytest.mark.parametrize(("name", "times"), [("adam", 2), ("sgd", 0), ("momentum", 1), ("averaged", 3)])
+@pytest.mark.parametrize(
+    ("name", "times"), [("adam", 2), ("sgd", 0), ("momentum", 1), ("averaged", 3)]
+)
 def test_that_slots_are_those_of_the_real_optimizer(told, name, times) -> None:
     facts = told[name]
     assert {path: size for path, size in facts.slots.items() if size} == {
@@ -99,7 +115,8 @@ def test_that_a_convolution_costs_two_for_each_weight_at_each_place(told) -> Non
 
 def test_that_what_the_backward_pass_needs_is_kept_once(told) -> None:
     dense, outputs = told["adam"].graph.layers
-    # The rectified output is what both the rectifier's gradient and the next kernel's gradient take.
+    # The rectified output is what both the rectifier's gradient and the next kernel's gradient
+    # take.
     assert (dense.kept_bytes, dense.output_bytes) == (16 * 4, 16 * 4)
     assert outputs.kept_bytes == 0
 
@@ -186,7 +203,9 @@ def test_that_a_model_that_scales_what_is_small_already_is_told(told) -> None:
     assert told["scaled once"].notes == ()
 
 
-@pytest.mark.parametrize(("name", "words"), [("unknown optimizer", "adamm"), ("unknown loss", "mean_square")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("unknown optimizer", "adamm"), ("unknown loss", "mean_square")]
+)
 def test_that_layers_are_told_although_their_training_is_refused(told, name, words) -> None:
     facts = told[name]
     assert words in facts.training_error

@@ -8,7 +8,16 @@ import pytest
 
 from gpu_studio.placement.correction import held_in
 from gpu_studio.placement.estimate import links_in, times_in
-from gpu_studio.plan import Carve, Data, DeviceSettings, Machine, ModelSettings, Plan, Training, logical_devices
+from gpu_studio.plan import (
+    Carve,
+    Data,
+    DeviceSettings,
+    Machine,
+    ModelSettings,
+    Plan,
+    Training,
+    logical_devices,
+)
 from gpu_studio.runs.questions import answer_cache, ask
 from gpu_studio.runs.questions.times_question import times_question
 

@@ -39,7 +39,9 @@ def test_that_no_sample_is_lost_or_seen_twice(samples, test_fraction, validation
 
 
 @given(st.integers(3, 300), fractions, fractions, seeds)
-def test_that_a_split_is_empty_exactly_if_its_fraction_is_0(samples, test_fraction, validation_fraction, seed):
+def test_that_a_split_is_empty_exactly_if_its_fraction_is_0(
+    samples, test_fraction, validation_fraction, seed
+):
     _, validation, test = parts_or_nothing(samples, test_fraction, validation_fraction, seed)
     assert (len(test) == 0) == (test_fraction == 0)
     assert (len(validation) == 0) == (validation_fraction == 0)
@@ -60,12 +62,16 @@ def test_that_the_fractions_are_of_what_is_left():
 
 def test_that_samples_and_targets_stay_together():
     for part in cut(LoadedData(numbered(100)), Data(test_fraction=0.2, validation_fraction=0.2), 3):
-        np.testing.assert_array_equal(part.seen(slice(None))[:, 0].astype(np.int32), part.wanted(slice(None)))
+        np.testing.assert_array_equal(
+            part.seen(slice(None))[:, 0].astype(np.int32), part.wanted(slice(None))
+        )
 
 
 def test_that_a_test_split_of_the_data_is_kept_and_none_is_cut():
     brought = numbered(5)
-    training, validation, test = cut(LoadedData(numbered(50), test=brought), Data(test_fraction=0.5), 0)
+    training, validation, test = cut(
+        LoadedData(numbered(50), test=brought), Data(test_fraction=0.5), 0
+    )
     assert test is brought
     assert len(training) + len(validation) == 50
 
@@ -79,13 +85,17 @@ def test_that_splits_share_the_arrays_of_their_source():
 
 def test_that_samples_are_not_copied_where_nothing_is_cut_off():
     whole = numbered(10)
-    training, validation, test = cut(LoadedData(whole), Data(test_fraction=0, validation_fraction=0), 0)
+    training, validation, test = cut(
+        LoadedData(whole), Data(test_fraction=0, validation_fraction=0), 0
+    )
     assert training is whole
     assert validation is None
     assert test is None
 
 
 def test_that_too_few_samples_are_refused_with_their_number():
-    with pytest.raises(DataError, match=r"2 samples; 1 for testing and 1 for validation leave none") as refused:
+    with pytest.raises(
+        DataError, match=r"2 samples; 1 for testing and 1 for validation leave none"
+    ) as refused:
         split_indices(2, 0.5, 0.5, 0)
     assert "data.test_fraction" in refused.value.suggestions[0]

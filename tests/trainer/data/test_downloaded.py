@@ -1,4 +1,6 @@
-"""MNIST, Fashion-MNIST and CIFAR-10 from files as they are downloaded, and the cache that they are in."""
+"""MNIST, Fashion-MNIST and CIFAR-10 from files as they are downloaded, and the cache that they are
+in.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, idx, images, labels
 
-from gpu_studio.trainer.data.downloaded import Download, cifar10, fashion_mnist, fetch, keras_home, mnist, read_idx
+from gpu_studio.trainer.data.downloaded import (
+    Download,
+    cifar10,
+    fashion_mnist,
+    fetch,
+    keras_home,
+    mnist,
+    read_idx,
+)
 from gpu_studio.trainer.errors import DataError
 
 FASHION = {
@@ -48,7 +58,11 @@ def mnist_arrays(**changed: np.ndarray) -> dict[str, np.ndarray]:
 def check(train, test):
     for split, samples in ((train, TRAIN), (test, TEST)):
         seen, wanted = split.seen(slice(None)), split.wanted(slice(None))
-        assert (split.x.dtype, seen.shape, seen.dtype) == (np.uint8, (samples, 28, 28, 1), np.float32)
+        assert (split.x.dtype, seen.shape, seen.dtype) == (
+            np.uint8,
+            (samples, 28, 28, 1),
+            np.float32,
+        )
         np.testing.assert_allclose(seen[..., 0] * 255, images(samples), rtol=1e-6)
         assert wanted.dtype == np.int32
         assert wanted.tolist() == labels(samples).tolist()
@@ -78,7 +92,9 @@ def test_that_fashion_mnist_is_read_from_the_cache(cached):
 )
 def test_that_a_damaged_mnist_says_which_file_to_delete(cached, content):
     path = cached("mnist.npz", content)
-    with pytest.raises(DataError, match=r"The cached file .*mnist\.npz .* incomplete or damaged") as refused:
+    with pytest.raises(
+        DataError, match=r"The cached file .*mnist\.npz .* incomplete or damaged"
+    ) as refused:
         mnist()
     assert refused.value.suggestions[0] == f"Delete {path}; the next run downloads it again."
     assert "digits" in refused.value.suggestions[1]
@@ -144,7 +160,10 @@ def test_that_pictures_and_classes_are_read_in_order(cached):
         (cifar_archive({name: MEMBERS[name] for name in NAMES[1:]}), r"lacks data_batch_1\.bin"),
         (cifar_archive(MEMBERS | {NAMES[0]: MEMBERS[NAMES[0]][:-1]}), "no multiple of 3073"),
         (cifar_archive(MEMBERS | {NAMES[5]: b""}), "holds 0 bytes of pictures"),
-        (cifar_archive(MEMBERS | {NAMES[5]: b"\x0b" + MEMBERS[NAMES[5]][1:]}), "holds the class 11, but there are 10"),
+        (
+            cifar_archive(MEMBERS | {NAMES[5]: b"\x0b" + MEMBERS[NAMES[5]][1:]}),
+            "holds the class 11, but there are 10",
+        ),
     ],
     ids=["cut off", "empty", "a part missing", "cut records", "no records", "a wrong class"],
 )
@@ -157,8 +176,13 @@ def test_that_a_damaged_archive_says_which_file_to_delete(cached, content, words
 
 @pytest.mark.slow
 def test_that_only_the_pickled_version_in_the_cache_is_not_loaded_and_said_so(cached):
-    pickled = cached("cifar-10-batches-py-target/cifar-10-batches-py/data_batch_1", b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(DataError, match="is the pickled version of CIFAR-10, which GPU Studio never loads") as refused:
+    pickled = cached(
+        "cifar-10-batches-py-target/cifar-10-batches-py/data_batch_1",
+        b"cos\nsystem\n(S'false'\ntR.",
+    )
+    with pytest.raises(
+        DataError, match="is the pickled version of CIFAR-10, which GPU Studio never loads"
+    ) as refused:
         cifar10()
     assert str(pickled.parents[1]) in refused.value.message
     assert "cifar-10-binary.tar.gz" in refused.value.suggestions[1]
@@ -211,7 +235,9 @@ def test_that_the_cache_moves_where_keras_moves_it_if_the_home_cannot_be_written
 
 @pytest.mark.slow
 def test_that_a_missing_file_is_downloaded_for_its_owner_only(server):
-    download = Download("datasets/set/data.bin", f"{server}/data.bin", hashlib.sha256(CONTENT).hexdigest())
+    download = Download(
+        "datasets/set/data.bin", f"{server}/data.bin", hashlib.sha256(CONTENT).hexdigest()
+    )
     path = fetch(download)
     assert path == Path(os.environ["KERAS_HOME"], "datasets/set/data.bin")
     assert path.read_bytes() == CONTENT
@@ -241,10 +267,15 @@ def test_that_a_file_that_the_server_does_not_have_is_refused(server):
 def test_that_without_a_network_the_error_says_which_file_to_put_where():
     origin = f"http://127.0.0.1:{closed_port()}/data.bin"
     download = Download("datasets/data.bin", origin)
-    with pytest.raises(DataError, match=r"data\.bin is not there, and it cannot be downloaded") as refused:
+    with pytest.raises(
+        DataError, match=r"data\.bin is not there, and it cannot be downloaded"
+    ) as refused:
         fetch(download)
     assert "digits" in refused.value.suggestions[0]
-    assert f"Download {origin} on a machine with a network and put it at {download.path}." in refused.value.suggestions
+    assert (
+        f"Download {origin} on a machine with a network and put it at {download.path}."
+        in refused.value.suggestions
+    )
 
 
 @pytest.mark.slow

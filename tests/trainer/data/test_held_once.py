@@ -52,7 +52,9 @@ def test_that_an_array_stays_in_the_type_in_which_it_came(kind, tmp_path, mappin
     np.testing.assert_array_equal(whole.seen(EVERY), x.astype(whole.seen_type))
 
 
-def test_that_an_array_that_is_not_compressed_stays_in_its_file_and_a_compressed_one_is_read(tmp_path, mapping):
+def test_that_an_array_that_is_not_compressed_stays_in_its_file_and_a_compressed_one_is_read(
+    tmp_path, mapping
+):
     np.savez_compressed(tmp_path / "packed.npz", x=IMAGES, y=IDS)
     packed = read_npz(tmp_path / "packed.npz").train
     mapped = read_npz(stored(tmp_path / "own.npz", x=IMAGES, y=IDS)).train
@@ -77,7 +79,9 @@ def test_that_arrays_by_columns_are_read(tmp_path, mapping):
 
 
 @pytest.mark.parametrize("change", ["cut off", "written anew", "touched"])
-def test_that_a_file_that_changes_while_it_is_used_is_told_before_its_numbers_are_touched(change, tmp_path, mapping):
+def test_that_a_file_that_changes_while_it_is_used_is_told_before_its_numbers_are_touched(
+    change, tmp_path, mapping
+):
     path = stored(tmp_path / "own.npz", x=IMAGES, y=IDS)
     training = cut(read_npz(path), Data(), 0)[0]
     training.seen(EVERY)
@@ -86,7 +90,9 @@ def test_that_a_file_that_changes_while_it_is_used_is_told_before_its_numbers_ar
         "written anew": lambda: stored(path, x=IMAGES[:, :, :, :1], y=IDS),
         "touched": lambda: os.utime(path, ns=(0, 0)),
     }[change]()
-    with pytest.raises(DataError, match=r"own\.npz was changed while the run was reading it") as refused:
+    with pytest.raises(
+        DataError, match=r"own\.npz was changed while the run was reading it"
+    ) as refused:
         training.seen(EVERY)
     assert "rename" in refused.value.suggestions[1]
 
@@ -98,18 +104,24 @@ def test_that_a_file_that_another_takes_the_place_of_is_read_on(tmp_path, mappin
     np.testing.assert_array_equal(whole.x, IMAGES)
 
 
-def test_that_arrays_that_do_not_fit_into_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):
+def test_that_arrays_that_do_not_fit_into_memory_are_refused_before_they_are_read(
+    tmp_path, monkeypatch
+):
     np.savez_compressed(tmp_path / "own.npz", x=IMAGES, y=IDS)
     monkeypatch.setattr(npz, "free_bytes", lambda: IMAGES.nbytes)
     monkeypatch.setattr(npz.Member, "read", lambda _: pytest.fail("it was read"))
-    with pytest.raises(DataError, match=r"The arrays in own\.npz take 2\.6 KiB, but 2\.5 KiB") as refused:
+    with pytest.raises(
+        DataError, match=r"The arrays in own\.npz take 2\.6 KiB, but 2\.5 KiB"
+    ) as refused:
         read_npz(tmp_path / "own.npz")
     assert "numpy.savez instead" in refused.value.suggestions[0]
 
 
 def test_that_what_does_not_fit_is_told_with_both_figures():
     check_memory("The arrays", 3 << 30, 3 << 30, ())
-    with pytest.raises(DataError, match=r"^The arrays take 3 GiB, but 2\.5 GiB of memory are free\.$"):
+    with pytest.raises(
+        DataError, match=r"^The arrays take 3 GiB, but 2\.5 GiB of memory are free\.$"
+    ):
         check_memory("The arrays", 3 << 30, 5 << 29, ())
 
 
@@ -121,7 +133,9 @@ def test_that_arrays_in_a_file_need_no_memory(tmp_path, monkeypatch, mapping):
 def lying(path: Path, header: bytes, content: bytes = b"") -> Path:
     """An archive whose array x says of itself what is in `header`."""
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content)
+        archive.writestr(
+            "x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+        )
     with zipfile.ZipFile(path, "a") as archive, archive.open("y.npy", "w") as file:
         np.lib.format.write_array(file, IDS)
     return path
@@ -152,8 +166,13 @@ def good(tmp_path_factory) -> bytes:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 10_000), change=st.integers(0, 255), length=st.integers(0, 20_000))
-def test_that_a_damaged_file_is_mapped_rightly_or_refused(tmp_path, mapping, good, place, change, length):
-    """Cut off anywhere or with any one byte changed: what is given is what was stored, or nothing."""
+def test_that_a_damaged_file_is_mapped_rightly_or_refused(
+    tmp_path, mapping, good, place, change, length
+):
+    """Cut off anywhere or with any one byte changed.
+
+    What is given is what was stored, or nothing.
+    """
     bent = bytearray(good)
     bent[place % len(bent)] ^= change
     path = tmp_path / "bent.npz"

@@ -35,7 +35,16 @@ def test_that_images_are_in_the_order_of_their_classes_and_names(tmp_path) -> No
 
 
 def test_that_hidden_and_other_files_are_passed_over(tmp_path) -> None:
-    folder = made(tmp_path, "a/1.png", "b/2.png", "a/Thumbs.db", "b/.DS_Store", "b/.3.png", "a/notes.txt", "4.png")
+    folder = made(
+        tmp_path,
+        "a/1.png",
+        "b/2.png",
+        "a/Thumbs.db",
+        "b/.DS_Store",
+        "b/.3.png",
+        "a/notes.txt",
+        "4.png",
+    )
     assert [Path(path).name for path in images_in(folder).train.paths] == ["1.png", "2.png"]
 
 
@@ -45,11 +54,25 @@ def test_that_linked_images_are_images_and_a_loop_of_folders_ends(tmp_path) -> N
     (folder / "a" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     (folder / "a" / "round").symlink_to(folder, target_is_directory=True)
     os.mkfifo(folder / "b" / "pipe.png")
-    assert [Path(path).name for path in images_in(folder).train.paths] == ["0.png", "1.png", "gone.png", "2.png"]
+    assert [Path(path).name for path in images_in(folder).train.paths] == [
+        "0.png",
+        "1.png",
+        "gone.png",
+        "2.png",
+    ]
 
 
 def test_that_test_images_are_numbered_as_the_classes_to_train_on(tmp_path) -> None:
-    found = images_in(made(tmp_path, "train/a/1.png", "train/b/1.png", "train/c/1.png", "test/c/1.png", "test/b/1.png"))
+    found = images_in(
+        made(
+            tmp_path,
+            "train/a/1.png",
+            "train/b/1.png",
+            "train/c/1.png",
+            "test/c/1.png",
+            "test/b/1.png",
+        )
+    )
     assert found.test is not None
     assert found.test.y.tolist() == [1, 2]
     assert len(found.train) == 3
@@ -63,8 +86,14 @@ def test_that_test_images_are_numbered_as_the_classes_to_train_on(tmp_path) -> N
             "The class b has no images: {}/b. It holds 2 .webp and 1 .txt.",
         ),
         (("a/1.png", "b/.keep"), "The class b has no images: {}/b."),
-        (("a/1.png", "b/1.png", "b/old/2.png"), "{}/b/old holds images within the folder of a class"),
-        (("train/a/1.png", "train/b/1.png", "test/1.png"), "{}/test holds no images in folders of the classes."),
+        (
+            ("a/1.png", "b/1.png", "b/old/2.png"),
+            "{}/b/old holds images within the folder of a class",
+        ),
+        (
+            ("train/a/1.png", "train/b/1.png", "test/1.png"),
+            "{}/test holds no images in folders of the classes.",
+        ),
         (("a/1.png",), "{} holds a single class, a."),
         (("1.png",), "{} holds images, but no folder for each class."),
     ],
@@ -77,8 +106,13 @@ def test_that_a_missing_folder_is_named_with_what_is_near(tmp_path) -> None:
     there = made(tmp_path / "pictures-2", "a/1.png")
     (tmp_path / "picture-2").touch()
     missing = there.with_name("pictures")
-    assert refusal(missing).message == f"The folder of images {missing} is not there; did you mean {there}?"
-    assert refusal(there / "a" / "1.png").message.startswith(f"The folder of images {there}/a/1.png is no folder")
+    assert (
+        refusal(missing).message
+        == f"The folder of images {missing} is not there; did you mean {there}?"
+    )
+    assert refusal(there / "a" / "1.png").message.startswith(
+        f"The folder of images {there}/a/1.png is no folder"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -87,7 +121,10 @@ def test_that_a_class_that_may_not_be_read_is_named(tmp_path) -> None:
     (folder / "b").chmod(0)
     try:
         assert refusal(folder).message == f"{folder}/b cannot be read: Permission denied."
-        assert refusal(folder / "b" / "c").message == f"{folder}/b/c cannot be read: Permission denied."
+        assert (
+            refusal(folder / "b" / "c").message
+            == f"{folder}/b/c cannot be read: Permission denied."
+        )
     finally:
         (folder / "b").chmod(0o700)
 
@@ -108,6 +145,8 @@ def test_that_images_that_do_not_fit_into_memory_are_refused_before_they_are_rea
 
 
 def test_that_a_validation_split_is_read_beside_the_others(tmp_path) -> None:
-    found = images_in(made(tmp_path, "train/a/1.png", "train/b/1.png", "val/b/7.png", "test/a/1.png"))
+    found = images_in(
+        made(tmp_path, "train/a/1.png", "train/b/1.png", "val/b/7.png", "test/a/1.png")
+    )
     assert found.validation is not None
     assert (found.validation.y.tolist(), len(found)) == ([1], 4)

@@ -1,4 +1,7 @@
-"""What an image says of itself, read before it is decoded: its size, and that it is an image at all."""
+"""What an image says of itself, read before it is decoded.
+
+Its size, and that it is an image at all.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,19 @@ def test_that_an_image_is_let_through_up_to_a_size_and_no_larger(tmp_path, kind)
         path.write_bytes(content)
         check_header(str(path))
     path.write_bytes(saying(kind, SIDE + 1, SIDE))
-    assert refusal(path).startswith(f"The image {path} says that it is 16,385 pixels wide and 16,384 high: no more")
+    assert refusal(path).startswith(
+        f"The image {path} says that it is 16,385 pixels wide and 16,384 high: no more"
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"", "is empty."),
-        (b"RIFF\x10\0\0\0WEBPVP8 ", "is no PNG, JPEG, BMP or GIF, whatever its name says: it begins like WebP."),
+        (
+            b"RIFF\x10\0\0\0WEBPVP8 ",
+            "is no PNG, JPEG, BMP or GIF, whatever its name says: it begins like WebP.",
+        ),
         (b"\n<!DOCTYPE html>", "it begins like a web page or SVG."),
         (b"hello", "it does not begin as one."),
         (WHOLE["png"][:20], "is cut off or damaged."),
@@ -74,11 +82,18 @@ def test_that_what_is_no_image_is_told_by_its_name(tmp_path, content, words) -> 
 
 
 def test_that_an_image_that_is_gone_is_named(tmp_path) -> None:
-    assert refusal(tmp_path / "gone.png") == f"The image {tmp_path}/gone.png cannot be read: No such file or directory."
+    assert (
+        refusal(tmp_path / "gone.png")
+        == f"The image {tmp_path}/gone.png cannot be read: No such file or directory."
+    )
 
 
-@given(st.sampled_from(sorted(WHOLE)), st.integers(0, 300), st.binary(max_size=12), st.integers(0, 300))
-def test_that_no_damage_brings_more_than_words(tmp_path_factory, kind, place, damage, length) -> None:
+@given(
+    st.sampled_from(sorted(WHOLE)), st.integers(0, 300), st.binary(max_size=12), st.integers(0, 300)
+)
+def test_that_no_damage_brings_more_than_words(
+    tmp_path_factory, kind, place, damage, length
+) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged-image"
     content = WHOLE[kind]
     path.write_bytes((content[:place] + damage + content[place + len(damage) :])[:length])

@@ -1,4 +1,7 @@
-"""Images as TensorFlow decodes them: every format to the same bytes, to one size; the first bad one is named."""
+"""Images as TensorFlow decodes them: every format to the same bytes, to one size.
+
+The first bad one is named.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ def read(folder: Path, names: Iterable[str], shape: tuple[int, int, int]) -> Arr
 
 def loaded(folder: Path, **options: object) -> Dataset:
     return load_data(
-        Data(folder=folder.name, options=options, validation_fraction=0, test_fraction=0), 0, folder.parent
+        Data(folder=folder.name, options=options, validation_fraction=0, test_fraction=0),
+        0,
+        folder.parent,
     )
 
 
@@ -53,14 +58,19 @@ def test_that_every_format_gives_its_colours_at_the_size_wanted(tmp_path) -> Non
 
 def test_that_grey_stays_grey_and_colours_are_weighed_as_the_eye_does(tmp_path) -> None:
     shades = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
-    files = put(tmp_path, {"shades.png": png(shades), "colours.png": png(plain(*COLOUR, height=16, width=16))})
+    files = put(
+        tmp_path,
+        {"shades.png": png(shades), "colours.png": png(plain(*COLOUR, height=16, width=16))},
+    )
     x = read(files, ["shades.png", "colours.png"], (16, 16, 1))
     assert (x[0] == shades).all()
     assert (x[1] == round(0.2989 * 200 + 0.587 * 100 + 0.114 * 50)).all()
 
 
 def test_that_a_smaller_image_is_the_mean_of_what_it_shows(tmp_path) -> None:
-    """Without antialiasing every second line of the board would be lost, and with it one of its colours."""
+    """Without antialiasing every second line of the board would be lost, and with it one of its
+    colours.
+    """
     board = np.indices((64, 64)).sum(axis=0)[..., None] % 2 * np.uint8(200)
     files = put(tmp_path, {"board.png": png(board.astype(np.uint8))})
     (image,) = read(files, ["board.png"], (8, 8, 1))
@@ -80,7 +90,9 @@ def test_that_samples_stand_in_the_order_of_classes_and_names(tmp_path) -> None:
 def test_that_train_and_test_are_two_splits(tmp_path) -> None:
     two_classes(tmp_path / "images" / "train", 10)
     put(tmp_path / "images" / "test", {"light/a.png": png(plain(77))})
-    dataset = load_data(Data(folder="images", options={"size": [4, 4]}, test_fraction=0.5), 0, tmp_path)
+    dataset = load_data(
+        Data(folder="images", options={"size": [4, 4]}, test_fraction=0.5), 0, tmp_path
+    )
     assert dataset.test is not None
     assert dataset.validation is not None
     assert (len(dataset.train), len(dataset.validation), dataset.test.y.tolist()) == (18, 2, [1])
@@ -93,7 +105,9 @@ def test_that_a_model_sees_numbers_from_0_to_1_as_of_any_other_bytes(tmp_path) -
     folder = two_classes(tmp_path / "images")
     train = loaded(folder, size=[5, 7]).train
     np.savez(tmp_path / "same.npz", x=train.x, y=train.y)
-    same = load_data(Data(file="same.npz", validation_fraction=0, test_fraction=0), 0, tmp_path).train
+    same = load_data(
+        Data(file="same.npz", validation_fraction=0, test_fraction=0), 0, tmp_path
+    ).train
     seen = train.x / np.float32(255)
     for split in (train, same):
         np.testing.assert_array_equal(split.seen(slice(None)), seen)

@@ -25,8 +25,17 @@ def whole_of(dataset) -> np.ndarray:
 
 def test_that_digits_are_split_without_losing_one():
     dataset = load_data(Data(name="digits"), 0, NOWHERE)
-    assert [len(part) for part in (dataset.train, dataset.validation, dataset.test)] == [1455, 162, 180]
-    assert (dataset.name, dataset.task, dataset.classes, dataset.outputs) == ("digits", "classes", 10, 10)
+    assert [len(part) for part in (dataset.train, dataset.validation, dataset.test)] == [
+        1455,
+        162,
+        180,
+    ]
+    assert (dataset.name, dataset.task, dataset.classes, dataset.outputs) == (
+        "digits",
+        "classes",
+        10,
+        10,
+    )
     assert dataset.sample_shape == DATA["digits"].shape
     assert sorted(map(bytes, whole_of(dataset))) == sorted(map(bytes, digits().x.reshape(1797, -1)))
 
@@ -42,7 +51,9 @@ def test_that_equal_seeds_give_equal_datasets(seed):
 
 
 def test_that_another_seed_splits_otherwise_but_has_the_same_samples():
-    one, two = (load_data(Data(name="synthetic", options={"samples": 90}), seed, NOWHERE) for seed in (0, 1))
+    one, two = (
+        load_data(Data(name="synthetic", options={"samples": 90}), seed, NOWHERE) for seed in (0, 1)
+    )
     assert (one.train.seen(slice(None)) != two.train.seen(slice(None))).any()
     np.testing.assert_array_equal(np.sort(whole_of(one), axis=0), np.sort(whole_of(two), axis=0))
 
@@ -75,7 +86,13 @@ def test_that_a_file_is_looked_for_beside_the_plan(tmp_path):
 
 
 def test_that_classes_are_counted_over_all_splits(tmp_path):
-    np.savez(tmp_path / "own.npz", x_train=np.eye(9), y_train=np.arange(9) % 2, x_test=np.eye(9), y_test=np.full(9, 6))
+    np.savez(
+        tmp_path / "own.npz",
+        x_train=np.eye(9),
+        y_train=np.arange(9) % 2,
+        x_test=np.eye(9),
+        y_test=np.full(9, 6),
+    )
     dataset = load_data(Data(file="own.npz"), 0, tmp_path)
     assert dataset.classes == 7
     assert len(dataset.test) == 9
@@ -124,7 +141,9 @@ def test_that_data_to_download_say_without_a_network_which_file_is_missing(name)
 
 
 @pytest.mark.parametrize("data", [Data(folder=""), Data(file="")])
-def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_in(data, tmp_path, monkeypatch):
+def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_in(
+    data, tmp_path, monkeypatch
+):
     (tmp_path / "images" / "circles").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"data\.\w+ is empty") as refused:
@@ -143,7 +162,9 @@ def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_i
 def test_that_a_plan_may_say_how_bytes_are_scaled(scale, pictures, flat, tmp_path):
     for shape, (kind, highest) in (((20, 8, 8), pictures), ((20, 64), flat)):
         np.savez(tmp_path / "bytes.npz", x=np.full(shape, 255, np.uint8), y=np.arange(20) % 2)
-        made = load_data(Data(file=str(tmp_path / "bytes.npz"), options={"scale": scale}), 0, tmp_path)
+        made = load_data(
+            Data(file=str(tmp_path / "bytes.npz"), options={"scale": scale}), 0, tmp_path
+        )
         assert (made.train.seen_type, made.train.range()[1]) == (kind, highest)
         assert made.tokens == (kind is np.int32)
         assert [split.range()[1] for split in made.splits] == [highest] * len(made.splits)

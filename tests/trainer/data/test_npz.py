@@ -141,16 +141,28 @@ def test_that_a_member_that_is_no_array_is_refused(tmp_path):
         ({"x": X, "y": np.eye(6)}, r"y has the shape \(6, 6\)"),
         ({"x": X, "y": Y - 1}, "y holds -1, but ids count from 0"),
         ({"x": X, "y": Y + 2**40}, "but ids count from 0 and fit in 31 bits"),
-        ({"x": X, "y": np.array(list("abcdef"))}, r"y holds <U1 where class ids \(integers\) or values"),
+        (
+            {"x": X, "y": np.array(list("abcdef"))},
+            r"y holds <U1 where class ids \(integers\) or values",
+        ),
         ({"x": X + 1j, "y": Y}, "x holds complex128 where numbers"),
         ({"x": Y.reshape(6, 1).astype("m8[s]"), "y": Y}, r"x holds timedelta64\[s\] where numbers"),
         ({"x": X, "y": Y.astype("m8[s]")}, r"y holds timedelta64\[s\] where class ids"),
         ({"x": X, "y": Y.astype("M8[s]")}, r"y holds datetime64\[s\] where class ids"),
         ({"x": Y.reshape(6, 1)[:, :0], "y": Y}, r"x has the shape \(6, 0\)"),
-        ({"x": np.where(X > 0.9, np.nan, X), "y": Y}, "x holds a value that is no finite .* in sample 5"),
-        ({"x": X * 1e300, "y": Y}, "x holds a value that is no finite float32 number, first in sample 0"),
+        (
+            {"x": np.where(X > 0.9, np.nan, X), "y": Y},
+            "x holds a value that is no finite .* in sample 5",
+        ),
+        (
+            {"x": X * 1e300, "y": Y},
+            "x holds a value that is no finite float32 number, first in sample 0",
+        ),
         ({"x": X, "y": np.full(6, np.inf)}, "y holds a value that is no finite"),
-        ({"x_train": X, "y_train": Y, "x_test": X[:, :2], "y_test": Y}, r"float32 of shape \(4,\), but one of x_test"),
+        (
+            {"x_train": X, "y_train": Y, "x_test": X[:, :2], "y_test": Y},
+            r"float32 of shape \(4,\), but one of x_test",
+        ),
         ({"x_train": X, "y_train": Y, "x_test": X, "y_test": X[:, 0]}, "y_train is int32 of shape"),
     ],
 )
@@ -177,7 +189,9 @@ def test_that_a_file_cut_off_anywhere_is_refused(tmp_path_factory, length):
 
 
 @given(st.integers(0, len(GOOD) - 1), st.integers(1, 255))
-def test_that_a_file_with_a_wrong_byte_is_read_or_refused_but_never_a_traceback(tmp_path_factory, place, change):
+def test_that_a_file_with_a_wrong_byte_is_read_or_refused_but_never_a_traceback(
+    tmp_path_factory, place, change
+):
     path = tmp_path_factory.mktemp("bent") / "bent.npz"
     bent = bytearray(GOOD)
     bent[place] ^= change
@@ -205,7 +219,8 @@ def test_that_a_validation_split_may_have_the_names_that_folders_of_images_may_h
 def test_that_bytes_of_pictures_do_not_go_with_floats_which_nobody_divides_by_255(written, part):
     bytes_, floats = np.zeros((6, 8, 8), np.uint8), np.zeros((2, 8, 8, 1), np.float32)
     with pytest.raises(
-        DataError, match=rf"\(bytes of pictures\), but one of x_{part} is float32 of shape \(8, 8, 1\)\."
+        DataError,
+        match=rf"\(bytes of pictures\), but one of x_{part} is float32 of shape \(8, 8, 1\)\.",
     ):
         read_npz(written(**{"x": bytes_, "y": Y, f"x_{part}": floats, f"y_{part}": Y[:2]}))
 
@@ -216,7 +231,9 @@ def test_that_texts_kept_as_objects_are_refused_with_how_to_keep_them(written):
     assert "Groups may be texts: array.astype(str)." in refused.value.suggestions
 
 
-@pytest.mark.parametrize("groups", [np.arange(6) // 2, np.array(list("aabbcc")), np.arange(6.0)[:, None]])
+@pytest.mark.parametrize(
+    "groups", [np.arange(6) // 2, np.array(list("aabbcc")), np.arange(6.0)[:, None]]
+)
 def test_that_the_group_of_each_sample_is_read_where_the_plan_names_it(written, groups):
     path = written(x=X, y=Y, patient=groups)
     assert read_npz(path).groups is None
@@ -226,10 +243,19 @@ def test_that_the_group_of_each_sample_is_read_where_the_plan_names_it(written, 
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (np.arange(5), r"patient is int64 of shape \(5,\), but there must be one group for each of the 6 samples"),
+        (
+            np.arange(5),
+            (
+                r"patient is int64 of shape \(5,\), but there must be one "
+                r"group for each of the 6 samples"
+            ),
+        ),
         (np.zeros((6, 2)), r"patient is float64 of shape \(6, 2\)"),
         (np.zeros(6, complex), "patient is complex128"),
-        (np.array([1, np.nan, 2, np.nan, 2, 1]), "patient is nan for 2 samples, first for sample 1"),
+        (
+            np.array([1, np.nan, 2, np.nan, 2, 1]),
+            "patient is nan for 2 samples, first for sample 1",
+        ),
     ],
 )
 def test_that_groups_that_are_none_are_refused(written, groups, words):
@@ -238,5 +264,7 @@ def test_that_groups_that_are_none_are_refused(written, groups, words):
 
 
 def test_that_a_file_without_the_groups_that_the_plan_names_is_refused_with_what_it_has(written):
-    with pytest.raises(DataError, match=r'"grouped", but mine\.npz has no array patient\. It has x, y\.'):
+    with pytest.raises(
+        DataError, match=r'"grouped", but mine\.npz has no array patient\. It has x, y\.'
+    ):
         read_npz(written(x=X, y=Y), "patient")

@@ -24,9 +24,16 @@ def of(written: Written, body: str) -> Dataset:
 
 
 @pytest.mark.parametrize("body", ["(x, y)", "[x.tolist(), y.tolist()]", "(x, y[:, None])"])
-def test_that_samples_and_targets_are_taken_as_numpy_takes_them(written: Written, body: str) -> None:
+def test_that_samples_and_targets_are_taken_as_numpy_takes_them(
+    written: Written, body: str
+) -> None:
     made = of(written, body)
-    assert (made.name, made.task, made.classes, made.sample_shape) == ("own.py:load", "classes", 3, (2,))
+    assert (made.name, made.task, made.classes, made.sample_shape) == (
+        "own.py:load",
+        "classes",
+        3,
+        (2,),
+    )
     assert len(made.train) == 16
     assert made.validation is not None
     assert made.test is not None
@@ -36,7 +43,9 @@ def test_that_samples_and_targets_are_taken_as_numpy_takes_them(written: Written
 def test_that_a_test_split_of_its_own_stays_as_it_is(written: Written) -> None:
     made = of(written, "((x, y), (x[:7], y[:7]))")
     assert made.test is not None
-    np.testing.assert_array_equal(made.test.seen(slice(None)), np.arange(14.0, dtype=np.float32).reshape(7, 2))
+    np.testing.assert_array_equal(
+        made.test.seen(slice(None)), np.arange(14.0, dtype=np.float32).reshape(7, 2)
+    )
     assert len(made.train) == 18
 
 
@@ -50,31 +59,79 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
 @pytest.mark.parametrize(
     ("body", "kind", "message"),
     [
-        ("None", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
-        ("x", UserCodeError, "own.py:load returned a ndarray where samples and targets are needed."),
-        ("(x, y, y)", UserCodeError, "own.py:load returned a tuple of 3 where samples and targets are needed."),
-        ("((x, x), y)", UserCodeError, "own.py:load returned 2 inputs for each sample, and GPU Studio trains models"),
+        (
+            "None",
+            UserCodeError,
+            "own.py:load returned nothing where samples and targets are needed.",
+        ),
+        (
+            "x",
+            UserCodeError,
+            "own.py:load returned a ndarray where samples and targets are needed.",
+        ),
+        (
+            "(x, y, y)",
+            UserCodeError,
+            "own.py:load returned a tuple of 3 where samples and targets are needed.",
+        ),
+        (
+            "((x, x), y)",
+            UserCodeError,
+            "own.py:load returned 2 inputs for each sample, and GPU Studio trains models",
+        ),
         (
             "([x, y, x], y)",
             UserCodeError,
             "own.py:load returned 3 inputs for each sample, and GPU Studio trains models",
         ),
         ("({'a': x}, y)", UserCodeError, "own.py:load returned inputs by name for each sample"),
-        ("(x, (y, y))", UserCodeError, "own.py:load returned 2 targets for each sample, and GPU Studio trains models"),
-        ("(x, x)", DataError, "own.py:load: y has the shape (20, 2): 2 numbers for each sample, where"),
-        ("(x, np.eye(20, 4))", DataError, "own.py:load: y has the shape (20, 4): 4 numbers for each sample, where"),
-        ("(x, np.eye(4)[y])", DataError, "own.py:load: y has the shape (20, 4), which are one-hot labels."),
-        ("((x, y), None)", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
+        (
+            "(x, (y, y))",
+            UserCodeError,
+            "own.py:load returned 2 targets for each sample, and GPU Studio trains models",
+        ),
+        (
+            "(x, x)",
+            DataError,
+            "own.py:load: y has the shape (20, 2): 2 numbers for each sample, where",
+        ),
+        (
+            "(x, np.eye(20, 4))",
+            DataError,
+            "own.py:load: y has the shape (20, 4): 4 numbers for each sample, where",
+        ),
+        (
+            "(x, np.eye(4)[y])",
+            DataError,
+            "own.py:load: y has the shape (20, 4), which are one-hot labels.",
+        ),
+        (
+            "((x, y), None)",
+            UserCodeError,
+            "own.py:load returned nothing where samples and targets are needed.",
+        ),
         (
             "([[1], [1, 2]], [0, 1])",
             UserCodeError,
             "own.py stopped with ValueError: setting an array element",
         ),
-        ("(np.array([{}, {}], object), y[:2])", DataError, "own.py:load: x holds Python objects (a ndarray)"),
+        (
+            "(np.array([{}, {}], object), y[:2])",
+            DataError,
+            "own.py:load: x holds Python objects (a ndarray)",
+        ),
         ("(x.astype(str), y)", DataError, "own.py:load: x holds <U32 where numbers are needed."),
         ("(x, y[:3])", DataError, "own.py:load: x has 20 samples but y has 3."),
-        ("(x * np.nan, y)", DataError, "own.py:load: x holds a value that is no finite float32 number"),
-        ("((x, y), (x[:, :1], y))", DataError, "own.py:load: a sample of x_train is float32 of shape (2,), but one of"),
+        (
+            "(x * np.nan, y)",
+            DataError,
+            "own.py:load: x holds a value that is no finite float32 number",
+        ),
+        (
+            "((x, y), (x[:, :1], y))",
+            DataError,
+            "own.py:load: a sample of x_train is float32 of shape (2,), but one of",
+        ),
         ("(x, y - 1)", DataError, "own.py:load: y holds -1, but ids count from 0"),
     ],
 )
@@ -92,7 +149,12 @@ def test_that_only_one_hot_labels_are_advised_to_become_class_ids(written: Writt
         of(written, "(x, np.eye(4)[y])")
     assert "argmax" in one_hot.value.suggestions[0]
     with pytest.raises(DataError) as pictures:
-        loaded(written(f"{NUMBERS}def load(): return x.reshape(10, 2, 2), x.reshape(10, 2, 2)\n", "images.py"))
+        loaded(
+            written(
+                f"{NUMBERS}def load(): return x.reshape(10, 2, 2), x.reshape(10, 2, 2)\n",
+                "images.py",
+            )
+        )
     assert "y has the shape (10, 2, 2): 4 numbers for each sample" in pictures.value.message
     assert not any("argmax" in advice for advice in pictures.value.suggestions)
     assert any("autoencoder" in advice for advice in pictures.value.suggestions)
@@ -102,7 +164,9 @@ def test_that_targets_in_a_tuple_are_targets(written: Written) -> None:
     assert of(written, "(x, tuple(y))").classes == 3
 
 
-def test_that_an_array_that_breaks_while_it_is_read_is_the_code_s_own_fault(written: Written) -> None:
+def test_that_an_array_that_breaks_while_it_is_read_is_the_code_s_own_fault(
+    written: Written,
+) -> None:
     path = written(
         "class Odd:\n"
         "    def __array__(self, dtype=None, copy=None):\n"
@@ -118,10 +182,16 @@ def test_that_a_function_may_return_a_validation_split(written: Written) -> None
     assert [len(split) for split in made.splits] == [20, 4, 7]
 
 
-@pytest.mark.parametrize("groups", ["np.arange(20) // 5", "np.array(list('aaaaabbbbbcccccddddd'), object)"])
-def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(written: Written, groups: str) -> None:
+@pytest.mark.parametrize(
+    "groups", ["np.arange(20) // 5", "np.array(list('aaaaabbbbbcccccddddd'), object)"]
+)
+def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(
+    written: Written, groups: str
+) -> None:
     """A column of texts in pandas is an array of objects."""
-    path = written(f"{NUMBERS}def load(): return dict(x=x, y=y, x_val=x[:4], y_val=y[:4], who={groups})\n")
+    path = written(
+        f"{NUMBERS}def load(): return dict(x=x, y=y, x_val=x[:4], y_val=y[:4], who={groups})\n"
+    )
     data = Data(python=f"{path}:load", split="grouped", groups="who", test_fraction=0.25)
     grouped = load_data(data, 5, Path())
     assert [len(split) for split in grouped.splits] == [15, 4, 5]

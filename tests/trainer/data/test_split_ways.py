@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
 from gpu_studio.plan.splitting import SPLITS
-from gpu_studio.trainer.data.splits import WAYS, cut, held_out, missing_classes, shares, split_indices
+from gpu_studio.trainer.data.splits import (
+    WAYS,
+    cut,
+    held_out,
+    missing_classes,
+    shares,
+    split_indices,
+)
 from gpu_studio.trainer.data.values import LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
@@ -50,7 +57,11 @@ def test_that_each_class_has_its_share_in_every_split(classes, test, validation,
         counts = [int((classes[part] == each).sum()) for part in parts]
         assert counts[0] >= 1
         if sum(counts) > len(asked):
-            assert all(count >= 1 for count, fraction in zip(counts[1:], (validation, test), strict=True) if fraction)
+            assert all(
+                count >= 1
+                for count, fraction in zip(counts[1:], (validation, test), strict=True)
+                if fraction
+            )
         assert abs(counts[2] - sum(counts) * test) <= 1
 
 
@@ -72,17 +83,23 @@ def test_that_no_group_is_in_two_splits(groups, test, validation, seed):
 
 
 @given(st.integers(4, 200), fractions, fractions, seeds)
-def test_that_samples_in_order_are_trained_on_before_they_are_validated_and_tested(samples, test, validation, seed):
+def test_that_samples_in_order_are_trained_on_before_they_are_validated_and_tested(
+    samples, test, validation, seed
+):
     training, held, tested = parts_of("ordered", np.zeros(samples, int), test, validation, seed)
     assert np.concatenate([training, held, tested]).tolist() == list(range(samples))
 
 
 def test_that_another_process_splits_alike():
     code = (
-        "import numpy as np; from gpu_studio.trainer.data.splits import split_indices; ids = np.arange(60) % 7\n"
-        f"for way in {list(SPLITS)}: print([part.tolist() for part in split_indices(60, 0.2, 0.2, 9, way, ids, ids)])"
+        "import numpy as np; from gpu_studio.trainer.data.splits import split_indices; ids = "
+        "np.arange(60) % 7\n"
+        f"for way in {list(SPLITS)}: print([part.tolist() for part in split_indices(60, 0.2, 0.2, "
+        "9, way, ids, ids)])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     ids = np.arange(60) % 7
     mine = [split_indices(60, 0.2, 0.2, 9, way, ids, ids) for way in SPLITS]
     assert told.splitlines() == [str([part.tolist() for part in parts]) for parts in mine]
@@ -92,7 +109,11 @@ def test_that_rare_classes_are_on_both_sides_whatever_the_seed():
     classes = np.repeat([0, 1, 2], [900, 85, 15])
     for seed in range(50):
         parts = split_indices(1000, 0.1, 0.1, seed, "stratified", classes)
-        assert [np.bincount(classes[part]).tolist() for part in parts] == [[729, 68, 13], [81, 8, 1], [90, 9, 1]]
+        assert [np.bincount(classes[part]).tolist() for part in parts] == [
+            [729, 68, 13],
+            [81, 8, 1],
+            [90, 9, 1],
+        ]
 
 
 def test_that_groups_may_have_names_and_the_largest_stays_for_training():
@@ -111,7 +132,9 @@ def test_that_too_few_groups_are_refused_with_their_number():
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6), fractions, fractions, seeds)
-def test_that_as_many_groups_as_splits_are_enough_however_large_they_are(sizes, test, validation, seed):
+def test_that_as_many_groups_as_splits_are_enough_however_large_they_are(
+    sizes, test, validation, seed
+):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     left = len(groups) - held_out(len(groups), test)
     assume(left - held_out(left, validation) >= 1)
@@ -143,18 +166,28 @@ def test_that_splits_of_their_own_stay_as_they_are_whatever_the_way():
 
 def test_that_classes_of_which_a_split_has_no_samples_are_told():
     (told,) = missing_classes([np.array([0, 1, 2]), np.array([0]), None], "random", ("a", "b", "c"))
-    assert told.startswith("The validation split has no samples of classes b and c. Its figures say nothing of them.")
+    assert told.startswith(
+        "The validation split has no samples of classes b and c. Its figures say nothing of them."
+    )
     assert 'data.split = "stratified"' in told
     (alone,) = missing_classes([np.array([0, 2]), None, np.array([0, 2, 7])], "stratified")
     assert alone == "The training split has no samples of class 7. Nothing is learnt of it."
-    assert list(missing_classes([np.array([0, 1]), np.array([1, 0]), np.array([0, 1])], "random")) == []
+    assert (
+        list(missing_classes([np.array([0, 1]), np.array([1, 0]), np.array([0, 1])], "random"))
+        == []
+    )
 
 
 def test_that_another_way_of_splitting_is_advised_only_where_it_would_help():
-    """It changes nothing of a split that the data bring, and has no samples of a class that only that one has."""
+    """It changes nothing of a split that the data bring, and has no samples of a class that only
+    that one has.
+    """
     targets = [np.array([0, 1]), np.array([0, 7]), np.array([0])]
     training, validation, test = missing_classes(targets, "random", own=(False, True, False))
     assert training == "The training split has no samples of class 7. Nothing is learnt of it."
-    assert validation == "The validation split has no samples of class 1. Its figures say nothing of it."
+    assert (
+        validation
+        == "The validation split has no samples of class 1. Its figures say nothing of it."
+    )
     assert test.startswith("The test split has no samples of classes 1 and 7.")
     assert test.endswith('data.split = "stratified" gives each class its share in every split.')

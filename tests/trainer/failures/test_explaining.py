@@ -21,30 +21,38 @@ class ResourceExhaustedError(Exception):
 
 
 OOM = (
-    "{{function_node __wrapped__MatMul}} OOM when allocating tensor with shape[8192,8192] and type float on "
+    "{{function_node __wrapped__MatMul}} OOM when allocating tensor with "
+    "shape[8192,8192] and type float on "
     "/job:localhost/replica:0/task:0/device:GPU:1 by allocator GPU_1_bfc [Op:MatMul]"
 )
 
 
 # As TensorFlow 2.21 writes it for a step on a carved CPU, with a card's names.
 OOM_IN_STEP = (
-    "Graph execution error:\n\nDetected at node while/replica_1/mlp_1/dense_1/MatMul defined at (most recent call "
+    "Graph execution error:\n\nDetected at node while/replica_1/mlp_1/dense_1/MatMul defined at "
+    "(most recent call "
     "last):\nOOM when allocating tensor with shape[1024,1024] and type float on "
     "/job:localhost/replica:0/task:0/device:GPU:1 by allocator GPU_1_bfc\n\t "
     "[[{{node while/replica_1/mlp_1/dense_1/MatMul}}]] [Op:__inference__train_steps_1443]"
 )
 SYNC_FAILED = "GPU sync failed"  # https://github.com/tensorflow/tensorflow/issues/1450
 ILLEGAL = (
-    "Failed to enqueue async memcpy from device to host: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was "
+    "Failed to enqueue async memcpy from device to host: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+    "memory access was "
     "encountered [[{{node MatMul}}]] on /job:localhost/replica:0/task:0/device:GPU:1"
 )
 
 
 def scene_of(*layers: str) -> FailureContext:
     """A run mirrored over two slices, far enough to be measured."""
-    devices = [LogicalDevice(name=f"GPU:{index}", physical=f"GPU:{index}", limit_mib=1024) for index in (0, 1)]
+    devices = [
+        LogicalDevice(name=f"GPU:{index}", physical=f"GPU:{index}", limit_mib=1024)
+        for index in (0, 1)
+    ]
     memory = [
-        DeviceMemory(device=each.name, current=0, peak=1000 * MIB, source="allocator", limit=1024 * MIB)
+        DeviceMemory(
+            device=each.name, current=0, peak=1000 * MIB, source="allocator", limit=1024 * MIB
+        )
         for each in devices
     ]
     variable = SimpleNamespace(
@@ -68,7 +76,9 @@ def scene_of(*layers: str) -> FailureContext:
 def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
     failed = explain(ResourceExhaustedError(OOM))
     assert failed.device == "GPU:1"
-    assert failed.message.startswith("Out of memory on GPU:1: there was no room for another 256 MiB")
+    assert failed.message.startswith(
+        "Out of memory on GPU:1: there was no room for another 256 MiB"
+    )
     assert "[8192,8192]" in failed.message
     assert len(failed.suggestions) >= 3
 
@@ -78,7 +88,9 @@ def test_that_out_of_memory_without_details_is_still_told() -> None:
     assert failed.message == "Out of memory on a device."
 
 
-def test_that_a_model_too_large_before_its_first_step_is_not_told_to_make_its_batch_smaller() -> None:
+def test_that_a_model_too_large_before_its_first_step_is_not_told_to_make_its_batch_smaller() -> (
+    None
+):
     failed = explain(ResourceExhaustedError(OOM), FailureContext(plan=small_plan()))
     assert "The weights alone do not fit" in failed.suggestions[0]
     assert failed.mends == []
@@ -93,30 +105,44 @@ def test_that_the_allocator_s_figures_and_the_layer_by_its_operation_are_told() 
         "(a tensor of shape [1024,1024], float). At most 1,000 MiB of its 1 GiB were in use there; "
         "40 B of it are the weights and the optimizer's state on GPU:1."
     )
-    assert [mend.field for mend in failed.mends] == ["training.batch_size", "training.mixed_precision"]
+    assert [mend.field for mend in failed.mends] == [
+        "training.batch_size",
+        "training.mixed_precision",
+    ]
 
 
 def test_that_what_a_compiled_function_asked_for_in_one_piece_is_told() -> None:
     # https://github.com/NVIDIA/DeepLearningExamples/issues/405
-    text = "Out of memory while trying to allocate 68852648264 bytes.\n\t [[{{node cluster_0_1/xla_run}}]]"
+    text = (
+        "Out of memory while trying to allocate 68852648264 bytes.\n\t [[{{node "
+        "cluster_0_1/xla_run}}]]"
+    )
     failed = explain(ResourceExhaustedError(text), scene_of("dense"))
-    assert failed.message.startswith("Out of memory on a device: there was no room for another 64.1 GiB.")
+    assert failed.message.startswith(
+        "Out of memory on a device: there was no room for another 64.1 GiB."
+    )
 
 
 def test_that_libraries_without_room_beside_tensorflow_s_are_given_some() -> None:
     # https://github.com/tensorflow/tensorflow/issues/60713
     text = (
-        "No algorithm worked!  Error messages:\n  Profiling failure on CUDNN engine: UNKNOWN: CUDNN_STATUS_ALLOC_FAILED"
+        "No algorithm worked!  Error messages:\n  Profiling failure on CUDNN engine: UNKNOWN: "
+        "CUDNN_STATUS_ALLOC_FAILED"
     )
     failed = explain(RuntimeError(text), scene_of("conv"))
     assert failed.kind == "out_of_memory"
-    assert "CUDA's libraries found no room beside TensorFlow's (CUDNN_STATUS_ALLOC_FAILED)" in failed.message
+    assert (
+        "CUDA's libraries found no room beside TensorFlow's (CUDNN_STATUS_ALLOC_FAILED)"
+        in failed.message
+    )
     assert failed.mends[0].field == "devices.memory_growth"
     assert "memory_growth" in failed.suggestions[0]
 
 
 @pytest.mark.parametrize(("text", "device"), [(SYNC_FAILED, None), (ILLEGAL, "GPU:1")])
-def test_that_a_card_that_fails_is_told_as_that_with_the_others_to_go_on_with(text: str, device: str | None) -> None:
+def test_that_a_card_that_fails_is_told_as_that_with_the_others_to_go_on_with(
+    text: str, device: str | None
+) -> None:
     failed = explain(RuntimeError(text), scene_of("dense"))
     assert (failed.kind, failed.device) == ("device_lost", device)
     assert "Resume from the last checkpoint on the other devices." in failed.suggestions
@@ -134,7 +160,10 @@ def test_that_too_little_memory_to_load_a_library_is_no_missing_library() -> Non
 
 def test_that_a_module_that_is_missing_is_named() -> None:
     failed = explain(ModuleNotFoundError("No module named 'einops'"))
-    assert (failed.kind, failed.message) == ("import", "The trainer could not start: No module named 'einops'.")
+    assert (failed.kind, failed.message) == (
+        "import",
+        "The trainer could not start: No module named 'einops'.",
+    )
 
 
 def test_that_our_own_errors_keep_their_sentence_and_advice() -> None:
@@ -158,7 +187,12 @@ def test_that_a_full_disk_is_never_told_as_a_device_without_memory() -> None:
 
 @pytest.mark.parametrize(
     ("number", "advice"),
-    [(errno.ENOSPC, "df -h"), (errno.EDQUOT, "df -h"), (errno.EROFS, "mounted"), (errno.EFBIG, "ulimit -f")],
+    [
+        (errno.ENOSPC, "df -h"),
+        (errno.EDQUOT, "df -h"),
+        (errno.EROFS, "mounted"),
+        (errno.EFBIG, "ulimit -f"),
+    ],
 )
 def test_that_what_a_disk_refuses_names_the_disk_and_the_way_out(number: int, advice: str) -> None:
     failed = explain(OSError(number, os.strerror(number), "/runs/x/file"))
@@ -168,7 +202,9 @@ def test_that_what_a_disk_refuses_names_the_disk_and_the_way_out(number: int, ad
     assert advice in failed.suggestions[0]
 
 
-@pytest.mark.parametrize("error", [MemoryError(), OSError(28, "No space left on device"), KeyError("x"), ValueError()])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(28, "No space left on device"), KeyError("x"), ValueError()]
+)
 def test_that_every_exception_gets_a_sentence_advice_and_its_traceback(error: Exception) -> None:
     try:
         raise error

@@ -8,8 +8,12 @@ CASES = {
     "Repeated from step 7 on, it was finite: the cause is not in the plan alone.": NotFiniteFinding(
         7, StepExamination("none"), {"a": 1.0}
     ),
-    "The samples of that step hold values that are not finite.": NotFiniteFinding(0, StepExamination("data")),
-    "The first layer whose output is not finite is a.": NotFiniteFinding(0, StepExamination("output", "a")),
+    "The samples of that step hold values that are not finite.": NotFiniteFinding(
+        0, StepExamination("data")
+    ),
+    "The first layer whose output is not finite is a.": NotFiniteFinding(
+        0, StepExamination("output", "a")
+    ),
     "The first layer whose weights were no longer finite is a. One step before, the largest gradient was that of b, "
     "with a norm of 2.5e+19; that of a had 1.": NotFiniteFinding(
         0, StepExamination("weights", "a"), {"a": 1.0, "b": 2.5e19}

@@ -1,4 +1,6 @@
-"""A closer look at a step whose loss is not finite, with weights, samples and a loss of our choosing."""
+"""A closer look at a step whose loss is not finite, with weights, samples and a loss of our
+choosing.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,19 @@ SAMPLES, BATCH = 100, 32
 
 @pytest.fixture(scope="module")
 def session() -> Any:
-    """As much of a session as the copy asks for: two replicas' cut of the digits, and the usual loss."""
+    """As much of a session as the copy asks for.
+
+    Two replicas' cut of the digits, and the usual loss.
+    """
     import keras
 
     from gpu_studio.trainer.batches import Cut
 
     dataset = load_data(PLAN.data, PLAN.training.seed, Path.cwd())
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
-    names = [f"model/{index}/x" for index in range(4)] + [f"optimizer/{index}" for index in range(9)]
+    names = [f"model/{index}/x" for index in range(4)] + [
+        f"optimizer/{index}" for index in range(9)
+    ]
     return SimpleNamespace(
         plan=PLAN,
         dataset=dataset,
@@ -88,15 +95,24 @@ def test_that_the_first_layer_that_gave_way_is_named(
     assert copy.look(*batch) == look
 
 
-def test_that_samples_that_are_no_numbers_are_told_before_all_else(copy: CopyOfModel, batch: Any) -> None:
+def test_that_samples_that_are_no_numbers_are_told_before_all_else(
+    copy: CopyOfModel, batch: Any
+) -> None:
     x, y = batch
-    assert copy.look(np.where(np.arange(BATCH)[:, None, None, None] == 5, np.nan, x), y) == StepExamination("data")
+    assert copy.look(
+        np.where(np.arange(BATCH)[:, None, None, None] == 5, np.nan, x), y
+    ) == StepExamination("data")
 
 
-def test_that_a_loss_that_overflows_by_itself_is_told(copy: CopyOfModel, batch: Any, session: Any) -> None:
+def test_that_a_loss_that_overflows_by_itself_is_told(
+    copy: CopyOfModel, batch: Any, session: Any
+) -> None:
     import keras
 
-    session.program.loss, usual = keras.losses.MeanSquaredError(reduction=None), session.program.loss
+    session.program.loss, usual = (
+        keras.losses.MeanSquaredError(reduction=None),
+        session.program.loss,
+    )
     try:
         with_weight(copy, 3, 1e30)
         x, _ = batch
@@ -105,7 +121,9 @@ def test_that_a_loss_that_overflows_by_itself_is_told(copy: CopyOfModel, batch: 
         session.program.loss = usual
 
 
-def test_that_the_norms_are_those_of_the_whole_batch_s_gradient(copy: CopyOfModel, batch: Any, session: Any) -> None:
+def test_that_the_norms_are_those_of_the_whole_batch_s_gradient(
+    copy: CopyOfModel, batch: Any, session: Any
+) -> None:
     import tensorflow as tf
 
     x, y = batch

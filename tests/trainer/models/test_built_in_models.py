@@ -1,4 +1,7 @@
-"""The built-in models: their sizes as published, their outputs, and that a seed makes them again."""
+"""The built-in models.
+
+Their sizes as published, their outputs, and that a seed makes them again.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ MNIST, CIFAR = made_data.classes((28, 28, 1), 10), made_data.classes((32, 32, 3)
 
 
 def build(model, dataset, base=NOWHERE, seed=0):
-    from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
+    from gpu_studio.trainer.models import (
+        build_model,
+    )  # not above: it starts TensorFlow, also where nothing is tested
 
     return build_model(model, dataset, base, seed)
 
@@ -46,7 +51,12 @@ def names(model) -> list[str]:
         ("mlp", MNIST, {"hidden": []}, 7850),
         ("lenet", MNIST, {}, 520 + 25_050 + (800 * 128 + 128) + 1290),
         ("cnn", MNIST, {}, 320 + (13 * 13 * 32 * 64 + 64) + 650),
-        ("cifar_cnn", CIFAR, {}, 4864 + 102_464 + 2 * 128 + (4096 * 384 + 384) + (384 * 192 + 192) + 1930),
+        (
+            "cifar_cnn",
+            CIFAR,
+            {},
+            4864 + 102_464 + 2 * 128 + (4096 * 384 + 384) + (384 * 192 + 192) + 1930,
+        ),
         ("linear", made_data.values(), {}, 2),
     ],
 )
@@ -67,7 +77,10 @@ def test_that_a_shortcut_of_resnet20_takes_every_second_pixel_and_adds_channels_
     import keras
 
     model = built("resnet20", made_data.classes((7, 5, 3), 10))
-    before, after = (model.get_layer(name).output for name in ("stage1_block3_relu", "stage2_block1_shortcut_put_back"))
+    before, after = (
+        model.get_layer(name).output
+        for name in ("stage1_block3_relu", "stage2_block1_shortcut_put_back")
+    )
     x, y = keras.Model(model.input, [before, after])(np.random.default_rng(0).random((2, 7, 5, 3)))
     expected = np.pad(np.asarray(x)[:, ::2, ::2, :], ((0, 0), (0, 0), (0, 0), (8, 8)))
     np.testing.assert_array_equal(np.asarray(y), expected)
@@ -81,7 +94,10 @@ def test_that_a_seed_makes_a_model_again_and_another_seed_another_one(name):
     mine, again, other = (built(name, DATASETS[name], seed) for seed in (5, 5, 6))
     for one, two in zip(mine.weights, again.weights, strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
-    assert any((np.asarray(one) != np.asarray(two)).any() for one, two in zip(mine.weights, other.weights, strict=True))
+    assert any(
+        (np.asarray(one) != np.asarray(two)).any()
+        for one, two in zip(mine.weights, other.weights, strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -112,8 +128,11 @@ def test_that_a_model_learns_a_dozen_samples_by_heart(name):
     dataset = DATASETS[name]
     model = built(name, dataset)
     sparse = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    # Eagerly, and no longer than it takes: to compile a step of the larger ones takes longer than these few.
-    model.compile(keras.optimizers.Adam(0.01), sparse if dataset.classes else "mse", run_eagerly=True)
+    # Eagerly, and no longer than it takes: to compile a step of the larger ones takes longer than
+    # these few.
+    model.compile(
+        keras.optimizers.Adam(0.01), sparse if dataset.classes else "mse", run_eagerly=True
+    )
     first, *later = islice(losses(model, dataset.train), EPOCHS)
     assert later[-1] < first / 2
 
@@ -131,14 +150,33 @@ def test_that_dropout_is_there_where_it_is_asked_for_and_makes_itself_again():
     dataset = made_data.classes((28, 28, 1))
     for name in ("mlp", "lenet", "cnn"):
         assert not [layer for layer in names(built(name, dataset)) if "dropout" in layer]
-        outputs = [np.asarray(built(name, dataset, dropout=0.5)(dataset.train.x, training=True)) for _ in range(2)]
+        outputs = [
+            np.asarray(built(name, dataset, dropout=0.5)(dataset.train.x, training=True))
+            for _ in range(2)
+        ]
         np.testing.assert_array_equal(*outputs)
         assert (outputs[0] != np.asarray(built(name, dataset, dropout=0.5)(dataset.train.x))).any()
 
 
 def test_that_the_layers_have_plain_names():
-    assert names(built("mlp", MNIST)) == ["inputs", "flatten", "dense", "dense_1", "dense_2", "outputs"]
-    assert names(built("lenet", MNIST)) == ["inputs", "conv1", "pool1", "conv2", "pool2", "flatten", "dense", "outputs"]
+    assert names(built("mlp", MNIST)) == [
+        "inputs",
+        "flatten",
+        "dense",
+        "dense_1",
+        "dense_2",
+        "outputs",
+    ]
+    assert names(built("lenet", MNIST)) == [
+        "inputs",
+        "conv1",
+        "pool1",
+        "conv2",
+        "pool2",
+        "flatten",
+        "dense",
+        "outputs",
+    ]
 
 
 def test_that_the_transformer_knows_the_order_of_its_positions():
@@ -157,7 +195,12 @@ def test_that_the_transformer_counts_tokens_of_all_splits():
     model = built("transformer", made_data.tokens(vocabulary=20))
     assert model.get_layer("embedding").input_dim == 20
     assert model(made_data.tokens().test.x).shape == (2, 3)
-    assert built("transformer", made_data.tokens(vocabulary=20), vocabulary=99).get_layer("embedding").input_dim == 99
+    assert (
+        built("transformer", made_data.tokens(vocabulary=20), vocabulary=99)
+        .get_layer("embedding")
+        .input_dim
+        == 99
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,12 +215,37 @@ def test_that_the_transformer_counts_tokens_of_all_splits():
         ("cnn", made_data.classes((28, 28)), {}, r"has \(28, 28\)"),
         ("lenet", made_data.classes((28, 15, 1)), {}, "at least 16 × 16 pixels, but .* has .*15"),
         ("cnn", made_data.classes((3, 9, 1)), {}, "at least 4 × 4 pixels"),
-        ("linear", made_data.classes(), {}, "linear learns values, but the targets of made classes are class ids"),
-        ("resnet20", made_data.values((8, 8, 1)), {}, "resnet20 learns classes, but .* are measured values"),
+        (
+            "linear",
+            made_data.classes(),
+            {},
+            "linear learns values, but the targets of made classes are class ids",
+        ),
+        (
+            "resnet20",
+            made_data.values((8, 8, 1)),
+            {},
+            "resnet20 learns classes, but .* are measured values",
+        ),
         ("mlp", made_data.tokens(), {}, "mlp cannot read the token ids"),
-        ("transformer", made_data.classes((20,)), {}, "a sample of made classes is a vector of 20 numbers"),
-        ("transformer", made_data.tokens(), {"vocabulary": 5}, "holds the token 19, but .* has 5 tokens"),
-        ("transformer", made_data.classes((5, 4)), {"width": 30, "heads": 4}, "width 30 is no multiple of its 4 heads"),
+        (
+            "transformer",
+            made_data.classes((20,)),
+            {},
+            "a sample of made classes is a vector of 20 numbers",
+        ),
+        (
+            "transformer",
+            made_data.tokens(),
+            {"vocabulary": 5},
+            "holds the token 19, but .* has 5 tokens",
+        ),
+        (
+            "transformer",
+            made_data.classes((5, 4)),
+            {"width": 30, "heads": 4},
+            "width 30 is no multiple of its 4 heads",
+        ),
     ],
 )
 def test_that_a_model_that_does_not_fit_the_data_is_refused_in_words(name, dataset, options, words):
@@ -186,7 +254,9 @@ def test_that_a_model_that_does_not_fit_the_data_is_refused_in_words(name, datas
     assert refused.value.suggestions
 
 
-@pytest.mark.parametrize(("name", "side"), [("lenet", 16), ("cnn", 4), ("cifar_cnn", 1), ("resnet20", 1)])
+@pytest.mark.parametrize(
+    ("name", "side"), [("lenet", 16), ("cnn", 4), ("cifar_cnn", 1), ("resnet20", 1)]
+)
 def test_that_the_smallest_images_that_are_let_through_do_work(name, side):
     dataset = made_data.classes((side, side, 1))
     assert built(name, dataset)(dataset.train.x).shape == (12, 3)

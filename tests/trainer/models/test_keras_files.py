@@ -22,7 +22,9 @@ def two_layers(units=3, shape=(8,)):
     import keras
 
     layers = keras.layers
-    return keras.Sequential([keras.Input(shape), layers.Dense(5, activation="relu"), layers.Dense(units)])
+    return keras.Sequential(
+        [keras.Input(shape), layers.Dense(5, activation="relu"), layers.Dense(units)]
+    )
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def saved(tmp_path):
 
 
 def build(model, dataset, base=Path()):
-    from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
+    from gpu_studio.trainer.models import (
+        build_model,
+    )  # not above: it starts TensorFlow, also where nothing is tested
 
     return build_model(model, dataset, base, 0)
 
@@ -50,14 +54,21 @@ def loaded(path: Path, dataset=DATASET):
 def test_that_a_saved_model_comes_back_with_its_weights(saved):
     model = two_layers()
     again = loaded(saved(model))
-    np.testing.assert_array_equal(np.asarray(again(DATASET.train.x)), np.asarray(model(DATASET.train.x)))
+    np.testing.assert_array_equal(
+        np.asarray(again(DATASET.train.x)), np.asarray(model(DATASET.train.x))
+    )
 
 
 def test_that_every_built_in_model_can_be_saved_and_loaded_without_code_of_its_own(saved):
-    for name, dataset in (("resnet20", made_data.classes((9, 9, 3))), ("transformer", made_data.classes((6, 4)))):
+    for name, dataset in (
+        ("resnet20", made_data.classes((9, 9, 3))),
+        ("transformer", made_data.classes((6, 4))),
+    ):
         model = build(ModelSettings(name=name), dataset)
         again = loaded(saved(model), dataset)
-        np.testing.assert_allclose(np.asarray(again(dataset.train.x)), np.asarray(model(dataset.train.x)), rtol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(again(dataset.train.x)), np.asarray(model(dataset.train.x)), rtol=1e-6
+        )
 
 
 def test_that_a_compiled_model_loses_its_own_optimizer(saved):
@@ -78,7 +89,9 @@ def test_that_axes_left_open_in_the_model_fit_any_size(saved):
 def test_that_the_dropout_of_a_file_depends_on_the_seed_of_the_plan_only(saved):
     import keras
 
-    path = saved(keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.5), keras.layers.Dense(3)]))
+    path = saved(
+        keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.5), keras.layers.Dense(3)])
+    )
     mine, again = (np.asarray(loaded(path)(DATASET.train.x, training=True)) for _ in range(2))
     np.testing.assert_array_equal(mine, again)
 
@@ -90,7 +103,10 @@ def test_that_python_code_in_a_file_is_refused_and_never_run(saved, tmp_path):
     code = keras.layers.Lambda(lambda x: (open(canary, "w").close(), x)[1])  # noqa: PTH123
     path = saved(keras.Sequential([keras.Input((8,)), code, keras.layers.Dense(3)]))
     Path(canary).unlink()
-    with pytest.raises(ModelError, match=r"Lambda layer, Python code that would run when loaded; .* safe mode refuses"):
+    with pytest.raises(
+        ModelError,
+        match=r"Lambda layer, Python code that would run when loaded; .* safe mode refuses",
+    ):
         loaded(path)
     assert not Path(canary).exists()
     keras.saving.load_model(path, safe_mode=False)
@@ -113,7 +129,9 @@ def test_that_a_layer_of_ones_own_class_is_refused_in_words(saved):
     def own_class(layers):
         layers[1].update(class_name="MyDense", module="my.models", registered_name="MyDense")
 
-    with pytest.raises(ModelError, match=r"Keras cannot load own\.keras: Could not locate class 'MyDense'") as refused:
+    with pytest.raises(
+        ModelError, match=r"Keras cannot load own\.keras: Could not locate class 'MyDense'"
+    ) as refused:
         loaded(tampered(saved(two_layers()), own_class))
     assert any("code is not in the file" in suggestion for suggestion in refused.value.suggestions)
 
@@ -123,7 +141,10 @@ def test_that_a_layer_of_ones_own_class_is_refused_in_words(saved):
     [
         ({"units": 0}, "expected a positive integer. Received: units=0"),
         ({"bogus": 7}, "Unrecognized keyword arguments passed to Dense: {'bogus': 7}"),
-        ({"units": 7, "name": "lambda_\x1b[31mnet"}, r"variable.shape=(5, 7), Received: value.shape=(5, 3)."),
+        (
+            {"units": 7, "name": "lambda_\x1b[31mnet"},
+            r"variable.shape=(5, 7), Received: value.shape=(5, 3).",
+        ),
     ],
 )
 def test_that_what_keras_stumbled_over_is_told_and_not_its_first_line(saved, options, reason):
@@ -170,7 +191,14 @@ def test_that_an_older_format_is_refused_because_it_may_hold_code(tmp_path):
     [
         ((9,), 3, r"takes samples of shape \(9,\), but one of made classes has the shape \(8,\)"),
         ((8, 1), 3, r"takes samples of shape \(8, 1\)"),
-        ((8,), 4, r"ends in outputs of shape \(4,\), but made classes needs one output for each of its 3 classes"),
+        (
+            (8,),
+            4,
+            (
+                r"ends in outputs of shape \(4,\), but made classes needs one "
+                r"output for each of its 3 classes"
+            ),
+        ),
         ((8,), 1, r"ends in outputs of shape \(1,\)"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Whether a model scales its samples itself: found in layers, operations and models within models."""
+"""Whether a model scales its samples itself.
+
+Found in layers, operations and models within models.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,27 @@ def subclassed() -> Any:
 
 SCALING: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a layer": (lambda k: k.layers.Rescaling(1 / 255), "divides its samples by 255"),
-    "a layer that centres": (lambda k: k.layers.Rescaling(1 / 127.5, offset=-1), "divides its samples by 127.5"),
+    "a layer that centres": (
+        lambda k: k.layers.Rescaling(1 / 127.5, offset=-1),
+        "divides its samples by 127.5",
+    ),
     "after other layers": (
-        lambda k: k.Sequential([k.layers.Resizing(4, 4), k.layers.RandomFlip(), k.layers.Rescaling(1 / 255)]),
+        lambda k: k.Sequential(
+            [k.layers.Resizing(4, 4), k.layers.RandomFlip(), k.layers.Rescaling(1 / 255)]
+        ),
         "divides its samples by 255",
     ),
     "an operation": (lambda _: lambda x: x / 255, "divides its samples by 255"),
     "code of one's own": (lambda _: subclassed(), "divides its samples by 255"),
-    "mobilenet": (lambda k: k.applications.mobilenet_v2.preprocess_input, "divides its samples by 127.5"),
+    "mobilenet": (
+        lambda k: k.applications.mobilenet_v2.preprocess_input,
+        "divides its samples by 127.5",
+    ),
     "densenet": (lambda k: k.applications.densenet.preprocess_input, "divides its samples by 255"),
-    "resnet": (lambda k: k.applications.resnet50.preprocess_input, "takes about 124 from its samples"),
+    "resnet": (
+        lambda k: k.applications.resnet50.preprocess_input,
+        "takes about 124 from its samples",
+    ),
     "no scaling": (lambda k: k.layers.Conv2D(2, 3), ""),
     "to both sides of 0": (lambda k: k.layers.Rescaling(2.0, offset=-1), ""),
     "a division of what was computed": (lambda k: lambda x: k.layers.Conv2D(2, 3)(x) / 255, ""),

@@ -101,13 +101,19 @@ def file(written: Written) -> Path:
 
 
 def build(path: Path, function: str, seed: int = 0, **options: object) -> Any:
-    from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
+    from gpu_studio.trainer.models import (
+        build_model,
+    )  # not above: it starts TensorFlow, also where nothing is tested
 
-    return build_model(ModelSettings(python=f"{path}:{function}", options=options), DATASET, Path(), seed)
+    return build_model(
+        ModelSettings(python=f"{path}:{function}", options=options), DATASET, Path(), seed
+    )
 
 
 @pytest.mark.parametrize("function", ["functional", "sequential", "subclassed"])
-def test_that_every_kind_of_model_becomes_one_with_an_input_and_an_output(file: Path, function: str) -> None:
+def test_that_every_kind_of_model_becomes_one_with_an_input_and_an_output(
+    file: Path, function: str
+) -> None:
     made = build(file, function)
     assert [tuple(x.shape) for x in (*made.inputs, *made.outputs)] == [(None, 8), (None, 3)]
     assert np.asarray(made(DATASET.train.x)).shape == (len(DATASET.train), 3)
@@ -118,13 +124,20 @@ def test_that_equal_seeds_give_equal_weights(file: Path, function: str) -> None:
     one, other, third = build(file, function), build(file, function), build(file, function, 1)
     for first, second in zip(one.get_weights(), other.get_weights(), strict=True):
         np.testing.assert_array_equal(first, second)
-    assert any((first != second).any() for first, second in zip(one.get_weights(), third.get_weights(), strict=True))
+    assert any(
+        (first != second).any()
+        for first, second in zip(one.get_weights(), third.get_weights(), strict=True)
+    )
 
 
 def test_that_layers_of_every_kind_of_model_can_be_placed(file: Path) -> None:
     from gpu_studio.trainer.model_layers import placeable_layers
 
-    assert [each.path for each in placeable_layers(build(file, "functional"))] == ["scale", "first", "last"]
+    assert [each.path for each in placeable_layers(build(file, "functional"))] == [
+        "scale",
+        "first",
+        "last",
+    ]
     layers = placeable_layers(build(file, "subclassed"))
     assert [each.path.split("/")[0] for each in layers] == ["net", "net"]
     assert layers[1].inputs == (layers[0].path,)
@@ -134,7 +147,9 @@ def test_that_options_reach_the_function(file: Path) -> None:
     assert build(file, "functional", units=7).get_layer("first").units == 7
 
 
-@pytest.mark.parametrize(("function", "logits"), [("subclassed", True), ("shares", False), ("sequential", True)])
+@pytest.mark.parametrize(
+    ("function", "logits"), [("subclassed", True), ("shares", False), ("sequential", True)]
+)
 def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: bool) -> None:
     from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
 
@@ -144,21 +159,42 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        ("nothing", UserCodeError, "own_models.py:nothing returned nothing where a keras.Model is needed."),
-        ("layer", UserCodeError, "own_models.py:layer returned a Dense where a keras.Model is needed."),
+        (
+            "nothing",
+            UserCodeError,
+            "own_models.py:nothing returned nothing where a keras.Model is needed.",
+        ),
+        (
+            "layer",
+            UserCodeError,
+            "own_models.py:layer returned a Dense where a keras.Model is needed.",
+        ),
         ("narrow", ModelError, "own_models.py:narrow ends in outputs of shape (2,), but"),
-        ("two", ModelError, "own_models.py:two has 2 outputs; a model that GPU Studio trains has one."),
+        (
+            "two",
+            ModelError,
+            "own_models.py:two has 2 outputs; a model that GPU Studio trains has one.",
+        ),
         (
             "each",
             ModelError,
-            "own_models.py:each gives outputs of shape (8, 3) for each sample, where GPU Studio trains",
+            (
+                "own_models.py:each gives outputs of shape (8, 3) for each "
+                "sample, where GPU Studio trains"
+            ),
         ),
         ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
         ("misfit", UserCodeError, "own_models.py stopped with ValueError: Input 0"),
-        ("breaking", UserCodeError, "own_models.py stopped in line 48 with InvalidArgumentError: Exception"),
+        (
+            "breaking",
+            UserCodeError,
+            "own_models.py stopped in line 48 with InvalidArgumentError: Exception",
+        ),
     ],
 )
-def test_that_what_training_cannot_use_is_told(file: Path, function: str, kind: type[Exception], message: str) -> None:
+def test_that_what_training_cannot_use_is_told(
+    file: Path, function: str, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind) as caught:
         build(file, function)
     assert str(caught.value).startswith(message)
@@ -174,7 +210,9 @@ def test_that_what_training_cannot_use_is_told(file: Path, function: str, kind: 
         ("gan", "a Gan that has no method call,"),
     ],
 )
-def test_that_a_model_that_would_train_otherwise_than_here_is_refused(file: Path, function: str, own: str) -> None:
+def test_that_a_model_that_would_train_otherwise_than_here_is_refused(
+    file: Path, function: str, own: str
+) -> None:
     with pytest.raises(ModelError, match=f"own_models.py:{function} returns {own}") as caught:
         build(file, function)
     assert caught.value.suggestions
@@ -185,9 +223,12 @@ def test_that_steps_of_a_model_within_a_model_are_no_matter_as_in_keras(file: Pa
 
 
 @pytest.mark.parametrize(
-    ("function", "words"), [("sequential", "Adam and mse"), ("compiled", "SGD and MeanAbsoluteError"), ("shares", "")]
+    ("function", "words"),
+    [("sequential", "Adam and mse"), ("compiled", "SGD and MeanAbsoluteError"), ("shares", "")],
 )
-def test_that_it_is_known_by_what_a_model_was_compiled(file: Path, function: str, words: str) -> None:
+def test_that_it_is_known_by_what_a_model_was_compiled(
+    file: Path, function: str, words: str
+) -> None:
     from gpu_studio.trainer.models.own_models import compiled_with
 
     assert compiled_with(build(file, function)) == words
@@ -197,6 +238,9 @@ def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) ->
     from gpu_studio.trainer.session import Session
 
     parts = SimpleNamespace(cut=SimpleNamespace(samples=9), dataset=DATASET)
-    for data, digest_ in ((Data(python=f"{file}:load"), digest(MODELS.encode())), (Data(name="digits"), None)):
+    for data, digest_ in (
+        (Data(python=f"{file}:load"), digest(MODELS.encode())),
+        (Data(name="digits"), None),
+    ):
         parts.plan = Plan(data=data)
         assert Session.identity(parts)["data_code"] == digest_

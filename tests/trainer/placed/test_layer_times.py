@@ -1,4 +1,7 @@
-"""From what a profiler saw to the time of each layer: medians, lines, stretching, and how the cores are shared."""
+"""From what a profiler saw to the time of each layer.
+
+Medians, lines, stretching, and how the cores are shared.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,18 @@ def executed(**seconds):
     """So many executions of each operation, one after another."""
     from gpu_studio.trainer.profiled import Executed
 
-    names = {"matmul": MATMUL, "gradient": GRADIENT, "update": UPDATE, "loss": LOSS, "data": "GatherV2"}
-    return [Executed(names[name], 10.0, 10.0 + took) for name, times in seconds.items() for took in times]
+    names = {
+        "matmul": MATMUL,
+        "gradient": GRADIENT,
+        "update": UPDATE,
+        "loss": LOSS,
+        "data": "GatherV2",
+    }
+    return [
+        Executed(names[name], 10.0, 10.0 + took)
+        for name, times in seconds.items()
+        for took in times
+    ]
 
 
 def step(batch, seconds=1.0, **spent):
@@ -34,22 +47,38 @@ def step(batch, seconds=1.0, **spent):
 def test_that_each_operation_counts_for_its_layer_and_pass_with_its_median():
     from gpu_studio.trainer.placed.layer_times import spent_in
 
-    seen = executed(matmul=[1.0, 1.0, 70.0], gradient=[2.0, 3.0, 4.0], update=[0.5] * 3, loss=[0.25] * 3, data=[9.0])
+    seen = executed(
+        matmul=[1.0, 1.0, 70.0],
+        gradient=[2.0, 3.0, 4.0],
+        update=[0.5] * 3,
+        loss=[0.25] * 3,
+        data=[9.0],
+    )
     assert spent_in(seen, SEATS, 3) == pytest.approx(
-        {("dense", "forward"): 1.0, ("dense", "backward"): 3.0, ("dense", "update"): 0.5, ("", ""): 0.25}
+        {
+            ("dense", "forward"): 1.0,
+            ("dense", "backward"): 3.0,
+            ("dense", "update"): 0.5,
+            ("", ""): 0.25,
+        }
     )
 
 
 def test_that_an_operation_that_runs_twice_a_step_counts_twice():
     from gpu_studio.trainer.placed.layer_times import spent_in
 
-    assert spent_in(executed(matmul=[1.0] * 6), SEATS, 3) == {("dense", "forward"): pytest.approx(2.0)}
+    assert spent_in(executed(matmul=[1.0] * 6), SEATS, 3) == {
+        ("dense", "forward"): pytest.approx(2.0)
+    }
 
 
 def test_that_the_layers_together_take_what_a_step_takes_on_the_clock():
     from gpu_studio.trainer.placed.layer_times import _stretched
 
-    assert _stretched({("a", "forward"): 1.0, ("", ""): 3.0}, 8.0) == {("a", "forward"): 2.0, ("", ""): 6.0}
+    assert _stretched({("a", "forward"): 1.0, ("", ""): 3.0}, 8.0) == {
+        ("a", "forward"): 2.0,
+        ("", ""): 6.0,
+    }
     assert _stretched({}, 8.0) == {}
 
 
@@ -63,11 +92,18 @@ def test_that_the_line_goes_through_both_sizes(small, factor, fixed, slope):
     from gpu_studio.trainer.placed.layer_times import line_through
 
     batches = (small, small * factor)
-    one, other = (step(b, forward=fixed + slope * b, backward=2 * (fixed + slope * b), update=0.5) for b in batches)
+    one, other = (
+        step(b, forward=fixed + slope * b, backward=2 * (fixed + slope * b), update=0.5)
+        for b in batches
+    )
     found = line_through(one, other, ["dense"], 0.5)["dense"]
     for b in batches:
-        assert found.forward_fixed + found.forward_per_sample * b == pytest.approx(fixed + slope * b)
-        assert found.backward_fixed + found.backward_per_sample * b == pytest.approx(2 * (fixed + slope * b))
+        assert found.forward_fixed + found.forward_per_sample * b == pytest.approx(
+            fixed + slope * b
+        )
+        assert found.backward_fixed + found.backward_per_sample * b == pytest.approx(
+            2 * (fixed + slope * b)
+        )
     assert (found.update, found.share) == (0.5, 0.5)
 
 
@@ -89,7 +125,8 @@ def test_that_a_layer_that_was_not_seen_takes_no_time():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "share"), [(4 * 1.0 + 0.5, 1.0), (2 * 1.0 + 0.5, 0.5), (3 * 1.0 + 0.5, 0.75), (9.0, 1.0)]
+    ("seconds", "share"),
+    [(4 * 1.0 + 0.5, 1.0), (2 * 1.0 + 0.5, 0.5), (3 * 1.0 + 0.5, 0.75), (9.0, 1.0)],
 )
 def test_that_the_share_of_the_cores_is_how_much_sooner_micro_batches_end_together(seconds, share):
     from gpu_studio.trainer.placed.layer_times import share_of

@@ -15,7 +15,8 @@ from gpu_studio.runs.resume import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# Many short calls, so that there is time to stop in mid-epoch; a batch that the micro-batches do not divide.
+# Many short calls, so that there is time to stop in mid-epoch; a batch that the micro-batches do
+# not divide.
 SETTINGS = (
     "training.batch_size=17",
     "training.steps_per_call=1",
@@ -26,14 +27,19 @@ SETTINGS = (
 PLACED = (
     "distribution.strategy=placed",
     "distribution.placed.micro_batches=3",
-    'distribution.placed.layers={ dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:2", outputs = "CPU:3" }',
+    (
+        'distribution.placed.layers={ dense = ["CPU:0", "CPU:1"], dense_1 '
+        '= "CPU:2", outputs = "CPU:3" }'
+    ),
 )
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A placed run that was stopped in mid-epoch."""
-    with running(small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), warm=True) as run:
+    with running(
+        small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), warm=True
+    ) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > 120)
         run.send("stop")
         first = run.finish()
@@ -45,7 +51,9 @@ def test_that_a_placed_run_that_was_stopped_goes_on_plainly_as_if_nothing_had_be
     stopped: Finished, tmp_path: Path
 ) -> None:
     stopped_at = stopped.one(events.Finished).step
-    assert stopped_at % stopped.one(events.Model).steps_per_epoch, "stopped between two epochs: the test shows nothing"
+    assert stopped_at % stopped.one(events.Model).steps_per_epoch, (
+        "stopped between two epochs: the test shows nothing"
+    )
     whole = trained(small_plan(*SETTINGS), tmp_path)
     second = trained(small_plan(*SETTINGS), tmp_path, resume=choose(stopped.directory))
     assert second.code == 0, second.log
@@ -54,7 +62,9 @@ def test_that_a_placed_run_that_was_stopped_goes_on_plainly_as_if_nothing_had_be
     assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-5)
 
 
-def test_that_a_placed_run_tells_where_everything_was_before_its_first_steps(stopped: Finished) -> None:
+def test_that_a_placed_run_tells_where_everything_was_before_its_first_steps(
+    stopped: Finished,
+) -> None:
     devices = stopped.one(events.Devices)
     assert (devices.strategy, devices.replicas) == ("placed", ["CPU:0", "CPU:1", "CPU:2", "CPU:3"])
     kinds = [type(event) for event in stopped.events]
@@ -70,12 +80,18 @@ def test_that_a_placed_run_tells_where_everything_was_before_its_first_steps(sto
     assert not stopped.of(events.Warned)
 
 
-def test_that_a_placed_run_tells_of_each_part_of_a_split_layer_where_it_ran(stopped: Finished) -> None:
+def test_that_a_placed_run_tells_of_each_part_of_a_split_layer_where_it_ran(
+    stopped: Finished,
+) -> None:
     placement = stopped.one(events.Placement)
     split = {(row.way, row.part, row.device) for row in placement.parts if row.layer == "dense"}
-    assert split >= {(way, part, f"CPU:{part}") for way in ("forward", "backward", "update") for part in "01"}
+    assert split >= {
+        (way, part, f"CPU:{part}") for way in ("forward", "backward", "update") for part in "01"
+    }
     assert {device for _, part, device in split if part == "join"} == {"CPU:2"}
-    assert sum(row.operations for row in placement.parts) == sum(count for *_, count in placement.rows)
+    assert sum(row.operations for row in placement.parts) == sum(
+        count for *_, count in placement.rows
+    )
     assert not judged(placement).wrong
 
 
@@ -87,8 +103,12 @@ def test_that_each_device_holds_the_weights_of_its_layers_and_both_slots(stopped
     assert rows["CPU:3"] == 3 * layers["outputs"]
 
 
-def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest(tmp_path: Path) -> None:
-    plan = small_plan("distribution.strategy=placed", 'distribution.placed.layers={ dence = "CPU:1" }')
+def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest(
+    tmp_path: Path,
+) -> None:
+    plan = small_plan(
+        "distribution.strategy=placed", 'distribution.placed.layers={ dence = "CPU:1" }'
+    )
     failed = trained(plan, tmp_path).one(events.Failed)
     assert failed.message == "The plan places the layer dence, which the model does not have."
     assert "dense" in failed.suggestions[0]
@@ -97,7 +117,9 @@ def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest
     assert not with_value(plan, mend.field, mend.value).distribution.placed.layers
 
 
-def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step(stopped: Finished) -> None:
+def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step(
+    stopped: Finished,
+) -> None:
     step = stopped.one(events.Timeline)
     assert [(stage.device, stage.layers) for stage in step.stages] == [
         ("CPU:0", ["flatten"]),
@@ -111,7 +133,8 @@ def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step
     assert all(0 <= task.begin <= task.end <= step.seconds + 1e-9 for task in step.tasks)
     assert all(0 < task.busy <= task.end - task.begin + 1e-9 for task in step.tasks)
     assert set(step.busy) == {"CPU:0", "CPU:1", "CPU:2", "CPU:3"}
-    # The losses of the steps around it are those of every run: it is there once, and none is missing.
+    # The losses of the steps around it are those of every run: it is there once, and none is
+    # missing.
     assert sorted(stopped.losses) == list(range(len(stopped.losses)))
 
 

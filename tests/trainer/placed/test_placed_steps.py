@@ -1,4 +1,7 @@
-"""Placed steps: everything is where the plan says, by what TensorFlow executed, and trains what one device would."""
+"""Placed steps.
+
+Everything is where the plan says, by what TensorFlow executed, and trains what one device would.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ def built_in(name: str, **more: Any) -> Job:
 
 
 def jobs() -> dict[str, Job]:
-    """What is trained; a placed job is called after the plain one that it is held against, with a sign and a word."""
+    """What is trained.
+
+    A placed job is called after the plain one that it is held against, with a sign and a word.
+    """
     made: dict[str, Job] = {"mlp": {}, "mlp sgd": {"settings": SGD}}
     for parts in (1, 3, 4):
         made[f"mlp, {parts}"] = {"layers": spread(MLP), "micro_batches": parts}
@@ -87,16 +93,26 @@ def jobs() -> dict[str, Job]:
         made[f"splittable{optimizer}"] = {"model": "splittable", "settings": settings}
         for parts in (3,) if optimizer else (1, 3):
             split = {"layers": SPLIT, "micro_batches": parts}
-            made[f"splittable{optimizer}, {parts}"] = {"model": "splittable", "settings": settings, **split}
+            made[f"splittable{optimizer}, {parts}"] = {
+                "model": "splittable",
+                "settings": settings,
+                **split,
+            }
     unevaluated = resumed() | recomputed() | held_back() | noted()
     return (
-        made | {name: {**job, "evaluate": False} for name, job in unevaluated.items()} | many_recomputed() | refused()
+        made
+        | {name: {**job, "evaluate": False} for name, job in unevaluated.items()}
+        | many_recomputed()
+        | refused()
     )
 
 
 def resumed() -> dict[str, Job]:
     """Two steps plainly, one split and placed, one plainly again."""
-    split = {"layers": {"dense": ["CPU:0", "CPU:1", "CPU:3"], "dense_2": "CPU:2"}, "micro_batches": 2}
+    split = {
+        "layers": {"dense": ["CPU:0", "CPU:1", "CPU:3"], "dense_2": "CPU:2"},
+        "micro_batches": 2,
+    }
     return {
         "begun": {"steps": 2},
         "gone on": {"steps": 1, "first": 2, "offset": 26, "after": "begun", **split},
@@ -110,7 +126,8 @@ def recomputed() -> dict[str, Job]:
     places = {"dense": "CPU:0", "dense_4": "CPU:1", "dense_8": "CPU:2", "dense_12": "CPU:3"}
     stages = {"layers": places, "steps": 1, "settings": wide}
     placed = {
-        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3} for name in ("dropping", "nested")
+        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3}
+        for name in ("dropping", "nested")
     }
     made: dict[str, Job] = {"dropping, 3": placed["dropping"]}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
@@ -119,7 +136,14 @@ def recomputed() -> dict[str, Job]:
 
 def many_recomputed() -> dict[str, Job]:
     """More micro-batches than are under way at once."""
-    return {"nested, 6": {"model": "nested", "layers": spread(MADE["nested"]), "micro_batches": 6, "recompute": True}}
+    return {
+        "nested, 6": {
+            "model": "nested",
+            "layers": spread(MADE["nested"]),
+            "micro_batches": 6,
+            "recompute": True,
+        }
+    }
 
 
 HEAVY = 3 * 256 * 256 * 4
@@ -138,13 +162,24 @@ def held_back() -> dict[str, Job]:
     settings.append(f"data.options={{ shape = [12], samples = {20 * UNDER_WAY}, classes = 4 }}")
     heavy = {"layers": {"dense": "CPU:0"}, "settings": settings}
     shape = "data.options={ shape = [12], samples = 9000, classes = 4 }"
-    settings = [f"model.options={{ hidden = {[64] * 4} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]
+    settings = [
+        f"model.options={{ hidden = {[64] * 4} }}",
+        "training.batch_size=8000",
+        "training.optimizer=sgd",
+        shape,
+    ]
     tall = {"layers": {"dense": "CPU:0"}, "settings": settings}
-    cut = {f"tall, {name}": {**tall, "micro_batches": parts} for name, parts in (("few", 4), ("many", 2 * UNDER_WAY))}
+    cut = {
+        f"tall, {name}": {**tall, "micro_batches": parts}
+        for name, parts in (("few", 4), ("many", 2 * UNDER_WAY))
+    }
     settings = ["model.name=cnn", "training.batch_size=256"]
     settings.append("data.options={ shape = [28, 28, 1], samples = 300, classes = 4 }")
     images = {"layers": {"conv": "CPU:0", "dense": "CPU:1"}, "settings": settings, "steps": 2}
-    cut |= {f"images, {name}": {**images, "micro_batches": parts} for name, parts in (("whole", 1), ("cut", 4))}
+    cut |= {
+        f"images, {name}": {**images, "micro_batches": parts}
+        for name, parts in (("whole", 1), ("cut", 4))
+    }
     return {"heavy": {**heavy, "micro_batches": 2 * UNDER_WAY}, **cut}
 
 
@@ -170,7 +205,10 @@ def refused() -> dict[str, Job]:
             "layers": {"outputs": ["CPU:0", "CPU:1", "CPU:2"]},
             "settings": ["data.options={ shape = [12], samples = 50, classes = 2 }"],
         },
-        "no units": {"layers": {"flatten": ["CPU:0", "CPU:1"]}, "settings": ["model.name=cnn", IMAGES]},
+        "no units": {
+            "layers": {"flatten": ["CPU:0", "CPU:1"]},
+            "settings": ["model.name=cnn", IMAGES],
+        },
     }
 
 
@@ -185,7 +223,10 @@ def event(result: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def warnings(result: dict[str, Any]) -> list[str]:
-    """What was warned of the placement: that a split of so few samples lacks a class is another matter."""
+    """What was warned of the placement.
+
+    That a split of so few samples lacks a class is another matter.
+    """
     told = [each["message"] for each in result["events"] if each["event"] == "warning"]
     return [message for message in told if "has no samples of class" not in message]
 
@@ -210,10 +251,14 @@ def test_that_what_the_plan_places_is_where_it_says_and_the_rest_is_somewhere(re
     for path, devices in jobs()[name]["layers"].items():
         assert asked[path] == (devices if isinstance(devices, list) else [devices])
     computing = {row[0] for row in placement["rows"]}
-    assert {path for path in asked if not path.endswith(("flatten", "dropout", "rows"))} <= computing | {"bins"}
+    assert {
+        path for path in asked if not path.endswith(("flatten", "dropout", "rows"))
+    } <= computing | {"bins"}
 
 
-@pytest.mark.parametrize("name", ["mlp, 1", "mlp, 4", "transformer, 1", "nested, 1", "splittable, 3"])
+@pytest.mark.parametrize(
+    "name", ["mlp, 1", "mlp, 4", "transformer, 1", "nested, 1", "splittable, 3"]
+)
 def test_that_four_devices_do_forward_backward_and_update(results, name):
     rows = event(results[name], "placement")["rows"]
     for way in ("forward", "backward", "update"):
@@ -224,13 +269,18 @@ def test_that_the_same_check_fails_for_the_way_of_the_tutorials(results):
     found = warnings(results["tutorial"])
     for number in (1, 2, 3):
         for way in ("forward", "backward"):
-            said = f"of the {way} of placed.{number}.0 were executed on CPU:0, and not on CPU:{number}."
+            said = (
+                f"of the {way} of placed.{number}.0 were executed on "
+                f"CPU:0, and not on CPU:{number}."
+            )
             assert any(said in each for each in found), (number, way)
 
 
 # But what draws or normalises in each micro-batch.
 AS_ON_ONE = [
-    name for name in PLACED if name.rpartition(", ")[2].isdigit() and "norm" not in name and name != "dropping, 3"
+    name
+    for name in PLACED
+    if name.rpartition(", ")[2].isdigit() and "norm" not in name and name != "dropping, 3"
 ]
 
 
@@ -244,14 +294,22 @@ def test_that_a_placed_model_trains_what_one_device_would(results, name):
 
 @pytest.mark.parametrize("name", ["splittable, 3", "mlp, 3", "nested, 3"])
 def test_that_weights_and_slots_are_on_the_devices_of_their_layers(results, name):
-    used = {device for on in jobs()[name]["layers"].values() for device in (on if isinstance(on, list) else [on])}
+    used = {
+        device
+        for on in jobs()[name]["layers"].values()
+        for device in (on if isinstance(on, list) else [on])
+    }
     where = results[name]["where"]
     for sort in ("momentum", "velocity", "kernel"):
         assert {device for path, device in where if sort in path} == used
 
 
 def test_that_a_split_layer_holds_each_part_on_its_own_device(results):
-    parts = {path: device for path, device in results["splittable, 1"]["where"] if path.startswith("gate_part")}
+    parts = {
+        path: device
+        for path, device in results["splittable, 1"]["where"]
+        if path.startswith("gate_part")
+    }
     assert {path: device for path, device in parts.items() if path.endswith("kernel")} == {
         f"gate_part{number}/kernel": f"CPU:{number}" for number in range(4)
     }
@@ -274,10 +332,14 @@ def test_that_the_bytes_that_cross_are_those_of_the_batch(results):
 
 
 def test_that_nothing_crosses_besides_activations_gradients_labels_and_a_few_scalars(results):
-    """The step counter and the learning rate go to each device once a step, and not once a variable."""
+    """The step counter and the learning rate go to each device once a step, and not once a
+    variable.
+    """
     crossings = event(results["mlp, 1"], "placement")["crossings"]
     others = [each for each in crossings if not each["source"] and each["from_device"] == "CPU:0"]
-    assert {each["to_device"]: each["tensors"] for each in others if each["to_device"] != "CPU:3"} == {
+    assert {
+        each["to_device"]: each["tensors"] for each in others if each["to_device"] != "CPU:3"
+    } == {
         "CPU:1": 2,
         "CPU:2": 2,
     }
@@ -290,19 +352,25 @@ def test_that_a_checkpoint_goes_on_split_and_placed_and_back_as_if_nothing_had_b
 
 @pytest.mark.parametrize("name", ["dropping", "nested"])
 def test_that_recomputing_draws_the_same_random_numbers_and_trains_the_same(results, name):
-    assert results[f"{name}, recomputed"]["losses"] == pytest.approx(results[f"{name}, 3"]["losses"], rel=1e-6)
+    assert results[f"{name}, recomputed"]["losses"] == pytest.approx(
+        results[f"{name}, 3"]["losses"], rel=1e-6
+    )
 
 
 def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(results):
     def backward(name: str) -> int:
-        return sum(row[3] for row in event(results[name], "placement")["rows"] if row[1] == "backward")
+        return sum(
+            row[3] for row in event(results[name], "placement")["rows"] if row[1] == "backward"
+        )
 
     assert backward("wide, recomputed") > 1.3 * backward("wide, kept")
     assert results["wide, recomputed"]["peak"] < 0.7 * results["wide, kept"]["peak"]
 
 
 def test_that_dropout_differs_between_micro_batches_and_is_the_same_in_every_run(results):
-    assert results["dropping, 3"]["losses"] != pytest.approx(results["dropping, 1"]["losses"], rel=1e-3)
+    assert results["dropping, 3"]["losses"] != pytest.approx(
+        results["dropping, 1"]["losses"], rel=1e-3
+    )
 
 
 def test_that_moving_statistics_are_those_of_the_whole_batch_and_that_it_is_said(results):
@@ -316,10 +384,22 @@ def test_that_moving_statistics_are_those_of_the_whole_batch_and_that_it_is_said
 
 
 REFUSALS = {
-    "unknown layer": ("The plan places the layer dence_1, which the model does not have.", "dense_1"),
-    "unknown device": ("The plan places the layer dense_1 on CPU:9, which TensorFlow does not see.", "CPU:0, CPU:1"),
-    "too few units": ("it has 2 units, fewer than the 3 devices.", 'distribution.placed.layers.outputs = "CPU:0"'),
-    "no units": ("a Flatten cannot be split: only Dense, Embedding and convolutions", "Give it one device"),
+    "unknown layer": (
+        "The plan places the layer dence_1, which the model does not have.",
+        "dense_1",
+    ),
+    "unknown device": (
+        "The plan places the layer dense_1 on CPU:9, which TensorFlow does not see.",
+        "CPU:0, CPU:1",
+    ),
+    "too few units": (
+        "it has 2 units, fewer than the 3 devices.",
+        'distribution.placed.layers.outputs = "CPU:0"',
+    ),
+    "no units": (
+        "a Flatten cannot be split: only Dense, Embedding and convolutions",
+        "Give it one device",
+    ),
 }
 
 

@@ -18,7 +18,9 @@ def told(*found: tuple[int, str, str, str, int]) -> list[tuple[str, ...]]:
         0: LayerAssignment(0, "split", None, ("CPU:0", "CPU:1"), "CPU:2"),
         1: LayerAssignment(1, "whole", None, ("CPU:3",), "CPU:3", by_plan=False),
     }
-    counts = Counter({(Mark(seat, part, way), device): count for seat, way, part, device, count in found})
+    counts = Counter(
+        {(Mark(seat, part, way), device): count for seat, way, part, device, count in found}
+    )
     rows = list(parts_of(counts, seats))
     assert sum(row.operations for row in rows) == sum(count for *_, count in rows_of(rows))
     return [(row.layer, row.way, row.part, row.device) for row in rows]
@@ -32,8 +34,14 @@ def test_that_parts_that_have_changed_places_are_told_apart() -> None:
     ]
 
 
-def test_that_layers_come_in_order_and_passes_as_they_are_done_and_parts_before_their_joining() -> None:
-    found = [(1, "forward", "0", "CPU:3", 1), (0, "update", "0", "CPU:0", 1), (0, "forward", "join", "CPU:2", 1)]
+def test_that_layers_come_in_order_and_passes_as_they_are_done_and_parts_before_their_joining() -> (
+    None
+):
+    found = [
+        (1, "forward", "0", "CPU:3", 1),
+        (0, "update", "0", "CPU:0", 1),
+        (0, "forward", "join", "CPU:2", 1),
+    ]
     found += [(0, "forward", "1", "CPU:1", 2), (0, "backward", "0", "CPU:0", 2)]
     assert [row[:3] for row in told(*found)] == [
         ("split", "forward", "1"),
@@ -53,10 +61,16 @@ def test_that_of_very_many_mismatches_only_some_are_warned_of_and_the_others_cou
     from gpu_studio.trainer.placed.marks import Mark
     from gpu_studio.trainer.placed.proof import MOST_WARNINGS, warnings_of
 
-    seats = {number: LayerAssignment(number, f"layer_{number:02}", None, ("CPU:1",), "CPU:1") for number in range(30)}
+    seats = {
+        number: LayerAssignment(number, f"layer_{number:02}", None, ("CPU:1",), "CPU:1")
+        for number in range(30)
+    }
     counts = Counter({(Mark(number, "0", "forward"), "CPU:0"): 2 for number in seats})
     said = [warning.message for warning in warnings_of(counts, seats)]
-    assert said[0] == "2 operations of the forward of layer_00 were executed on CPU:0, and not on CPU:1."
+    assert (
+        said[0]
+        == "2 operations of the forward of layer_00 were executed on CPU:0, and not on CPU:1."
+    )
     assert len(said) == MOST_WARNINGS + 1
     assert said[-1] == f"So it is with {30 - MOST_WARNINGS} more passes of layers."
     fine = Counter({(Mark(number, "0", "forward"), "CPU:1"): 2 for number in seats})

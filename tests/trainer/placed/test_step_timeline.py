@@ -27,7 +27,9 @@ def seen(*rows):
     """Operations as (name, begin, end) with a type that is work."""
     from gpu_studio.trainer.profiled import Executed
 
-    return [Executed(f"{LOOP}/{name}", float(begin), float(end), "MatMul") for name, begin, end in rows]
+    return [
+        Executed(f"{LOOP}/{name}", float(begin), float(end), "MatMul") for name, begin, end in rows
+    ]
 
 
 def told(executed, micro_batches=2, seats=SEATS):
@@ -50,8 +52,13 @@ STEP = (
 
 def test_that_layers_on_one_device_are_a_stage_and_each_pass_of_a_micro_batch_is_a_task():
     step = told(seen(*STEP))
-    assert step.stages == [Stage(device="CPU:0", layers=["one", "two"]), Stage(device="CPU:1", layers=["three"])]
-    assert [(task.stage, task.way, task.micro_batch, task.begin, task.end) for task in step.tasks] == [
+    assert step.stages == [
+        Stage(device="CPU:0", layers=["one", "two"]),
+        Stage(device="CPU:1", layers=["three"]),
+    ]
+    assert [
+        (task.stage, task.way, task.micro_batch, task.begin, task.end) for task in step.tasks
+    ] == [
         (0, "forward", 0, 0.0, 2.0),
         (0, "forward", 1, 2.0, 3.0),
         (1, "forward", 0, 2.0, 4.0),
@@ -93,7 +100,10 @@ def test_that_parts_of_a_layer_are_busy_on_their_own_devices():
     rows = [("model/one/placed.0.0/MatMul", 0, 2), ("model/one/placed.0.1/MatMul", 0, 3)]
     step = told(seen(*rows, ("model/one/placed.0.join/Concat", 3, 4)), 1, split)
     assert step.busy == {"CPU:0": 2.0, "CPU:1": 4.0}
-    assert [(task.device, task.begin, task.end) for task in step.tasks] == [("CPU:0", 0.0, 2.0), ("CPU:1", 0.0, 4.0)]
+    assert [(task.device, task.begin, task.end) for task in step.tasks] == [
+        ("CPU:0", 0.0, 2.0),
+        ("CPU:1", 0.0, 4.0),
+    ]
 
 
 def test_that_carrying_values_about_is_no_work():

@@ -37,7 +37,9 @@ def refused(path: Path, /, function: str = "build", **options: object) -> UserCo
         ("x=2, /", {}, {"x": 2}),
     ],
 )
-def test_that_a_function_is_given_options_and_what_it_names(written, signature, options, given) -> None:
+def test_that_a_function_is_given_options_and_what_it_names(
+    written, signature, options, given
+) -> None:
     assert called(written(TELL.format(signature)), **options) == given
 
 
@@ -56,8 +58,18 @@ def test_that_a_function_is_given_options_and_what_it_names(written, signature, 
             "own.py:build takes no widht, which model.options gives it.",
             "Did you mean width?",
         ),
-        ("", {"units": 2}, "own.py:build takes no units, which model.options gives it.", "It takes nothing."),
-        ("seed, /", {}, "own.py:build wants seed by its place and not by its name, which nobody gives it.", ""),
+        (
+            "",
+            {"units": 2},
+            "own.py:build takes no units, which model.options gives it.",
+            "It takes nothing.",
+        ),
+        (
+            "seed, /",
+            {},
+            "own.py:build wants seed by its place and not by its name, which nobody gives it.",
+            "",
+        ),
     ],
 )
 def test_that_what_nobody_gives_and_what_is_not_taken_are_told_by_name(
@@ -70,12 +82,17 @@ def test_that_what_nobody_gives_and_what_is_not_taken_are_told_by_name(
 
 
 def test_that_a_class_is_a_function_that_returns_one_of_it(written: Written) -> None:
-    path = written("class Net:\n    def __init__(self, outputs, units=1):\n        self.found = outputs, units\n")
+    path = written(
+        "class Net:\n    def __init__(self, outputs, units=1):\n      "
+        "  self.found = outputs, units\n"
+    )
     made = called(path, "Net", units=2)
     assert made.found == (3, 2)  # type: ignore[attr-defined]
 
 
-def test_that_a_function_that_tells_nothing_of_what_it_takes_is_given_the_options(written: Written) -> None:
+def test_that_a_function_that_tells_nothing_of_what_it_takes_is_given_the_options(
+    written: Written,
+) -> None:
     assert called(written("build = dict\n"), units=2) == {"units": 2}
 
 
@@ -87,13 +104,17 @@ def test_that_what_is_no_function_is_told(written: Written) -> None:
     assert missing.suggestions == ("Did you mean build_model?",)
 
 
-def test_that_a_file_is_executed_once_however_many_of_its_functions_are_called(written: Written) -> None:
+def test_that_a_file_is_executed_once_however_many_of_its_functions_are_called(
+    written: Written,
+) -> None:
     path = written("found = []\ndef build(): return found\ndef load(): found.append(1)\n")
     called(path, "load")
     assert called(path) == [1]
 
 
-def test_that_what_stands_beside_a_file_is_found_by_its_name(written: Written, tmp_path: Path) -> None:
+def test_that_what_stands_beside_a_file_is_found_by_its_name(
+    written: Written, tmp_path: Path
+) -> None:
     written("N = 5\n", "own_helpers.py")
     written("K = 6\n", "own_late_helpers.py")
     (tmp_path / "numbers.txt").write_text("7")
@@ -112,7 +133,9 @@ def test_that_what_stands_beside_a_file_is_found_by_its_name(written: Written, t
 
 
 def test_that_a_file_hides_no_module_that_is_there_already(written: Written) -> None:
-    path = written("import numpy as np\ndef build(): return __name__, np.zeros(1).shape\n", "json.py")
+    path = written(
+        "import numpy as np\ndef build(): return __name__, np.zeros(1).shape\n", "json.py"
+    )
     import json
 
     assert called(path) == ("_gpu_studio_json", (1,))

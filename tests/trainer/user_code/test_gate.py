@@ -13,7 +13,9 @@ from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import codes_of, give
 
-MARKER = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\ndef build(): return 1\n"
+MARKER = (
+    "from pathlib import Path\nPath(__file__).with_name('ran').touch()\ndef build(): return 1\n"
+)
 
 
 def refused(path: Path, base: Path = Path()) -> UserCodeError:
@@ -33,7 +35,10 @@ def test_that_code_that_is_not_allowed_does_not_run(written: Written) -> None:
 def test_that_code_that_has_changed_does_not_run(written: Written) -> None:
     path = written("def build(): return 1\n")
     path.write_text(MARKER)
-    assert refused(path).message == "own.py has changed since it was allowed, so nothing of it was run."
+    assert (
+        refused(path).message
+        == "own.py has changed since it was allowed, so nothing of it was run."
+    )
     assert not path.with_name("ran").exists()
 
 
@@ -44,7 +49,9 @@ def test_that_damaged_allowances_let_nothing_run(written: Written) -> None:
     assert not path.with_name("ran").exists()
 
 
-def test_that_a_link_from_an_allowed_folder_lets_nothing_in(written: Written, tmp_path: Path) -> None:
+def test_that_a_link_from_an_allowed_folder_lets_nothing_in(
+    written: Written, tmp_path: Path
+) -> None:
     path = written(MARKER, allowed=False)
     (tmp_path / "allowed").mkdir()
     consent.allow_folder(tmp_path / "allowed")
@@ -53,7 +60,9 @@ def test_that_a_link_from_an_allowed_folder_lets_nothing_in(written: Written, tm
     assert not path.with_name("ran").exists()
 
 
-def test_that_the_bytes_that_were_allowed_run_although_the_file_changes_meanwhile(written: Written) -> None:
+def test_that_the_bytes_that_were_allowed_run_although_the_file_changes_meanwhile(
+    written: Written,
+) -> None:
     path = written("def build(): return 1\n")
     plan = Plan(model=ModelSettings(python=f"{path}:build"), data=Data(python=f"{path}:build"))
     told = codes_of(plan, Path())
@@ -68,8 +77,13 @@ def test_that_the_bytes_that_were_allowed_run_although_the_file_changes_meanwhil
     assert {code.sha256 for code in told} == {consent.digest(b"def build(): return 1\n")}
 
 
-def test_that_a_link_that_is_led_elsewhere_meanwhile_changes_nothing(written: Written, tmp_path: Path) -> None:
-    own, other = written("def build(): return 1\n"), written("def build(): return 2\n", "other.py", allowed=False)
+def test_that_a_link_that_is_led_elsewhere_meanwhile_changes_nothing(
+    written: Written, tmp_path: Path
+) -> None:
+    own, other = (
+        written("def build(): return 1\n"),
+        written("def build(): return 2\n", "other.py", allowed=False),
+    )
     link = tmp_path / "link.py"
     link.symlink_to(own)
     assert give("model", f"{link}:build", {}, {}, Path())[1] == 1
@@ -82,20 +96,28 @@ def test_that_a_link_that_is_led_elsewhere_meanwhile_changes_nothing(written: Wr
 def test_that_no_file_of_a_plan_runs_where_one_of_them_may_not(written: Written) -> None:
     path, other = written(MARKER), written("def load(): ...\n", "other.py", allowed=False)
     with pytest.raises(UserCodeError, match=r"other\.py has not been allowed"):
-        codes_of(Plan(model=ModelSettings(python=f"{path}:build"), data=Data(python=f"{other}:load")), Path())
+        codes_of(
+            Plan(model=ModelSettings(python=f"{path}:build"), data=Data(python=f"{other}:load")),
+            Path(),
+        )
     assert not path.with_name("ran").exists()
 
 
-def test_that_a_file_that_is_gone_is_told_with_the_nearest(written: Written, tmp_path: Path) -> None:
+def test_that_a_file_that_is_gone_is_told_with_the_nearest(
+    written: Written, tmp_path: Path
+) -> None:
     path = written("def build(): ...\n")
     missing = refused(tmp_path / "ownn.py")
-    assert missing.message == f"There is no Python file {tmp_path / 'ownn.py'}; did you mean {path}?"
+    assert (
+        missing.message == f"There is no Python file {tmp_path / 'ownn.py'}; did you mean {path}?"
+    )
 
 
 def test_that_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     assert (
-        refused(tmp_path / "pipe.py").message == f"{tmp_path / 'pipe.py'} cannot be read: this is no file, but a pipe."
+        refused(tmp_path / "pipe.py").message
+        == f"{tmp_path / 'pipe.py'} cannot be read: this is no file, but a pipe."
     )
 
 
@@ -106,5 +128,7 @@ def test_that_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         ("x = 1\0\n", "own.py: it is no Python: source code string cannot contain null bytes."),
     ],
 )
-def test_that_what_is_no_python_is_told_with_its_line(written: Written, code: str, said: str) -> None:
+def test_that_what_is_no_python_is_told_with_its_line(
+    written: Written, code: str, said: str
+) -> None:
     assert refused(written(code)).message == said

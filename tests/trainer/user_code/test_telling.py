@@ -19,10 +19,13 @@ def failed(path: Path) -> UserCodeError:
     return caught.value
 
 
-def test_that_a_module_that_is_not_installed_is_told_with_how_to_install_it(written: Written) -> None:
+def test_that_a_module_that_is_not_installed_is_told_with_how_to_install_it(
+    written: Written,
+) -> None:
     error = failed(written("import os\nimport nowhere_to_be_found\n"))
     assert error.message == (
-        f"own.py needs the module nowhere_to_be_found (line 2), which is not installed for {sys.executable}."
+        "own.py needs the module nowhere_to_be_found (line 2), which is "
+        f"not installed for {sys.executable}."
     )
     assert error.suggestions == (
         f"If its name is right, install it: {sys.executable} -m pip install nowhere_to_be_found",
@@ -33,17 +36,25 @@ def test_that_the_module_beside_the_file_that_is_meant_is_told(written: Written)
     written("", "own_layers.py", allowed=False)
     error = failed(written("def build():\n    import own_layer\n"))
     assert "(line 2)" in error.message
-    assert error.suggestions[0] == "If you meant own_layers, which stands beside own.py, mend line 2."
+    assert (
+        error.suggestions[0] == "If you meant own_layers, which stands beside own.py, mend line 2."
+    )
 
 
-def test_that_a_package_of_another_name_than_its_module_is_installed_by_that(written: Written) -> None:
+def test_that_a_package_of_another_name_than_its_module_is_installed_by_that(
+    written: Written,
+) -> None:
     error = failed(written("import skimage.morphology\n"))
     assert error.suggestions[0].endswith("-m pip install scikit-image")
 
 
-def test_that_a_part_that_an_installed_package_lacks_is_no_reason_to_install_it(written: Written) -> None:
+def test_that_a_part_that_an_installed_package_lacks_is_no_reason_to_install_it(
+    written: Written,
+) -> None:
     error = failed(written("import json.nothing\n"))
-    assert error.message == "own.py needs the module json.nothing (line 1), which json does not have."
+    assert (
+        error.message == "own.py needs the module json.nothing (line 1), which json does not have."
+    )
     assert "version of json" in error.suggestions[0]
 
 
@@ -68,25 +79,40 @@ def test_that_a_helper_that_is_no_python_is_told_by_its_line(written: Written) -
         ("import sys; sys.exit(3)", "own.py ended the program in line 3, with sys.exit or exit."),
         ("raise SystemExit('bye')", "own.py ended the program in line 3, with sys.exit or exit."),
         ("raise KeyboardInterrupt", "own.py stopped in line 3 with KeyboardInterrupt."),
-        ("build()", "own.py stopped in line 3 with RecursionError: maximum recursion depth exceeded"),
+        (
+            "build()",
+            "own.py stopped in line 3 with RecursionError: maximum recursion depth exceeded",
+        ),
         ("eval('1 +')", "own.py stopped in line 3 with SyntaxError: invalid syntax"),
-        ("from json import nothing", "own.py stopped in line 3 with ImportError: cannot import name 'nothing'"),
+        (
+            "from json import nothing",
+            "own.py stopped in line 3 with ImportError: cannot import name 'nothing'",
+        ),
         ("from . import x", "own.py stopped in line 3 with ImportError: attempted relative import"),
-        ("open('nowhere.csv')", "own.py stopped in line 3 with FileNotFoundError: [Errno 2] No such file or directory"),
+        (
+            "open('nowhere.csv')",
+            "own.py stopped in line 3 with FileNotFoundError: [Errno 2] No such file or directory",
+        ),
     ],
 )
-def test_that_whatever_a_function_raises_names_its_line(written: Written, body: str, message: str) -> None:
+def test_that_whatever_a_function_raises_names_its_line(
+    written: Written, body: str, message: str
+) -> None:
     error = failed(written(f"\ndef build():\n    {body}\n"))
     assert error.message.startswith(message)
     assert error.suggestions
 
 
 def test_that_the_last_line_of_the_user_s_own_is_told_and_not_a_library_s(written: Written) -> None:
-    error = failed(written("import json\n\ndef inner():\n    json.loads('{')\n\ndef build():\n    inner()\n"))
+    error = failed(
+        written("import json\n\ndef inner():\n    json.loads('{')\n\ndef build():\n    inner()\n")
+    )
     assert error.message.startswith("own.py stopped in line 4 with JSONDecodeError")
 
 
-def test_that_the_traceback_begins_at_the_user_s_own_code_with_the_lines_that_ran(written: Written) -> None:
+def test_that_the_traceback_begins_at_the_user_s_own_code_with_the_lines_that_ran(
+    written: Written,
+) -> None:
     path = written("def build():\n    raise ValueError('bad units')\n")
     with pytest.raises(UserCodeError) as caught:
         _, _ = give("model", f"{path}:build", {}, {}, Path())
@@ -117,5 +143,7 @@ def test_that_want_of_memory_is_told_as_what_it_is(written: Written) -> None:
         """As TensorFlow calls it."""
 
     error = UserCodeError("own.py stopped")
-    error.__cause__ = ResourceExhaustedError("OOM when allocating tensor with shape[4,4] and type float on CPU:0")
+    error.__cause__ = ResourceExhaustedError(
+        "OOM when allocating tensor with shape[4,4] and type float on CPU:0"
+    )
     assert explain(error).kind == "out_of_memory"

@@ -69,7 +69,9 @@ def test_that_a_run_has_the_sampler_started_though_nobody_looks(sampler, qtbot) 
     assert sampler.status == "not sampling: nobody looks at the devices"
 
 
-def test_that_a_look_is_at_the_usual_rate_and_afterwards_the_run_is_watched_on(sampler, qtbot) -> None:
+def test_that_a_look_is_at_the_usual_rate_and_afterwards_the_run_is_watched_on(
+    sampler, qtbot
+) -> None:
     asked: list[dict[str, object]] = []
     ask = sampler.ask
     sampler.ask = lambda **wanted: (asked.append(wanted), ask(**wanted))[1]
@@ -91,7 +93,9 @@ def test_that_without_a_run_a_rest_asks_for_nothing(sampler, qtbot) -> None:
         qtbot.waitUntil(lambda: sampler.picture.beat is not beat, timeout=PATIENT)
 
 
-def test_that_an_alert_is_told_while_the_page_is_hidden_and_nothing_is_drawn(page, silent, qtbot) -> None:
+def test_that_an_alert_is_told_while_the_page_is_hidden_and_nothing_is_drawn(
+    page, silent, qtbot
+) -> None:
     taken(silent, CARD, memory(1.0, 100))
     page.show()
     qtbot.waitUntil(lambda: len(page.model.rows) > 0)
@@ -111,7 +115,10 @@ def test_that_a_full_mig_instance_is_told_of_by_its_name(sampler, qtbot) -> None
     part = {"card": "MIG-1", "name": "NVIDIA A100 MIG 3g.40gb", "total_mib": 1000}
     taken(
         sampler,
-        Cards(time=1.0, cards=[CardFacts(card="a", name="A100", total_mib=4000, instances=[Instance(**part)])]),
+        Cards(
+            time=1.0,
+            cards=[CardFacts(card="a", name="A100", total_mib=4000, instances=[Instance(**part)])],
+        ),
         Fast(time=2.0, cards=[FastFigures(card="MIG-1", memory_used_mib=990)]),
     )
     sampler.noticed.emit()

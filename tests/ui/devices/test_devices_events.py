@@ -25,7 +25,14 @@ from gpu_studio.hardware.device_history import DeviceHistory
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.who import run_of
 from gpu_studio.ui.devices.alerts import EventLog
-from gpu_studio.ui.devices.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_devices
+from gpu_studio.ui.devices.processes_model import (
+    COMMAND,
+    MEMORY,
+    PID,
+    USER,
+    ProcessesModel,
+    on_devices,
+)
 from gpu_studio.ui.devices.processes_pane import ProcessEnder, why_not
 
 TRAINER = "python -m gpu_studio.trainer runs/20261120T190000Z-digits-on-four-1a2b"
@@ -36,7 +43,9 @@ class Watched:
 
     def __init__(self) -> None:
         self.picture, self.history, self.log = MachinePicture(), DeviceHistory(), EventLog()
-        self.tell(Cards(time=0.0, cards=[CardFacts(card="a", name="Test", total_mib=1000, slowdown_c=90)]))
+        self.tell(
+            Cards(time=0.0, cards=[CardFacts(card="a", name="Test", total_mib=1000, slowdown_c=90)])
+        )
 
     def tell(self, *samples) -> list[str]:
         for sample in samples:
@@ -77,7 +86,9 @@ def test_that_throttling_is_told_and_being_idle_is_none() -> None:
 
 def test_that_a_lost_card_an_error_of_it_and_a_dead_sampler_are_told() -> None:
     watched = Watched()
-    told = watched.tell(Happened(time=2.0, card="a", kind="xid", code=79, words="fell off the bus (XID 79)"))
+    told = watched.tell(
+        Happened(time=2.0, card="a", kind="xid", code=79, words="fell off the bus (XID 79)")
+    )
     told += watched.tell(Owner(time=3.0, words="the sampler crashed"))
     told += watched.tell(Cards(time=4.0, cards=[CardFacts(card="a", gone="lost")]))
     assert told == ["fell off the bus (XID 79)", "the sampler crashed", "lost"]
@@ -105,13 +116,25 @@ def test_that_processes_are_told_by_run_owner_and_memory(qapp) -> None:
     mine = psutil.Process().username()
     here = [
         Process(card="a", pid=7, kinds=["compute"], memory_mib=512, user=mine, command=TRAINER),
-        Process(card="a", pid=8, kinds=["compute"], user="ada", command="Xorg", why={"memory_mib": "not told"}),
+        Process(
+            card="a",
+            pid=8,
+            kinds=["compute"],
+            user="ada",
+            command="Xorg",
+            why={"memory_mib": "not told"},
+        ),
     ]
     watched.tell(Processes(time=1.0, processes=here))
     model = ProcessesModel()
     model.set_rows(on_devices(watched.picture))
-    shown = [[model.text(row, column) for column in (PID, USER, COMMAND, MEMORY)] for row in model.rows]
-    assert shown == [["7", "you", "run · digits on four", "512 MiB"], ["8", "ada", "Xorg", "not told"]]
+    shown = [
+        [model.text(row, column) for column in (PID, USER, COMMAND, MEMORY)] for row in model.rows
+    ]
+    assert shown == [
+        ["7", "you", "run · digits on four", "512 MiB"],
+        ["8", "ada", "Xorg", "not told"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +189,10 @@ def test_that_a_process_that_is_asked_to_end_ends(start, qtbot) -> None:
 
 
 def test_that_one_that_does_not_is_killed_after_its_time_of_grace(start, qtbot) -> None:
-    deaf = "import signal; signal.signal(15, signal.SIG_IGN); print('ready', flush=True)\nwhile True: signal.pause()"
+    deaf = (
+        "import signal; signal.signal(15, signal.SIG_IGN); print('ready', "
+        "flush=True)\nwhile True: signal.pause()"
+    )
     process, told = start(deaf), []
     ending = ProcessEnder(grace_ms=200)
     ending.reported.connect(told.append)

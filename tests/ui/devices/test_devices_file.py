@@ -23,7 +23,10 @@ def sampler(qapp):
 
 def see_a_card(sampler: SamplerClient) -> None:
     figures = FastFigures(card="a", memory_used_mib=12, why={"power_w": "no permission"})
-    for sample in (Cards(time=1.0, cards=[CardFacts(card="a", name="Ünit, 1")]), Fast(time=2.0, cards=[figures])):
+    for sample in (
+        Cards(time=1.0, cards=[CardFacts(card="a", name="Ünit, 1")]),
+        Fast(time=2.0, cards=[figures]),
+    ):
         sampler.take(encode(sample))
 
 
@@ -34,7 +37,11 @@ def test_that_the_file_has_a_line_a_card_and_is_nobody_elses(sampler, qtbot, tmp
         file.write(path)
     [row] = csv.DictReader(path.open(encoding="utf-8"))
     assert tuple(row) == COLUMNS
-    assert (row["name"], row["memory_used_mib"], row["power_w"]) == ("Ünit, 1", "12", "no permission")
+    assert (row["name"], row["memory_used_mib"], row["power_w"]) == (
+        "Ünit, 1",
+        "12",
+        "no permission",
+    )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert str(path) in told.args[0]
 
@@ -49,7 +56,9 @@ def test_that_a_file_that_cannot_be_written_is_explained(sampler, qtbot, tmp_pat
     assert "another place" in failed.args[0]
 
 
-def test_that_before_the_devices_are_known_there_is_nothing_to_save(sampler, qtbot, tmp_path) -> None:
+def test_that_before_the_devices_are_known_there_is_nothing_to_save(
+    sampler, qtbot, tmp_path
+) -> None:
     file = DevicesFile(sampler)
     with qtbot.waitSignal(file.failed) as failed:
         file.write(tmp_path / "devices.csv")

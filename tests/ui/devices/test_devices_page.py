@@ -61,13 +61,27 @@ def picture(*samples) -> MachinePicture:
 
 def two_cards(**second) -> Cards:
     facts = {"index": 1, "uuid": "GPU-1", "name": "NVIDIA Test", "total_mib": 24_576} | second
-    first = CardFacts(card="GPU-0", index=0, uuid="GPU-0", name="NVIDIA Test", total_mib=24_576, power_limit_w=300.0)
+    first = CardFacts(
+        card="GPU-0",
+        index=0,
+        uuid="GPU-0",
+        name="NVIDIA Test",
+        total_mib=24_576,
+        power_limit_w=300.0,
+    )
     return Cards(time=1.0, cards=[first, CardFacts(card="GPU-1", **facts)])
 
 
 def busy(used: int = 12_288) -> Fast:
-    figures = {"memory_used_mib": used, "memory_reserved_mib": 300, "utilisation_percent": 87, "power_w": 211.6}
-    return Fast(time=2.0, cards=[FastFigures(card="GPU-0", **figures), FastFigures(card="GPU-1", **figures)])
+    figures = {
+        "memory_used_mib": used,
+        "memory_reserved_mib": 300,
+        "utilisation_percent": 87,
+        "power_w": 211.6,
+    }
+    return Fast(
+        time=2.0, cards=[FastFigures(card="GPU-0", **figures), FastFigures(card="GPU-1", **figures)]
+    )
 
 
 @pytest.fixture
@@ -82,9 +96,15 @@ def text(model: DevicesModel, row: int, column: int) -> str:
     return model.data(model.index(row, column))
 
 
-def test_that_before_they_are_watched_the_devices_are_those_of_the_inventory(model: DevicesModel) -> None:
+def test_that_before_they_are_watched_the_devices_are_those_of_the_inventory(
+    model: DevicesModel,
+) -> None:
     model.set_rows(rows_of_machine(TWO_CARDS))
-    assert [text(model, row, DEVICE) for row in range(3)] == ["GPU 0 Test", "GPU 1 Test", "CPU 16 cores"]
+    assert [text(model, row, DEVICE) for row in range(3)] == [
+        "GPU 0 Test",
+        "GPU 1 Test",
+        "CPU 16 cores",
+    ]
     assert [text(model, row, TENSORFLOW) for row in range(3)] == ["GPU:0", "GPU:1", "CPU:0"]
     assert [text(model, row, MEMORY) for row in range(3)] == ["0 / 24 GiB", "1 / 24 GiB", "128 GiB"]
 
@@ -97,7 +117,11 @@ def test_that_figures_stand_with_their_units_and_limits(model: DevicesModel) -> 
 
 
 def test_that_a_figure_that_is_missing_says_why_and_is_never_zero(model: DevicesModel) -> None:
-    why = {"utilisation_percent": "MIG", "power_w": "no permission", "memory_used_mib": "not supported by this card"}
+    why = {
+        "utilisation_percent": "MIG",
+        "power_w": "no permission",
+        "memory_used_mib": "not supported by this card",
+    }
     fast = Fast(time=2.0, cards=[FastFigures(card="GPU-0", why=why)])
     model.set_rows(rows_of(picture(two_cards(), fast), TWO_CARDS))
     shown = [text(model, 0, column) for column in (MEMORY, UTILISATION, POWER)]
@@ -113,7 +137,12 @@ def test_that_names_of_tensorflow_are_joined_by_uuid_and_not_by_place(model: Dev
 
 def test_that_a_lost_card_says_so_and_shows_no_figure(model: DevicesModel) -> None:
     model.set_rows(rows_of(picture(two_cards(gone=LOST), busy()), TWO_CARDS))
-    assert [text(model, 1, column) for column in (MEMORY, UTILISATION, POWER, USED_BY)] == [LOST, "", "", ""]
+    assert [text(model, 1, column) for column in (MEMORY, UTILISATION, POWER, USED_BY)] == [
+        LOST,
+        "",
+        "",
+        "",
+    ]
     assert model.rows[1].lost
     assert not model.rows[0].lost
 
@@ -132,12 +161,24 @@ def test_that_an_instance_stands_under_its_card_in_its_colour(model: DevicesMode
 
 def test_that_the_users_of_a_card_are_named(model: DevicesModel) -> None:
     here = [
-        Process(card="GPU-0", pid=1, kinds=["compute"], memory_mib=10, user="ada", command="/usr/bin/python3 -u t.py"),
+        Process(
+            card="GPU-0",
+            pid=1,
+            kinds=["compute"],
+            memory_mib=10,
+            user="ada",
+            command="/usr/bin/python3 -u t.py",
+        ),
         Process(card="GPU-0", pid=2, kinds=["compute"], memory_mib=5, user="ada", command="x"),
     ]
-    samples = picture(two_cards(), Processes(time=3.0, processes=here, why={"GPU-1": "no permission"}))
+    samples = picture(
+        two_cards(), Processes(time=3.0, processes=here, why={"GPU-1": "no permission"})
+    )
     model.set_rows(rows_of(samples, TWO_CARDS))
-    assert [text(model, row, USED_BY) for row in range(2)] == ["ada · python3 t.py + 1", "no permission"]
+    assert [text(model, row, USED_BY) for row in range(2)] == [
+        "ada · python3 t.py + 1",
+        "no permission",
+    ]
 
 
 def test_that_only_the_row_whose_figures_changed_is_told_of(model: DevicesModel, qtbot) -> None:
@@ -153,24 +194,44 @@ def test_that_only_the_row_whose_figures_changed_is_told_of(model: DevicesModel,
 
 def test_that_the_host_tells_its_load_and_disk(model: DevicesModel) -> None:
     host = Host(
-        time=1.0, cpu_percent=42.0, memory_used_mib=2048, memory_total_mib=4096, load_1=1.5, disk_free_mib=10_240
+        time=1.0,
+        cpu_percent=42.0,
+        memory_used_mib=2048,
+        memory_total_mib=4096,
+        load_1=1.5,
+        disk_free_mib=10_240,
     )
-    model.set_rows(rows_of(picture(Cards(time=1.0, cards=[], why="no driver"), host), WITHOUT_CARDS))
+    model.set_rows(
+        rows_of(picture(Cards(time=1.0, cards=[], why="no driver"), host), WITHOUT_CARDS)
+    )
     shown = [text(model, 0, column) for column in (MEMORY, UTILISATION, POWER, USED_BY)]
     assert shown == ["2 / 4 GiB", "42 %", "not measured", "load 1.5 · 10 GiB disk free"]
 
 
 def test_that_the_users_of_the_cpu_are_named_and_trainers_first(model: DevicesModel) -> None:
-    trainer = "python -P -m gpu_studio.trainer /home/ada/My Runs/20261122T080000Z-digits-on-two-cpus-ab12"
+    trainer = (
+        "python -P -m gpu_studio.trainer /home/ada/My Runs/20261122T080000Z-digits-on-two-cpus-ab12"
+    )
     here = [
-        HostProcess(pid=1, user="ada", command="/usr/bin/python3 sweep.py", cpu_percent=390.0, memory_mib=900),
+        HostProcess(
+            pid=1,
+            user="ada",
+            command="/usr/bin/python3 sweep.py",
+            cpu_percent=390.0,
+            memory_mib=900,
+        ),
         HostProcess(pid=2, user=me(), command=trainer, cpu_percent=None, memory_mib=600),
     ]
     host = Host(time=1.0, load_1=7.5)
-    samples = picture(Cards(time=1.0, cards=[], why="no driver"), host, HostProcesses(time=2.0, processes=here))
+    samples = picture(
+        Cards(time=1.0, cards=[], why="no driver"), host, HostProcesses(time=2.0, processes=here)
+    )
     model.set_rows(rows_of(samples, WITHOUT_CARDS))
     assert text(model, 0, USED_BY) == "digits on two cpus + 1"
-    assert model.index(0, USED_BY).data(Qt.ItemDataRole.ToolTipRole) == "digits on two cpus + 1 · load 7.5"
+    assert (
+        model.index(0, USED_BY).data(Qt.ItemDataRole.ToolTipRole)
+        == "digits on two cpus + 1 · load 7.5"
+    )
     assert [row.device_and_share for row in on_devices(samples)] == ["CPU 390 %", "CPU"]
 
 
@@ -201,9 +262,14 @@ def test_that_a_machine_without_cards_says_why_and_what_works(page, qtbot) -> No
     shown = page(WITHOUT_CARDS)
     assert shown.absence.isVisible()
     assert shown.why.text() == "No NVIDIA driver is installed."
-    qtbot.waitUntil(lambda: "host" in shown.sampler.picture.seen and shown.model.rows[-1].used_mib is not None)
+    qtbot.waitUntil(
+        lambda: "host" in shown.sampler.picture.seen and shown.model.rows[-1].used_mib is not None
+    )
     qtbot.waitUntil(lambda: shown.plot.names == ["host"])
-    assert [shown.plot.tabs.tabText(tab) for tab in range(shown.plot.tabs.count())] == ["Memory", "Utilisation"]
+    assert [shown.plot.tabs.tabText(tab) for tab in range(shown.plot.tabs.count())] == [
+        "Memory",
+        "Utilisation",
+    ]
 
 
 def test_that_simulated_cards_are_shown_live_and_marked(page, qtbot) -> None:
@@ -254,7 +320,9 @@ def test_that_each_metric_can_be_drawn(page, qtbot) -> None:
     for tab in range(6):
         shown.plot.tabs.setCurrentIndex(tab)
         metric = shown.plot.shown_metric
-        qtbot.waitUntil(lambda metric=metric: shown.sampler.history.has(metric, [shown.model.rows[0].key]))
+        qtbot.waitUntil(
+            lambda metric=metric: shown.sampler.history.has(metric, [shown.model.rows[0].key])
+        )
         assert shown.plot.title.text() == shown.plot.tabs.tabText(tab)
         assert not shown.plot.canvas.grab().toImage().isNull()
 

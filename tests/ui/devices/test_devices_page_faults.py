@@ -46,13 +46,15 @@ def page(show_devices, trigger, monkeypatch):
     monkeypatch.setattr(sampler_model, "RATE_HZ", 10.0)
     monkeypatch.setattr(supervision, "SHORTEST", 0.05)
     monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(PROGRAM.parent), sampler_environment().get("PYTHONPATH", "")])
+        "PYTHONPATH",
+        os.pathsep.join([str(PROGRAM.parent), sampler_environment().get("PYTHONPATH", "")]),
     )
 
     def open_page(name: str, fault: str = "", machine: Machine = TWO_CARDS) -> DevicesPage:
         options = ("--classes", "", "--rate", "1")
         command = (sys.executable, "-P", str(PROGRAM), name, fault, str(trigger), *options)
-        # The driver counts as hung after 5 s; here sooner where it will be, so that the test does not take as long.
+        # The driver counts as hung after 5 s; here sooner where it will be, so that the test does
+        # not take as long.
         hang_after = 1.5 if fault in HANGING else supervision.HANG_AFTER
         watchdog = Watchdog(hang_after=hang_after, opening_after=10.0)
         return show_devices(machine, SamplerClient(command=command, watchdog=watchdog))
@@ -67,7 +69,12 @@ def words(page: DevicesPage, row: int) -> list[str]:
 def goes_on(page: DevicesPage, row: int) -> bool:
     """Whether a card shows all its figures."""
     shown = page.model.rows[row]
-    known = (shown.utilisation.known, shown.power.known, shown.temperature.known, shown.used_mib is not None)
+    known = (
+        shown.utilisation.known,
+        shown.power.known,
+        shown.temperature.known,
+        shown.used_mib is not None,
+    )
     return not shown.gone and all(known)
 
 
@@ -78,18 +85,27 @@ def all_go_on(page: DevicesPage, cards: int) -> bool:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("missing", "No NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)."),
+        (
+            "missing",
+            "No NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there).",
+        ),
         (
             "refused",
             (
-                "The NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart the "
+                "The NVIDIA driver does not start and does not say why: look what "
+                "nvidia-smi says, and restart the "
                 "machine if that fails too."
             ),
         ),
-        ("mismatch", "The NVIDIA driver was updated while the old one still runs: restart the machine."),
+        (
+            "mismatch",
+            "The NVIDIA driver was updated while the old one still runs: restart the machine.",
+        ),
     ],
 )
-def test_that_a_driver_that_cannot_be_opened_is_explained_while_the_host_goes_on(page, qtbot, fault, says) -> None:
+def test_that_a_driver_that_cannot_be_opened_is_explained_while_the_host_goes_on(
+    page, qtbot, fault, says
+) -> None:
     shown = page("3xH100", fault, WITHOUT_CARDS)
     qtbot.waitUntil(lambda: shown.why.text() == says, timeout=PATIENT)
     assert shown.absence.isVisible()
@@ -106,11 +122,17 @@ def test_that_a_machine_whose_driver_finds_no_card_says_so(page, qtbot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [("unsupported", "not supported by this card"), ("forbidden", "no permission")]
+    ("fault", "reason"),
+    [("unsupported", "not supported by this card"), ("forbidden", "no permission")],
 )
-def test_that_each_figure_that_a_card_does_not_tell_has_its_reason_in_its_place(page, qtbot, fault, reason) -> None:
+def test_that_each_figure_that_a_card_does_not_tell_has_its_reason_in_its_place(
+    page, qtbot, fault, reason
+) -> None:
     shown = page("3xH100", fault)
-    qtbot.waitUntil(lambda: len(shown.model.rows) == 4 and goes_on(shown, 0) and goes_on(shown, 2), timeout=PATIENT)
+    qtbot.waitUntil(
+        lambda: len(shown.model.rows) == 4 and goes_on(shown, 0) and goes_on(shown, 2),
+        timeout=PATIENT,
+    )
     qtbot.waitUntil(lambda: words(shown, CARD) == [reason] * 4, timeout=PATIENT)
     assert shown.table.columnSpan(CARD, UTILISATION) == 3, "one reason for three figures, told once"
     assert not shown.model.rows[CARD].gone
@@ -119,7 +141,10 @@ def test_that_each_figure_that_a_card_does_not_tell_has_its_reason_in_its_place(
 def test_that_a_card_lost_at_the_start_says_so_while_the_others_go_on(page, qtbot, trigger) -> None:
     trigger.touch()
     shown = page("3xH100", "lost")
-    qtbot.waitUntil(lambda: len(shown.model.rows) == 4 and goes_on(shown, 0) and goes_on(shown, 2), timeout=PATIENT)
+    qtbot.waitUntil(
+        lambda: len(shown.model.rows) == 4 and goes_on(shown, 0) and goes_on(shown, 2),
+        timeout=PATIENT,
+    )
     assert words(shown, CARD) == [LOST, "", "", ""]
     assert shown.model.rows[CARD].lost
 
@@ -147,7 +172,9 @@ def test_that_a_card_lost_in_mid_run_says_so_and_comes_back(page, qtbot, trigger
         ("renewed", "the NVIDIA driver was replaced"),
     ],
 )
-def test_that_what_befalls_the_sampler_is_told_and_the_window_lives_on(page, qtbot, trigger, fault, says) -> None:
+def test_that_what_befalls_the_sampler_is_told_and_the_window_lives_on(
+    page, qtbot, trigger, fault, says
+) -> None:
     shown = page("3xH100", fault)
     qtbot.waitUntil(lambda: all_go_on(shown, 3), timeout=PATIENT)
     beats: list[int] = []
@@ -162,14 +189,18 @@ def test_that_what_befalls_the_sampler_is_told_and_the_window_lives_on(page, qtb
         shown.side.tabs.setCurrentIndex(2)
         shown.plot.tabs.setCurrentIndex(1)
         assert shown.plot.title.text() == "Utilisation"
-    qtbot.waitUntil(lambda: any(says in event.words for event in shown.side.log.events), timeout=PATIENT)
+    qtbot.waitUntil(
+        lambda: any(says in event.words for event in shown.side.log.events), timeout=PATIENT
+    )
     trigger.unlink()
     qtbot.waitUntil(lambda: not shown.sampler.trouble and all_go_on(shown, 3), timeout=PATIENT)
     pulse.stop()
 
 
 @pytest.mark.slow
-def test_that_a_card_at_which_the_driver_hangs_is_left_out_and_the_others_go_on(page, qtbot, trigger) -> None:
+def test_that_a_card_at_which_the_driver_hangs_is_left_out_and_the_others_go_on(
+    page, qtbot, trigger
+) -> None:
     shown = page("3xH100", "stuck")
     qtbot.waitUntil(lambda: all_go_on(shown, 3), timeout=PATIENT)
     trigger.touch()
@@ -199,9 +230,14 @@ def test_that_sixteen_cards_are_all_shown_and_leave_room_for_the_plots(page, qtb
     assert shown.plot.legend.shown()[-1] == "15"
 
 
-def test_that_a_card_in_mig_mode_shows_its_instances_and_why_they_have_no_utilisation(page, qtbot) -> None:
+def test_that_a_card_in_mig_mode_shows_its_instances_and_why_they_have_no_utilisation(
+    page, qtbot
+) -> None:
     shown = page("MIG")
-    qtbot.waitUntil(lambda: len(shown.model.rows) == 4 and shown.model.rows[1].used_mib is not None, timeout=PATIENT)
+    qtbot.waitUntil(
+        lambda: len(shown.model.rows) == 4 and shown.model.rows[1].used_mib is not None,
+        timeout=PATIENT,
+    )
     assert [row.detail for row in shown.model.rows[1:3]] == ["3g.40gb", "2g.20gb"]
     for row in range(3):
         assert words(shown, row)[1] == "not in MIG mode"

@@ -19,7 +19,14 @@ from gpu_studio.contract.samples import (
     SlowFigures,
 )
 from gpu_studio.contract.samples import encode as line
-from gpu_studio.ui.devices.devices_model import MEMORY, POWER, TEMPERATURE, TENSORFLOW, UTILISATION, text_of
+from gpu_studio.ui.devices.devices_model import (
+    MEMORY,
+    POWER,
+    TEMPERATURE,
+    TENSORFLOW,
+    UTILISATION,
+    text_of,
+)
 from gpu_studio.ui.devices.devices_page import DevicesPage
 from gpu_studio.ui.devices.processes_model import COMMAND, DEVICE, PID
 from gpu_studio.ui.devices.processes_model import MEMORY as HELD
@@ -42,7 +49,9 @@ def page(qtbot, dressed):
     def opened(cards: int) -> DevicesPage:
         for sample in samples(cards):
             sampler.take(line(sample))
-        shown = DevicesPage(dressed, Inventory(), sampler, checkup, QAction("Doctor"), QAction("Copy"))
+        shown = DevicesPage(
+            dressed, Inventory(), sampler, checkup, QAction("Doctor"), QAction("Copy")
+        )
         qtbot.addWidget(shown)
         shown.resize(*SMALLEST)
         shown.show()
@@ -56,12 +65,21 @@ def page(qtbot, dressed):
 def samples(cards: int) -> list[Cards | Fast | Slow | Processes | Host]:
     keys = [f"GPU-{card}" for card in range(cards)]
     facts = [
-        CardFacts(card=key, name="NVIDIA H100 80GB HBM3", total_mib=81_559, power_limit_w=1000, uuid=key)
+        CardFacts(
+            card=key, name="NVIDIA H100 80GB HBM3", total_mib=81_559, power_limit_w=1000, uuid=key
+        )
         for key in keys
     ]
     fast = {"memory_used_mib": 81_000, "utilisation_percent": 100, "power_w": 1000.0}
     running = [
-        Process(card=key, pid=4_194_304, kinds=["compute"], memory_mib=81_000, user="grace", command="python train.py")
+        Process(
+            card=key,
+            pid=4_194_304,
+            kinds=["compute"],
+            memory_mib=81_000,
+            user="grace",
+            command="python train.py",
+        )
         for key in keys
     ]
     return [
@@ -96,7 +114,9 @@ def test_that_processes_are_told_with_number_command_user_and_card(page, qtbot) 
     qtbot.waitUntil(lambda: pane.width() > 0 and pane.table.columnWidth(COMMAND) > 0)
     for column in (PID, COMMAND, DEVICE, HELD):
         words = pane.model.text(pane.model.rows[0], column)
-        assert metrics.horizontalAdvance(words) + PADDING - 4 <= pane.table.columnWidth(column), words
+        assert metrics.horizontalAdvance(words) + PADDING - 4 <= pane.table.columnWidth(column), (
+            words
+        )
 
 
 @pytest.mark.parametrize("cards", [1, 8, 16])

@@ -1,4 +1,7 @@
-"""Ending processes from the page: one's own on a card at once, others after asking once, and what is refused."""
+"""Ending processes from the page.
+
+One's own on a card at once, others after asking once, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +82,12 @@ def on_host(pid: int, command: str = "python sweep.py", user: str = ME) -> HostP
     return HostProcess(pid=pid, user=user, command=command, cpu_percent=98.0, memory_mib=2_000)
 
 
-def on_card(pid: int, user: str | None = ME, memory: int = 100, command: str | None = "python train.py") -> Process:
-    return Process(card="a", pid=pid, kinds=["compute"], memory_mib=memory, user=user, command=command)
+def on_card(
+    pid: int, user: str | None = ME, memory: int = 100, command: str | None = "python train.py"
+) -> Process:
+    return Process(
+        card="a", pid=pid, kinds=["compute"], memory_mib=memory, user=user, command=command
+    )
 
 
 def ask_to_end(pane: ProcessesPane, qtbot) -> None:
@@ -124,7 +131,8 @@ def test_that_anothers_process_lives_on_when_the_answer_is_no(pane, qtbot, victi
 
 def test_that_what_the_system_forbids_is_explained(pane, qtbot, victim, monkeypatch) -> None:
     if os.geteuid() == 0:
-        # The system forbids its administrator nothing: refuse at its door, for a process of our own.
+        # The system forbids its administrator nothing: refuse at its door, for a process of our
+        # own.
         def refuse(_pid: int, _signal: int) -> None:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -136,7 +144,9 @@ def test_that_what_the_system_forbids_is_explained(pane, qtbot, victim, monkeypa
     ending.end(pid)
     assert not ending.busy
     [said] = words
-    assert said.startswith(f"Process {pid} belongs to another user, and the system does not let you end it (EPERM)")
+    assert said.startswith(
+        f"Process {pid} belongs to another user, and the system does not let you end it (EPERM)"
+    )
     assert said.endswith(f"sudo kill {pid}")
     assert victim.poll() is None
 
@@ -153,7 +163,12 @@ def test_that_what_cannot_be_ended_says_why_before_it_is_tried(pane) -> None:
 
 
 def test_that_processes_can_be_filtered_and_sorted(pane, qtbot) -> None:
-    told(pane, on_card(7, memory=5, command="Xorg"), on_card(8, memory=50), on_card(9, memory=500, command="jupyter"))
+    told(
+        pane,
+        on_card(7, memory=5, command="Xorg"),
+        on_card(8, memory=50),
+        on_card(9, memory=500, command="jupyter"),
+    )
     model = pane.table.model()
     pids = lambda: [model.index(row, 0).data() for row in range(model.rowCount())]  # noqa: E731 - asked again and again
     assert pids() == ["9", "8", "7"]
@@ -182,9 +197,15 @@ def test_that_a_selection_survives_new_figures(pane) -> None:
 
 
 def test_that_who_uses_the_cpu_is_listed_without_any_card(pane) -> None:
-    told_of_host(pane, on_host(7), on_host(8, "python -m gpu_studio.trainer /runs/20261122T080000Z-digits-ab12"))
+    told_of_host(
+        pane,
+        on_host(7),
+        on_host(8, "python -m gpu_studio.trainer /runs/20261122T080000Z-digits-ab12"),
+    )
     model = pane.table.model()
-    rows = [[model.index(row, column).data() for column in range(5)] for row in range(model.rowCount())]
+    rows = [
+        [model.index(row, column).data() for column in range(5)] for row in range(model.rowCount())
+    ]
     assert [row[COMMAND] for row in rows] == ["python sweep.py", "run · digits"]
     assert [row[DEVICE] for row in rows] == ["CPU 98 %"] * 2
     assert pane.words.text() == "2 processes on the CPU"
@@ -192,8 +213,12 @@ def test_that_who_uses_the_cpu_is_listed_without_any_card(pane) -> None:
     assert pane.words.text() == "no process uses much of the CPU"
 
 
-def test_that_a_program_of_ones_own_on_the_cpu_is_ended_only_after_asking_once(pane, qtbot, victim) -> None:
-    told_of_host(pane, on_host(victim.pid), simulated="H100")  # the cards are simulated, this process is not
+def test_that_a_program_of_ones_own_on_the_cpu_is_ended_only_after_asking_once(
+    pane, qtbot, victim
+) -> None:
+    told_of_host(
+        pane, on_host(victim.pid), simulated="H100"
+    )  # the cards are simulated, this process is not
     ends_after_asking(pane, qtbot, victim, f"End your process {victim.pid}?")
 
 

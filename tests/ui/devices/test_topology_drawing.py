@@ -16,8 +16,18 @@ from gpu_studio.ui.devices.topology_pane import STYLES, TopologyDrawing
 from gpu_studio.ui.devices.topology_picture import picture_of, sentences
 from gpu_studio.ui.kit.theme.fonts import font
 
-SIXTEEN = joined(16, lambda a, b: Joint(a, b, "PIX" if a // 2 == b // 2 else "SYS", 12, 3, peer=True), lambda a: a // 8)
-ALL = {"1": joined(1, Joint), "2": without_peers(), "4": bridged_pairs(), "8": cube_mesh(), "16": SIXTEEN}
+SIXTEEN = joined(
+    16,
+    lambda a, b: Joint(a, b, "PIX" if a // 2 == b // 2 else "SYS", 12, 3, peer=True),
+    lambda a: a // 8,
+)
+ALL = {
+    "1": joined(1, Joint),
+    "2": without_peers(),
+    "4": bridged_pairs(),
+    "8": cube_mesh(),
+    "16": SIXTEEN,
+}
 
 
 @pytest.fixture
@@ -54,7 +64,10 @@ def test_that_a_card_has_the_colour_of_its_place_in_the_window(drawing, theme) -
     image, layout = drawing.grab().toImage(), TopologyLayout(picture_of(without_peers()), 320)
     for column, place in ((0, 3), (1, 1)):
         box = layout.node(column)
-        edge = [image.pixelColor(int(box.center().x()), round(box.top()) + step).name() for step in (-1, 0, 1)]
+        edge = [
+            image.pixelColor(int(box.center().x()), round(box.top()) + step).name()
+            for step in (-1, 0, 1)
+        ]
         assert theme.tokens.device_colour(place) in edge
 
 
@@ -87,7 +100,9 @@ def test_that_every_link_can_be_read_aloud_and_reached_by_keyboard(drawing) -> N
 def test_that_a_card_under_the_pointer_tells_its_links(drawing) -> None:
     shown(drawing, bridged_pairs())
     middle = QPoint(round(TopologyLayout(picture_of(bridged_pairs()), drawing.width()).x(1)), 5)
-    QApplication.sendEvent(drawing, QHelpEvent(QEvent.Type.ToolTip, middle, drawing.mapToGlobal(middle)))
+    QApplication.sendEvent(
+        drawing, QHelpEvent(QEvent.Type.ToolTip, middle, drawing.mapToGlobal(middle))
+    )
     assert QToolTip.text().count("GPU1") == 3
     QToolTip.hideText()
 

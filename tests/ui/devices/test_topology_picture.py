@@ -23,7 +23,9 @@ def drawn_links(picture: TopologyPicture) -> list[tuple[int, int, int]]:
 
 @given(topologies())
 def test_that_every_nvlink_is_drawn_once(topology: Topology) -> None:
-    linked = sorted((joint.first, joint.second, joint.nvlinks) for joint in topology.pairs() if joint.nvlinks)
+    linked = sorted(
+        (joint.first, joint.second, joint.nvlinks) for joint in topology.pairs() if joint.nvlinks
+    )
     assert drawn_links(picture_of(topology)) == linked
 
 
@@ -75,14 +77,21 @@ def test_that_eight_cards_on_switches_are_one_rail_and_two_nodes() -> None:
 def test_that_a_cube_mesh_is_two_rails_of_four_and_four_between_them() -> None:
     rails = picture_of(cube_mesh()).rails
     assert sorted(len(rail.columns) for rail in rails) == [2, 2, 2, 2, 4, 4]
-    assert {rail.columns for rail in rails if len(rail.columns) == 2} == {(0, 4), (1, 5), (2, 6), (3, 7)}
+    assert {rail.columns for rail in rails if len(rail.columns) == 2} == {
+        (0, 4),
+        (1, 5),
+        (2, 6),
+        (3, 7),
+    }
 
 
 def test_that_nearer_ways_are_brackets_below_farther_ones() -> None:
     picture = picture_of(cube_mesh())
     assert picture.levels == ("PIX", "PHB", "SYS")
     assert [bracket.path for bracket in picture.brackets][-1] == "SYS"
-    assert [bracket.below for bracket in picture.brackets if bracket.path == "PHB"] == [("PIX", "PIX")] * 2
+    assert [bracket.below for bracket in picture.brackets if bracket.path == "PHB"] == [
+        ("PIX", "PIX")
+    ] * 2
 
 
 def test_that_pairs_under_a_bridge_are_rails_side_by_side() -> None:

@@ -12,7 +12,9 @@ from gpu_studio.ui.kit.theme.tokens import DARK, HOST, LIGHT
 def on(*physical: str) -> list[PlannedDevice]:
     """Logical devices on these physical ones, in their order."""
     gpus = [device for device in physical if not device.startswith("CPU")]
-    names = [f"GPU:{place}" for place in range(len(gpus))] + [f"CPU:{n}" for n in range(len(physical) - len(gpus))]
+    names = [f"GPU:{place}" for place in range(len(gpus))] + [
+        f"CPU:{n}" for n in range(len(physical) - len(gpus))
+    ]
     return [PlannedDevice(name, each) for name, each in zip(names, physical, strict=True)]
 
 
@@ -38,14 +40,22 @@ def test_that_a_card_keeps_its_colour_when_another_is_carved_or_hidden() -> None
 
 
 @given(machines(), st.data())
-def test_that_no_two_devices_look_the_same_and_each_card_has_the_colour_of_its_number(machine, data) -> None:
-    counts = data.draw(st.lists(st.integers(0, 5), min_size=len(machine.cards), max_size=len(machine.cards)))
+def test_that_no_two_devices_look_the_same_and_each_card_has_the_colour_of_its_number(
+    machine, data
+) -> None:
+    counts = data.draw(
+        st.lists(st.integers(0, 5), min_size=len(machine.cards), max_size=len(machine.cards))
+    )
     carve = tuple(
-        Carve(card.device, (100,) * count) for card, count in zip(machine.cards, counts, strict=True) if count
+        Carve(card.device, (100,) * count)
+        for card, count in zip(machine.cards, counts, strict=True)
+        if count
     )
     logical = logical_devices(Plan(devices=DeviceSettings(carve=carve)), machine)
     known = places(logical, machine)
     gpus = [known[each.name] for each in logical if each.name.startswith("GPU")]
     assert len(set(gpus)) == len(gpus)
-    first = {each.physical: known[each.name] for each in reversed(logical) if each.name.startswith("GPU")}
+    first = {
+        each.physical: known[each.name] for each in reversed(logical) if each.name.startswith("GPU")
+    }
     assert first == {card.device: card.index for card in machine.cards}

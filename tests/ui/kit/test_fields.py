@@ -55,7 +55,11 @@ def test_that_a_typed_whole_number_is_told_as_it_is_typed(qtbot, shown) -> None:
 
 
 def test_that_a_value_that_is_shown_is_not_told(qtbot, shown) -> None:
-    number, choice, real = WholeNumber("epochs", 1, 1000), Choice("optimizer", ["adam", "sgd"]), PositiveNumber("rate")
+    number, choice, real = (
+        WholeNumber("epochs", 1, 1000),
+        Choice("optimizer", ["adam", "sgd"]),
+        PositiveNumber("rate"),
+    )
     told: list[object] = []
     for field in (number, choice, real):
         field.edited.connect(told.append)
@@ -87,7 +91,9 @@ def test_that_the_wheel_changes_a_number_only_with_the_focus(qtbot, shown) -> No
     assert field.value() == 6
 
 
-@pytest.mark.parametrize(("text", "value"), [("0.01", 0.01), ("1e-3", 0.001), ("0,5", 0.5), (" 2 ", 2.0)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.01", 0.01), ("1e-3", 0.001), ("0,5", 0.5), (" 2 ", 2.0)]
+)
 def test_that_numbers_are_read_as_people_write_them(qtbot, shown, text: str, value: float) -> None:
     field, told = PositiveNumber("learning rate"), []
     field.edited.connect(told.append)

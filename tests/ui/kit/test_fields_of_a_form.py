@@ -41,7 +41,9 @@ def test_that_a_number_beyond_32_bits_is_typed_and_stepped_up_to_its_bound(qtbot
 
 
 @pytest.mark.parametrize("text", ["0", "", "ten", "1001"])
-def test_that_what_is_out_of_bounds_is_marked_and_not_told_and_goes_when_the_field_is_left(qtbot, text: str) -> None:
+def test_that_what_is_out_of_bounds_is_marked_and_not_told_and_goes_when_the_field_is_left(
+    qtbot, text: str
+) -> None:
     field = WholeNumber("epochs", 2, 1000)
     in_window(qtbot, field)
     field.show_value(20)
@@ -81,7 +83,9 @@ def test_that_a_switch_is_pressed_by_mouse_and_space_and_quotes_what_is_neither(
     assert not field.grab().toImage().isNull()
 
 
-def test_that_segments_are_chosen_by_mouse_and_none_is_checked_for_what_is_none_of_them(qtbot) -> None:
+def test_that_segments_are_chosen_by_mouse_and_none_is_checked_for_what_is_none_of_them(
+    qtbot,
+) -> None:
     field = Segments("source", {"name": "Built-in", "file": "File"})
     in_window(qtbot, field)
     told = heard(field)

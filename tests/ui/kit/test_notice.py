@@ -30,7 +30,9 @@ def enter(notice: Notice) -> None:
     QApplication.sendEvent(notice, QEnterEvent(here, here, here))
 
 
-def test_that_a_message_lies_over_the_page_which_does_not_move(window: MainWindow, notice: Notice, qtbot) -> None:
+def test_that_a_message_lies_over_the_page_which_does_not_move(
+    window: MainWindow, notice: Notice, qtbot
+) -> None:
     before = window.plan_page.outlook.geometry()
     notice.say("A short one.")
     low = notice.height()
@@ -42,10 +44,14 @@ def test_that_a_message_lies_over_the_page_which_does_not_move(window: MainWindo
     notice.say("A long one. " * 30)
     assert notice.height() > 2 * low
     window.resize(1024, 680)
-    qtbot.waitUntil(lambda: window.rect().contains(notice.mapTo(window, notice.rect().bottomRight())))
+    qtbot.waitUntil(
+        lambda: window.rect().contains(notice.mapTo(window, notice.rect().bottomRight()))
+    )
 
 
-def test_that_it_goes_by_itself_but_not_under_the_pointer_or_with_the_focus(notice: Notice, qtbot) -> None:
+def test_that_it_goes_by_itself_but_not_under_the_pointer_or_with_the_focus(
+    notice: Notice, qtbot
+) -> None:
     notice.say("Something was copied.")
     assert notice.leaves_in == SHOWN_MS
     enter(notice)
@@ -64,7 +70,9 @@ def test_that_it_goes_by_itself_but_not_under_the_pointer_or_with_the_focus(noti
     assert notice.text == "It was written."
 
 
-def test_that_what_is_wrong_stays_although_the_message_before_it_would_have_gone(notice: Notice, qtbot) -> None:
+def test_that_what_is_wrong_stays_although_the_message_before_it_would_have_gone(
+    notice: Notice, qtbot
+) -> None:
     notice.say("Something was copied.")
     notice.say("Something went wrong.", "bad")
     assert notice.leaves_in is None
@@ -72,7 +80,9 @@ def test_that_what_is_wrong_stays_although_the_message_before_it_would_have_gone
     assert notice.isVisible()
 
 
-def test_that_it_never_lies_over_what_has_the_focus(window: MainWindow, notice: Notice, qtbot) -> None:
+def test_that_it_never_lies_over_what_has_the_focus(
+    window: MainWindow, notice: Notice, qtbot
+) -> None:
     notice.say("A long one. " * 12, "bad")
     usual = notice.geometry()
     field = QLineEdit(notice.parentWidget())
@@ -84,7 +94,9 @@ def test_that_it_never_lies_over_what_has_the_focus(window: MainWindow, notice: 
     qtbot.waitUntil(lambda: notice.geometry() == usual)
 
 
-def test_that_what_went_wrong_stays_until_it_is_settled(window: MainWindow, notice: Notice, tmp_path: Path) -> None:
+def test_that_what_went_wrong_stays_until_it_is_settled(
+    window: MainWindow, notice: Notice, tmp_path: Path
+) -> None:
     window.plan_files.save_to(tmp_path / "none" / "a.plan.toml")
     assert "could not be saved" in notice.text
     assert notice.leaves_in is None
@@ -99,7 +111,9 @@ def test_that_what_went_wrong_stays_until_it_is_settled(window: MainWindow, noti
     assert notice.isVisible()
 
 
-def test_that_why_a_plan_is_not_trained_goes_once_it_can_be(window: MainWindow, notice: Notice, qtbot) -> None:
+def test_that_why_a_plan_is_not_trained_goes_once_it_can_be(
+    window: MainWindow, notice: Notice, qtbot
+) -> None:
     window.document.replace(set_training(window.document.plan, epochs=0), "spoil")
     qtbot.keyClick(window, Qt.Key.Key_Return, CTRL)
     assert "training.epochs is 0" in notice.text
@@ -128,7 +142,9 @@ def test_that_it_is_reached_by_a_key_closed_by_another_and_the_focus_goes_back(
     assert notice.isHidden()
 
 
-def test_that_another_page_never_puts_the_caret_into_the_plan_s_name(window: MainWindow, qtbot) -> None:
+def test_that_another_page_never_puts_the_caret_into_the_plan_s_name(
+    window: MainWindow, qtbot
+) -> None:
     field = window.plan_page.training.learning_rate
     field.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_1, CTRL)

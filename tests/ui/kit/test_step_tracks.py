@@ -23,12 +23,16 @@ def test_that_a_track_is_taken_again_when_it_is_free() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 5))))
-def test_that_no_two_tasks_of_a_track_overlap_and_no_track_is_wasted(spans: list[tuple[float, float]]) -> None:
+def test_that_no_two_tasks_of_a_track_overlap_and_no_track_is_wasted(
+    spans: list[tuple[float, float]],
+) -> None:
     tasks = [task(begin, begin + length) for begin, length in sorted(spans)]
     tracks = tracks_of(tasks)
     for one, first in zip(tracks, tasks, strict=True):
         for other, second in zip(tracks, tasks, strict=True):
             if first is not second and one == other:
                 assert first.end <= second.begin + 1e-9 or second.end <= first.begin + 1e-9
-    most = max((sum(each.begin <= at.begin < each.end for each in tasks) for at in tasks), default=0)
+    most = max(
+        (sum(each.begin <= at.begin < each.end for each in tasks) for at in tasks), default=0
+    )
     assert len(set(tracks)) <= most

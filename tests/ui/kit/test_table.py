@@ -23,7 +23,9 @@ def table(qtbot) -> Table:
     return made
 
 
-@pytest.mark.parametrize("held", [Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier])
+@pytest.mark.parametrize(
+    "held", [Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier]
+)
 def test_that_one_row_is_chosen_whatever_keys_are_held(table, qtbot, held) -> None:
     table.choose_row(2)
     qtbot.keyClick(table, Qt.Key.Key_F, held)
@@ -44,14 +46,22 @@ def heading(table: Table, *, sorted_by_it: bool) -> QImage:
 def drawn_columns(before: QImage, after: QImage) -> list[int]:
     """The columns of pixels that differ."""
     high = range(before.height())
-    return [x for x in range(before.width()) if any(before.pixel(x, y) != after.pixel(x, y) for y in high)]
+    return [
+        x
+        for x in range(before.width())
+        if any(before.pixel(x, y) != after.pixel(x, y) for y in high)
+    ]
 
 
 @pytest.mark.parametrize("tokens", [LIGHT, DARK], ids=["light", "dark"])
-def test_that_the_arrow_of_the_sorted_column_stands_clear_of_a_heading_that_is_aligned_right(table, tokens) -> None:
+def test_that_the_arrow_of_the_sorted_column_stands_clear_of_a_heading_that_is_aligned_right(
+    table, tokens
+) -> None:
     right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
     table.model().setHeaderData(1, Qt.Orientation.Horizontal, "Peak memory")
-    table.model().setHeaderData(1, Qt.Orientation.Horizontal, int(right), Qt.ItemDataRole.TextAlignmentRole)
+    table.model().setHeaderData(
+        1, Qt.Orientation.Horizontal, int(right), Qt.ItemDataRole.TextAlignmentRole
+    )
     table.setStyleSheet(make_style_sheet(tokens))
     table.horizontalHeader().setSortIndicatorShown(True)
     table.setColumnWidth(1, 120)

@@ -41,7 +41,9 @@ def heard(task: BackgroundTask) -> list[object]:
     return said
 
 
-def test_that_a_result_comes_in_the_windows_thread_and_the_work_is_done_in_another(qtbot, task) -> None:
+def test_that_a_result_comes_in_the_windows_thread_and_the_work_is_done_in_another(
+    qtbot, task
+) -> None:
     where: list[threading.Thread] = []
     task.done.connect(lambda _: where.append(threading.current_thread()))
     with qtbot.waitSignal(task.done, timeout=SOON) as done:
@@ -78,7 +80,9 @@ def test_that_a_job_that_is_forgotten_is_not_heard_of(qtbot, task) -> None:
 def test_that_what_work_reports_comes_in_order_and_before_its_result(qtbot, task) -> None:
     said = heard(task)
     with qtbot.waitSignal(task.done, timeout=SOON):
-        task.start_work(lambda report, _cancelled: [report(number) for number in range(100)] and "end")
+        task.start_work(
+            lambda report, _cancelled: [report(number) for number in range(100)] and "end"
+        )
     assert said == [*range(100), "end"]
 
 
@@ -98,7 +102,9 @@ def test_that_newer_work_cancels_what_was_asked_for_before(qtbot, task) -> None:
     assert ended == [True]
 
 
-def test_that_work_that_raises_says_so_and_its_error_is_raised_in_the_windows_thread(qtbot, task) -> None:
+def test_that_work_that_raises_says_so_and_its_error_is_raised_in_the_windows_thread(
+    qtbot, task
+) -> None:
     with qtbot.captureExceptions() as raised, qtbot.waitSignal(task.failed, timeout=SOON) as failed:
         task.start(lambda: 1 // 0)
     assert isinstance(failed.args[0], ZeroDivisionError)
@@ -106,7 +112,9 @@ def test_that_work_that_raises_says_so_and_its_error_is_raised_in_the_windows_th
     assert not task.busy
 
 
-def test_that_work_in_turn_begins_when_the_work_before_has_ended_and_all_is_heard_of(qtbot, queue) -> None:
+def test_that_work_in_turn_begins_when_the_work_before_has_ended_and_all_is_heard_of(
+    qtbot, queue
+) -> None:
     said = heard(queue)
     first = threading.Event()
     begun: list[str] = []

@@ -23,7 +23,12 @@ colours = st.integers(0, 0xFFFFFF).map(lambda number: f"#{number:06x}")
 
 @BOTH
 def test_that_text_can_be_read_on_every_ground(tokens: Tokens) -> None:
-    grounds = [tokens.background, tokens.surface, tokens.raised, mix(tokens.accent, tokens.surface, 0.16)]
+    grounds = [
+        tokens.background,
+        tokens.surface,
+        tokens.raised,
+        mix(tokens.accent, tokens.surface, 0.16),
+    ]
     for ground in grounds:
         for ink in (tokens.text, tokens.muted):
             assert contrast(ink, ground) >= 4.5, (ink, ground)
@@ -36,8 +41,12 @@ def test_that_contrast_is_that_of_the_standard() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-@given(colour=colours, ground=st.sampled_from([LIGHT.surface, LIGHT.raised, DARK.surface, DARK.raised]))
-def test_that_any_colour_is_made_readable_and_left_alone_where_it_is(colour: str, ground: str) -> None:
+@given(
+    colour=colours, ground=st.sampled_from([LIGHT.surface, LIGHT.raised, DARK.surface, DARK.raised])
+)
+def test_that_any_colour_is_made_readable_and_left_alone_where_it_is(
+    colour: str, ground: str
+) -> None:
     text = LIGHT.text if ground in (LIGHT.surface, LIGHT.raised) else DARK.text
     ink = readable(colour, ground, text)
     assert contrast(ink, ground) >= 4.5
@@ -57,7 +66,9 @@ def test_that_devices_are_told_apart_by_more_than_colour() -> None:
     assert len({(DARK.device_colour(index), DARK.device_dash(index)) for index in range(64)}) == 64
 
 
-def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(qapp: QApplication) -> None:
+def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(
+    qapp: QApplication,
+) -> None:
     assert {SANS, MONO} <= set(load_fonts())
     roles: tuple[FontRole, ...] = ("text", "strong", "heading", "caption", "section", "mono")
     for role in roles:
@@ -68,7 +79,9 @@ def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(qapp: 
 
 
 @BOTH
-def test_that_the_style_sheet_has_a_value_in_every_place(qapp: QApplication, tokens: Tokens) -> None:
+def test_that_the_style_sheet_has_a_value_in_every_place(
+    qapp: QApplication, tokens: Tokens
+) -> None:
     sheet = make_style_sheet(tokens)
     assert "$" not in sheet
     assert tokens.surface in sheet
@@ -83,12 +96,17 @@ def test_that_the_template_names_no_colour_of_its_own() -> None:
 
 
 @BOTH
-def test_that_every_state_has_an_icon_that_is_drawn_in_its_colour(qapp: QApplication, tokens: Tokens) -> None:
+def test_that_every_state_has_an_icon_that_is_drawn_in_its_colour(
+    qapp: QApplication, tokens: Tokens
+) -> None:
     for state, name in ICONS.items():
         wanted = state_colour(state, tokens)
         image = pixmap(name, wanted).toImage()
         solid = {
-            image.pixelColor(x, y).name() for x in range(20) for y in range(20) if image.pixelColor(x, y).alpha() > 250
+            image.pixelColor(x, y).name()
+            for x in range(20)
+            for y in range(20)
+            if image.pixelColor(x, y).alpha() > 250
         }
         assert wanted in solid, name
 
@@ -109,7 +127,9 @@ def test_that_a_chosen_mode_changes_the_tokens_and_tells_so(theme: ThemeManager,
     assert theme.tokens is LIGHT
 
 
-def test_that_a_dressed_application_wears_the_new_colours_at_once(dressed: ThemeManager, qapp, qtbot) -> None:
+def test_that_a_dressed_application_wears_the_new_colours_at_once(
+    dressed: ThemeManager, qapp, qtbot
+) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)
     assert widget.palette().color(QPalette.ColorRole.Window).name() == LIGHT.background

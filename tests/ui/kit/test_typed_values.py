@@ -25,7 +25,9 @@ def test_that_any_value_of_a_plan_is_written_on_a_line_and_read_back(given_optio
     assert read_toml(text) == given_options
 
 
-@pytest.mark.parametrize("text", ["", "fast", "1\nother = 2", "[1,", "2020-01-01", "inf", "99999999999999999999", "{"])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "1\nother = 2", "[1,", "2020-01-01", "inf", "99999999999999999999", "{"]
+)
 def test_that_what_no_plan_holds_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(ValueError, match=r"(Write|Give|give|number|value).*\."):
         read_toml(text)
@@ -33,7 +35,9 @@ def test_that_what_no_plan_holds_is_refused_with_what_to_write(text: str) -> Non
 
 @given(st.integers(-(10**30), 10**30))
 def test_that_whole_numbers_of_any_size_are_read_with_spaces_between(value: int) -> None:
-    assert read_whole(f" {value:_}".replace("_", "\u2009")) == value == read_whole(write_number(value))
+    assert (
+        read_whole(f" {value:_}".replace("_", "\u2009")) == value == read_whole(write_number(value))
+    )
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -52,7 +56,9 @@ def test_that_lists_are_read_back_exactly(values: list[int]) -> None:
     assert read_wholes(write_wholes(values)) == values
 
 
-@pytest.mark.parametrize(("text", "values"), [("1 2", [1, 2]), ("[3;4]", [3, 4]), ("5,", [5]), ("", []), ("[]", [])])
+@pytest.mark.parametrize(
+    ("text", "values"), [("1 2", [1, 2]), ("[3;4]", [3, 4]), ("5,", [5]), ("", []), ("[]", [])]
+)
 def test_that_lists_are_read_as_people_write_them(text: str, values: list[int]) -> None:
     assert read_wholes(text) == values
 

@@ -30,14 +30,18 @@ NEARLY = 60
 
 def colours(widget: QWidget) -> set[str]:
     image = widget.grab().toImage()
-    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    return {
+        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
+    }
 
 
 def nearest(wanted: str, widget: QWidget) -> int:
     """How far the pixel most like this colour is from it, in steps of red, green and blue together."""
     channels = QColor(wanted).getRgb()[:3]
     found = (QColor(colour).getRgb()[:3] for colour in colours(widget))
-    return min(sum(abs(one - other) for one, other in zip(channels, each, strict=True)) for each in found)
+    return min(
+        sum(abs(one - other) for one, other in zip(channels, each, strict=True)) for each in found
+    )
 
 
 def test_that_a_run_that_was_stopped_has_a_sign_that_no_other_state_has() -> None:
@@ -45,7 +49,9 @@ def test_that_a_run_that_was_stopped_has_a_sign_that_no_other_state_has() -> Non
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_that_a_badge_says_its_state_by_word_and_by_colour(qtbot, theme: ThemeManager, state: State) -> None:
+def test_that_a_badge_says_its_state_by_word_and_by_colour(
+    qtbot, theme: ThemeManager, state: State
+) -> None:
     badge = Badge(theme, state)
     qtbot.addWidget(badge)
     badge.resize(badge.sizeHint())
@@ -62,7 +68,9 @@ def test_that_a_badge_without_a_state_takes_no_room(qtbot, theme: ThemeManager) 
     assert not badge.sizeHint().isEmpty()
 
 
-def test_that_a_badge_wears_the_new_colours_when_the_theme_changes(qtbot, theme: ThemeManager) -> None:
+def test_that_a_badge_wears_the_new_colours_when_the_theme_changes(
+    qtbot, theme: ThemeManager
+) -> None:
     badge = Badge(theme, "failed")
     qtbot.addWidget(badge)
     badge.resize(badge.sizeHint())
@@ -123,11 +131,15 @@ def test_that_an_icon_alone_still_has_a_name(qtbot) -> None:
     assert button.accessibleName() == "Undo"
 
 
-def test_that_the_icon_of_the_primary_button_can_be_seen_on_the_accent(qtbot, theme: ThemeManager) -> None:
+def test_that_the_icon_of_the_primary_button_can_be_seen_on_the_accent(
+    qtbot, theme: ThemeManager
+) -> None:
     button = PrimaryButton(theme, QAction("Train"), "play")
     qtbot.addWidget(button)
     image = button.icon().pixmap(20, 20).toImage()
-    assert image.pixelColor(image.width() // 2, image.height() // 2).name() == theme.tokens.on_accent
+    assert (
+        image.pixelColor(image.width() // 2, image.height() // 2).name() == theme.tokens.on_accent
+    )
 
 
 def test_that_a_notice_does_its_one_deed_and_goes(qtbot) -> None:
@@ -142,11 +154,19 @@ def test_that_a_notice_does_its_one_deed_and_goes(qtbot) -> None:
     assert not notice.button.isVisible()
 
 
-def test_that_slices_are_drawn_to_scale_in_their_devices_colours(qtbot, theme: ThemeManager) -> None:
+def test_that_slices_are_drawn_to_scale_in_their_devices_colours(
+    qtbot, theme: ThemeManager
+) -> None:
     bar = SliceBar(theme)
     qtbot.addWidget(bar)
     bar.resize(402, 44)
-    bar.show_segments([Segment(3, "GPU:0", "3 GiB", 0), Segment(1, "GPU:1", "1 GiB", 1), Segment(4, "", "4 GiB free")])
+    bar.show_segments(
+        [
+            Segment(3, "GPU:0", "3 GiB", 0),
+            Segment(1, "GPU:1", "1 GiB", 1),
+            Segment(4, "", "4 GiB free"),
+        ]
+    )
     image = bar.grab().toImage()
     row = [image.pixelColor(x, 36).name() for x in range(image.width())]
     for place, share in ((0, 3 / 8), (1, 1 / 8)):
@@ -162,8 +182,16 @@ def test_that_a_figure_without_room_is_left_out_and_not_cut(qapp) -> None:
     assert fitting("GPU:3", metrics, 100) == "GPU:3"
     assert fitting("GPU:3", metrics, 12) == "3"
     assert fitting("16,384 MiB", metrics, 20) == ""
-    assert fitting("hidden from TensorFlow by the plan", metrics, metrics.horizontalAdvance("hidden") + 1) == "hidden"
-    assert fitting("lost: it no longer answers", metrics, metrics.horizontalAdvance("lost") + 1) == "lost"
+    assert (
+        fitting(
+            "hidden from TensorFlow by the plan", metrics, metrics.horizontalAdvance("hidden") + 1
+        )
+        == "hidden"
+    )
+    assert (
+        fitting("lost: it no longer answers", metrics, metrics.horizontalAdvance("lost") + 1)
+        == "lost"
+    )
 
 
 def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeManager) -> None:

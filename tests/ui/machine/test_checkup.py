@@ -19,7 +19,9 @@ BAD = {
     "found": "It is missing.",
     "mend": ["apt install"],
 }
-SAID = json.dumps({"findings": [BAD], "topology": {"nodes": [], "joints": []}, "advice": None, "well": False})
+SAID = json.dumps(
+    {"findings": [BAD], "topology": {"nodes": [], "joints": []}, "advice": None, "well": False}
+)
 WAITS = "import signal; signal.pause()"
 
 
@@ -36,7 +38,9 @@ def make(qtbot):
         checkup.close()
 
 
-def test_that_the_real_doctor_tells_how_simulated_cards_are_joined(make, qtbot, theme, monkeypatch) -> None:
+def test_that_the_real_doctor_tells_how_simulated_cards_are_joined(
+    make, qtbot, theme, monkeypatch
+) -> None:
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "2xH100")
     checkup = make()
     pane = TopologyPane(theme, checkup)
@@ -50,7 +54,9 @@ def test_that_the_real_doctor_tells_how_simulated_cards_are_joined(make, qtbot, 
     assert not checkup.examined
 
 
-def test_that_what_must_be_mended_is_counted_and_shown_with_what_to_type(make, qtbot, theme) -> None:
+def test_that_what_must_be_mended_is_counted_and_shown_with_what_to_type(
+    make, qtbot, theme
+) -> None:
     checkup = make(f"import sys; print({SAID!r}); sys.exit(1)")
     dialog = DoctorDialog(theme, checkup)
     qtbot.addWidget(dialog)

@@ -36,5 +36,7 @@ def test_that_a_doctor_cancelled_while_tensorflow_is_asked_leaves_no_orphan(chec
     doctor = psutil.Process(checkup.process.processId())
     checkup.cancel()
     assert not checkup.looking
-    qtbot.waitUntil(lambda: not any(each.is_running() for each in [doctor, *found]), timeout=PATIENT)
+    qtbot.waitUntil(
+        lambda: not any(each.is_running() for each in [doctor, *found]), timeout=PATIENT
+    )
     assert checkup.diagnosis is None

@@ -57,7 +57,9 @@ def test_that_the_plan_is_held_against_what_programs_hold_now(window, qtbot, mon
     before = used(window)
     # As if all programs had begun anew: F5 asks the machine also while nobody watches.
     monkeypatch.setenv(SIMULATED_SINCE, str(time.monotonic()))
-    window.inventory.process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
+    window.inventory.process.setEnvironment(
+        [f"{name}={value}" for name, value in module_environment().items()]
+    )
     window.actions_["refresh"].trigger()
     qtbot.waitUntil(lambda: used(window) < before, timeout=PATIENCE_MS)
 
@@ -84,9 +86,15 @@ class Eyes(QObject):
 
     def see(self, *used: int) -> None:
         """Tell of cards with so much memory in use."""
-        cards = [CardFacts(card=card.uuid, uuid=card.uuid, total_mib=card.total_mib) for card in TWO_CARDS.cards]
+        cards = [
+            CardFacts(card=card.uuid, uuid=card.uuid, total_mib=card.total_mib)
+            for card in TWO_CARDS.cards
+        ]
         self.picture.apply(Cards(time=0.0, cards=cards))
-        figures = [FastFigures(card=card.uuid, memory_used_mib=mib) for card, mib in zip(cards, used, strict=True)]
+        figures = [
+            FastFigures(card=card.uuid, memory_used_mib=mib)
+            for card, mib in zip(cards, used, strict=True)
+        ]
         self.picture.apply(Fast(time=0.0, cards=figures))
         self.changed.emit()
 
@@ -128,7 +136,9 @@ def test_that_only_cards_are_looked_at_and_only_while_somebody_watches(qapp) -> 
     assert not eyes.watched
 
 
-def test_that_what_was_seen_while_the_plan_was_hidden_is_told_when_it_is_looked_at_again(qapp) -> None:
+def test_that_what_was_seen_while_the_plan_was_hidden_is_told_when_it_is_looked_at_again(
+    qapp,
+) -> None:
     eyes, told = Eyes(), []
     live = LiveMachine(Known(TWO_CARDS), eyes)
     live.changed.connect(lambda: told.append(live.machine))

@@ -55,7 +55,9 @@ def test_that_the_simulated_cards_are_seen_and_are_marked(make, qtbot, monkeypat
     assert sampler.status.startswith("sampling 1 Hz")
 
 
-def test_that_after_rest_only_signs_of_life_come_and_nobody_is_told(make, qtbot, monkeypatch) -> None:
+def test_that_after_rest_only_signs_of_life_come_and_nobody_is_told(
+    make, qtbot, monkeypatch
+) -> None:
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "H100")
     sampler = make(*quick_sampler.command())
     sampler.look(("fast",))
@@ -86,7 +88,10 @@ def test_that_closing_leaves_no_process(make, qtbot) -> None:
 
 def test_that_one_that_dies_is_started_anew_and_the_reason_told(make, qtbot, tmp_path) -> None:
     once = tmp_path / "once"
-    program = f"import os, signal; os.path.exists({str(once)!r}) or (os.mkdir({str(once)!r}), os.abort()); "
+    program = (
+        f"import os, signal; os.path.exists({str(once)!r}) or "
+        f"(os.mkdir({str(once)!r}), os.abort()); "
+    )
     fast = Fast(time=2.0, cards=[FastFigures(card="a", utilisation_percent=5)])
     sampler = make(*python(program + telling(fast) + "sys.stdin.read()"))
     sampler.look(("fast",))
@@ -112,7 +117,10 @@ def test_that_one_that_cannot_be_started_is_told(make, qtbot) -> None:
 
 
 def test_that_chatter_between_the_samples_is_passed_over(make, qtbot) -> None:
-    program = telling(SamplerStarted(time=1.0, pid=1, gpu_studio="x")) + "print('libnvidia says hello', flush=True); "
+    program = (
+        telling(SamplerStarted(time=1.0, pid=1, gpu_studio="x"))
+        + "print('libnvidia says hello', flush=True); "
+    )
     beat = telling(Beat(time=3.0, cpu_percent=0.25, memory_mib=20.0, nvml_calls=3))
     sampler = make(*python(program + beat + "sys.stdin.read()"))
     sampler.look(("fast",))

@@ -19,7 +19,12 @@ from gpu_studio.contract.consent import (
     standing,
 )
 from gpu_studio.ui.kit.labels import Label
-from gpu_studio.ui.plan.code_dialogs import CHANGED_MEANWHILE, WHAT_IT_MEANS, AllowDialog, AllowedDialog
+from gpu_studio.ui.plan.code_dialogs import (
+    CHANGED_MEANWHILE,
+    WHAT_IT_MEANS,
+    AllowDialog,
+    AllowedDialog,
+)
 
 CODE = "def build():\n    return None\n"
 
@@ -73,7 +78,10 @@ def test_that_it_shows_the_file_and_says_what_running_it_means(dialog, file) -> 
     assert dialog.code.isReadOnly()
     assert "29 B · changed" in dialog.text
     assert "nothing of it has been run yet" in dialog.text
-    assert f"all Python in and below “{file.parent.name}” may run, also after it has changed" in dialog.text
+    assert (
+        f"all Python in and below “{file.parent.name}” may run, also after it has changed"
+        in dialog.text
+    )
 
 
 def test_that_the_file_is_allowed_as_it_is_shown(dialog, file, qtbot) -> None:
@@ -107,7 +115,9 @@ def test_that_return_in_the_text_allows_nothing_either(dialog, file, qtbot) -> N
 
 
 @pytest.mark.parametrize("which", ["file", "folder"])
-def test_that_a_file_that_changes_between_reading_and_pressing_is_shown_again(dialog, file, qtbot, which) -> None:
+def test_that_a_file_that_changes_between_reading_and_pressing_is_shown_again(
+    dialog, file, qtbot, which
+) -> None:
     file.write_text("import evil\n")
     button = getattr(dialog, which)
     assert pressed(qtbot, dialog, button) == []
@@ -120,7 +130,9 @@ def test_that_a_file_that_changes_between_reading_and_pressing_is_shown_again(di
     assert stands(file) is Standing.ALLOWED
 
 
-def test_that_a_link_that_leads_elsewhere_meanwhile_is_asked_about_again(dialog, file, qtbot) -> None:
+def test_that_a_link_that_leads_elsewhere_meanwhile_is_asked_about_again(
+    dialog, file, qtbot
+) -> None:
     other = Path.home() / "elsewhere.py"
     other.write_text(CODE)
     file.unlink()
@@ -137,7 +149,9 @@ def test_that_a_long_path_makes_the_dialog_no_wider_and_a_link_is_followed(theme
     link.symlink_to(folder / "models.py")
     dialog = AllowDialog(link, theme, window)
     assert dialog.minimumSizeHint().width() <= 760
-    assert f"{link} → {folder / 'models.py'}" in {label.text() for label in dialog.findChildren(Label)}
+    assert f"{link} → {folder / 'models.py'}" in {
+        label.text() for label in dialog.findChildren(Label)
+    }
 
 
 def test_that_a_file_that_vanishes_cannot_be_allowed(dialog, file, qtbot) -> None:
@@ -164,7 +178,9 @@ def test_that_the_folder_is_not_offered_where_strangers_files_come(theme, window
     assert allowances().folders == ()
 
 
-def test_that_long_code_is_cut_and_said_to_be_and_five_megabytes_are_refused(file, theme, window) -> None:
+def test_that_long_code_is_cut_and_said_to_be_and_five_megabytes_are_refused(
+    file, theme, window
+) -> None:
     file.write_text("x = 1\n" * 100_000)
     dialog = AllowDialog(file, theme, window)
     assert "Only the first 10,000 of its 100,001 lines are shown" in dialog.text
@@ -243,7 +259,9 @@ def test_that_delete_without_a_selection_does_nothing(listed, qtbot) -> None:
     assert len(rows(listed)) == 3
 
 
-def test_that_what_was_allowed_before_a_link_stood_there_can_be_forbidden(qtbot, file, window) -> None:
+def test_that_what_was_allowed_before_a_link_stood_there_can_be_forbidden(
+    qtbot, file, window
+) -> None:
     allow_file(file, CODE.encode())
     elsewhere = Path.home() / "elsewhere.py"
     file.rename(elsewhere)

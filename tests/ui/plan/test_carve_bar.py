@@ -22,7 +22,9 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 @pytest.fixture
 def bench(qtbot, dressed) -> Bench:
-    """A card of 80 GiB, of which 2 are taken, in four slices of 16 GiB, on a bar of some 800 pixels."""
+    """A card of 80 GiB, of which 2 are taken, in four slices of 16 GiB, on a bar of some 800
+    pixels.
+    """
     plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (16 * GIB,) * 4),)))
     made = Bench(plan, MACHINE, DevicesCard(dressed))
     made.resize(880, 240)
@@ -42,13 +44,17 @@ def slices(bench: Bench) -> list[float]:
     return [size / GIB for size in slices_of(bench.plan, "GPU:0", MACHINE)]
 
 
-def key(bar: CarveBar, *keys: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+def key(
+    bar: CarveBar, *keys: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
     bar.setFocus()
     for each in keys:
         QTest.keyClick(bar, each, held)
 
 
-def test_that_a_dragged_end_moves_and_only_its_neighbours_change(bench: Bench, bar: CarveBar) -> None:
+def test_that_a_dragged_end_moves_and_only_its_neighbours_change(
+    bench: Bench, bar: CarveBar
+) -> None:
     drag(bar, 1, (2 + 16 + 24) * GIB)
     assert slices(bench) == [16, 24, 8, 16]
     assert len(bench.wanted) == 1
@@ -82,13 +88,17 @@ def test_that_escape_gives_a_drag_up(bench: Bench, bar: CarveBar) -> None:
 
 
 @pytest.mark.parametrize(("end", "to"), [(3, 200), (0, -50), (1, 79), (3, 0)])
-def test_that_no_drag_takes_more_than_is_free_or_leaves_a_slice_without_memory(bench, bar, end: int, to: int) -> None:
+def test_that_no_drag_takes_more_than_is_free_or_leaves_a_slice_without_memory(
+    bench, bar, end: int, to: int
+) -> None:
     drag(bar, end, to * GIB)
     assert sum(slices(bench)) * GIB <= FREE
     assert min(slices(bench)) > 0
 
 
-def test_that_an_end_snaps_to_whole_gib_and_to_equal_shares_but_not_with_shift(bench: Bench, bar: CarveBar) -> None:
+def test_that_an_end_snaps_to_whole_gib_and_to_equal_shares_but_not_with_shift(
+    bench: Bench, bar: CarveBar
+) -> None:
     drag(bar, 0, 2 * GIB + 11 * GIB + 130)
     assert slices(bench)[0] == 11
     drag(bar, 0, 2 * GIB + 16 * GIB + 300)
@@ -113,7 +123,9 @@ def test_that_the_arrows_nudge_the_end_of_the_current_slice(bench: Bench, bar: C
     assert slices(bench)[0] == 17
 
 
-def test_that_nudges_of_one_end_are_one_step_and_of_another_end_a_second(bench: Bench, bar: CarveBar) -> None:
+def test_that_nudges_of_one_end_are_one_step_and_of_another_end_a_second(
+    bench: Bench, bar: CarveBar
+) -> None:
     key(bar, *[Qt.Key.Key_Right] * 5, Qt.Key.Key_BracketRight, *[Qt.Key.Key_Left] * 3)
     assert bench.document.undo_stack.count() == 2
 
@@ -140,7 +152,9 @@ def test_that_the_end_of_a_whole_card_limits_it(bench: Bench, bar: CarveBar) -> 
     assert slices(bench) == [20, 20]
 
 
-def test_that_tab_leaves_the_bar_and_other_keys_are_not_its_own(bench: Bench, bar: CarveBar) -> None:
+def test_that_tab_leaves_the_bar_and_other_keys_are_not_its_own(
+    bench: Bench, bar: CarveBar
+) -> None:
     key(bar, Qt.Key.Key_Down, Qt.Key.Key_F5, Qt.Key.Key_A)
     assert bench.wanted == []
     key(bar, Qt.Key.Key_Tab)
@@ -161,7 +175,9 @@ def test_that_a_screen_reader_hears_the_slice_and_can_set_it(bench: Bench, bar: 
     assert slices(bench) == [10, 22, 16, 16]
 
 
-def test_that_a_click_makes_a_slice_current_and_says_what_it_is(bench: Bench, bar: CarveBar) -> None:
+def test_that_a_click_makes_a_slice_current_and_says_what_it_is(
+    bench: Bench, bar: CarveBar
+) -> None:
     QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=at(bar, 44 * GIB))
     assert bar.current == 2
     assert bench.wanted == []
@@ -174,7 +190,9 @@ def test_that_a_click_makes_a_slice_current_and_says_what_it_is(bench: Bench, ba
 
 def test_that_the_menu_offers_what_can_be_done(bench: Bench, bar: CarveBar, qtbot) -> None:
     where = at(bar, 70 * GIB)
-    QApplication.sendEvent(bar, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, where, QPoint(9, 9)))
+    QApplication.sendEvent(
+        bar, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, where, QPoint(9, 9))
+    )
     menu = bar.findChild(QMenu)
     offered = {action.text(): action for action in menu.actions()}
     assert not offered["Merge GPU:3 with the next slice"].isEnabled()
@@ -197,7 +215,9 @@ def test_that_a_plan_that_changes_during_a_drag_ends_it(bench: Bench, bar: Carve
     assert bench.wanted == []
 
 
-def test_that_a_drag_that_nobody_follows_leaves_the_bar_as_the_plan_is(bench: Bench, bar: CarveBar) -> None:
+def test_that_a_drag_that_nobody_follows_leaves_the_bar_as_the_plan_is(
+    bench: Bench, bar: CarveBar
+) -> None:
     bench.parts[0].edited.disconnect()
     drag(bar, 0, 10 * GIB)
     assert bar.track.sizes == (16 * GIB,) * 4
@@ -206,7 +226,9 @@ def test_that_a_drag_that_nobody_follows_leaves_the_bar_as_the_plan_is(bench: Be
 def test_that_more_than_the_card_has_is_drawn_in_red_and_can_only_get_less(
     bench: Bench, bar: CarveBar, dressed
 ) -> None:
-    bench.document.replace(Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (60 * GIB, 40 * GIB)),))), "too much")
+    bench.document.replace(
+        Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (60 * GIB, 40 * GIB)),))), "too much"
+    )
     image = bar.grab().toImage()
     row = [image.pixelColor(x, 3).name() for x in range(image.width())]
     beyond = row.count(mix(dressed.tokens.bad, dressed.tokens.surface, 0.25)) / len(row)
@@ -227,6 +249,8 @@ def test_that_a_card_of_unknown_memory_is_not_dragged_into_the_unknown(qtbot, dr
     key(bar, Qt.Key.Key_S, Qt.Key.Key_Left, Qt.Key.Key_Delete)
     QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=QPoint(bar.width() - 1, 10))
     assert made.wanted == []
-    made.document.replace(Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (3000, 1000)),))), "carve")
+    made.document.replace(
+        Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (3000, 1000)),))), "carve"
+    )
     drag(bar, 0, 2048)
     assert slices_of(made.plan, "GPU:0", machine) == (2048, 1952)

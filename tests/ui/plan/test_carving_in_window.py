@@ -27,7 +27,9 @@ def slices(window: MainWindow) -> tuple[int, ...]:
     return tuple(slices_of(window.document.plan, "GPU:0", ONE_LARGE_CARD))
 
 
-def test_that_a_card_is_carved_into_four_a_divider_moved_and_all_undone_and_redone(window: MainWindow, qtbot) -> None:
+def test_that_a_card_is_carved_into_four_a_divider_moved_and_all_undone_and_redone(
+    window: MainWindow, qtbot
+) -> None:
     page = window.plan_page
     view = page.devices.list.views["GPU:0"]
     view.choice.setFocus()
@@ -55,7 +57,9 @@ def test_that_a_card_is_carved_into_four_a_divider_moved_and_all_undone_and_redo
     assert loads(page.workspace.open("File").written).devices.carve[0].slices_mib == seen[-1]
 
 
-def test_that_a_carve_over_the_cards_memory_is_told_where_it_is_and_mended(window: MainWindow, qtbot) -> None:
+def test_that_a_carve_over_the_cards_memory_is_told_where_it_is_and_mended(
+    window: MainWindow, qtbot
+) -> None:
     page = window.plan_page
     page.devices.list.views["GPU:0"].choice.textActivated.emit("2 slices")
     text = page.workspace.open("File")

@@ -53,8 +53,13 @@ def test_that_letters_that_nobody_can_see_are_shown_as_escapes(tmp_path: Path) -
 
 
 def test_that_a_file_is_read_in_the_encoding_in_which_python_reads_it(tmp_path: Path) -> None:
-    assert read_code_file(written(tmp_path, "# coding: utf-7\n# +AAo-import os")).text.endswith("# \nimport os")
-    assert "größe" in read_code_file(written(tmp_path, "# coding: latin-1\n# größe".encode("latin-1"))).text
+    assert read_code_file(written(tmp_path, "# coding: utf-7\n# +AAo-import os")).text.endswith(
+        "# \nimport os"
+    )
+    assert (
+        "größe"
+        in read_code_file(written(tmp_path, "# coding: latin-1\n# größe".encode("latin-1"))).text
+    )
     assert "\\xff" in read_code_file(written(tmp_path, b"# \xff")).text
     assert "x = 1" in read_code_file(written(tmp_path, "# coding: klingon\nx = 1")).text
 
@@ -87,12 +92,16 @@ def test_that_whether_it_was_allowed_is_told(tmp_path: Path) -> None:
 def test_that_the_functions_of_the_top_level_are_read_with_hint_and_options(tmp_path: Path) -> None:
     found = functions_in(written(tmp_path, HOSTILE))
     assert found == (
-        PythonFunction("build_model", "Layers, \\u202eand a surprise.", (Parameter("units", 8, "8"),)),
+        PythonFunction(
+            "build_model", "Layers, \\u202eand a surprise.", (Parameter("units", 8, "8"),)
+        ),
         PythonFunction("second", "", (Parameter("width"),), takes_more=True),
     )
 
 
-def test_that_parameters_are_read_with_their_defaults_and_none_of_them_is_computed(tmp_path: Path) -> None:
+def test_that_parameters_are_read_with_their_defaults_and_none_of_them_is_computed(
+    tmp_path: Path,
+) -> None:
     code = """
 def build(first, /, outputs, rate=0.1, wide=(64, 32), name="relu", pick=None, deep=1/0, *, units: int, bias=True): ...
 """
@@ -117,13 +126,16 @@ def test_that_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", [b"def broken(:", b"\0", b"\xff\xfe", b"-" * 200_000 + b"1", b"x = " + b"1+" * 99_999 + b"1"]
+    "code",
+    [b"def broken(:", b"\0", b"\xff\xfe", b"-" * 200_000 + b"1", b"x = " + b"1+" * 99_999 + b"1"],
 )
 def test_that_what_is_no_python_has_no_functions(tmp_path: Path, code: bytes) -> None:
     assert functions_in(written(tmp_path, code)) == ()
 
 
-def test_that_no_file_a_folder_and_a_pipe_have_no_functions_and_are_not_waited_for(tmp_path: Path) -> None:
+def test_that_no_file_a_folder_and_a_pipe_have_no_functions_and_are_not_waited_for(
+    tmp_path: Path,
+) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     for path in (tmp_path / "none.py", tmp_path, tmp_path / "pipe.py"):
         assert functions_in(path) == ()

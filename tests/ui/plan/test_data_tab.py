@@ -55,10 +55,16 @@ def test_that_options_of_made_up_data_are_controls(tab, held, qtbot) -> None:
     assert held.plan.data.options == {"shape": [8, 8, 3], "samples": 500}
 
 
-def test_that_a_folder_is_chosen_by_its_dialog(tab, held, qtbot, tmp_path: Path, monkeypatch) -> None:
+def test_that_a_folder_is_chosen_by_its_dialog(
+    tab, held, qtbot, tmp_path: Path, monkeypatch
+) -> None:
     click(qtbot, tab.form.kinds.buttons["folder"])
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
-    [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the folder of the data"]
+    [button] = [
+        each
+        for each in tab.findChildren(QWidget)
+        if each.accessibleName() == "choose the folder of the data"
+    ]
     click(qtbot, button)
     assert held.plan.data == Data(folder=str(tmp_path))
     assert tab.form.sources["folder"].problem.text() == ""
@@ -66,7 +72,10 @@ def test_that_a_folder_is_chosen_by_its_dialog(tab, held, qtbot, tmp_path: Path,
 
 def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -> None:
     click(qtbot, tab.form.kinds.buttons["folder"])
-    assert tab.form.sources["folder"].control.placeholderText() == "a folder with a folder of images for each class"
+    assert (
+        tab.form.sources["folder"].control.placeholderText()
+        == "a folder with a folder of images for each class"
+    )
     type_in(qtbot, tab.form.sources["folder"].control, "pets/")
     rows = tab.form.options.rows
     assert list(rows) == ["size", "colours", "scale"]
@@ -117,7 +126,11 @@ def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -
     ],
 )
 def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str) -> None:
-    told = dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, classes=len(names) or 10, class_names=names)))
+    told = dict(
+        data_lines(
+            a_plan(), FOUR_CORES, replace(DIGITS, classes=len(names) or 10, class_names=names)
+        )
+    )
     assert told["a target"] == words
 
 
@@ -127,7 +140,10 @@ def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str
         ({"highest": 1.0, "pixels": True}, "28 × 28 × 1, float32 in 0…1, bytes divided by 255"),
         ({"lowest": -2.125, "highest": 255.0}, "28 × 28 × 1, float32 in -2.12…255"),
         ({}, "28 × 28 × 1, float32"),
-        ({"x_dtype": "int32", "largest_token": 19, "highest": 9.0}, "28 × 28 × 1, int32 ids up to 19"),
+        (
+            {"x_dtype": "int32", "largest_token": 19, "highest": 9.0},
+            "28 × 28 × 1, int32 ids up to 19",
+        ),
     ],
 )
 def test_that_it_is_told_which_numbers_a_model_gets(known: dict[str, Any], words: str) -> None:
@@ -158,7 +174,9 @@ def test_that_the_batches_hold_every_sample_once(train: int, batch: int) -> None
         (LINE, replace(GRAPH, input_shape=(1,), output_shape=(1,)), (True, True)),
     ],
 )  # fmt: skip
-def test_that_shapes_are_held_against_each_other(data: DataFacts, graph, wanted: tuple[bool, bool]) -> None:
+def test_that_shapes_are_held_against_each_other(
+    data: DataFacts, graph, wanted: tuple[bool, bool]
+) -> None:
     assert tuple(good for good, _ in fit_of(data, graph)) == wanted
 
 
@@ -166,7 +184,10 @@ def test_that_shapes_that_do_not_fit_are_told_in_words_and_red(tab, held) -> Non
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(PlanFacts(DIGITS, ModelFacts(replace(GRAPH, input_shape=(32, 32, 3)))))
-    assert "✘ Shapes in do not fit: samples are 28 × 28 × 1, the model takes 32 × 32 × 3." in tab.lines.text
+    assert (
+        "✘ Shapes in do not fit: samples are 28 × 28 × 1, the model takes 32 × 32 × 3."
+        in tab.lines.text
+    )
 
 
 def test_that_pictures_are_shown_and_rows_where_there_are_none(tab, held) -> None:

@@ -27,7 +27,9 @@ def opened(qtbot, dressed):
 
     def open_(machine: Machine, plan: Plan | None = None, width: int = 412) -> Bench:
         part = DevicesCard(dressed)
-        return open_bench(qtbot, plan or on_everything(machine), machine, part, width=width, height=205)
+        return open_bench(
+            qtbot, plan or on_everything(machine), machine, part, width=width, height=205
+        )
 
     return open_
 
@@ -46,7 +48,12 @@ def test_that_a_card_is_carved_into_four_and_a_divider_is_moved(opened) -> None:
     four = slices_of(bench.plan, "GPU:0", bench.machine)
     assert four == (19_712,) * 4
     drag(bar, 0, bar.track.start(0) + 10_240)
-    assert slices_of(bench.plan, "GPU:0", bench.machine) == (10_240, 2 * 19_712 - 10_240, 19_712, 19_712)
+    assert slices_of(bench.plan, "GPU:0", bench.machine) == (
+        10_240,
+        2 * 19_712 - 10_240,
+        19_712,
+        19_712,
+    )
     bench.document.undo_stack.undo()
     assert slices_of(bench.plan, "GPU:0", bench.machine) == four
     bench.document.undo_stack.redo()
@@ -55,7 +62,9 @@ def test_that_a_card_is_carved_into_four_and_a_divider_is_moved(opened) -> None:
 
 @pytest.mark.parametrize("count", [3, 8, 16])
 @pytest.mark.parametrize("width", [330, 412])
-def test_that_many_cards_stand_in_a_line_each_and_are_reached_by_scrolling(opened, count: int, width: int) -> None:
+def test_that_many_cards_stand_in_a_line_each_and_are_reached_by_scrolling(
+    opened, count: int, width: int
+) -> None:
     bench = opened(cards(count), width=width)
     area = bench.parts[0].area
     assert len(bench.parts[0].list.views) == count
@@ -95,7 +104,9 @@ def test_that_what_others_use_and_the_driver_keeps_is_said(opened) -> None:
 
 def test_that_an_error_stands_under_the_card_that_it_is_of(opened) -> None:
     carve = (Carve("GPU:1", (20_000, 20_000)), Carve("GPU:7", (1024,)))
-    bench = opened(TWO_CARDS, replace(on_everything(TWO_CARDS), devices=DeviceSettings(carve=carve)))
+    bench = opened(
+        TWO_CARDS, replace(on_everything(TWO_CARDS), devices=DeviceSettings(carve=carve))
+    )
     assert not view(bench, "GPU:0").problem.text
     assert "take away at least 15,724 MiB" in view(bench, "GPU:1").problem.text
     assert "there is no such device" in view(bench, "GPU:7").problem.text
@@ -107,11 +118,16 @@ def test_that_an_error_stands_under_the_card_that_it_is_of(opened) -> None:
 
 def test_that_what_may_fail_is_said_and_is_no_error(opened) -> None:
     bench = opened(
-        TWO_CARDS, replace(on_everything(TWO_CARDS), devices=DeviceSettings(carve=(Carve("GPU:1", (24_000,)),)))
+        TWO_CARDS,
+        replace(
+            on_everything(TWO_CARDS), devices=DeviceSettings(carve=(Carve("GPU:1", (24_000,)),))
+        ),
     )
     assert "in use by other programs" in view(bench, "GPU:1").problem.text
     assert view(bench, "GPU:1").choice.currentText() == "1 slice"
-    bench.document.replace(replace(bench.plan, devices=DeviceSettings(carve=(Carve("GPU:1", (23_000,)),))), "less")
+    bench.document.replace(
+        replace(bench.plan, devices=DeviceSettings(carve=(Carve("GPU:1", (23_000,)),))), "less"
+    )
     assert view(bench, "GPU:1").problem.text.startswith("CUDA itself needs about 1 GiB")
 
 
@@ -129,7 +145,9 @@ def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) ->
 
 
 def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:
-    bench = opened(TWO_CARDS, replace(on_everything(TWO_CARDS), devices=DeviceSettings(visible=("GPU:1",))))
+    bench = opened(
+        TWO_CARDS, replace(on_everything(TWO_CARDS), devices=DeviceSettings(visible=("GPU:1",)))
+    )
     hidden = view(bench, "GPU:0")
     assert "hidden" in hidden.bar.accessibleDescription()
     assert not hidden.choice.isEnabled()

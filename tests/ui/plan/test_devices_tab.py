@@ -128,8 +128,12 @@ def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> Non
 
 @pytest.mark.parametrize(("width", "height"), [(725, 380), (520, 250)])
 def test_that_nothing_is_cut_off_at_the_side(opened, qtbot, width: int, height: int) -> None:
-    eight = Machine(tuple(Card(k, f"GPU-5d{k}", "NVIDIA H100 80GB", "", 81_559, 0, 0) for k in range(8)), 64)
-    plan = replace(on_everything(eight), devices=DeviceSettings(carve=(Carve("GPU:7", (8192,) * 9),)))
+    eight = Machine(
+        tuple(Card(k, f"GPU-5d{k}", "NVIDIA H100 80GB", "", 81_559, 0, 0) for k in range(8)), 64
+    )
+    plan = replace(
+        on_everything(eight), devices=DeviceSettings(carve=(Carve("GPU:7", (8192,) * 9),))
+    )
     bench = opened(plan, eight, width=width, height=height)
     inside = tab(bench)._stack
     for device in ("GPU:7", "CPU:0"):
@@ -144,19 +148,26 @@ def test_that_nothing_is_cut_off_at_the_side(opened, qtbot, width: int, height: 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_that_a_box_that_is_not_checked_can_be_seen(opened, dressed, mode: str) -> None:
     dressed.set_mode(mode)
-    bench = opened(replace(on_everything(TWO_CARDS), devices=DeviceSettings(visible=("GPU:1",))), TWO_CARDS)
+    bench = opened(
+        replace(on_everything(TWO_CARDS), devices=DeviceSettings(visible=("GPU:1",))), TWO_CARDS
+    )
     image = tab(bench).list.viewport().grab().toImage()
     row = tab(bench).list.visualItemRect(tab(bench).list.item(0))
     seen = {image.pixelColor(x, row.center().y()).name() for x in range(4, 24)}
     assert dressed.tokens.muted in seen
     assert dressed.tokens.accent not in seen
     checked = tab(bench).list.visualItemRect(tab(bench).list.item(1))
-    assert dressed.tokens.accent in {image.pixelColor(x, checked.center().y()).name() for x in range(4, 24)}
+    assert dressed.tokens.accent in {
+        image.pixelColor(x, checked.center().y()).name() for x in range(4, 24)
+    }
     dressed.set_mode("light")
 
 
 def spoken(widget: QWidget) -> str:
-    """What a screen reader calls it. On Linux a combo box is called by its value, and described as what it is of."""
+    """What a screen reader calls it.
+
+    On Linux a combo box is called by its value, and described as what it is of.
+    """
     what = QAccessible.Text.Description if isinstance(widget, QComboBox) else QAccessible.Text.Name
     return QAccessible.queryAccessibleInterface(widget).text(what)
 

@@ -31,7 +31,9 @@ def test_that_growth_is_locked_while_a_card_is_carved_and_says_why(bench: Bench)
     assert not growth.isChecked()
 
 
-def test_that_growth_with_a_carve_from_a_file_is_an_error_at_its_switch_and_can_be_mended(opened) -> None:
+def test_that_growth_with_a_carve_from_a_file_is_an_error_at_its_switch_and_can_be_mended(
+    opened,
+) -> None:
     plan = replace(cut(4096), devices=replace(cut(4096).devices, memory_growth=True))
     bench = opened(plan, TWO_CARDS)
     switches = tab(bench).switches
@@ -88,7 +90,9 @@ def test_that_the_cpu_has_a_number_and_no_limits(opened) -> None:
 
 
 def test_that_a_limit_on_a_cpu_from_a_file_is_an_error_there(opened) -> None:
-    plan = replace(on_everything(WITHOUT_CARDS), devices=DeviceSettings(carve=(Carve("CPU:0", (0, 512)),)))
+    plan = replace(
+        on_everything(WITHOUT_CARDS), devices=DeviceSettings(carve=(Carve("CPU:0", (0, 512)),))
+    )
     bench = opened(plan, WITHOUT_CARDS)
     assert "TensorFlow cannot limit the memory of a CPU" in tab(bench).cpu.problem.text
     type_over(tab(bench).cpu.count, "3")

@@ -55,7 +55,11 @@ def test_that_what_cannot_run_here_is_not_chosen_and_says_why(qtbot, card, held,
 def test_that_the_arrow_keys_go_through_all_and_choose_what_runs(qtbot, card, held):
     card.buttons["mirrored"].setFocus()
     walked = [(Qt.Key.Key_Left, "one_device"), (Qt.Key.Key_Left, "none"), (Qt.Key.Key_Left, "none")]
-    walked += [(Qt.Key.Key_Right, "one_device"), (Qt.Key.Key_Right, "mirrored"), (Qt.Key.Key_Right, "central_storage")]
+    walked += [
+        (Qt.Key.Key_Right, "one_device"),
+        (Qt.Key.Key_Right, "mirrored"),
+        (Qt.Key.Key_Right, "central_storage"),
+    ]
     for key, name in walked:
         qtbot.keyClick(QApplication.focusWidget(), key)
         assert held.plan.distribution.strategy == name
@@ -63,7 +67,9 @@ def test_that_the_arrow_keys_go_through_all_and_choose_what_runs(qtbot, card, he
 
 
 @pytest.mark.parametrize("name", NOT_HERE)
-def test_that_the_keys_reach_what_cannot_run_and_hear_why_without_choosing_it(qtbot, card, held, name):
+def test_that_the_keys_reach_what_cannot_run_and_hear_why_without_choosing_it(
+    qtbot, card, held, name
+):
     place = STRATEGIES.index(name)
     above = STRATEGIES[place - 4]
     card.buttons[above].setFocus()
@@ -78,7 +84,9 @@ def test_that_the_keys_reach_what_cannot_run_and_hear_why_without_choosing_it(qt
 def test_that_tab_stops_once_at_the_chosen_one(card, held):
     held.show(replace(held.plan, distribution=Distribution("central_storage")))
     QApplication.focusWidget().clearFocus()
-    stops = [name for name, each in card.buttons.items() if each.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    stops = [
+        name for name, each in card.buttons.items() if each.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
     assert stops == ["central_storage"]
 
 

@@ -1,4 +1,7 @@
-"""Facts about the open plan: asked in the background, for exactly that plan, and nothing is left behind."""
+"""Facts about the open plan.
+
+Asked in the background, for exactly that plan, and nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +142,8 @@ def test_that_an_error_in_the_data_asks_for_no_model(qtbot, reading, asked) -> N
 
 
 @pytest.mark.parametrize(
-    ("flag", "words"), [("die", "crashed"), ("nonsense", "cannot be read"), ("refuse", "no TensorFlow here")]
+    ("flag", "words"),
+    [("die", "crashed"), ("nonsense", "cannot be read"), ("refuse", "no TensorFlow here")],
 )
 def test_that_a_failure_is_said_and_can_be_tried_again(qtbot, reading, asked, flag, words) -> None:
     reader = reading(flag)
@@ -203,11 +207,19 @@ def test_that_tensorflow_itself_answers(qtbot, reading) -> None:
     assert reader.error == ""
     assert reader.facts is not None
     assert reader.facts.graph is not None
-    assert [layer.name for layer in reader.facts.graph.layers] == ["flatten", "dense", "dense_1", "dense_2", "outputs"]
+    assert [layer.name for layer in reader.facts.graph.layers] == [
+        "flatten",
+        "dense",
+        "dense_1",
+        "dense_2",
+        "outputs",
+    ]
     assert reader.facts.graph.parameters == 335_114
 
 
-def test_that_what_a_step_held_corrects_the_facts_of_that_model_whatever_its_batch(qtbot, reading) -> None:
+def test_that_what_a_step_held_corrects_the_facts_of_that_model_whatever_its_batch(
+    qtbot, reading
+) -> None:
     reader = reading()
     reader.follow(plan(batch_size=32), FOLDER)
     done(qtbot, reader)

@@ -29,10 +29,14 @@ def held(tab: ModelTab) -> Held:
 
 def cells(tab: ModelTab) -> list[list[str]]:
     model = tab.layers
-    return [[model.text(row, column) for column in range(model.columnCount())] for row in model.rows]
+    return [
+        [model.text(row, column) for column in range(model.columnCount())] for row in model.rows
+    ]
 
 
-def test_that_every_option_is_a_control_with_its_default_and_an_edit_is_one_step(tab, held, qtbot) -> None:
+def test_that_every_option_is_a_control_with_its_default_and_an_edit_is_one_step(
+    tab, held, qtbot
+) -> None:
     rows = tab.form.options.rows
     assert list(rows) == ["hidden", "activation", "dropout"]
     assert rows["hidden"].hint.text() == "units of each hidden layer · default 256, 256, 256"
@@ -40,7 +44,10 @@ def test_that_every_option_is_a_control_with_its_default_and_an_edit_is_one_step
     type_in(qtbot, rows["hidden"].control, "64, 32")
     type_in(qtbot, rows["dropout"].control, "0.25")
     assert held.plan.model == ModelSettings("mlp", options={"hidden": [64, 32], "dropout": 0.25})
-    assert {change.field for change in held.changes} == {"model.options.hidden", "model.options.dropout"}
+    assert {change.field for change in held.changes} == {
+        "model.options.hidden",
+        "model.options.dropout",
+    }
     assert rows["dropout"].control.hasFocus()
 
 
@@ -67,7 +74,14 @@ def test_that_another_model_brings_its_options_and_leaves_the_old_ones(tab, held
     choice.setFocus()
     qtbot.keyClick(choice, Qt.Key.Key_T)
     assert held.plan.model == ModelSettings("transformer")
-    assert set(tab.form.options.rows) == {"width", "heads", "depth", "feed_forward", "dropout", "vocabulary"}
+    assert set(tab.form.options.rows) == {
+        "width",
+        "heads",
+        "depth",
+        "feed_forward",
+        "dropout",
+        "vocabulary",
+    }
     assert choice.hasFocus()
     control = tab.form.options.rows["heads"].control
     control.setFocus()
@@ -76,8 +90,15 @@ def test_that_another_model_brings_its_options_and_leaves_the_old_ones(tab, held
     assert "a multiple of model.options.heads" in tab.form.options.rows["width"].problem.text()
 
 
-def test_that_options_unknown_to_the_model_and_wrong_ones_are_shown_with_what_is_wrong(tab, held, qtbot) -> None:
-    held.show(loads('[model]\nname = "mlp"\noptions = { hidden = "many", units = [1, 2] }\n[data]\nname = "digits"\n'))
+def test_that_options_unknown_to_the_model_and_wrong_ones_are_shown_with_what_is_wrong(
+    tab, held, qtbot
+) -> None:
+    held.show(
+        loads(
+            '[model]\nname = "mlp"\noptions = { hidden = "many", units = [1, '
+            '2] }\n[data]\nname = "digits"\n'
+        )
+    )
     rows = tab.form.options.rows
     assert rows["hidden"].control.text() == '"many"'
     assert "whole numbers" in rows["hidden"].problem.text()
@@ -102,11 +123,17 @@ def test_that_a_file_or_a_function_is_typed(tab, held, qtbot) -> None:
     assert tab.form.sources["python"].problem.isHidden()
 
 
-def test_that_a_chosen_file_beside_the_plan_is_called_relatively(tab, qtbot, tmp_path: Path, monkeypatch) -> None:
+def test_that_a_chosen_file_beside_the_plan_is_called_relatively(
+    tab, qtbot, tmp_path: Path, monkeypatch
+) -> None:
     held = Held(tab, loads('[model]\nfile = "old.keras"\n[data]\nname = "digits"\n'), tmp_path)
     chosen = tmp_path / "models" / "new.keras"
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen), ""))
-    [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the file of the model"]
+    [button] = [
+        each
+        for each in tab.findChildren(QWidget)
+        if each.accessibleName() == "choose the file of the model"
+    ]
     click(qtbot, button)
     assert held.plan.model == ModelSettings(file="models/new.keras")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
@@ -134,12 +161,16 @@ def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, h
     tab.set_facts(reader)
     reader.tell(KNOWN)
     assert cells(tab)[1] == ["dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
-    assert tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
+    assert (
+        tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
+    )
     assert tab.bar.isHidden()
     assert tab.table.isVisible()
 
 
-def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed(tab, held, qtbot) -> None:
+def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed(
+    tab, held, qtbot
+) -> None:
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(KNOWN)
@@ -161,7 +192,9 @@ def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed
         (PlanFacts(data_error="no such file"), "", "No such file."),
     ],
 )  # fmt: skip
-def test_that_an_error_is_told_and_can_be_tried_again(tab, held, qtbot, facts, error: str, words: str) -> None:
+def test_that_an_error_is_told_and_can_be_tried_again(
+    tab, held, qtbot, facts, error: str, words: str
+) -> None:
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(facts, error=error)
@@ -181,14 +214,20 @@ def test_that_an_error_is_told_and_can_be_tried_again(tab, held, qtbot, facts, e
         ((1, *[2] * 9, 3, 4, 5, 6), "28 × 28 × 1 → 1 → 2 → … → 4 → 5 → 6"),
     ],
 )
-def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int, ...], words: str) -> None:
-    layers = tuple(GraphLayer(f"dense_{n}", "Dense", (), (each,), 1, 1) for n, each in enumerate(sizes))
+def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(
+    sizes: tuple[int, ...], words: str
+) -> None:
+    layers = tuple(
+        GraphLayer(f"dense_{n}", "Dense", (), (each,), 1, 1) for n, each in enumerate(sizes)
+    )
     assert widths(replace(GRAPH, layers=layers)) == words
 
 
 def test_that_pictures_between_convolutions_are_told_by_their_shapes() -> None:
     shapes = ((28, 28, 16), (14, 14, 32), (7, 7, 64), (128,), (10,))
-    layers = tuple(GraphLayer(f"layer_{n}", "Conv2D", (), each, 1, 1) for n, each in enumerate(shapes))
+    layers = tuple(
+        GraphLayer(f"layer_{n}", "Conv2D", (), each, 1, 1) for n, each in enumerate(shapes)
+    )
     assert widths(replace(GRAPH, layers=layers)) == "28 × 28 × 1 → … → 10"
 
 

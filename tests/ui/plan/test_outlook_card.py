@@ -37,7 +37,12 @@ from gpu_studio.ui.plan.outlook import MEANINGS, facts, prospects
 from gpu_studio.ui.plan.outlook_card import OutlookCard
 
 MIRRORED = Plan(
-    "made", DeviceSettings(), ModelSettings("mlp"), Data("digits"), Training(batch_size=64), Distribution("mirrored")
+    "made",
+    DeviceSettings(),
+    ModelSettings("mlp"),
+    Data("digits"),
+    Training(batch_size=64),
+    Distribution("mirrored"),
 )
 
 
@@ -71,7 +76,11 @@ def buttons(card: OutlookCard) -> dict[str, object]:
 def test_that_devices_and_batch_are_said_without_tensorflow(card, reader):
     OnMachine(card, MIRRORED, TWO_CARDS)
     assert list(card.rows) == ["GPU:0", "GPU:1", "CPU:0"]
-    assert [row.prospect.share for row in card.rows.values()] == ["32 samples", "32 samples", "no replica"]
+    assert [row.prospect.share for row in card.rows.values()] == [
+        "32 samples",
+        "32 samples",
+        "no replica",
+    ]
     assert "64 samples" in words(card)
     assert "steps" not in words(card)
     assert not card.parts.isVisible()
@@ -97,7 +106,9 @@ def test_that_each_device_shows_what_is_predicted_against_its_limit(card, reader
         prospect = card.rows[memory.device].prospect
         assert prospect.total == memory.total
         assert prospect.most == memory.limit_bytes
-        assert {part.name: part.bytes for part in prospect.parts} == {name: part.bytes for name, part in memory.parts}
+        assert {part.name: part.bytes for part in prospect.parts} == {
+            name: part.bytes for name, part in memory.parts
+        }
         assert figures.size(memory.total) in prospect.amount
     assert "1 × 13 steps" in words(card)
 
@@ -108,7 +119,9 @@ def test_that_the_formula_of_a_part_is_told_on_hover_and_on_focus(card, reader):
     memory = predict(MIRRORED, TWO_CARDS, FACTS)[0]
     assert len(card.parts.lines) == len(memory.parts)
     for line, (name, wanted) in zip(card.parts.lines, memory.parts, strict=True):
-        assert line.toolTip() == line.accessibleDescription() == f"{MEANINGS[name]}\n{wanted.formula}"
+        assert (
+            line.toolTip() == line.accessibleDescription() == f"{MEANINGS[name]}\n{wanted.formula}"
+        )
         line.setFocus(Qt.FocusReason.TabFocusReason)
         assert card.parts.formula.text() == f"{name}: {wanted.formula}"
 
@@ -128,12 +141,18 @@ def crowded(*free: int) -> Machine:
     """Two cards of which grace holds all but so many MiB."""
     grace = (CardUser(4711, 20_000, "python", "grace"),)
     cards = zip(TWO_CARDS.cards, free, strict=True)
-    held = [replace(card, used_mib=(card.usable_mib or 0) - room, users=grace) for card, room in cards]
+    held = [
+        replace(card, used_mib=(card.usable_mib or 0) - room, users=grace) for card, room in cards
+    ]
     return replace(TWO_CARDS, cards=tuple(held))
 
 
-def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_every_way_out(qtbot, card, reader):
-    plan = replace(MIRRORED, training=Training(batch_size=200_000), distribution=Distribution("one_device"))
+def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_every_way_out(
+    qtbot, card, reader
+):
+    plan = replace(
+        MIRRORED, training=Training(batch_size=200_000), distribution=Distribution("one_device")
+    )
     waiting = QAction("Add to queue")
     card.warnings.queue = waiting
     held = OnMachine(card, plan, crowded(812, 20_000))
@@ -160,7 +179,9 @@ def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_eve
 
 def test_that_a_slice_that_is_too_small_is_warned_of_and_mended(qtbot, card, reader):
     plan = replace(
-        MIRRORED, devices=DeviceSettings(carve=(Carve("GPU:0", (1, 1)),)), training=Training(batch_size=4096)
+        MIRRORED,
+        devices=DeviceSettings(carve=(Carve("GPU:0", (1, 1)),)),
+        training=Training(batch_size=4096),
     )
     held = OnMachine(card, plan, TWO_CARDS)
     tell(reader, replace(FACTS, data=replace(FACTS.data, train=100_000)))
@@ -209,7 +230,12 @@ def test_that_a_word_without_a_place_to_break_pushes_nothing_out_of_the_card(car
 
 def test_that_want_of_memory_for_a_look_is_a_warning_that_can_be_tried_again(qtbot, card, reader):
     OnMachine(card, MIRRORED, TWO_CARDS)
-    tell(reader, PlanFacts(FACTS.data, ModelFacts(model_error="Out of memory on CPU:0.", of_the_moment=True)))
+    tell(
+        reader,
+        PlanFacts(
+            FACTS.data, ModelFacts(model_error="Out of memory on CPU:0.", of_the_moment=True)
+        ),
+    )
     assert not card.heading.isVisible()
     assert "The plan could not be looked at: Out of memory on CPU:0." in words(card)
     click(qtbot, buttons(card)["Try again"])
@@ -236,7 +262,9 @@ def test_that_two_warnings_with_one_way_out_are_said_once(card, reader):
     assert held.changes == []
 
 
-def test_that_cards_that_cannot_reach_each_other_are_warned_of_once_the_links_are_known(card, reader):
+def test_that_cards_that_cannot_reach_each_other_are_warned_of_once_the_links_are_known(
+    card, reader
+):
     OnMachine(card, MIRRORED, TWO_CARDS)
     assert "cannot read each other's memory" not in words(card)
     topology = without_peers()
@@ -274,16 +302,25 @@ def test_that_a_placed_plan_is_one_replica_with_layers_on_its_devices():
     mirrored = Plan(devices=on_cpus, distribution=Distribution("mirrored"))
     assert dict(facts(mirrored, WITHOUT_CARDS))["replicas"] == "2, on the same cores"
     assert dict(facts(plan, TWO_CARDS))["micro-batches"] == "1"
-    assert [each.share for each in prospects(plan, TWO_CARDS)] == ["all layers", "no layer placed", "no layer placed"]
+    assert [each.share for each in prospects(plan, TWO_CARDS)] == [
+        "all layers",
+        "no layer placed",
+        "no layer placed",
+    ]
     layers = {"one": ("GPU:1",), "two": ("GPU:0", "GPU:1")}
     plan = replace(plan, distribution=replace(plan.distribution, placed=Placed(4, layers)))
-    assert [each.share for each in prospects(plan, TWO_CARDS)][:2] == ["1 layer placed", "2 layers placed"]
+    assert [each.share for each in prospects(plan, TWO_CARDS)][:2] == [
+        "1 layer placed",
+        "2 layers placed",
+    ]
 
 
 def test_that_of_many_problems_the_first_are_shown_and_all_are_counted(card, reader):
     carve = Carve("CPU:0", tuple(range(1, 41)))
     OnMachine(
-        card, replace(MIRRORED, devices=DeviceSettings(carve=(carve,)), training=Training(batch_size=64)), WITHOUT_CARDS
+        card,
+        replace(MIRRORED, devices=DeviceSettings(carve=(carve,)), training=Training(batch_size=64)),
+        WITHOUT_CARDS,
     )
     assert card.heading.text() == "40 things stand in the way."
     assert len(card.obstacles.views) == 9

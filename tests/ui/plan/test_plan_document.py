@@ -41,10 +41,16 @@ def test_that_a_change_is_told_and_can_be_undone_and_redone(document: PlanDocume
     assert document.plan.training.epochs == 7
 
 
-def test_that_typing_at_one_field_is_one_step_and_at_another_is_another(document: PlanDocument) -> None:
+def test_that_typing_at_one_field_is_one_step_and_at_another_is_another(
+    document: PlanDocument,
+) -> None:
     for epochs in (1, 10, 100):
-        document.replace(set_training(document.plan, epochs=epochs), "change epochs", "training.epochs")
-    document.replace(set_training(document.plan, batch_size=8), "change batch size", "training.batch_size")
+        document.replace(
+            set_training(document.plan, epochs=epochs), "change epochs", "training.epochs"
+        )
+    document.replace(
+        set_training(document.plan, batch_size=8), "change batch size", "training.batch_size"
+    )
     assert document.undo_stack.count() == 2
     document.undo_stack.undo()
     assert document.plan == set_training(FIRST, epochs=100)
@@ -57,7 +63,9 @@ def test_that_typing_back_to_the_old_value_leaves_no_step(document: PlanDocument
     assert not document.dirty
 
 
-def test_that_a_save_between_two_changes_of_a_field_keeps_them_apart(document: PlanDocument, tmp_path: Path) -> None:
+def test_that_a_save_between_two_changes_of_a_field_keeps_them_apart(
+    document: PlanDocument, tmp_path: Path
+) -> None:
     document.replace(set_training(FIRST, epochs=8), "change epochs", "training.epochs")
     document.save(tmp_path / "a.plan.toml")
     document.replace(set_training(FIRST, epochs=9), "change epochs", "training.epochs")
@@ -66,7 +74,9 @@ def test_that_a_save_between_two_changes_of_a_field_keeps_them_apart(document: P
     assert not document.dirty
 
 
-def test_that_a_saved_plan_is_dirty_again_after_an_undo(document: PlanDocument, tmp_path: Path) -> None:
+def test_that_a_saved_plan_is_dirty_again_after_an_undo(
+    document: PlanDocument, tmp_path: Path
+) -> None:
     document.replace(set_training(FIRST, epochs=8), "change epochs")
     document.save(tmp_path / "a.plan.toml")
     assert not document.dirty
@@ -75,7 +85,9 @@ def test_that_a_saved_plan_is_dirty_again_after_an_undo(document: PlanDocument, 
     assert document.path == tmp_path / "a.plan.toml"
 
 
-def test_that_opening_another_plan_can_be_undone_with_its_unsaved_changes(document: PlanDocument, tmp_path) -> None:
+def test_that_opening_another_plan_can_be_undone_with_its_unsaved_changes(
+    document: PlanDocument, tmp_path
+) -> None:
     other = tmp_path / "other.plan.toml"
     save(Plan(name="other"), other)
     changed = set_training(FIRST, epochs=8)
@@ -86,7 +98,9 @@ def test_that_opening_another_plan_can_be_undone_with_its_unsaved_changes(docume
     assert (document.plan, document.path, document.dirty) == (changed, None, True)
 
 
-def test_that_a_plan_that_cannot_be_read_leaves_everything_as_it_is(document: PlanDocument, tmp_path: Path) -> None:
+def test_that_a_plan_that_cannot_be_read_leaves_everything_as_it_is(
+    document: PlanDocument, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.plan.toml"
     bad.write_text("epochs = 3\n")
     with pytest.raises(PlanError):
@@ -96,14 +110,22 @@ def test_that_a_plan_that_cannot_be_read_leaves_everything_as_it_is(document: Pl
     assert document.undo_stack.count() == 0
 
 
-def test_that_a_plan_that_cannot_be_saved_stays_unsaved(document: PlanDocument, tmp_path: Path) -> None:
+def test_that_a_plan_that_cannot_be_saved_stays_unsaved(
+    document: PlanDocument, tmp_path: Path
+) -> None:
     with pytest.raises(OSError, match="missing"):
         document.save(tmp_path / "missing" / "a.plan.toml")
     assert document.path is None
 
 
-@given(st.lists(st.tuples(st.sampled_from(["epochs", "batch_size", "seed"]), st.integers(1, 5)), max_size=12))
-def test_that_undoing_everything_comes_back_to_the_first_plan(qapp, changes: list[tuple[str, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["epochs", "batch_size", "seed"]), st.integers(1, 5)), max_size=12
+    )
+)
+def test_that_undoing_everything_comes_back_to_the_first_plan(
+    qapp, changes: list[tuple[str, int]]
+) -> None:
     document = PlanDocument()
     document.begin(FIRST)
     for field, value in changes:
@@ -131,7 +153,9 @@ epochs = 2
 """
 
 
-def test_that_the_comments_of_a_plan_written_by_hand_outlive_an_edit_and_a_save(qapp, tmp_path: Path) -> None:
+def test_that_the_comments_of_a_plan_written_by_hand_outlive_an_edit_and_a_save(
+    qapp, tmp_path: Path
+) -> None:
     path = tmp_path / "hand.plan.toml"
     path.write_text(BY_HAND)
     document = PlanDocument()
@@ -142,7 +166,9 @@ def test_that_the_comments_of_a_plan_written_by_hand_outlive_an_edit_and_a_save(
     assert path.read_text() == BY_HAND.replace("epochs = 2", "epochs = 9")
 
 
-def test_that_a_text_typed_in_the_window_is_the_one_that_is_saved(document: PlanDocument, tmp_path: Path) -> None:
+def test_that_a_text_typed_in_the_window_is_the_one_that_is_saved(
+    document: PlanDocument, tmp_path: Path
+) -> None:
     document.keep_text('version = 1\nname = "first"  # typed\n')
     document.save(tmp_path / "a.plan.toml")
     assert (tmp_path / "a.plan.toml").read_text() == 'version = 1\nname = "first"  # typed\n'

@@ -73,13 +73,16 @@ def test_that_a_card_named_by_uuid_is_the_same_card() -> None:
 def test_that_every_strategy_can_follow_every_other(strategy: str, machine: Machine) -> None:
     names = tuple(device.name for device in logical_devices(on_everything(machine), machine)[:2])
     before = replace(
-        on_everything(machine), distribution=Distribution("central_storage", names, parameter_device="CPU:0")
+        on_everything(machine),
+        distribution=Distribution("central_storage", names, parameter_device="CPU:0"),
     )
     assert validate(set_strategy(before, strategy), machine) == []
 
 
 @given(batch=st.integers(1, 10_000), count=st.integers(1, 64))
-def test_that_the_shares_of_a_global_batch_are_even_and_lose_nothing(batch: int, count: int) -> None:
+def test_that_the_shares_of_a_global_batch_are_even_and_lose_nothing(
+    batch: int, count: int
+) -> None:
     shares = shares_of(set_training(on_everything(WITHOUT_CARDS), batch_size=batch), count)
     assert sum(shares) == batch
     assert len(shares) == count
@@ -122,7 +125,12 @@ def test_that_a_card_hidden_by_the_plan_says_so() -> None:
 
 
 def test_that_the_cpu_stands_among_the_strips_only_if_it_is_carved_or_alone() -> None:
-    assert [strip.device for strip in strips_of(on_everything(TWO_CARDS), TWO_CARDS)] == ["GPU:0", "GPU:1"]
+    assert [strip.device for strip in strips_of(on_everything(TWO_CARDS), TWO_CARDS)] == [
+        "GPU:0",
+        "GPU:1",
+    ]
     carved = set_slices(on_everything(TWO_CARDS), "CPU:0", 2, TWO_CARDS)
     assert [strip.device for strip in strips_of(carved, TWO_CARDS)] == ["GPU:0", "GPU:1", "CPU:0"]
-    assert [strip.device for strip in strips_of(on_everything(WITHOUT_CARDS), WITHOUT_CARDS)] == ["CPU:0"]
+    assert [strip.device for strip in strips_of(on_everything(WITHOUT_CARDS), WITHOUT_CARDS)] == [
+        "CPU:0"
+    ]

@@ -49,7 +49,9 @@ def test_that_showing_a_plan_is_no_edit(tab: FileTab, changes: list[Change]) -> 
     assert changes == []
 
 
-def test_that_typed_text_changes_the_plan_and_stays_as_it_was_typed(tab: FileTab, changes: list[Change], qtbot) -> None:
+def test_that_typed_text_changes_the_plan_and_stays_as_it_was_typed(
+    tab: FileTab, changes: list[Change], qtbot
+) -> None:
     tab.show_view(view())
     replace_text(tab, "epochs = 3", "epochs = 30  # more")
     (change,) = changes
@@ -85,7 +87,9 @@ def test_that_changes_are_held_against_the_file_or_another_plan(qtbot, tmp_path)
     tab = ChangesTab(QAction("Compare"))
     qtbot.addWidget(tab)
     tab.show_view(view(stored=Plan(name="stored", training=Training(epochs=3))))
-    assert [(row.field, row.before, row.after) for row in tab.model.rows] == [("name", '"stored"', '"mine"')]
+    assert [(row.field, row.before, row.after) for row in tab.model.rows] == [
+        ("name", '"stored"', '"mine"')
+    ]
     assert tab.compared_text.text() == "1 field not as in the plan that it began as"
     tab.compare(tmp_path / "other.plan.toml", PLAN)
     assert tab.model.rows == ()

@@ -1,4 +1,7 @@
-"""The forms of a plan's model, data and training: all of it is there, whatever a plan says, and nothing is changed."""
+"""The forms of a plan's model, data and training.
+
+All of it is there, whatever a plan says, and nothing is changed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ def view(plan: Plan) -> PlanView:
 )
 @pytest.mark.slow
 @given(plan=plans(), other=plans())
-def test_that_any_plan_is_shown_as_it_is_and_nothing_is_reported(parts, plan: Plan, other: Plan) -> None:
+def test_that_any_plan_is_shown_as_it_is_and_nothing_is_reported(
+    parts, plan: Plan, other: Plan
+) -> None:
     told: list[object] = []
     for part in parts:
         part.edited.connect(told.append)
@@ -65,9 +70,14 @@ def assert_shows(row: FormRow, plan: Plan) -> None:
     if isinstance(row.control, QAbstractSpinBox):
         assert row.control.value() == value
     elif isinstance(row.control, QLineEdit) and value is not None:
-        assert row.control._parsed(row.control.text()) == value or row.control.text() == row.control._write(value)
+        assert row.control._parsed(
+            row.control.text()
+        ) == value or row.control.text() == row.control._write(value)
     elif isinstance(row.control, QComboBox) and isinstance(value, str):
-        assert row.control.itemData(row.control.currentIndex()) == value or row.control.currentText() == value
+        assert (
+            row.control.itemData(row.control.currentIndex()) == value
+            or row.control.currentText() == value
+        )
 
 
 def leaves(path: str, part: Any) -> Iterator[str]:
@@ -95,18 +105,25 @@ def test_that_every_field_of_model_data_and_training_has_a_row(parts) -> None:
     )
     for part in parts[:3]:
         part.show_view(view(full))
-    rows = [row for part in parts[:3] for row in part.findChildren(FormRow) if row.isVisibleTo(part)]
+    rows = [
+        row for part in parts[:3] for row in part.findChildren(FormRow) if row.isVisibleTo(part)
+    ]
     there = {row.field.path for row in rows}
     wanted = {
         leaf for name in ("model", "data", "training") for leaf in leaves(name, getattr(full, name))
     } - {"training.loss", "training.metrics"}  # fmt: skip
-    named = {f"training.{each}" for each in ("loss.name", "loss.options", "metrics[0].name", "metrics[0].options")}
+    named = {
+        f"training.{each}"
+        for each in ("loss.name", "loss.options", "metrics[0].name", "metrics[0].options")
+    }
     assert wanted | named | {"training.schedule.options"} <= there
 
 
 def test_that_a_row_that_stays_keeps_its_widget_and_the_cursor_in_it(parts, qtbot) -> None:
     tab = parts[2]
-    tab.show_view(view(replace(a_plan(), training=Training(options={"clipnorm": 1.25, "beta_1": 0.5}))))
+    tab.show_view(
+        view(replace(a_plan(), training=Training(options={"clipnorm": 1.25, "beta_1": 0.5})))
+    )
     control = tab.optimizer.options.rows.rows["clipnorm"].control
     control.setCursorPosition(2)
     tab.show_view(view(replace(a_plan(), training=Training(options={"rho": 1, "clipnorm": 1.25}))))
@@ -140,7 +157,10 @@ def test_that_tab_goes_through_rows_that_came_later_as_they_are_read(parts, qtbo
     tab.set_facts(Reported())
     tab.show_view(view(a_plan()))
     tab.show_view(view(replace(a_plan(), model=ModelSettings("transformer", options={"other": 1}))))
-    order = [tab.form.sources["name"].control, *(row.control for row in tab.form.options.rows.values())]
+    order = [
+        tab.form.sources["name"].control,
+        *(row.control for row in tab.form.options.rows.values()),
+    ]
     qtbot.waitUntil(order[-1].isVisible)
     order[0].setFocus()
     seen = [order[0]]
@@ -153,7 +173,9 @@ def test_that_tab_goes_through_rows_that_came_later_as_they_are_read(parts, qtbo
 
 def needs_name(widget: QWidget, part: QWidget) -> bool:
     inside = isinstance(widget.parentWidget(), QAbstractSpinBox | QComboBox)
-    return widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.isVisibleTo(part) and not inside
+    return (
+        widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.isVisibleTo(part) and not inside
+    )
 
 
 def spoken(widget: QWidget) -> str:

@@ -47,14 +47,18 @@ def test_that_what_will_happen_is_told_for_each_logical_device(page: PlanPage, q
     assert "host memory, no limit" in page.outlook.rows["CPU:0"].prospect.text
 
 
-def test_that_typed_epochs_reach_the_plan_and_its_text(page: PlanPage, window: MainWindow, qtbot) -> None:
+def test_that_typed_epochs_reach_the_plan_and_its_text(
+    page: PlanPage, window: MainWindow, qtbot
+) -> None:
     type_over(page.training.epochs, "7")
     assert window.document.plan.training.epochs == 7
     assert "epochs = 7" in page.workspace.open("File").text.toPlainText()
     assert page.caption.text() == "unsaved changes"
 
 
-def test_that_changes_are_undone_and_redone_by_keyboard(page: PlanPage, window: MainWindow, qtbot) -> None:
+def test_that_changes_are_undone_and_redone_by_keyboard(
+    page: PlanPage, window: MainWindow, qtbot
+) -> None:
     before = window.document.plan
     qtbot.mouseClick(page.distribution.buttons["one_device"], Qt.MouseButton.LeftButton)
     assert window.document.plan.distribution.strategy == "one_device"
@@ -65,7 +69,9 @@ def test_that_changes_are_undone_and_redone_by_keyboard(page: PlanPage, window: 
     assert page.distribution.buttons["one_device"].isChecked()
 
 
-def test_that_undo_works_while_a_field_has_the_focus(page: PlanPage, window: MainWindow, qtbot) -> None:
+def test_that_undo_works_while_a_field_has_the_focus(
+    page: PlanPage, window: MainWindow, qtbot
+) -> None:
     type_over(page.training.learning_rate, "0.5")
     assert window.document.plan.training.learning_rate == 0.5
     qtbot.keyClick(page.training.learning_rate, Qt.Key.Key_Z, CTRL)
@@ -85,8 +91,12 @@ def test_that_a_device_is_cut_by_keyboard(page: PlanPage, window: MainWindow, qt
     assert choice.hasFocus()
 
 
-def test_that_more_slices_than_are_offered_are_shown_and_can_be_changed(page: PlanPage, window: MainWindow) -> None:
-    window.document.switch(loads(dumps(window.document.plan).replace("[0, 0, 0, 0]", f"{[0] * 12}")), None, "open")
+def test_that_more_slices_than_are_offered_are_shown_and_can_be_changed(
+    page: PlanPage, window: MainWindow
+) -> None:
+    window.document.switch(
+        loads(dumps(window.document.plan).replace("[0, 0, 0, 0]", f"{[0] * 12}")), None, "open"
+    )
     choice = page.devices.list.views["CPU:0"].choice
     assert choice.currentText() == "12 slices"
     choice.textActivated.emit("3 slices")
@@ -98,7 +108,13 @@ def test_that_problems_are_listed_with_field_value_and_advice_and_train_says_why
 ) -> None:
     window.document.replace(set_training(window.document.plan, epochs=0, optimizer="adm"), "spoil")
     told = words(page)
-    for text in ("training.epochs", "is 0", "training.optimizer", "Did you mean adam?", "2 things stand in the way."):
+    for text in (
+        "training.epochs",
+        "is 0",
+        "training.optimizer",
+        "Did you mean adam?",
+        "2 things stand in the way.",
+    ):
         assert text in told
     assert not window.actions_["train"].isEnabled()
     assert "2 problems" in window.actions_["train"].toolTip()
@@ -107,7 +123,9 @@ def test_that_problems_are_listed_with_field_value_and_advice_and_train_says_why
     assert "in the way" not in words(page)
 
 
-def test_that_a_strategy_of_a_later_version_is_refused_in_words(page: PlanPage, window: MainWindow) -> None:
+def test_that_a_strategy_of_a_later_version_is_refused_in_words(
+    page: PlanPage, window: MainWindow
+) -> None:
     plan = replace(window.document.plan, distribution=Distribution("tpu"))
     window.document.switch(plan, None, "open")
     assert page.distribution.buttons["tpu"].isChecked()
@@ -138,7 +156,9 @@ def test_that_cards_are_cut_to_scale(open_window, qtbot) -> None:
     assert not view.bar.grab().toImage().isNull()
 
 
-def test_that_a_plan_saved_by_keyboard_can_be_opened_again(window: MainWindow, qtbot, tmp_path: Path) -> None:
+def test_that_a_plan_saved_by_keyboard_can_be_opened_again(
+    window: MainWindow, qtbot, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.plan.toml"
     window.plan_files.save_to(path)
     type_over(window.plan_page.training.epochs, "9")
@@ -151,14 +171,18 @@ def test_that_a_plan_saved_by_keyboard_can_be_opened_again(window: MainWindow, q
 def test_that_a_file_that_is_not_there_is_a_problem_before_the_start(
     page: PlanPage, window: MainWindow, tmp_path
 ) -> None:
-    window.document.switch(replace(window.document.plan, data=Data(file="gone.npz")), tmp_path / "a.plan.toml", "open")
+    window.document.switch(
+        replace(window.document.plan, data=Data(file="gone.npz")), tmp_path / "a.plan.toml", "open"
+    )
     assert "data.file" in words(page)
     assert str(tmp_path / "gone.npz") in words(page)
     assert not window.actions_["train"].isEnabled()
 
 
 def test_that_nothing_of_a_plan_is_shown_before_there_is_one(qtbot, theme, runs, settings) -> None:
-    window = MainWindow(runs, None, theme, settings=settings, inventory=Inventory(answering(TWO_CARDS)))
+    window = MainWindow(
+        runs, None, theme, settings=settings, inventory=Inventory(answering(TWO_CARDS))
+    )
     qtbot.addWidget(window)
     window.show()
     assert not window.plan_page.training.isVisible()

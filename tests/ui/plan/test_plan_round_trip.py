@@ -1,4 +1,7 @@
-"""Any plan on the page: shown in every tab, it stays what it was, and its text reads back as the same plan."""
+"""Any plan on the page.
+
+Shown in every tab, it stays what it was, and its text reads back as the same plan.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ PAINTED = 8
 """One plan in so many is laid out and painted as well: that takes longer than all else together."""
 RARE = "line\u2028end, paragraph\u2029end, no\u00a0break, \ufdd0"
 
-# The same plans every time, and a plan that fails is told as it is: to shrink it would take minutes.
+# The same plans every time, and a plan that fails is told as it is: to shrink it would take
+# minutes.
 the_same = settings(
     max_examples=PLANS,
     deadline=None,
@@ -30,7 +34,9 @@ the_same = settings(
 
 
 @pytest.mark.slow
-def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(open_window, qtbot) -> None:
+def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(
+    open_window, qtbot
+) -> None:
     window: MainWindow = open_window()
     qtbot.waitUntil(lambda: window.document.plan is not None)
     workspace = window.plan_page.workspace

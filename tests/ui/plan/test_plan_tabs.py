@@ -23,7 +23,9 @@ def test_that_every_tab_has_an_action_of_its_name(workspace: Workspace) -> None:
     assert tuple(workspace.tabs.tabText(index) for index in range(workspace.tabs.count())) == PARTS
 
 
-def test_that_a_tab_is_opened_by_its_key_from_any_page(window: MainWindow, workspace: Workspace, qtbot) -> None:
+def test_that_a_tab_is_opened_by_its_key_from_any_page(
+    window: MainWindow, workspace: Workspace, qtbot
+) -> None:
     window.show_page("devices")
     qtbot.keyClick(window, Qt.Key.Key_4, ALT)
     assert window.page == "plan"
@@ -42,13 +44,17 @@ def test_that_the_tabs_are_walked_through_by_keys_and_come_round(
     assert workspace.current == PARTS[-1]
 
 
-def test_that_keys_of_the_tabs_reach_them_from_within_a_field(window: MainWindow, workspace: Workspace, qtbot) -> None:
+def test_that_keys_of_the_tabs_reach_them_from_within_a_field(
+    window: MainWindow, workspace: Workspace, qtbot
+) -> None:
     window.plan_page.training.epochs.setFocus()
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_PageDown, CTRL)
     assert workspace.current == PARTS[1]
 
 
-def test_that_the_tab_that_was_open_last_is_open_again(window: MainWindow, workspace, open_window, qtbot) -> None:
+def test_that_the_tab_that_was_open_last_is_open_again(
+    window: MainWindow, workspace, open_window, qtbot
+) -> None:
     workspace.open("Strategy")
     window.close()
     again: MainWindow = open_window()

@@ -1,4 +1,7 @@
-"""A function of one's own as the source of the model or the data: chosen, typed, and with its options."""
+"""A function of one's own as the source of the model or the data.
+
+Chosen, typed, and with its options.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def build_model(outputs, units=8, rate=0.1):
 def small():
     """One layer."""
 '''
-PLAN = '[model]\npython = "my nets/netze für Bilder.py:build_model"\noptions = { units = 4 }\n[data]\nname = "digits"\n'
+PLAN = (
+    '[model]\npython = "my nets/netze für Bilder.py:build_model"\noptions = { units = 4 '
+    '}\n[data]\nname = "digits"\n'
+)
 
 
 @pytest.fixture
@@ -93,7 +99,10 @@ def test_that_a_function_is_chosen_from_the_list_by_keys_alone(tab, held, qtbot)
     qtbot.keyClick(pick, Qt.Key.Key_Space)
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
-    assert [each.text() for each in menu.actions()] == ["build_model\tThree layers && a dropout.", "small\tOne layer."]
+    assert [each.text() for each in menu.actions()] == [
+        "build_model\tThree layers && a dropout.",
+        "small\tOne layer.",
+    ]
     qtbot.keyClick(menu, Qt.Key.Key_Down)
     qtbot.keyClick(menu, Qt.Key.Key_Return)
     assert held.plan.model.python == "my nets/netze für Bilder.py:small"
@@ -131,10 +140,15 @@ def test_that_what_a_plan_says_is_kept_by_its_two_parts(text: str) -> None:
     plan = replace(a_plan(), model=ModelSettings(python=text))
     path = "model.python"
     again = with_file_part(plan, path, file_part(plan, path))
-    assert (file_part(again, path), function_part(again, path)) == (file_part(plan, path), function_part(plan, path))
+    assert (file_part(again, path), function_part(again, path)) == (
+        file_part(plan, path),
+        function_part(plan, path),
+    )
 
 
-def test_that_what_the_function_takes_stands_there_by_name_with_its_default(tab, held, qtbot) -> None:
+def test_that_what_the_function_takes_stands_there_by_name_with_its_default(
+    tab, held, qtbot
+) -> None:
     rows = tab.form.options.rows
     assert list(rows) == ["units", "rate"]
     assert (rows["rate"].control.text(), rows["rate"].hint.text()) == ("0.1", "default 0.1")
@@ -147,7 +161,9 @@ def test_that_what_the_function_takes_stands_there_by_name_with_its_default(tab,
     assert rows["units"].control.text() == "8"
 
 
-def test_that_an_option_of_any_name_is_added_where_the_function_takes_it(tab, held, qtbot, folder) -> None:
+def test_that_an_option_of_any_name_is_added_where_the_function_takes_it(
+    tab, held, qtbot, folder
+) -> None:
     (folder / "any.py").write_text("def build(**options): ...")
     held.show(loads('[model]\npython = "any.py:build"\n[data]\nname = "digits"\n'))
     new = tab.form.new
@@ -158,7 +174,9 @@ def test_that_an_option_of_any_name_is_added_where_the_function_takes_it(tab, he
     assert held.plan.model.options == {"rate": 0.5}
 
 
-def test_that_the_only_function_of_a_file_that_is_typed_is_chosen_by_itself(tab, held, qtbot) -> None:
+def test_that_the_only_function_of_a_file_that_is_typed_is_chosen_by_itself(
+    tab, held, qtbot
+) -> None:
     click(qtbot, tab.form.kinds.buttons["file"])
     click(qtbot, tab.form.kinds.buttons["python"])
     type_in(qtbot, tab.form.python.file.control, "one.py")
@@ -173,7 +191,9 @@ def test_that_options_can_be_added_to_a_function_only(tab, held, qtbot) -> None:
     assert tab.form.python.isHidden()
 
 
-def test_that_the_data_tab_has_the_same_for_a_function_of_arrays(qtbot, theme, folder, monkeypatch) -> None:
+def test_that_the_data_tab_has_the_same_for_a_function_of_arrays(
+    qtbot, theme, folder, monkeypatch
+) -> None:
     tab = in_window(qtbot, DataTab(theme))
     held = Held(tab, loads('[model]\nname = "mlp"\n[data]\nname = "digits"\n'), folder)
     click(qtbot, tab.form.kinds.buttons["python"])
@@ -182,7 +202,9 @@ def test_that_the_data_tab_has_the_same_for_a_function_of_arrays(qtbot, theme, f
     assert held.plan.data == Data(python="one.py:only")
 
 
-def test_that_allow_stands_beside_a_file_that_is_not_allowed_and_asks_for_it(tab, held, qtbot, folder) -> None:
+def test_that_allow_stands_beside_a_file_that_is_not_allowed_and_asks_for_it(
+    tab, held, qtbot, folder
+) -> None:
     assert tab.form.python.allow.isHidden()
     reader = Reported()
     tab.set_facts(reader)
@@ -194,10 +216,21 @@ def test_that_allow_stands_beside_a_file_that_is_not_allowed_and_asks_for_it(tab
     assert wanted.args == [folder / "my nets" / "netze für Bilder.py"]
 
 
-def test_that_tab_goes_through_all_of_it_as_it_is_read_and_each_has_a_name_of_its_own(tab, held, qtbot) -> None:
+def test_that_tab_goes_through_all_of_it_as_it_is_read_and_each_has_a_name_of_its_own(
+    tab, held, qtbot
+) -> None:
     form = tab.form
-    order = [form.python.file.control, form.python.choose, form.python.function.control, form.python.pick]
-    order += [form.options.rows["units"].control, form.options.rows["units"].back, form.options.rows["rate"].control]
+    order = [
+        form.python.file.control,
+        form.python.choose,
+        form.python.function.control,
+        form.python.pick,
+    ]
+    order += [
+        form.options.rows["units"].control,
+        form.options.rows["units"].back,
+        form.options.rows["rate"].control,
+    ]
     names = [spoken(each) for each in order]
     assert len(set(names)) == len(names)
     order[0].setFocus()

@@ -15,7 +15,9 @@ from gpu_studio.ui.kit.theme.manager import ThemeManager
 from gpu_studio.ui.plan.strategy.strategy_drawing import MOST_BOXES, drawing_of
 from gpu_studio.ui.plan.strategy_picture import StrategyPicture
 
-EIGHT_CARDS = Machine(tuple(Card(n, f"GPU-{n}", "A card", total_mib=16_000, used_mib=0) for n in range(8)), 64)
+EIGHT_CARDS = Machine(
+    tuple(Card(n, f"GPU-{n}", "A card", total_mib=16_000, used_mib=0) for n in range(8)), 64
+)
 MACHINES = (WITHOUT_CARDS, TWO_CARDS, EIGHT_CARDS)
 
 
@@ -76,7 +78,9 @@ def test_that_a_placed_batch_is_cut_in_micro_batches(count, words):
 
 
 def test_that_a_strategy_that_nobody_knows_is_drawn_as_one_device():
-    drawing = drawing_of(replace(on_everything(TWO_CARDS), distribution=Distribution("mirored")), TWO_CARDS)
+    drawing = drawing_of(
+        replace(on_everything(TWO_CARDS), distribution=Distribution("mirored")), TWO_CARDS
+    )
     assert drawing.words == ""
     assert drawing.kinds == ("batches",)
 

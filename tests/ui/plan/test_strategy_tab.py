@@ -45,12 +45,24 @@ def words(tab: StrategyTab) -> str:
 
 def test_that_a_strategy_is_explained_with_the_options_that_it_has(tab):
     held = hold(tab, "none")
-    parts = {"one": tab.one, "replicas": tab.replicas, "parameters": tab.parameters, "all_reduce": tab.all_reduce}
+    parts = {
+        "one": tab.one,
+        "replicas": tab.replicas,
+        "parameters": tab.parameters,
+        "all_reduce": tab.all_reduce,
+    }
     parts["placed"] = tab.placed
     for strategy, facts in BY_NAME.items():
         held.show(set_strategy(held.plan, strategy))
         said = words(tab)
-        for part in (facts.title, facts.line, facts.pace_words, facts.when, facts.costs, facts.why_not):
+        for part in (
+            facts.title,
+            facts.line,
+            facts.pace_words,
+            facts.when,
+            facts.costs,
+            facts.why_not,
+        ):
             assert part in said
         shown = [name for name, part in parts.items() if part.isVisible()]
         assert sorted(shown) == sorted(OPTIONS[strategy])
@@ -118,7 +130,9 @@ def test_that_what_a_step_sums_is_said_once_the_model_is_known(tab):
     assert tab.all_reduce.caption.text() == "of 795.0 KiB a step"
 
 
-@pytest.mark.parametrize(("key", "device"), [(Qt.Key.Key_Right, "GPU:0"), (Qt.Key.Key_Down, "GPU:1")])
+@pytest.mark.parametrize(
+    ("key", "device"), [(Qt.Key.Key_Right, "GPU:0"), (Qt.Key.Key_Down, "GPU:1")]
+)
 def test_that_the_one_device_is_chosen_by_keys(qtbot, tab, key, device):
     held = hold(tab, "one_device")
     first = next(iter(tab.one.list.rows.values()))

@@ -22,7 +22,12 @@ pytestmark = pytest.mark.slow
 def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbot, theme) -> None:
     plan = replace(a_plan(), training=Training(epochs=2, batch_size=100, schedule=Named("cosine")))
     reader = FactsReader()
-    model, data, training, card = ModelTab(theme), DataTab(theme), TrainingTab(theme), TrainingCard(theme)
+    model, data, training, card = (
+        ModelTab(theme),
+        DataTab(theme),
+        TrainingTab(theme),
+        TrainingCard(theme),
+    )
     for part in (model, data, training, card):
         qtbot.addWidget(part)
         Held(part, plan)

@@ -21,7 +21,9 @@ from gpu_studio.ui.plan.outlook_card import OutlookCard
 
 SAID = "own.py stopped in line 12 with RuntimeError: no"
 TRACE = 'Traceback (most recent call last):\n  File "own.py", line 12, in build\nRuntimeError: no\n'
-REFUSED = PlanFacts(KNOWN.data, ModelFacts(model_error=SAID, advice=("Look at line 12.",), details=TRACE))
+REFUSED = PlanFacts(
+    KNOWN.data, ModelFacts(model_error=SAID, advice=("Look at line 12.",), details=TRACE)
+)
 PLAN = replace(a_plan(), model=ModelSettings(python="/nowhere/own.py:build"))
 
 
@@ -42,7 +44,9 @@ def test_that_it_is_read_copied_and_its_file_opened_from_what_stands_in_the_way(
     click(qtbot, shown.copy)
     assert QGuiApplication.clipboard().text() == f"{SAID}.\n\n{TRACE.rstrip()}"
     opened: list[str] = []
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: bool(opened.append(url.toLocalFile())))
+    monkeypatch.setattr(
+        QDesktopServices, "openUrl", lambda url: bool(opened.append(url.toLocalFile()))
+    )
     click(qtbot, shown.open_file)
     assert opened == ["/nowhere/own.py"]
     assert shown.remark.text() == "Nothing here opens it. It is /nowhere/own.py"

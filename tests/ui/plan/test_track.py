@@ -15,7 +15,9 @@ slices = st.lists(st.integers(1, 9000), min_size=1, max_size=8).map(tuple)
 
 
 @given(slices, st.integers(0, 7), st.integers(-100_000, 100_000), st.floats(0, 2000))
-def test_that_a_snapped_drag_never_takes_more_than_is_free(sizes, index: int, to: int, reach: float) -> None:
+def test_that_a_snapped_drag_never_takes_more_than_is_free(
+    sizes, index: int, to: int, reach: float
+) -> None:
     assume(index < len(sizes))
     track = replace(TRACK, sizes=sizes)
     moved = track.with_end(index, snapped(track, index, to, reach))
@@ -57,7 +59,9 @@ def test_that_a_card_whose_memory_is_not_known_has_no_overflow_and_no_scale() ->
     assert whole.movable_ends == ()
     assert carved.movable_ends == (10,)
     assert overflow_of(carved) is None
-    assert carve_steps.why_not_split(whole, 0) == ("How much memory GPU 2 has is not known: type the size of a slice")
+    assert carve_steps.why_not_split(whole, 0) == (
+        "How much memory GPU 2 has is not known: type the size of a slice"
+    )
 
 
 def test_that_what_cannot_be_done_says_why() -> None:

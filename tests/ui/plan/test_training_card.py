@@ -29,7 +29,9 @@ def test_that_the_most_used_fields_reach_the_plan(card, held, qtbot) -> None:
     type_in(qtbot, card.learning_rate, "0.01")
     card.optimizer.setFocus()
     qtbot.keyClicks(card.optimizer, "sgd")
-    assert held.plan.training == Training(epochs=12, batch_size=64, learning_rate=0.01, optimizer="sgd")
+    assert held.plan.training == Training(
+        epochs=12, batch_size=64, learning_rate=0.01, optimizer="sgd"
+    )
     fields = {change.field for change in held.changes if change.field}
     assert fields == {"training.epochs", "training.batch_size", "training.learning_rate"}
 
@@ -80,9 +82,17 @@ def test_that_a_wrong_value_from_a_file_is_signed_at_its_field(card, held, qtbot
     assert card.epochs.toolTip() == "times through the training samples"
 
 
-def test_that_a_file_is_called_by_its_name_so_that_its_shapes_stay_in_sight(card: TrainingCard, held: Held) -> None:
+def test_that_a_file_is_called_by_its_name_so_that_its_shapes_stay_in_sight(
+    card: TrainingCard, held: Held
+) -> None:
     python = "/home/somebody/with/very/long/folders/models.py:build_model"
-    held.show(replace(held.plan, model=ModelSettings(python=python), data=Data(folder="/data/of/everybody/flowers/")))
+    held.show(
+        replace(
+            held.plan,
+            model=ModelSettings(python=python),
+            data=Data(folder="/data/of/everybody/flowers/"),
+        )
+    )
     assert (card.model.text(), card.data.text()) == ("models.py:build_model", "flowers")
     card.grab()
     assert card.model.toolTip() == python

@@ -8,7 +8,15 @@ from plan_samples import a_plan
 from PySide6.QtCore import QPoint, Qt
 
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import Carve, CheckpointSettings, DeviceSettings, Distribution, EarlyStopping, Named, Training
+from gpu_studio.plan import (
+    Carve,
+    CheckpointSettings,
+    DeviceSettings,
+    Distribution,
+    EarlyStopping,
+    Named,
+    Training,
+)
 from gpu_studio.ui.plan.training_tab import TrainingTab
 
 
@@ -48,19 +56,35 @@ def down(qtbot, widget) -> None:
             "100",
             Training(checkpoint=CheckpointSettings(every_steps=100)),
         ),
-        ("checkpoint", "training.checkpoint.keep", "5", Training(checkpoint=CheckpointSettings(keep=5))),
+        (
+            "checkpoint",
+            "training.checkpoint.keep",
+            "5",
+            Training(checkpoint=CheckpointSettings(keep=5)),
+        ),
     ],
 )
-def test_that_a_typed_number_reaches_the_plan_as_one_step(tab, held, qtbot, form, path, text, wanted) -> None:
+def test_that_a_typed_number_reaches_the_plan_as_one_step(
+    tab, held, qtbot, form, path, text, wanted
+) -> None:
     type_in(qtbot, getattr(tab, form).rows[path].control, text)
     assert held.plan.training == wanted
     assert {change.field for change in held.changes} == {path}
     assert getattr(tab, form).rows[path].control.hasFocus()
 
 
-def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each(tab, held, qtbot) -> None:
+def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each(
+    tab, held, qtbot
+) -> None:
     four = DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
-    held.show(replace(a_plan(), devices=four, distribution=Distribution("mirrored"), training=Training(batch_size=10)))
+    held.show(
+        replace(
+            a_plan(),
+            devices=four,
+            distribution=Distribution("mirrored"),
+            training=Training(batch_size=10),
+        )
+    )
     assert tab.run.shares.text == "each replica 3 samples on 2 of them, 2 samples on 2 of them"
     down(qtbot, tab.run.rows["training.batch_scope"].control)
     assert held.plan.training.batch_scope == "replica"
@@ -93,7 +117,12 @@ def test_that_only_names_with_a_value_are_added_and_none_twice(tab, held, qtbot)
     held.show(replace(a_plan(), training=Training(options={"clipnorm": 1.0})))
     new = tab.optimizer.options.new
     assert not new.add.isEnabled()
-    for key, value, ready in (("rho", "", False), ("rho", "[1", False), ("clipnorm", "2", False), ("rho", "2", True)):
+    for key, value, ready in (
+        ("rho", "", False),
+        ("rho", "[1", False),
+        ("clipnorm", "2", False),
+        ("rho", "2", True),
+    ):
         type_in(qtbot, new.key, key)
         type_in(qtbot, new.value, value)
         assert new.add.isEnabled() is ready, (key, value)
@@ -103,7 +132,9 @@ def test_that_only_names_with_a_value_are_added_and_none_twice(tab, held, qtbot)
     assert held.changes == []
 
 
-def test_that_keras_own_names_are_suggested_for_the_optimizer_that_is_chosen(tab, held, qtbot) -> None:
+def test_that_keras_own_names_are_suggested_for_the_optimizer_that_is_chosen(
+    tab, held, qtbot
+) -> None:
     def suggested() -> set[str]:
         model = tab.optimizer.options.new.key.completer().model()
         return {model.index(row, 0).data() for row in range(model.rowCount())}
@@ -117,7 +148,9 @@ def test_that_keras_own_names_are_suggested_for_the_optimizer_that_is_chosen(tab
     assert "beta_1" not in suggested()
 
 
-def test_that_a_schedule_is_chosen_with_its_options_and_drawn_over_the_steps_of_the_run(tab, held, qtbot) -> None:
+def test_that_a_schedule_is_chosen_with_its_options_and_drawn_over_the_steps_of_the_run(
+    tab, held, qtbot
+) -> None:
     reader = Reported()
     tab.set_facts(reader)
     control = tab.optimizer.rows["training.schedule"].control
@@ -150,7 +183,12 @@ def test_that_a_schedule_that_does_not_fit_the_run_says_why_there_is_no_curve(ta
 def test_that_what_keras_refuses_is_told(tab, held) -> None:
     reader = Reported()
     tab.set_facts(reader)
-    reader.tell(PlanFacts(DIGITS, ModelFacts(training_error="rho is not an option of adam", advice=("Leave it out",))))
+    reader.tell(
+        PlanFacts(
+            DIGITS,
+            ModelFacts(training_error="rho is not an option of adam", advice=("Leave it out",)),
+        )
+    )
     assert tab.refusal.text == "Keras refuses ✘ Rho is not an option of adam. Leave it out."
     reader.tell(KNOWN)
     assert tab.refusal.isHidden()
@@ -160,7 +198,9 @@ def test_that_the_curve_tells_the_rate_at_the_crosshair_by_mouse_and_keys(tab, h
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(KNOWN)
-    held.show(replace(a_plan(), training=Training(epochs=3, schedule=Named("step", {"every_epochs": 1}))))
+    held.show(
+        replace(a_plan(), training=Training(epochs=3, schedule=Named("step", {"every_epochs": 1})))
+    )
     curve = tab.optimizer.curve
     curve.setFocus()
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
@@ -189,7 +229,12 @@ def test_that_the_loss_and_its_options_are_chosen(tab, held, qtbot) -> None:
 
 
 def test_that_it_is_told_of_which_class_a_metric_of_two_is(tab, held) -> None:
-    held.show(replace(a_plan(), training=Training(metrics=(Named("recall"), Named("f1_score"), Named("accuracy")))))
+    held.show(
+        replace(
+            a_plan(),
+            training=Training(metrics=(Named("recall"), Named("f1_score"), Named("accuracy"))),
+        )
+    )
     hints = [each.row.hint.text() for each in tab.loss.metrics.metrics]
     assert hints == [
         "class 1 of two classes; all together where there are more; class_id picks one",
@@ -201,7 +246,10 @@ def test_that_it_is_told_of_which_class_a_metric_of_two_is(tab, held) -> None:
 def test_that_metrics_are_added_chosen_given_options_and_removed(tab, held, qtbot) -> None:
     metrics = tab.loss.metrics
     click(qtbot, metrics.add_button)
-    assert [each.name for each in held.plan.training.metrics] == ["auto", "sparse_categorical_accuracy"]
+    assert [each.name for each in held.plan.training.metrics] == [
+        "auto",
+        "sparse_categorical_accuracy",
+    ]
     control = metrics.metrics[1].row.control
     control.setFocus()
     qtbot.keyClicks(control, "top_k")
@@ -210,14 +258,20 @@ def test_that_metrics_are_added_chosen_given_options_and_removed(tab, held, qtbo
     type_in(qtbot, metrics.metrics[1].options.new.value, "3")
     click(qtbot, metrics.metrics[1].options.new.add)
     assert held.plan.training.metrics[1] == Named("top_k_categorical_accuracy", {"k": 3})
-    [remove] = [each for each in metrics.metrics[0].findChildren(type(metrics.add_button)) if each.text() == "Remove"]
+    [remove] = [
+        each
+        for each in metrics.metrics[0].findChildren(type(metrics.add_button))
+        if each.text() == "Remove"
+    ]
     click(qtbot, remove)
     assert held.plan.training.metrics == (Named("top_k_categorical_accuracy", {"k": 3}),)
     assert len(metrics.metrics) == 1
 
 
 def test_that_a_metric_named_twice_is_told_at_its_row(tab, held) -> None:
-    held.show(replace(a_plan(), training=Training(metrics=(Named("auc"), Named("auc"), Named("f2")))))
+    held.show(
+        replace(a_plan(), training=Training(metrics=(Named("auc"), Named("auc"), Named("f2"))))
+    )
     said = [form.row.problem.text() for form in tab.loss.metrics.metrics]
     assert said[0] == ""
     assert "a second time" in said[1]
@@ -233,14 +287,21 @@ def test_that_early_stopping_is_switched_on_with_its_fields(tab, held, qtbot) ->
     type_in(qtbot, details.rows["training.early_stopping.min_delta"].control, "0.01")
     down(qtbot, details.rows["training.early_stopping.monitor"].control)
     click(qtbot, details.rows["training.early_stopping.restore_best"].control)
-    assert held.plan.training.early_stopping == EarlyStopping("val_accuracy", 7, 0.01, restore_best=False)
+    assert held.plan.training.early_stopping == EarlyStopping(
+        "val_accuracy", 7, 0.01, restore_best=False
+    )
     click(qtbot, switch)
     assert held.plan.training.early_stopping is None
 
 
 def test_that_the_best_checkpoint_is_told_by_what_is_measured(tab, held, qtbot) -> None:
     control = tab.checkpoint.rows["training.checkpoint.monitor"].control
-    assert [control.itemText(row) for row in range(control.count())] == ["val_loss", "val_accuracy", "loss", "accuracy"]
+    assert [control.itemText(row) for row in range(control.count())] == [
+        "val_loss",
+        "val_accuracy",
+        "loss",
+        "accuracy",
+    ]
     down(qtbot, control)
     assert held.plan.training.checkpoint.monitor == "val_accuracy"
 

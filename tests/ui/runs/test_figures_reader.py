@@ -23,7 +23,9 @@ def reader(qapp) -> Iterator[FiguresReader]:
 @pytest.fixture
 def summaries(tmp_path) -> list[Summary]:
     script = {"ending": "completed", "epochs": 2, "trained": 2, "steps": 20, "devices": 1}
-    return [summarise(make_run(tmp_path / "runs", Script(name=name, **script))) for name in ("a", "b")]
+    return [
+        summarise(make_run(tmp_path / "runs", Script(name=name, **script))) for name in ("a", "b")
+    ]
 
 
 def test_that_figures_and_curves_of_all_come_and_are_read_once(reader, summaries, qtbot) -> None:
@@ -42,7 +44,9 @@ def test_that_figures_and_curves_of_all_come_and_are_read_once(reader, summaries
     assert reader.figures(summaries[1].id) is figures
 
 
-def test_that_a_run_that_went_on_is_read_again_and_the_old_figures_stay_until_then(reader, summaries, qtbot) -> None:
+def test_that_a_run_that_went_on_is_read_again_and_the_old_figures_stay_until_then(
+    reader, summaries, qtbot
+) -> None:
     run = summaries[0]
     reader.want([run])
     qtbot.waitUntil(lambda: reader.waiting == 0)
@@ -60,7 +64,9 @@ def test_that_what_nobody_asks_for_any_more_is_forgotten(reader, summaries, qtbo
     assert reader.figures(summaries[0].id) is not None
 
 
-def test_that_a_run_that_is_gone_is_said_in_words_and_asked_for_once(reader, summaries, qtbot) -> None:
+def test_that_a_run_that_is_gone_is_said_in_words_and_asked_for_once(
+    reader, summaries, qtbot
+) -> None:
     shutil.rmtree(summaries[0].directory.path)
     reader.want(summaries)
     qtbot.waitUntil(lambda: reader.waiting == 0)

@@ -45,7 +45,12 @@ def test_that_energy_comes_when_recordings_were_read_and_is_of_the_runs_own_card
 
 
 def test_that_a_live_run_and_one_without_cards_wait_for_nothing(tmp_path) -> None:
-    short = {"epochs": 1, "trained": 1, "steps": 10, "identities": made_recordings.identities(FACTS)}
+    short = {
+        "epochs": 1,
+        "trained": 1,
+        "steps": 10,
+        "identities": made_recordings.identities(FACTS),
+    }
     live = make_run(tmp_path, Script(name="a", **short))
     on_cpus = make_run(tmp_path, Script(name="b", kind="CPU", ending="completed", **short))
     for run in (live, on_cpus):

@@ -10,7 +10,9 @@ from gpu_studio.ui.runs.run_filter import RunFilter, Term, known_tags, parse
 from gpu_studio.ui.runs.run_order import KEYS, Order, arranged
 
 ROWS = [
-    run_row("a", ("best", "to-show"), "the one to keep", plan="digits on four", strategy="mirrored"),
+    run_row(
+        "a", ("best", "to-show"), "the one to keep", plan="digits on four", strategy="mirrored"
+    ),
     run_row("b", ("baseline",), plan="digits, one device", strategy="none", state="running"),
     run_row("c", plan="resnet20", state="failed", reason="out of memory on GPU:1", model="cnn"),
     run_row("d", ("best",), plan="old", state="lost", reason="the trainer ended without a word"),
@@ -77,8 +79,14 @@ def test_that_tags_are_offered_the_most_frequent_first() -> None:
     assert known_tags(ROWS) == ["best", "baseline", "to-show"]
 
 
-@given(st.lists(st.sampled_from(ROWS), unique_by=lambda row: row.id), st.sampled_from(sorted(KEYS)), st.booleans())
-def test_that_any_order_keeps_live_runs_on_top_and_all_of_them(rows, column: str, down: bool) -> None:
+@given(
+    st.lists(st.sampled_from(ROWS), unique_by=lambda row: row.id),
+    st.sampled_from(sorted(KEYS)),
+    st.booleans(),
+)
+def test_that_any_order_keeps_live_runs_on_top_and_all_of_them(
+    rows, column: str, down: bool
+) -> None:
     order = Order(column, down)
     ordered = arranged(rows, order)
     assert sorted(row.id for row in ordered) == sorted(row.id for row in rows)
@@ -93,8 +101,14 @@ def test_that_what_is_not_known_comes_last_whichever_way() -> None:
 
 
 def test_that_the_best_accuracy_is_the_greatest_and_the_best_loss_the_least() -> None:
-    losses = [run_row(name, best=BestValue("val_loss", value, 1)) for name, value in (("a", 0.3), ("b", 0.1))]
-    accuracies = [run_row(name, best=BestValue("val_accuracy", value, 1)) for name, value in (("a", 0.3), ("b", 0.1))]
+    losses = [
+        run_row(name, best=BestValue("val_loss", value, 1))
+        for name, value in (("a", 0.3), ("b", 0.1))
+    ]
+    accuracies = [
+        run_row(name, best=BestValue("val_accuracy", value, 1))
+        for name, value in (("a", 0.3), ("b", 0.1))
+    ]
     assert arranged(losses, Order("best"))[0].id == "b"
     assert arranged(accuracies, Order("best"))[0].id == "a"
 

@@ -18,8 +18,14 @@ LONG_MS = 20_000
 def test_that_training_writes_down_what_the_plan_page_says(open_window, qtbot) -> None:
     window = open_window(trainer=fake_trainer())
     window.show_page("plan")
-    qtbot.waitUntil(lambda: window.facts.facts is not None and not window.facts.asking, timeout=LONG_MS)
-    shown = {name: row.prospect.total for name, row in window.plan_page.outlook.rows.items() if row.prospect.total}
+    qtbot.waitUntil(
+        lambda: window.facts.facts is not None and not window.facts.asking, timeout=LONG_MS
+    )
+    shown = {
+        name: row.prospect.total
+        for name, row in window.plan_page.outlook.rows.items()
+        if row.prospect.total
+    }
     window.actions_["train"].trigger()
     run = window.shown_run.run
     assert shown
@@ -44,5 +50,9 @@ def test_that_a_step_s_time_is_kept_where_it_was_measured(tmp_path, open_window)
     keep_prediction(run, plan, machine, None, 0.025)
     assert prediction.read(run) == Prediction(step_seconds=0.025)
     keep_prediction(run, plan, machine, made_plan_facts.FACTS, None)
-    taken = {each.device: each.total for each in predict(plan, machine, made_plan_facts.FACTS) if each.total}
+    taken = {
+        each.device: each.total
+        for each in predict(plan, machine, made_plan_facts.FACTS)
+        if each.total
+    }
     assert prediction.read(run) == Prediction(bytes=taken)

@@ -19,7 +19,12 @@ MIB = 1024 * 1024
 def figures(tmp_path) -> RunFigures:
     """A run on two recorded cards, whose memory was predicted for the first."""
     script = Script(
-        ending="completed", epochs=8, trained=8, steps=20, devices=2, identities=made_recordings.identities(FACTS)
+        ending="completed",
+        epochs=8,
+        trained=8,
+        steps=20,
+        devices=2,
+        identities=made_recordings.identities(FACTS),
     )
     run = make_run(tmp_path, script)
     made_recordings.record(run, FACTS, run.events_file.stat().st_mtime - 20, 18)
@@ -46,7 +51,10 @@ def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(f
         counted={"CPU:0": "variables"},
         prediction=Prediction(bytes={"CPU:0": 8 * MIB}),
     )
-    assert told(on_cpu)["Peak memory"]["CPU:0"] == "4 MiB of variables, 8 MiB predicted for a whole step"
+    assert (
+        told(on_cpu)["Peak memory"]["CPU:0"]
+        == "4 MiB of variables, 8 MiB predicted for a whole step"
+    )
 
 
 def test_that_energy_is_that_of_the_cards_and_what_is_not_known_says_why(figures) -> None:
@@ -61,7 +69,10 @@ def test_that_energy_is_that_of_the_cards_and_what_is_not_known_says_why(figures
 
 def test_that_the_time_is_shared_out_and_checkpoints_are_named_the_newest_first(figures) -> None:
     groups = told(figures)
-    shares = [groups["Where the time went"][name] for name in ("waiting for data", "compute and transfers")]
+    shares = [
+        groups["Where the time went"][name]
+        for name in ("waiting for data", "compute and transfers")
+    ]
     assert sum(int(share.split("(")[1].split(" ")[0]) for share in shares) in (99, 100, 101)
     assert next(iter(groups["Checkpoints"])) == "step-00000160"
     assert "finished" not in groups["Where the time went"]
@@ -84,7 +95,9 @@ def test_that_communication_is_told_as_extrapolated_from_the_profiled_steps(figu
 
 @pytest.mark.parametrize(("devices", "words"), [(4, "not measured"), (1, "none: one device")])
 def test_that_communication_that_was_not_measured_says_so(tmp_path, devices, words) -> None:
-    times = told(figures_of(make_run(tmp_path, Script(trained=1, devices=devices))))["Where the time went"]
+    times = told(figures_of(make_run(tmp_path, Script(trained=1, devices=devices))))[
+        "Where the time went"
+    ]
     assert times["communication"] == words
     assert ("compute and transfers" in times, "compute" in times) == (devices > 1, devices == 1)
 
@@ -99,7 +112,13 @@ def test_that_a_run_that_told_nothing_has_a_summary_all_the_same(tmp_path) -> No
 
 
 def test_that_metrics_are_called_as_elsewhere_in_the_window() -> None:
-    names = ["loss", "sparse_categorical_accuracy", "val_loss", "val_sparse_categorical_accuracy", "test_loss"]
+    names = [
+        "loss",
+        "sparse_categorical_accuracy",
+        "val_loss",
+        "val_sparse_categorical_accuracy",
+        "test_loss",
+    ]
     words = [metric_words(name, names) for name in names]
     assert words == ["loss", "accuracy", "validation loss", "validation accuracy", "test loss"]
     alike = ["binary_accuracy", "top_k_accuracy"]

@@ -68,8 +68,12 @@ def test_that_any_change_of_runs_filter_and_order_is_told_to_qt_as_it_is(qapp, c
         model.set_rows(version)
         model.set_filter(wanted)
         model.set_order(order)
-        assert sorted(row.id for row in model.rows) == sorted(row.id for row in version if wanted.fits(row))
-        assert {row.id: row for row in model.rows} == {row.id: row for row in version if wanted.fits(row)}
+        assert sorted(row.id for row in model.rows) == sorted(
+            row.id for row in version if wanted.fits(row)
+        )
+        assert {row.id: row for row in model.rows} == {
+            row.id: row for row in version if wanted.fits(row)
+        }
         live = [row.live for row in model.rows]
         assert live == sorted(live, reverse=True)
     del tester
@@ -77,7 +81,9 @@ def test_that_any_change_of_runs_filter_and_order_is_told_to_qt_as_it_is(qapp, c
 
 @hypothesis.settings(max_examples=40)
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True), st.data())
-def test_that_selected_runs_stay_selected_when_others_come_and_go(qapp, names: list[str], data) -> None:
+def test_that_selected_runs_stay_selected_when_others_come_and_go(
+    qapp, names: list[str], data
+) -> None:
     model = RunsModel()
     model.set_rows([run_row(name) for name in names])
     selection = QItemSelectionModel(model)
@@ -138,7 +144,12 @@ def test_that_a_row_says_what_came_of_a_run(model: RunsModel) -> None:
 
 
 def test_that_a_live_run_says_how_far_it_is_and_a_failed_one_why(model: RunsModel) -> None:
-    model.set_rows([run_row("a", state="running"), run_row("b", state="failed", reason="out of memory on GPU:1")])
+    model.set_rows(
+        [
+            run_row("a", state="running"),
+            run_row("b", state="failed", reason="out of memory on GPU:1"),
+        ]
+    )
     assert texts(model, 0)[DURATION] == "epoch 3/30"
     assert texts(model, 1)[STATE] == "failed · out of memory on GPU:1"
 
@@ -153,7 +164,9 @@ def test_that_the_head_names_the_metric_where_all_runs_have_the_same(model: Runs
     def head() -> str:
         return model.headerData(BEST, Qt.Orientation.Horizontal)
 
-    model.set_rows([run_row("a"), run_row("b", best=BestValue("val_sparse_categorical_accuracy", 0.9, 1))])
+    model.set_rows(
+        [run_row("a"), run_row("b", best=BestValue("val_sparse_categorical_accuracy", 0.9, 1))]
+    )
     assert head() == "Best accuracy"
     model.set_rows([run_row("a"), run_row("b", best=BestValue("val_loss", 0.2, 1))])
     assert head() == "Best"

@@ -44,7 +44,9 @@ def test_that_all_runs_are_listed_and_their_folder_named(window: MainWindow, run
     assert window.run_list.page.caption.text() == "2"
 
 
-def test_that_nothing_can_be_done_to_a_run_before_one_is_selected(window: MainWindow, two_runs) -> None:
+def test_that_nothing_can_be_done_to_a_run_before_one_is_selected(
+    window: MainWindow, two_runs
+) -> None:
     of_one = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
     assert window.run_list.page.chosen == []
     assert not any(window.actions_[name].isEnabled() for name in of_one)
@@ -71,13 +73,18 @@ def test_that_delete_can_be_undone(window: MainWindow, two_runs, qtbot) -> None:
     assert two_runs[0].exists()
 
 
-def test_that_a_live_run_can_be_shown_but_neither_deleted_nor_resumed(open_window, two_runs, qtbot) -> None:
+def test_that_a_live_run_can_be_shown_but_neither_deleted_nor_resumed(
+    open_window, two_runs, qtbot
+) -> None:
     held = lock.take(two_runs[1].lock_file)
     try:
         window = open_window()
         window.show_page("runs")
         qtbot.waitUntil(lambda: len(window.run_list.page.model.rows) == 2)
-        assert [summary.state for summary in window.run_list.page.model.rows] == ["running", "finished"]
+        assert [summary.state for summary in window.run_list.page.model.rows] == [
+            "running",
+            "finished",
+        ]
         window.run_list.page.select(two_runs[1].id)
         assert window.run_list.page.caption.text() == "2 · 1 live"
         assert not window.actions_["delete_run"].isEnabled()
@@ -98,7 +105,9 @@ def test_that_a_run_that_came_alive_meanwhile_is_not_deleted(window: MainWindow,
         held.release()
 
 
-def test_that_the_plan_of_a_run_is_opened_as_one_without_a_file(window: MainWindow, two_runs, qtbot) -> None:
+def test_that_the_plan_of_a_run_is_opened_as_one_without_a_file(
+    window: MainWindow, two_runs, qtbot
+) -> None:
     window.run_list.page.select(two_runs[0].id)
     window.actions_["open_run_plan"].trigger()
     assert window.page == "plan"
@@ -107,7 +116,9 @@ def test_that_the_plan_of_a_run_is_opened_as_one_without_a_file(window: MainWind
     assert window.document.path is None
 
 
-def test_that_a_resumed_run_is_a_new_one_and_shown(window: MainWindow, two_runs, runs, qtbot) -> None:
+def test_that_a_resumed_run_is_a_new_one_and_shown(
+    window: MainWindow, two_runs, runs, qtbot
+) -> None:
     plan = starter(window.inventory.machine)
     save(plan, two_runs[1].plan_file)
     window.run_list.page.select(two_runs[1].id)
@@ -137,7 +148,9 @@ def file_manager(qapp) -> Iterator[Opener]:
     QDesktopServices.unsetUrlHandler("file")
 
 
-def test_that_the_folder_of_a_run_is_revealed(window: MainWindow, two_runs, file_manager: Opener) -> None:
+def test_that_the_folder_of_a_run_is_revealed(
+    window: MainWindow, two_runs, file_manager: Opener
+) -> None:
     window.run_list.page.select(two_runs[0].id)
     window.actions_["reveal_run"].trigger()
     assert file_manager.asked == [str(two_runs[0].path)]
@@ -166,7 +179,9 @@ def test_that_no_runs_yet_is_said_in_words(open_window, qtbot) -> None:
     assert not window.run_list.page.card.isVisible()
 
 
-def test_that_no_run_is_said_to_be_missing_before_the_folder_has_been_listed(open_window, two_runs, qtbot) -> None:
+def test_that_no_run_is_said_to_be_missing_before_the_folder_has_been_listed(
+    open_window, two_runs, qtbot
+) -> None:
     page = open_window().run_list.page
     page.window().show_page("runs")
     assert page.model.all == []

@@ -17,7 +17,11 @@ from gpu_studio.ui.runs.lower_part import TOO_MANY
 from gpu_studio.ui.runs.runs_model import COLOUR_ROLE, LOSS, RUN
 from gpu_studio.ui.window.main_window import MainWindow
 
-CTRL, SHIFT, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier, Qt.MouseButton.LeftButton
+CTRL, SHIFT, LEFT = (
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.MouseButton.LeftButton,
+)
 ROW_HEIGHT = 28
 PLAN = 'version = 1\nname = "{}"\n[training]\nbatch_size = {}\n'
 
@@ -28,7 +32,13 @@ def three(runs):
     made = {}
     for place, name in enumerate("abc"):
         script = Script(
-            name=name, ending="completed", epochs=2 + place, trained=2 + place, steps=20, devices=1, seed=place
+            name=name,
+            ending="completed",
+            epochs=2 + place,
+            trained=2 + place,
+            steps=20,
+            devices=1,
+            seed=place,
         )
         made[name] = make_run(runs, script)
         made[name].plan_file.write_text(PLAN.format(name, 256 + 256 * place))
@@ -43,7 +53,9 @@ def window(open_window, three, qtbot) -> MainWindow:
 
 def click(qtbot, window: MainWindow, name: str, keys=Qt.KeyboardModifier.NoModifier) -> None:
     table = window.run_list.page.table
-    (row,) = (place for place, row in enumerate(window.run_list.page.model.rows) if row.name == name)
+    (row,) = (
+        place for place, row in enumerate(window.run_list.page.model.rows) if row.name == name
+    )
     place = table.visualRect(window.run_list.page.model.index(row, RUN)).topLeft() + QPoint(20, 12)
     qtbot.mouseClick(table.viewport(), LEFT, keys, place)
 
@@ -57,7 +69,9 @@ def labels(window: MainWindow) -> list[str]:
     return [row.label for row in window.run_list.page.outcome.differs.model.rows]
 
 
-def test_that_the_table_has_the_page_until_a_run_is_selected_and_again_after_escape(window: MainWindow, qtbot) -> None:
+def test_that_the_table_has_the_page_until_a_run_is_selected_and_again_after_escape(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     assert page.chosen == []
     assert not page.outcome.isVisible()
@@ -71,7 +85,9 @@ def test_that_the_table_has_the_page_until_a_run_is_selected_and_again_after_esc
     qtbot.waitUntil(lambda: page.card.height() == page.split.height())
 
 
-def test_that_the_row_that_is_underlined_is_meant_where_none_is_selected(window: MainWindow, qtbot) -> None:
+def test_that_the_row_that_is_underlined_is_meant_where_none_is_selected(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     qtbot.keyClick(page.table, Qt.Key.Key_Return)
     assert window.page == "train"
@@ -96,14 +112,18 @@ def test_that_the_edge_is_moved_by_keys_remembered_and_let_go_by_a_double_click(
     assert page.card.height() == before
 
 
-def test_that_one_run_shows_its_figures_its_plan_and_its_curve(window: MainWindow, three, qtbot) -> None:
+def test_that_one_run_shows_its_figures_its_plan_and_its_curve(
+    window: MainWindow, three, qtbot
+) -> None:
     click(qtbot, window, "b")
     read(qtbot, window)
     outcome = window.run_list.page.outcome
     assert outcome.summary.isVisible()
     told = {group.title: dict(group.rows) for group in outcome.summary.figures.groups}
     assert told["Result"]["test loss"] == "0.1310"
-    assert told["Peak memory"]["GPU:0"].startswith("586.9 MiB, 600 MiB predicted (\u22122 %), limit")
+    assert told["Peak memory"]["GPU:0"].startswith(
+        "586.9 MiB, 600 MiB predicted (\u22122 %), limit"
+    )
     assert len(told["Checkpoints"]) == 3
     assert "batch_size = 512" in outcome.summary.plan.text.toPlainText()
     (name,) = outcome.curves.names
@@ -114,7 +134,9 @@ def test_that_one_run_shows_its_figures_its_plan_and_its_curve(window: MainWindo
     assert QGuiApplication.clipboard().text() == three["b"].plan_file.read_text()
 
 
-def test_that_several_are_drawn_over_each_other_each_in_its_colour(window: MainWindow, qtbot) -> None:
+def test_that_several_are_drawn_over_each_other_each_in_its_colour(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     click(qtbot, window, "a")
     click(qtbot, window, "c", CTRL)
@@ -123,15 +145,22 @@ def test_that_several_are_drawn_over_each_other_each_in_its_colour(window: MainW
     assert sorted(page.outcome.curves.names) == sorted(row.title for row in page.chosen)
     styles = [entry.style for entry in page.outcome.curves.legend.entries]
     assert len({style.dash for style in styles}) == 2
-    coloured = {row.name: page.model.index(place, LOSS).data(COLOUR_ROLE) for place, row in enumerate(page.model.rows)}
+    coloured = {
+        row.name: page.model.index(place, LOSS).data(COLOUR_ROLE)
+        for place, row in enumerate(page.model.rows)
+    }
     assert coloured["b"] is None
     assert sorted((coloured["a"], coloured["c"])) == [0, 1]
     click(qtbot, window, "b", CTRL)
-    assert page.model.index(page.model.row_of(page.chosen[0].id), LOSS).data(COLOUR_ROLE) is not None
+    assert (
+        page.model.index(page.model.row_of(page.chosen[0].id), LOSS).data(COLOUR_ROLE) is not None
+    )
     assert page.compare.text() == "Compare 3"
 
 
-def test_that_plans_come_first_and_the_best_is_marked_not_only_by_weight(window: MainWindow, qtbot) -> None:
+def test_that_plans_come_first_and_the_best_is_marked_not_only_by_weight(
+    window: MainWindow, qtbot
+) -> None:
     click(qtbot, window, "a")
     click(qtbot, window, "c", SHIFT)
     read(qtbot, window)
@@ -175,7 +204,9 @@ def test_that_the_curve_and_the_axis_can_be_chosen(window: MainWindow, open_wind
     qtbot.keyClick(curves.axis.menu, Qt.Key.Key_Down)
     qtbot.keyClick(curves.axis.menu, Qt.Key.Key_Return)
     assert list(curves.curve_called(name).series[0]) == [1, 2, 3]
-    (loss,) = (action for action in curves.metrics.menu.actions() if action.text() == "Loss of each step")
+    (loss,) = (
+        action for action in curves.metrics.menu.actions() if action.text() == "Loss of each step"
+    )
     loss.trigger()
     read(qtbot, window)
     assert curves.title.text() == "Loss of each step"
@@ -197,7 +228,9 @@ def test_that_the_crosshair_tells_the_value_of_each_run(window: MainWindow, qtbo
     assert all(entry.value == "" for entry in curves.legend.entries)
 
 
-def test_that_compare_gives_the_curves_the_page_and_the_table_back(window: MainWindow, qtbot) -> None:
+def test_that_compare_gives_the_curves_the_page_and_the_table_back(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     click(qtbot, window, "a")
     assert not page.compare.isEnabled()
@@ -244,7 +277,9 @@ def test_that_a_run_deleted_meanwhile_is_simply_gone(window: MainWindow, three, 
 
 def test_that_more_than_eight_are_too_many(open_window, runs, qtbot) -> None:
     for number in range(9):
-        make_run(runs, Script(name=f"run {number}", epochs=1, trained=1, steps=10, ending="completed"))
+        make_run(
+            runs, Script(name=f"run {number}", epochs=1, trained=1, steps=10, ending="completed")
+        )
     window = open_window()
     window.show_page("runs")
     page = window.run_list.page
@@ -259,9 +294,14 @@ def test_that_more_than_eight_are_too_many(open_window, runs, qtbot) -> None:
 def test_that_many_runs_with_long_names_have_a_legend_of_several_lines_that_tells_them_all(
     open_window, runs, qtbot
 ) -> None:
-    names = [f"the {each} of six runs" for each in ("first", "second", "third", "fourth", "fifth", "sixth")]
+    names = [
+        f"the {each} of six runs"
+        for each in ("first", "second", "third", "fourth", "fifth", "sixth")
+    ]
     for name in names:
-        make_run(runs, Script(name=name, ending="completed", epochs=2, trained=2, steps=20, devices=1))
+        make_run(
+            runs, Script(name=name, ending="completed", epochs=2, trained=2, steps=20, devices=1)
+        )
     window = open_window()
     window.resize(1024, 680)
     window.show_page("runs")
@@ -270,8 +310,12 @@ def test_that_many_runs_with_long_names_have_a_legend_of_several_lines_that_tell
     page.select(*(row.id for row in page.model.rows))
     legend = page.outcome.curves.legend
     qtbot.waitUntil(lambda: len(legend.entries) == 6 and legend.places() != [])
-    assert {place.words.split()[1] for place in legend.places()} == {name.split()[1] for name in names}
-    assert {place.words.split()[0] for place in legend.places()} == {f"#{number}" for number in range(1, 7)}
+    assert {place.words.split()[1] for place in legend.places()} == {
+        name.split()[1] for name in names
+    }
+    assert {place.words.split()[0] for place in legend.places()} == {
+        f"#{number}" for number in range(1, 7)
+    }
     assert legend.left_out == ()
     assert legend.places()[-1].line > 0
 
@@ -280,4 +324,9 @@ def test_that_words_of_a_plan_stand_without_their_quotes(qapp) -> None:
     model = ComparisonModel()
     texts = ('"adam"', '"a \\"b\\""', "[1, 2]", '""')
     model.show("abcd", range(4), [ComparisonRow("training.optimizer", "", (None,) * 4, texts)], ())
-    assert [model.index(0, column).data() for column in range(1, 5)] == ["adam", texts[1], "[1, 2]", '""']
+    assert [model.index(0, column).data() for column in range(1, 5)] == [
+        "adam",
+        texts[1],
+        "[1, 2]",
+        '""',
+    ]

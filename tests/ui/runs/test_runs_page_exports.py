@@ -39,11 +39,15 @@ def save_as(window: MainWindow, path: Path, filtered: str = "") -> None:
     dialog.accept()
 
 
-def test_that_report_writes_one_file_and_offers_to_open_it(window: MainWindow, two, tmp_path: Path, qtbot) -> None:
+def test_that_report_writes_one_file_and_offers_to_open_it(
+    window: MainWindow, two, tmp_path: Path, qtbot
+) -> None:
     browser = Opener()
     QDesktopServices.setUrlHandler("file", browser, "open")
     window.run_list.page.select(*(run.id for run in two))
-    (button,) = (each for each in window.run_list.page.findChildren(ActionButton) if each.text() == "Report")
+    (button,) = (
+        each for each in window.run_list.page.findChildren(ActionButton) if each.text() == "Report"
+    )
     qtbot.mouseClick(button, LEFT)
     save_as(window, tmp_path / "out.html")
     qtbot.waitUntil(lambda: "Written" in window.notice.text)
@@ -56,7 +60,9 @@ def test_that_report_writes_one_file_and_offers_to_open_it(window: MainWindow, t
     assert browser.asked == [str(tmp_path / "out.html")]
 
 
-def test_that_the_numbers_of_several_runs_are_a_file_each(window: MainWindow, two, tmp_path: Path, qtbot) -> None:
+def test_that_the_numbers_of_several_runs_are_a_file_each(
+    window: MainWindow, two, tmp_path: Path, qtbot
+) -> None:
     window.run_list.page.select(*(run.id for run in two))
     window.actions_["export_run_csv"].trigger()
     save_as(window, tmp_path / "out.csv", "Each step (*.csv)")
@@ -67,7 +73,9 @@ def test_that_the_numbers_of_several_runs_are_a_file_each(window: MainWindow, tw
         assert len(lines) == 41
 
 
-def test_that_the_curves_become_a_picture_or_a_drawing(window: MainWindow, two, tmp_path: Path, qtbot) -> None:
+def test_that_the_curves_become_a_picture_or_a_drawing(
+    window: MainWindow, two, tmp_path: Path, qtbot
+) -> None:
     page = window.run_list.page
     page.select(*(run.id for run in two))
     qtbot.waitUntil(lambda: not page.outcome.reader.waiting)
@@ -75,7 +83,11 @@ def test_that_the_curves_become_a_picture_or_a_drawing(window: MainWindow, two, 
     save_as(window, tmp_path / "out.png")
     qtbot.waitUntil(lambda: "Written" in window.notice.text)
     picture = QImage(str(tmp_path / "out.png"))
-    colours = {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)}
+    colours = {
+        picture.pixel(x, y)
+        for x in range(0, picture.width(), 3)
+        for y in range(0, picture.height(), 3)
+    }
     assert len(colours) > 3
     window.run_list.exports.write_picture(tmp_path / "out.svg")
     qtbot.waitUntil(lambda: "out.svg" in window.notice.text)
@@ -83,7 +95,9 @@ def test_that_the_curves_become_a_picture_or_a_drawing(window: MainWindow, two, 
     assert all(run.id in drawing for run in two)
 
 
-def test_that_what_cannot_be_written_is_said(window: MainWindow, two, tmp_path: Path, qtbot) -> None:
+def test_that_what_cannot_be_written_is_said(
+    window: MainWindow, two, tmp_path: Path, qtbot
+) -> None:
     window.run_list.page.select(two[0].id)
     (tmp_path / "taken").mkdir()
     window.run_list.exports.write_report(two, tmp_path / "taken")

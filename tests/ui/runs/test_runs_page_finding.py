@@ -1,4 +1,7 @@
-"""Finding runs on the Runs page: the field, the chips, the tags, the order; all by mouse and keys."""
+"""Finding runs on the Runs page: the field, the chips, the tags, the order.
+
+All by mouse and keys.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ SHORT = {"epochs": 2, "trained": 2, "steps": 20}
 def four(runs):
     """A run of each kind, the last one live; the first two with a tag."""
     endings = {"alpha": "completed", "beta": "failed", "gamma": "stopped", "delta": "none"}
-    made = {name: make_run(runs, Script(name=name, ending=ending, **SHORT)) for name, ending in endings.items()}
+    made = {
+        name: make_run(runs, Script(name=name, ending=ending, **SHORT))
+        for name, ending in endings.items()
+    }
     for name in ("alpha", "beta"):
         write_labels(made[name], Labels(("mine",)))
     held = lock.take(made["delta"].lock_file)
@@ -43,7 +49,9 @@ def press(qtbot, button: QWidget) -> None:
     qtbot.mouseClick(button, LEFT)
 
 
-def test_that_ctrl_f_and_words_narrow_the_table_down_and_escape_widens_it(window: MainWindow, qtbot) -> None:
+def test_that_ctrl_f_and_words_narrow_the_table_down_and_escape_widens_it(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     window.show_page("plan")
     qtbot.keyClick(window, Qt.Key.Key_F, CTRL)
@@ -69,9 +77,12 @@ def test_that_return_goes_from_the_words_to_what_they_found(window: MainWindow, 
 
 
 @pytest.mark.parametrize(
-    ("chip", "expected"), [("live", {"delta"}), ("finished", {"alpha"}), ("stopped", {"gamma"}), ("failed", {"beta"})]
+    ("chip", "expected"),
+    [("live", {"delta"}), ("finished", {"alpha"}), ("stopped", {"gamma"}), ("failed", {"beta"})],
 )
-def test_that_a_chip_shows_runs_of_its_kind_and_all_shows_all(window: MainWindow, qtbot, chip, expected) -> None:
+def test_that_a_chip_shows_runs_of_its_kind_and_all_shows_all(
+    window: MainWindow, qtbot, chip, expected
+) -> None:
     page = window.run_list.page
     press(qtbot, page.filter.chips[chip])
     assert shown(window) == expected
@@ -80,7 +91,9 @@ def test_that_a_chip_shows_runs_of_its_kind_and_all_shows_all(window: MainWindow
     assert len(shown(window)) == 4
 
 
-def test_that_chips_are_chosen_by_arrows_and_escape_in_the_table_shows_all_again(window: MainWindow, qtbot) -> None:
+def test_that_chips_are_chosen_by_arrows_and_escape_in_the_table_shows_all_again(
+    window: MainWindow, qtbot
+) -> None:
     page = window.run_list.page
     page.filter.chips["all"].setFocus()
     qtbot.keyClick(page.filter.chips["all"], Qt.Key.Key_Right)
@@ -125,7 +138,9 @@ def click_header(qtbot, window: MainWindow, column: int) -> None:
     qtbot.mouseClick(header.viewport(), LEFT, pos=place)
 
 
-def test_that_a_head_sorts_again_the_other_way_and_live_runs_stay_on_top(window: MainWindow, qtbot) -> None:
+def test_that_a_head_sorts_again_the_other_way_and_live_runs_stay_on_top(
+    window: MainWindow, qtbot
+) -> None:
     def names() -> list[str]:
         return [row.name for row in window.run_list.page.model.rows]
 
@@ -153,9 +168,13 @@ def test_that_the_order_is_chosen_by_keys_too_and_the_next_window_has_it(
     assert following.run_list.page.table.horizontalHeader().sortIndicatorSection() == STARTED
 
 
-def test_that_a_column_keeps_the_width_that_a_person_gave_it(window: MainWindow, open_window, qtbot) -> None:
+def test_that_a_column_keeps_the_width_that_a_person_gave_it(
+    window: MainWindow, open_window, qtbot
+) -> None:
     header = window.run_list.page.table.horizontalHeader()
-    edge = QPoint(header.sectionViewportPosition(RUN) + header.sectionSize(RUN) - 1, header.height() // 2)
+    edge = QPoint(
+        header.sectionViewportPosition(RUN) + header.sectionSize(RUN) - 1, header.height() // 2
+    )
     qtbot.mousePress(header.viewport(), LEFT, pos=edge)
     qtbot.mouseMove(header.viewport(), edge + QPoint(50, 0))
     qtbot.mouseRelease(header.viewport(), LEFT, pos=edge + QPoint(50, 0))
@@ -167,7 +186,9 @@ def test_that_a_column_keeps_the_width_that_a_person_gave_it(window: MainWindow,
     assert following.run_list.page.table.columnWidth(RUN) == wide
 
 
-def test_that_a_selected_run_stays_selected_while_the_list_is_read_again(window: MainWindow, four, qtbot) -> None:
+def test_that_a_selected_run_stays_selected_while_the_list_is_read_again(
+    window: MainWindow, four, qtbot
+) -> None:
     page = window.run_list.page
     page.select(four["beta"].id, four["gamma"].id)
     with qtbot.waitSignal(page.reader.rows):
@@ -179,6 +200,8 @@ def test_that_a_selected_run_stays_selected_while_the_list_is_read_again(window:
     qtbot.keyClick(page.table, Qt.Key.Key_A, CTRL)
     assert len(page.chosen) == 4
     page.table.selectionModel().clearSelection()
-    page.table.selectionModel().setCurrentIndex(page.model.index(0, RUN), QItemSelectionModel.SelectionFlag.NoUpdate)
+    page.table.selectionModel().setCurrentIndex(
+        page.model.index(0, RUN), QItemSelectionModel.SelectionFlag.NoUpdate
+    )
     qtbot.keyClick(page.table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     assert len(page.chosen) == 2

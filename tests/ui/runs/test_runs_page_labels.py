@@ -44,7 +44,9 @@ def tags(two) -> list[tuple[str, ...]]:
     return [read_labels(run).tags for run in two]
 
 
-def test_that_t_gives_several_runs_tags_and_undo_takes_them_back(window: MainWindow, two, qtbot) -> None:
+def test_that_t_gives_several_runs_tags_and_undo_takes_them_back(
+    window: MainWindow, two, qtbot
+) -> None:
     page = window.run_list.page
     page.select(*(run.id for run in two))
     qtbot.keyClick(page.table, Qt.Key.Key_T)
@@ -70,7 +72,9 @@ def test_that_n_writes_a_note_that_the_summary_shows(window: MainWindow, two, qt
     qtbot.keyClick(dialog.field, Qt.Key.Key_Return, CTRL)
     qtbot.waitUntil(lambda: page.outcome.summary.note.text() == "worth a look")
     assert read_labels(two[1]) == Labels(("best",), "worth a look")
-    assert "worth a look" in page.model.index(page.model.row_of(two[1].id), RUN).data(Qt.ItemDataRole.ToolTipRole)
+    assert "worth a look" in page.model.index(page.model.row_of(two[1].id), RUN).data(
+        Qt.ItemDataRole.ToolTipRole
+    )
 
 
 def test_that_escape_leaves_everything_as_it_was(window: MainWindow, two, qtbot) -> None:
@@ -117,7 +121,9 @@ def check_refusal(window: MainWindow, two, qtbot) -> None:
     assert two[0].id in window.notice.text
 
 
-def test_that_a_broken_file_is_told_and_what_is_written_takes_its_place(window: MainWindow, two, qtbot) -> None:
+def test_that_a_broken_file_is_told_and_what_is_written_takes_its_place(
+    window: MainWindow, two, qtbot
+) -> None:
     page = window.run_list.page
     labels_file(two[0]).write_text("{")
     page.reader.read()
@@ -158,7 +164,14 @@ def test_that_what_is_done_to_one_run_waits_for_one(window: MainWindow, two, qtb
 def test_that_the_menu_of_the_table_and_of_the_page_are_one(window: MainWindow, qtbot) -> None:
     page = window.run_list.page
     names = [action.objectName() for action in page.table.actions() if not action.isSeparator()]
-    assert {"open_run", "tag_runs", "note_runs", "delete_run", "compare_runs", "copy_run_ids"} <= set(names)
+    assert {
+        "open_run",
+        "tag_runs",
+        "note_runs",
+        "delete_run",
+        "compare_runs",
+        "copy_run_ids",
+    } <= set(names)
     assert page.menu.actions() == page.table.actions()
     qtbot.mouseClick(page.more, LEFT)
     assert page.menu.isVisible()
@@ -166,7 +179,9 @@ def test_that_the_menu_of_the_table_and_of_the_page_are_one(window: MainWindow, 
     assert not page.menu.isVisible()
 
 
-def test_that_a_run_is_renamed_with_f2_and_called_so_everywhere_until_it_is_undone(window, qtbot) -> None:
+def test_that_a_run_is_renamed_with_f2_and_called_so_everywhere_until_it_is_undone(
+    window, qtbot
+) -> None:
     page = window.run_list.page
     row = page.model.rows[0]
     window.show_run(row.summary.directory)

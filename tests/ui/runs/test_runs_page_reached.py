@@ -1,4 +1,7 @@
-"""The Runs page in its smallest window: no text is cut, and all that takes the focus is named and reached by Tab."""
+"""The Runs page in its smallest window.
+
+No text is cut, and all that takes the focus is named and reached by Tab.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,16 @@ from gpu_studio.ui.window.main_window import MainWindow
 @pytest.fixture
 def window(open_window, dressed, runs, qtbot) -> MainWindow:
     """A window with three runs, of which one failed and one has a tag and a note."""
-    for name, ending in (("digits on four devices", "completed"), ("lenet", "failed"), ("a third of them", "stopped")):
+    for name, ending in (
+        ("digits on four devices", "completed"),
+        ("lenet", "failed"),
+        ("a third of them", "stopped"),
+    ):
         run = make_run(runs, Script(name=name, ending=ending, epochs=2, trained=2, steps=20))
         if name == "lenet":
-            write_labels(run, Labels(("best", "to-show"), "Worth a look, for what came of it in the end."))
+            write_labels(
+                run, Labels(("best", "to-show"), "Worth a look, for what came of it in the end.")
+            )
     made = open_window()
     made.resize(SMALLEST)
     made.show_page("runs")
@@ -32,7 +41,11 @@ def window(open_window, dressed, runs, qtbot) -> MainWindow:
 def shown(window: MainWindow, qtbot) -> Iterator[str]:
     """Each thing that the page can show."""
     page = window.run_list.page
-    for names in (("lenet",), ("lenet", "a third of them"), ("lenet", "a third of them", "digits on four devices")):
+    for names in (
+        ("lenet",),
+        ("lenet", "a third of them"),
+        ("lenet", "a third of them", "digits on four devices"),
+    ):
         page.select(*(row.id for row in page.model.all if row.name in names))
         qtbot.waitUntil(lambda: not page.outcome.reader.waiting)
         QApplication.processEvents()

@@ -9,7 +9,10 @@ BOTH = {"a": None, "b": None}
 
 
 def slow(time, **throttle):
-    return Slow(time=time, cards=[SlowFigures(card=card, throttle=reasons) for card, reasons in throttle.items()])
+    return Slow(
+        time=time,
+        cards=[SlowFigures(card=card, throttle=reasons) for card, reasons in throttle.items()],
+    )
 
 
 def held(events, cards=BOTH):
@@ -19,7 +22,13 @@ def held(events, cards=BOTH):
 def test_that_a_while_lasts_from_the_first_word_of_it_to_the_first_without():
     events = CardEvents()
     events.add(
-        [slow(0.0, a=[]), slow(4.0, a=["power cap"]), slow(8.0, a=["power cap"]), slow(12.0, a=[]), slow(16.0, a=[])]
+        [
+            slow(0.0, a=[]),
+            slow(4.0, a=["power cap"]),
+            slow(8.0, a=["power cap"]),
+            slow(12.0, a=[]),
+            slow(16.0, a=[]),
+        ]
     )
     assert held(events) == [("power cap", 4.0, 12.0, ("a",))]
 
@@ -27,10 +36,17 @@ def test_that_a_while_lasts_from_the_first_word_of_it_to_the_first_without():
 def test_that_cards_held_down_at_once_and_by_the_same_are_told_together():
     events = CardEvents()
     events.add(
-        [slow(0.0, a=["power cap"], b=["heat"]), slow(4.0, a=["power cap"], b=["power cap"]), slow(8.0, a=[], b=[])]
+        [
+            slow(0.0, a=["power cap"], b=["heat"]),
+            slow(4.0, a=["power cap"], b=["power cap"]),
+            slow(8.0, a=[], b=[]),
+        ]
     )
     assert held(events) == [("heat", 0.0, 4.0, ("b",)), ("power cap", 0.0, 8.0, ("a", "b"))]
-    assert held(events, {"b": None}) == [("heat", 0.0, 4.0, ("b",)), ("power cap", 4.0, 8.0, ("b",))]
+    assert held(events, {"b": None}) == [
+        ("heat", 0.0, 4.0, ("b",)),
+        ("power cap", 4.0, 8.0, ("b",)),
+    ]
     assert held(events, {}) == []
 
 
@@ -48,7 +64,10 @@ def test_that_a_gap_in_the_recording_ends_a_while_and_nothing_is_made_up_for_it(
 
 def test_that_errors_are_kept_in_their_order_and_each_changes_the_revision():
     events = CardEvents()
-    told = [Happened(time=float(code), card="a", kind="xid", code=code, words=f"XID {code}") for code in (13, 79)]
+    told = [
+        Happened(time=float(code), card="a", kind="xid", code=code, words=f"XID {code}")
+        for code in (13, 79)
+    ]
     events.add(told)
     assert list(events.happened) == told
     assert events.revision == 2

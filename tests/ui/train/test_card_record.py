@@ -36,7 +36,9 @@ def test_that_what_was_recorded_is_read_and_the_picture_is_the_newest(qtbot, run
     assert not followed.over
 
 
-def test_that_what_the_sampler_writes_after_the_end_is_read_too_and_then_no_more(qtbot, run, followed):
+def test_that_what_the_sampler_writes_after_the_end_is_read_too_and_then_no_more(
+    qtbot, run, followed
+):
     record(run, TWO, 1000.0, 5)
     with qtbot.waitSignal(followed.caught_up):
         followed.start()
@@ -69,7 +71,8 @@ def test_that_a_run_that_was_never_recorded_is_known_to_have_no_recording(qtbot,
 
 def test_that_garbage_and_kinds_that_are_not_drawn_are_passed_over(qtbot, run, followed):
     run.hardware_file.write_bytes(
-        b'\xff\x00 garbage\n{"sample":"fast","time":\n{"sample":"processes","time":1.0,"processes":"no"}\n'
+        b"\xff\x00 "
+        b'garbage\n{"sample":"fast","time":\n{"sample":"processes","time":1.0,"processes":"no"}\n'
     )
     append(run, host(2.0))
     with qtbot.waitSignal(followed.caught_up):

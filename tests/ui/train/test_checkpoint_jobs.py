@@ -63,14 +63,18 @@ def evaluated(page) -> list[str]:
     return [model.index(row, EVALUATED).data() for row in range(model.rowCount())]
 
 
-def test_that_a_checkpoint_is_evaluated_by_return_and_its_figures_stand_in_table_log_and_run(qtbot, page, run) -> None:
+def test_that_a_checkpoint_is_evaluated_by_return_and_its_figures_stand_in_table_log_and_run(
+    qtbot, page, run
+) -> None:
     select(page, 1)
     with qtbot.waitSignal(page.details.desk.jobs.evaluated):
         qtbot.keyClick(page.details.table, Qt.Key.Key_Return)
     assert evaluated(page) == ["", FOUND, ""]
     assert page.details.log.events.toPlainText().endswith(f"step-00000400 evaluated: {FOUND}")
     assert evaluations(run)["step-00000400"].metrics == fake_checkpoint_asker.METRICS
-    assert "samples of the test split, on GPU:0" in page.details.checkpoints.index(1, EVALUATED).data(Qt.ToolTipRole)
+    assert "samples of the test split, on GPU:0" in page.details.checkpoints.index(
+        1, EVALUATED
+    ).data(Qt.ToolTipRole)
 
 
 def test_that_what_was_found_stands_there_when_the_run_is_opened_again(qtbot, page, run) -> None:
@@ -81,7 +85,9 @@ def test_that_what_was_found_stands_there_when_the_run_is_opened_again(qtbot, pa
     assert evaluated(page)[0] == FOUND
 
 
-def test_that_several_are_evaluated_one_after_the_other_and_each_says_how_far_it_is(qtbot, page, run) -> None:
+def test_that_several_are_evaluated_one_after_the_other_and_each_says_how_far_it_is(
+    qtbot, page, run
+) -> None:
     page.details.desk.jobs.command = command("hold")
     select(page, 0, 1, 2)
     page.details.table.want("evaluate")
@@ -122,7 +128,10 @@ def test_that_a_refusal_is_told_with_what_to_do(qtbot, page) -> None:
     with qtbot.waitSignal(page.reported) as told:
         page.details.table.want("evaluate")
     text, tone = told.args
-    assert text == "Evaluating step-00000600 came to nothing: The checkpoint is no longer there. Choose another."
+    assert text == (
+        "Evaluating step-00000600 came to nothing: The checkpoint is "
+        "no longer there. Choose another."
+    )
     assert tone == "bad"
     assert "✘ Evaluating step-00000600" in page.details.log.events.toPlainText()
 
@@ -133,7 +142,10 @@ def test_that_figures_that_cannot_be_kept_are_shown_all_the_same(qtbot, page, ru
     with qtbot.waitSignal(page.details.desk.jobs.evaluated):
         page.details.table.want("evaluate")
     assert evaluated(page)[0] == FOUND
-    assert "⚠ The result could not be kept beside the run: Is a directory" in page.details.log.events.toPlainText()
+    assert (
+        "⚠ The result could not be kept beside the run: Is a directory"
+        in page.details.log.events.toPlainText()
+    )
 
 
 def test_that_a_model_is_saved_where_the_person_says(qtbot, page, tmp_path) -> None:

@@ -92,12 +92,16 @@ def in_sight(plot, charts, name):
     begun = charts.run.history.started.time
     times, values = plot.curve_called(name).series
     window, ruler = charts.time.window, charts.time.ruler
-    kept = (times >= begun + ruler.second(window.start)) & (times <= begun + ruler.second(window.end))
+    kept = (times >= begun + ruler.second(window.start)) & (
+        times <= begun + ruler.second(window.end)
+    )
     return times[kept], values[kept]
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["ended", "live"], indirect=True)
-def test_that_a_zoom_far_back_shows_every_step_and_sample_and_lets_go_of_them_again(qtbot, charts, run):
+def test_that_a_zoom_far_back_shows_every_step_and_sample_and_lets_go_of_them_again(
+    qtbot, charts, run
+):
     losses, live = told(run), charts.run
     whole = live.history.losses
     assert len(whole) <= 4096, "it was thinned"
@@ -145,7 +149,9 @@ def test_that_a_file_that_goes_away_leaves_what_was_kept(qtbot, charts, run):
     assert len(in_sight(charts.loss, charts, "steps")[0]) >= 2
 
 
-def test_that_only_what_takes_long_is_told_and_a_newer_zoom_takes_its_place(qtbot, charts, monkeypatch):
+def test_that_only_what_takes_long_is_told_and_a_newer_zoom_takes_its_place(
+    qtbot, charts, monkeypatch
+):
     monkeypatch.setattr(close_up, "LONG_MS", 0)
     monkeypatch.setattr(close_up, "PAUSE_MS", 30)
     look_at(charts, 200.0, 202.0)

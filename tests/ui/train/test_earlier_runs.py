@@ -66,7 +66,9 @@ def names(plot):
 def test_that_a_resumed_run_begins_with_the_curve_of_the_run_that_it_went_on_from(show, run):
     charts = show(run)
     places, _ = drawn(charts.loss, EARLIER)
-    assert (places[0], places[-1]) == (-599.0, 0.0), "up to the step that it was resumed at, and no further"
+    assert (places[0], places[-1]) == (-599.0, 0.0), (
+        "up to the step that it was resumed at, and no further"
+    )
     assert drawn(charts.loss, "steps")[0][0] == 1.0
     assert charts.time.window.start == -600.0
     assert charts.devices.canvas.backdrop.ruler.ticks(-600.0, 400.0, 5)[0] == (-600.0, "step 0")
@@ -75,16 +77,24 @@ def test_that_a_resumed_run_begins_with_the_curve_of_the_run_that_it_went_on_fro
     assert names(charts.loss) == ["train", "validation", EARLIER]
 
 
-@pytest.mark.parametrize(("axis", "begin", "first"), [("epoch", -3.0, 1 / 200), ("time", -5.88, 0.0)])
-def test_that_by_every_axis_the_earlier_run_lies_before_the_run_s_first_step(show, run, axis, begin, first):
+@pytest.mark.parametrize(
+    ("axis", "begin", "first"), [("epoch", -3.0, 1 / 200), ("time", -5.88, 0.0)]
+)
+def test_that_by_every_axis_the_earlier_run_lies_before_the_run_s_first_step(
+    show, run, axis, begin, first
+):
     charts = show(run, axis)
     assert charts.time.window.start == pytest.approx(begin, abs=0.01)
     places, _ = drawn(charts.loss, EARLIER)
-    assert begin <= places[0] < places[-1] == pytest.approx(0.0, abs=1e-6), "days between the runs take no room"
+    assert begin <= places[0] < places[-1] == pytest.approx(0.0, abs=1e-6), (
+        "days between the runs take no room"
+    )
     assert drawn(charts.loss, "steps")[0][0] == pytest.approx(first, abs=0.01)
 
 
-def test_that_the_earlier_run_is_hidden_by_its_name_and_its_room_is_given_back(show, run, page, settings):
+def test_that_the_earlier_run_is_hidden_by_its_name_and_its_room_is_given_back(
+    show, run, page, settings
+):
     charts = show(run)
     charts.loss.legend.toggle(EARLIER)
     assert charts.time.window.start == 0.0
@@ -118,7 +128,12 @@ def test_that_the_figures_at_the_crosshair_are_the_earlier_run_s(show, run, page
     charts.time.point_at(-350.0)
     shown = page.now.figures.readout
     assert shown.title == IN_EARLIER
-    trained = [loss for event in inherited_events(run) if isinstance(event, events.Steps) for loss in event.losses]
+    trained = [
+        loss
+        for event in inherited_events(run)
+        if isinstance(event, events.Steps)
+        for loss in event.losses
+    ]
     rows = dict(shown.rows)
     assert rows["step"] == "250"
     assert float(rows["loss"]) == pytest.approx(trained[249], rel=1e-3)
@@ -155,7 +170,9 @@ def rewritten(run, **changed):
     """Change these fields of every call of a run."""
     told = (events.decode(line) for line in run.events_file.read_bytes().splitlines())
     lines = (
-        events.encode(msgspec.structs.replace(each, **(changed if isinstance(each, events.Steps) else {})))
+        events.encode(
+            msgspec.structs.replace(each, **(changed if isinstance(each, events.Steps) else {}))
+        )
         for each in told
     )
     run.events_file.write_bytes(b"".join(lines))
@@ -189,5 +206,9 @@ def test_that_another_run_has_nothing_of_the_one_shown_before(show, run, parent,
 def test_that_training_time_goes_on_at_once_where_a_run_was_resumed_days_later(run, parent):
     third = make_resumed(run, replace(FIRST, trained=5.5, resumed_at=5))
     told = list(in_training_time(inherited_events(third)))
-    ends = [(event.first_step + len(event.losses), event.time) for event in told if isinstance(event, events.Steps)]
+    ends = [
+        (event.first_step + len(event.losses), event.time)
+        for event in told
+        if isinstance(event, events.Steps)
+    ]
     assert ends == [(step, pytest.approx(step / 10 * 0.098)) for step in range(10, 1001, 10)]

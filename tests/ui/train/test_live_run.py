@@ -1,4 +1,7 @@
-"""A run as the window follows it: directories that were made, and small trainers that really live and die."""
+"""A run as the window follows it.
+
+Directories that were made, and small trainers that really live and die.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,9 @@ def test_that_the_end_is_told_once_and_ends_the_reading(qtbot, follow, held_run)
 
 
 def test_that_a_long_run_is_read_in_slices_between_which_the_window_lives(qtbot, runs_dir):
-    live = LiveRun(make_run(runs_dir, Script(trained=50, epochs=60, steps=1000, per_call=10, call_seconds=0.5)))
+    live = LiveRun(
+        make_run(runs_dir, Script(trained=50, epochs=60, steps=1000, per_call=10, call_seconds=0.5))
+    )
     turns, slices = [], []
     timer = QTimer()
     timer.timeout.connect(lambda: turns.append(len(slices)))
@@ -119,7 +124,9 @@ def test_that_the_curve_of_a_long_run_stands_whole_before_it_is_read_and_then_fi
     assert {state for _, _, state, _ in slices} == {state}
     assert live.history is not seen
     assert (live.history.losses.total, live.history.state) == (60_001, state)
-    assert live.history.losses.column("step").tolist() == list(range(1, 60_001)), "nothing coarse is left"
+    assert live.history.losses.column("step").tolist() == list(range(1, 60_001)), (
+        "nothing coarse is left"
+    )
     assert live.calls.at(live.history.last_time) is not None
     live.close()
 
@@ -127,7 +134,9 @@ def test_that_the_curve_of_a_long_run_stands_whole_before_it_is_read_and_then_fi
 def test_that_a_slow_disk_shows_at_least_both_ends_of_a_long_run(qtbot, runs_dir, monkeypatch):
     monkeypatch.setattr(live_run, "SMALLEST", 1024 * 1024)
     monkeypatch.setattr(live_run, "AHEAD_MS", 0)
-    live = LiveRun(make_run(runs_dir, Script(trained=60, epochs=60, steps=1000, per_call=10, call_seconds=0.5)))
+    live = LiveRun(
+        make_run(runs_dir, Script(trained=60, epochs=60, steps=1000, per_call=10, call_seconds=0.5))
+    )
     seen = []
     live.changed.connect(lambda: seen.append((live.history.step, live.history.losses.last("step"))))
     with qtbot.waitSignal(live.loaded):
@@ -188,7 +197,9 @@ def test_that_a_polite_stop_leaves_a_checkpoint(qtbot, follow, start):
     assert live.stopper is not None
 
 
-def test_that_a_deaf_trainer_goes_on_under_a_polite_stop_until_it_is_escalated(qtbot, follow, start):
+def test_that_a_deaf_trainer_goes_on_under_a_polite_stop_until_it_is_escalated(
+    qtbot, follow, start
+):
     live = follow(start("--hold-at", "3", "--deaf").directory)
     qtbot.waitUntil(lambda: live.history.step == 3)
     live.stop()

@@ -30,7 +30,16 @@ def failed_run(runs: Path, *mends: SuggestedChange) -> RunDirectory:
     save(PLAN, run.plan_file)
     message = "Out of memory on GPU:1, in the layer dense: there was no room for another 256 MiB."
     suggestions = ["Make training.batch_size smaller.", "Give the device more."]
-    tell(run, events.Failed(message=message, suggestions=suggestions, device="GPU:1", layer="dense", mends=list(mends)))
+    tell(
+        run,
+        events.Failed(
+            message=message,
+            suggestions=suggestions,
+            device="GPU:1",
+            layer="dense",
+            mends=list(mends),
+        ),
+    )
     return run
 
 
@@ -43,7 +52,9 @@ def window(open_window, runs: Path, qtbot):
     return shown
 
 
-def test_that_a_mend_opens_the_run_s_plan_with_the_change_as_one_step_to_undo(window, qtbot) -> None:
+def test_that_a_mend_opens_the_run_s_plan_with_the_change_as_one_step_to_undo(
+    window, qtbot
+) -> None:
     before = window.document.plan
     half, _ = window.train_page.outcome.mends.buttons
     assert half.isVisible()
@@ -82,7 +93,9 @@ def test_that_another_outcome_takes_the_mends_away(qtbot) -> None:
     assert banner.mends.isHidden()
 
 
-def test_that_a_change_that_no_plan_of_this_version_can_hold_is_not_offered(open_window, runs, qtbot) -> None:
+def test_that_a_change_that_no_plan_of_this_version_can_hold_is_not_offered(
+    open_window, runs, qtbot
+) -> None:
     shown = open_window(trainer=fake_trainer())
     unknown = SuggestedChange(text="Use holograms", field="training.holograms", value=True)
     shown.show_run(failed_run(runs, unknown, MIXED))
@@ -90,10 +103,18 @@ def test_that_a_change_that_no_plan_of_this_version_can_hold_is_not_offered(open
     assert [button.text() for button in shown.train_page.outcome.mends.buttons] == [MIXED.text]
 
 
-def test_that_no_more_mends_are_shown_than_a_person_can_choose_from(open_window, runs, qtbot) -> None:
+def test_that_no_more_mends_are_shown_than_a_person_can_choose_from(
+    open_window, runs, qtbot
+) -> None:
     shown = open_window(trainer=fake_trainer())
     shown.show_run(
-        failed_run(runs, *(SuggestedChange(text=str(n), field="training.batch_size", value=n) for n in range(8, 16)))
+        failed_run(
+            runs,
+            *(
+                SuggestedChange(text=str(n), field="training.batch_size", value=n)
+                for n in range(8, 16)
+            ),
+        )
     )
     qtbot.waitUntil(lambda: bool(shown.train_page.outcome.mends.buttons))
     assert len(shown.train_page.outcome.mends.buttons) == MOST_MENDS

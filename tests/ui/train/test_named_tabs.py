@@ -66,7 +66,9 @@ def test_that_there_is_no_tab_of_another_name(tabs) -> None:
         tabs.open("four")
 
 
-def test_that_a_tab_which_is_offered_late_and_opened_at_once_pushes_no_other_out_of_sight(qtbot, theme) -> None:
+def test_that_a_tab_which_is_offered_late_and_opened_at_once_pushes_no_other_out_of_sight(
+    qtbot, theme
+) -> None:
     tabs, holder = NamedTabs("tabs", theme), QWidget()
     row = QHBoxLayout(holder)
     row.addWidget(tabs)

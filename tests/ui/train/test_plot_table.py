@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from gpu_studio.ui.train.plot_files import Column, PlotTable
 
 BEGUN = 1_800_000_000.0
-TIMES = st.lists(st.integers(0, 500), max_size=60, unique=True).map(lambda found: BEGUN + np.array(sorted(found)) / 4)
+TIMES = st.lists(st.integers(0, 500), max_size=60, unique=True).map(
+    lambda found: BEGUN + np.array(sorted(found)) / 4
+)
 
 
 def table_of(columns, start=BEGUN, end=BEGUN + 1000, steps=1000, per=100):
@@ -28,31 +30,49 @@ def rows_of(table, separator=","):
 
 @given(TIMES, TIMES, st.integers(0, 60), st.integers(61, 130))
 def test_that_every_point_in_sight_has_its_cell_and_no_other_is_filled(one, other, start, end):
-    columns = [Column("loss", one, np.arange(len(one)) + 0.5), Column("val_loss", other, np.arange(len(other)) + 0.25)]
+    columns = [
+        Column("loss", one, np.arange(len(one)) + 0.5),
+        Column("val_loss", other, np.arange(len(other)) + 0.25),
+    ]
     rows = rows_of(table_of(columns, BEGUN + start, BEGUN + end))
     assert rows[0] == ["time", "step", "epoch", "loss", "val_loss"]
     for place, column in enumerate(columns, start=3):
         inside = (column.times >= BEGUN + start) & (column.times <= BEGUN + end)
-        told = [(datetime.fromisoformat(row[0]).timestamp(), float(row[place])) for row in rows[1:] if row[place]]
+        told = [
+            (datetime.fromisoformat(row[0]).timestamp(), float(row[place]))
+            for row in rows[1:]
+            if row[place]
+        ]
         assert told == list(zip(column.times[inside], column.values[inside], strict=True))
     moments = [row[0] for row in rows[1:]]
     assert moments == sorted(set(moments))
 
 
 def test_that_a_row_tells_the_newest_step_and_its_epoch():
-    column = Column("power (W)", BEGUN + np.array([0.5, 1.0, 10.95, 11.05, 500.0]), np.full(5, 300.0))
-    rows = rows_of(table_of([column]))[1:]
-    assert [row[1:3] for row in rows] == [["", ""], ["1", "1"], ["100", "1"], ["101", "2"], ["1000", "10"]]
-    assert rows[0][0] == datetime.fromtimestamp(BEGUN + 0.5, UTC).isoformat().replace("+00:00", "000Z").replace(
-        "000Z", "Z"
+    column = Column(
+        "power (W)", BEGUN + np.array([0.5, 1.0, 10.95, 11.05, 500.0]), np.full(5, 300.0)
     )
+    rows = rows_of(table_of([column]))[1:]
+    assert [row[1:3] for row in rows] == [
+        ["", ""],
+        ["1", "1"],
+        ["100", "1"],
+        ["101", "2"],
+        ["1000", "10"],
+    ]
+    assert rows[0][0] == datetime.fromtimestamp(BEGUN + 0.5, UTC).isoformat().replace(
+        "+00:00", "000Z"
+    ).replace("000Z", "Z")
     assert [row[2] for row in rows_of(table_of([column], per=0))[1:]] == [""] * 5
 
 
 def test_that_what_is_no_number_is_told_and_what_is_not_known_is_empty():
     one = Column("a", BEGUN + np.array([1.0, 2.0]), np.array([np.nan, np.inf]))
     other = Column("b", BEGUN + np.array([2.0]), np.array([1e-12]))
-    assert [row[3:] for row in rows_of(table_of([one, other]))[1:]] == [["nan", ""], ["inf", "1e-12"]]
+    assert [row[3:] for row in rows_of(table_of([one, other]))[1:]] == [
+        ["nan", ""],
+        ["inf", "1e-12"],
+    ]
 
 
 @pytest.mark.parametrize("name", ["GPU:0, GPU:1 in use", 'a "b"', "two\nlines"])

@@ -55,7 +55,9 @@ def fed(record, history, facts, *, seconds=3):
 
 
 @given(st.permutations(range(8)), st.booleans(), st.booleans())
-def test_that_cards_are_joined_by_uuid_or_address_in_whatever_order_they_are_counted(order, with_uuid, upper):
+def test_that_cards_are_joined_by_uuid_or_address_in_whatever_order_they_are_counted(
+    order, with_uuid, upper
+):
     seen = [EIGHT[place] for place in order]
     found = run_cards(
         devices(
@@ -70,7 +72,9 @@ def test_that_cards_are_joined_by_uuid_or_address_in_whatever_order_they_are_cou
         ),
         BY_KEY,
     )
-    assert found == tuple(RunCard(card.card, (index,), (f"GPU:{index}",)) for index, card in enumerate(seen))
+    assert found == tuple(
+        RunCard(card.card, (index,), (f"GPU:{index}",)) for index, card in enumerate(seen)
+    )
 
 
 def test_that_slices_of_one_card_are_one_card():
@@ -102,7 +106,10 @@ def test_that_a_mig_instance_is_found_by_its_own_uuid_and_not_taken_for_its_card
 
 
 def test_that_a_card_lost_at_first_is_found_under_the_key_that_has_its_figures(record):
-    lost = {card.bus_id: type(card)(card=card.bus_id, bus_id=card.bus_id, gone="lost") for card in EIGHT[:1]}
+    lost = {
+        card.bus_id: type(card)(card=card.bus_id, bus_id=card.bus_id, gone="lost")
+        for card in EIGHT[:1]
+    }
     record.take(Cards(time=1.0, cards=list(lost.values())))
     record.take(Cards(time=2.0, cards=EIGHT[:1]))
     found = run_cards(devices(logical("GPU:0", bus_id=EIGHT[0].bus_id)), record.known)
@@ -112,7 +119,9 @@ def test_that_a_card_lost_at_first_is_found_under_the_key_that_has_its_figures(r
 def test_that_the_curves_reach_back_to_the_beginning_in_bounded_memory():
     figures = CardFigures()
     for begin in range(0, 3 * MOST_POINTS, 100):
-        figures.add(busy(float(second), 100 if second == 5 else 10) for second in range(begin, begin + 100))
+        figures.add(
+            busy(float(second), 100 if second == 5 else 10) for second in range(begin, begin + 100)
+        )
     series = figures.series("a", "utilisation")
     assert len(series) <= MOST_POINTS
     assert series.column("time")[0] < 10
@@ -122,7 +131,9 @@ def test_that_the_curves_reach_back_to_the_beginning_in_bounded_memory():
 
 def test_that_a_figure_that_is_missing_is_no_zero_and_an_old_one_is_not_of_now():
     figures = CardFigures()
-    figures.add([Fast(time=1.0, cards=[FastFigures(card="a", memory_used_mib=2, why=NO_UTILISATION)])])
+    figures.add(
+        [Fast(time=1.0, cards=[FastFigures(card="a", memory_used_mib=2, why=NO_UTILISATION)])]
+    )
     assert figures.series("a", "utilisation") is None
     assert figures.value_at("a", "memory", 0.5) is None
     assert figures.value_at("a", "memory", 1.0 + LONGEST_GAP) == 2 * MIB
@@ -152,13 +163,19 @@ def test_that_each_card_is_drawn_faintly_behind_the_device_whose_card_it_is(runs
         f"{EIGHT[7].card} memory", f"{EIGHT[6].card} memory", "GPU:0", "GPU:1",
     ]  # fmt: skip
     assert [line.values[0] for line in drawing.lines[:2]] == [used_mib(7) * MIB, used_mib(6) * MIB]
-    assert [line.style.dash for line in drawing.lines[:2]] == [line.style.dash for line in drawing.lines[2:]]
+    assert [line.style.dash for line in drawing.lines[:2]] == [
+        line.style.dash for line in drawing.lines[2:]
+    ]
     assert [entry.name for entry in drawing.entries] == ["GPU:0", "GPU:1", "card"]
     assert drawing.cards_shown
 
 
-def test_that_a_card_that_would_press_the_slices_flat_is_told_in_words_until_it_is_asked_for(runs_dir, record):
-    history = history_of(runs_dir, devices=2, limit_mib=128, per_card=2, identities=identities(EIGHT))
+def test_that_a_card_that_would_press_the_slices_flat_is_told_in_words_until_it_is_asked_for(
+    runs_dir, record
+):
+    history = history_of(
+        runs_dir, devices=2, limit_mib=128, per_card=2, identities=identities(EIGHT)
+    )
     fed(record, history, EIGHT)
     drawing = memory_drawing(history, record)
     assert [line.name for line in drawing.lines] == ["GPU:0", "GPU:1"]
@@ -175,7 +192,10 @@ def test_that_a_run_without_a_recording_shows_tensorflows_lines_and_says_so(runs
     assert [line.name for line in drawing.lines] == ["GPU:0", "GPU:1"]
     assert drawing.caption[0].endswith(" · the machine was not recorded during this run")
     assert not drawing.cards
-    assert figure_drawing(history, record, "utilisation").nothing == "the machine was not recorded during this run"
+    assert (
+        figure_drawing(history, record, "utilisation").nothing
+        == "the machine was not recorded during this run"
+    )
 
 
 def test_that_a_run_that_begins_does_not_complain_yet(runs_dir, record):
@@ -188,8 +208,15 @@ def test_that_a_run_that_begins_does_not_complain_yet(runs_dir, record):
 def test_that_an_older_run_that_does_not_tell_its_cards_says_so(runs_dir, record):
     history = history_of(runs_dir, devices=2)
     fed(record, history, EIGHT)
-    assert memory_drawing(history, record).caption[0].endswith("which of the cards these were is not known")
-    assert figure_drawing(history, record, "utilisation").nothing == "which of the cards these were is not known"
+    assert (
+        memory_drawing(history, record)
+        .caption[0]
+        .endswith("which of the cards these were is not known")
+    )
+    assert (
+        figure_drawing(history, record, "utilisation").nothing
+        == "which of the cards these were is not known"
+    )
     assert device_table(history, record, None).heads == (("in use", "MiB"),)
 
 
@@ -197,16 +224,25 @@ def test_that_utilisation_is_a_strong_line_a_card_with_its_newest_value(runs_dir
     history = history_of(runs_dir, devices=4, per_card=2, identities=identities(EIGHT[3:]))
     fed(record, history, EIGHT)
     drawing = figure_drawing(history, record, "utilisation")
-    assert [(entry.name, entry.value) for entry in drawing.entries] == [("GPU:0–1", "77 %"), ("GPU:2–3", "70 %")]
+    assert [(entry.name, entry.value) for entry in drawing.entries] == [
+        ("GPU:0–1", "77 %"),
+        ("GPU:2–3", "70 %"),
+    ]
     assert [line.values[-1] for line in drawing.lines] == [77, 70]
-    assert [entry.value for entry in figure_drawing(history, record, "power").entries] == ["330 W", "340 W"]
+    assert [entry.value for entry in figure_drawing(history, record, "power").entries] == [
+        "330 W",
+        "340 W",
+    ]
 
 
 def test_that_figures_of_cards_that_are_not_there_are_marked_as_simulated(runs_dir, record):
     history = history_of(runs_dir, devices=2, identities=identities(EIGHT))
     record.take(SamplerStarted(time=1.0, pid=1, gpu_studio="0", simulated="8xH100"))
     fed(record, history, EIGHT)
-    for drawing in (memory_drawing(history, record), figure_drawing(history, record, "utilisation")):
+    for drawing in (
+        memory_drawing(history, record),
+        figure_drawing(history, record, "utilisation"),
+    ):
         assert all(text.endswith(" · simulated: 8xH100") for text in drawing.caption)
 
 
@@ -225,7 +261,9 @@ def test_that_without_cards_the_host_is_shown(runs_dir, record):
     memory = memory_drawing(history, record, wanted=True)
     assert [line.name for line in memory.lines] == ["host memory", "host", "CPU:0", "CPU:1"]
     assert memory.cards == "whole host"
-    assert [entry.value for entry in figure_drawing(history, record, "utilisation").entries] == ["60 %"]
+    assert [entry.value for entry in figure_drawing(history, record, "utilisation").entries] == [
+        "60 %"
+    ]
     table = device_table(history, record, None)
     assert table.heads == (("in use", "MiB"), ("whole", "GiB"), ("busy", "%"))
     assert table.rows[-1][0::2] == ("host", "4.9")
@@ -260,7 +298,11 @@ def test_that_the_table_is_told_in_words_and_as_cells(runs_dir, record):
     assert words.startswith("GPU:0 in use ")
     assert words.endswith(" %, power 300 W")
     lines = Readout("At 14:02:31", (("loss", "0.1"),), table, ("epoch 3 ends",)).lines()
-    assert lines[:3] == [("At 14:02:31",), ("loss", "0.1"), ("device", "in use MiB", "card MiB", "busy %", "power W")]
+    assert lines[:3] == [
+        ("At 14:02:31",),
+        ("loss", "0.1"),
+        ("device", "in use MiB", "card MiB", "busy %", "power W"),
+    ]
     assert lines[3] == table.rows[0]
     assert lines[-1] == ("epoch 3 ends",)
 
@@ -271,10 +313,14 @@ def test_that_nothing_is_told_before_the_run_has_begun(record):
 
 
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True), st.booleans())
-def test_that_a_run_on_cards_by_uuid_has_the_colours_of_the_devices_page(qapp, tmp_path_factory, chosen, by_uuid):
+def test_that_a_run_on_cards_by_uuid_has_the_colours_of_the_devices_page(
+    qapp, tmp_path_factory, chosen, by_uuid
+):
     history, record = History(), CardRecord(tmp_path_factory.mktemp("run") / "hardware.jsonl")
     seen = [
-        LogicalDevice(name=f"GPU:{place}", physical=card.uuid if by_uuid else f"GPU:{number}", uuid=card.uuid)
+        LogicalDevice(
+            name=f"GPU:{place}", physical=card.uuid if by_uuid else f"GPU:{number}", uuid=card.uuid
+        )
         for place, (number, card) in enumerate((number, EIGHT[number]) for number in chosen)
     ]
     history.apply(devices(*seen))

@@ -1,4 +1,7 @@
-"""Warnings as they arise: on the strip, in the log, at the window's foot, as marks; and gone when they are over."""
+"""Warnings as they arise: on the strip, in the log, at the window's foot, as marks.
+
+And gone when they are over.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from gpu_studio.ui.train.warnings_strip import MOST_LINES, RunConcerns, Warnings
 
 
 def concern(name: str, level="warning", since=1.0) -> Concern:
-    return Concern(name, f"{name} is near its limit.", "Make the batch smaller.", level, since, since)
+    return Concern(
+        name, f"{name} is near its limit.", "Make the batch smaller.", level, since, since
+    )
 
 
 def memory(share: float) -> events.Memory:
@@ -86,7 +91,9 @@ def shown(strip) -> list[str]:
     return [line.text.text() for line in strip.lines if line.isVisibleTo(strip)]
 
 
-def test_that_what_begins_stands_in_strip_log_marks_and_is_told_in_a_line(qtbot, page, moment) -> None:
+def test_that_what_begins_stands_in_strip_log_marks_and_is_told_in_a_line(
+    qtbot, page, moment
+) -> None:
     happen(qtbot, page, memory(0.97))
     with qtbot.waitSignal(page.concerns.changed):
         moment.look()
@@ -129,7 +136,9 @@ def test_that_what_is_dismissed_comes_back_only_when_it_begins_again(qtbot, page
     assert page.warnings.isVisible()
 
 
-def test_that_the_trainers_own_warnings_stand_there_too_and_once_in_the_log(qtbot, page, moment) -> None:
+def test_that_the_trainers_own_warnings_stand_there_too_and_once_in_the_log(
+    qtbot, page, moment
+) -> None:
     happen(qtbot, page, events.Warned(message="The disk is slow.", suggestion="Use another."))
     moment.look()
     assert shown(page.warnings) == ["The disk is slow."]
@@ -146,7 +155,9 @@ def test_that_a_run_that_ends_leaves_no_warning_behind(qtbot, page, moment) -> N
     assert not page.warnings.isVisible()
 
 
-def test_that_another_run_begins_without_the_warnings_of_the_one_before(qtbot, page, moment, runs_dir) -> None:
+def test_that_another_run_begins_without_the_warnings_of_the_one_before(
+    qtbot, page, moment, runs_dir
+) -> None:
     happen(qtbot, page, memory(0.97))
     moment.look()
     page.show_run(make_run(runs_dir, Script(trained=1, ending="completed")))

@@ -36,7 +36,9 @@ def show(qtbot, page):
     def show_run(run):
         page.show_run(run)
         qtbot.waitUntil(lambda: page.live_run.state is not None)
-        qtbot.waitUntil(lambda: not page.live_run.live or page.shown_revision == page.live_run.history.revision)
+        qtbot.waitUntil(
+            lambda: not page.live_run.live or page.shown_revision == page.live_run.history.revision
+        )
         return page
 
     return show_run
@@ -60,7 +62,11 @@ def asked(run) -> list[str]:
 
 
 def test_that_without_a_run_the_page_says_how_to_begin(page):
-    text = " ".join(label.text() for label in page.findChildren(QWidget) if hasattr(label, "text") and seen(label))
+    text = " ".join(
+        label.text()
+        for label in page.findChildren(QWidget)
+        if hasattr(label, "text") and seen(label)
+    )
     assert "Ctrl+Return" in text
     assert page.current_run is None
     for ask in (page.toggle_pause, page.checkpoint_now, page.stop, page.stop_now):
@@ -74,10 +80,20 @@ def test_that_a_live_run_is_shown_with_state_progress_and_curves(page, show, liv
     assert page.header.badge.state == "running"
     assert page.header.line.text.startswith("epoch 4 of 30 · step 700 · ")
     assert page.header.bar.value() == pytest.approx(1000 * 700 / 6000, abs=2)
-    assert [entry.name for entry in page.charts.devices.legend.entries] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
+    assert [entry.name for entry in page.charts.devices.legend.entries] == [
+        "GPU:0",
+        "GPU:1",
+        "GPU:2",
+        "GPU:3",
+    ]
     assert [meter.now.name for meter in page.now.meters] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert page.charts.metrics.title.text() == "Accuracy"
-    empty = [name for plot in page.charts.plots for name in plot.names if not len(plot.curve_called(name).strokes[0])]
+    empty = [
+        name
+        for plot in page.charts.plots
+        for name in plot.names
+        if not len(plot.curve_called(name).strokes[0])
+    ]
     assert all(name.startswith("earlier") for name in empty), "and of no earlier run"
 
 
@@ -92,20 +108,27 @@ def test_that_new_steps_move_curve_and_headline(qtbot, page, show, live_run):
     show(live_run)
     curve = page.charts.loss.canvas.curves[0]
     before = len(curve.strokes[0])
-    tell(live_run, events.Steps(epoch=4, first_step=700, losses=[0.5] * 10, samples=2560, seconds=0.1))
+    tell(
+        live_run,
+        events.Steps(epoch=4, first_step=700, losses=[0.5] * 10, samples=2560, seconds=0.1),
+    )
     qtbot.waitUntil(lambda: len(curve.strokes[0]) > before)
     qtbot.waitUntil(lambda: "step 710" in page.header.line.text)
     qtbot.waitUntil(lambda: page.charts.loss.legend.entries[0].value == "0.5000")
 
 
-def test_that_nothing_is_drawn_while_the_page_is_hidden_and_all_when_it_comes_back(qtbot, page, show, live_run):
+def test_that_nothing_is_drawn_while_the_page_is_hidden_and_all_when_it_comes_back(
+    qtbot, page, show, live_run
+):
     show(live_run)
     page.hide()
     drawn = [plot.redraws for plot in page.charts.plots]
     with qtbot.waitSignal(page.live_run.changed):
         tell(live_run, events.Log(message="unseen"))
     with qtbot.waitSignal(page.live_run.changed):
-        tell(live_run, events.Steps(epoch=4, first_step=700, losses=[0.5], samples=256, seconds=0.1))
+        tell(
+            live_run, events.Steps(epoch=4, first_step=700, losses=[0.5], samples=256, seconds=0.1)
+        )
     assert not page.timer.isActive()
     assert [plot.redraws for plot in page.charts.plots] == drawn
     page.show()
@@ -152,7 +175,9 @@ def test_that_an_overdue_stop_offers_to_go_further_and_only_then(page, show, liv
     assert page.stop_offer.button.text() == "Terminate"
 
 
-def test_that_a_failed_run_says_what_happened_what_to_do_and_shows_its_traceback(qtbot, page, show, runs_dir):
+def test_that_a_failed_run_says_what_happened_what_to_do_and_shows_its_traceback(
+    qtbot, page, show, runs_dir
+):
     show(make_run(runs_dir, Script(trained=3.5, ending="failed")))
     banner = page.outcome
     assert "GPU:2 ran out of memory" in banner.message.text()
@@ -193,7 +218,9 @@ def test_that_a_finished_run_shows_its_test_figures_and_nothing_to_press(page, s
     assert page.header.line.text.startswith("test accuracy 0.9620")
     assert page.header.bar.value() == 1000
     assert not seen(page.outcome)
-    assert not any(seen(button) for button in (page.header.pause, page.header.stop, page.header.more))
+    assert not any(
+        seen(button) for button in (page.header.pause, page.header.stop, page.header.more)
+    )
     assert not page.timer.isActive()
     assert not seen(page.charts.loss.follow)
     assert page.now.title.text() == "AT THE END"
@@ -230,7 +257,12 @@ def test_that_a_run_without_metrics_has_no_plot_for_them(page, show, runs_dir):
 def test_that_another_run_takes_the_place_of_the_first_whole(page, show, live_run, runs_dir):
     show(live_run)
     page.charts.time.zoom(1.0, 2.0)
-    show(make_run(runs_dir, Script(kind="CPU", devices=2, trained=1, epochs=1, name="another", ending="completed")))
+    show(
+        make_run(
+            runs_dir,
+            Script(kind="CPU", devices=2, trained=1, epochs=1, name="another", ending="completed"),
+        )
+    )
     assert page.header.name.text() == "another"
     assert page.charts.devices.names == ["host", "CPU:0", "CPU:1"]
     assert [meter.now.name for meter in page.now.meters] == ["CPU:0", "CPU:1", "host"]
@@ -238,14 +270,18 @@ def test_that_another_run_takes_the_place_of_the_first_whole(page, show, live_ru
     assert page.details.log.events.toPlainText().count("epoch 1 ") == 1
 
 
-def test_that_closing_the_run_brings_back_the_empty_page_and_leaves_the_trainer_alone(page, show, live_run):
+def test_that_closing_the_run_brings_back_the_empty_page_and_leaves_the_trainer_alone(
+    page, show, live_run
+):
     show(live_run)
     page.close_run()
     assert page.current_run is None
     assert asked(live_run) == []
 
 
-def test_that_smoothing_the_logarithmic_axis_and_follow_are_switched_on_the_page(qtbot, page, show, live_run):
+def test_that_smoothing_the_logarithmic_axis_and_follow_are_switched_on_the_page(
+    qtbot, page, show, live_run
+):
     show(live_run)
     loss = page.charts.loss
     linear = loss.canvas.backdrop.high
@@ -267,7 +303,9 @@ def test_that_the_page_changes_its_colours_with_the_theme(page, show, theme, liv
     theme.set_mode("light")
     assert page.charts.loss.canvas.backdrop.tokens is LIGHT
     image = page.charts.devices.grab().toImage()
-    found = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    found = {
+        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
+    }
     assert {LIGHT.devices[0], LIGHT.devices[3]} <= found
     assert not found & {DARK.devices[0], DARK.surface}
 

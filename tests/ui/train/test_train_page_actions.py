@@ -1,4 +1,7 @@
-"""Checkpoints and log in the whole window: menus, shortcuts, palette; what the window does with what the page asks."""
+"""Checkpoints and log in the whole window: menus, shortcuts, palette.
+
+What the window does with what the page asks.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def show(qtbot, window, run) -> None:
 
 def test_that_without_a_run_they_say_why_they_cannot_be_done(window) -> None:
     for name in (*CHECKPOINTS, "find_next", "save_log"):
-        assert (window.actions_[name].isEnabled(), window.actions_[name].toolTip()) == (False, NO_RUN)
+        assert (window.actions_[name].isEnabled(), window.actions_[name].toolTip()) == (
+            False,
+            NO_RUN,
+        )
     assert window.actions_["cancel_checkpoints"].toolTip() == NOTHING_DONE
 
 
@@ -49,12 +55,16 @@ def test_that_a_run_goes_on_from_that_very_checkpoint(qtbot, open_window, ended)
     show(qtbot, window, run)
     window.train_page.details.table.selectRow(window.train_page.details.checkpoints.rowCount() - 1)
     window.train_page.details.table.buttons["resume"].click()
-    qtbot.waitUntil(lambda: window.shown_run.run != run and window.shown_run.history.started is not None)
+    qtbot.waitUntil(
+        lambda: window.shown_run.run != run and window.shown_run.history.started is not None
+    )
     started = window.shown_run.history.started
     assert (started.resumed_from, started.from_step) == (run.id, 2)
 
 
-def test_that_the_placement_is_copied_from_the_menu_once_the_run_has_told_it(qtbot, window, runs) -> None:
+def test_that_the_placement_is_copied_from_the_menu_once_the_run_has_told_it(
+    qtbot, window, runs
+) -> None:
     copy = window.actions_["copy_placement"]
     assert copy.toolTip() == NO_RUN
     run = make_run(runs, Script(kind="CPU", trained=0.5))
@@ -70,7 +80,9 @@ def test_that_the_placement_is_copied_from_the_menu_once_the_run_has_told_it(qtb
     held.release()
 
 
-def test_that_ctrl_f_finds_in_the_log_on_the_train_page_and_runs_elsewhere(qtbot, window, runs) -> None:
+def test_that_ctrl_f_finds_in_the_log_on_the_train_page_and_runs_elsewhere(
+    qtbot, window, runs
+) -> None:
     show(qtbot, window, make_run(runs, Script(trained=3, ending="stopped")))
     bar = window.train_page.details.log.find_bar
     qtbot.keyClick(window, Qt.Key.Key_F, CTRL)
@@ -95,12 +107,16 @@ def test_that_a_warning_stands_at_the_windows_foot_on_every_page(qtbot, window, 
             device="GPU:0", current=970 * MIB, peak=970 * MIB, source="allocator", limit=1000 * MIB
         )
         tell(run, events.Memory(devices=[full]))
-        qtbot.waitUntil(lambda: "⚠ GPU:0 uses 97 % of its memory limit" in window.status_line.run_text)
+        qtbot.waitUntil(
+            lambda: "⚠ GPU:0 uses 97 % of its memory limit" in window.status_line.run_text
+        )
     finally:
         held.release()
 
 
-def test_that_what_the_page_tells_is_a_notice_and_a_run_that_is_gone_leads_to_the_runs(qtbot, window, runs) -> None:
+def test_that_what_the_page_tells_is_a_notice_and_a_run_that_is_gone_leads_to_the_runs(
+    qtbot, window, runs
+) -> None:
     show(qtbot, window, make_run(runs, Script(trained=3, ending="stopped")))
     window.train_page.reported.emit("The model is in a.keras.", "plain")
     assert window.notice.text == "The model is in a.keras."
@@ -113,11 +129,17 @@ def test_that_the_head_of_an_ended_run_offers_what_is_done_next(qtbot, window, r
     held = lock.take(live.lock_file)
     show(qtbot, window, live)
     head = window.train_page.header
-    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [True, *[False] * 3]
+    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [
+        True,
+        *[False] * 3,
+    ]
     tell(live, events.Finished(reason="completed", seconds=9.0, epoch=2, step=400))
     held.release()
     qtbot.waitUntil(lambda: window.shown_run.state == "finished")
-    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [False, *[True] * 3]
+    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [
+        False,
+        *[True] * 3,
+    ]
     asked: list[str] = []
     table = window.train_page.details.table
     table.wanted.disconnect(window.train_page.details.desk._do)
@@ -129,7 +151,9 @@ def test_that_the_head_of_an_ended_run_offers_what_is_done_next(qtbot, window, r
     assert [saved.best for saved in table.selected] == [True]
 
 
-def test_that_without_a_checkpoint_the_head_says_why_nothing_is_evaluated(qtbot, window, runs) -> None:
+def test_that_without_a_checkpoint_the_head_says_why_nothing_is_evaluated(
+    qtbot, window, runs
+) -> None:
     show(qtbot, window, make_run(runs, Script(trained=0, ending="stopped")))
     head = window.train_page.header
     assert head.again.isEnabled()
@@ -144,7 +168,9 @@ def test_that_a_run_is_run_again_as_a_new_one_with_the_same_plan(qtbot, open_win
     again = window.train_page.header.again
     qtbot.mouseClick(again, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(again, Qt.MouseButton.LeftButton)  # in one breath
-    qtbot.waitUntil(lambda: window.shown_run.run != run and window.shown_run.history.started is not None)
+    qtbot.waitUntil(
+        lambda: window.shown_run.run != run and window.shown_run.history.started is not None
+    )
     assert window.shown_run.history.started.resumed_from is None
     assert window.shown_run.run.plan_file.read_text() == run.plan_file.read_text()
     assert len(window.runs.launched) == 1
@@ -161,7 +187,11 @@ def test_that_on_a_narrow_page_the_result_has_room_beside_the_buttons(qtbot, win
     head = window.train_page.header
     window.resize(1024, 680)
     qtbot.waitUntil(lambda: head.save.text() == "")
-    assert (head.evaluate.text(), head.evaluate.accessibleName(), head.again.text()) == ("", "Evaluate", "Run again")
+    assert (head.evaluate.text(), head.evaluate.accessibleName(), head.again.text()) == (
+        "",
+        "Evaluate",
+        "Run again",
+    )
     window.resize(1280, 800)
     qtbot.waitUntil(lambda: head.save.text() == "Save model…")
     assert head.save.accessibleName() == "Save model"

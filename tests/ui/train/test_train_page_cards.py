@@ -41,7 +41,9 @@ def show(qtbot, page):
         qtbot.waitUntil(lambda: page.live_run.state is not None)
         qtbot.waitUntil(lambda: page.shown_record == page.live_run.record.revision > 0)
         plot = page.charts.devices
-        qtbot.waitUntil(lambda: all(len(drawn(plot, name)[1]) for name in plot.names))  # in the next frame
+        qtbot.waitUntil(
+            lambda: all(len(drawn(plot, name)[1]) for name in plot.names)
+        )  # in the next frame
         return plot
 
     return show_run
@@ -77,23 +79,33 @@ def test_that_each_card_is_drawn_with_the_device_that_lies_on_it(show, live_run)
     plot = show(live_run)
     for place, card in enumerate(TURNED[:2]):
         style, values = drawn(plot, f"{card.card} memory")
-        assert style == faint_style_of(7 - place), "as on the Devices page, whose order is the driver's"
+        assert style == faint_style_of(7 - place), (
+            "as on the Devices page, whose order is the driver's"
+        )
         assert values.min() >= used_mib(7 - place) * MIB
         assert values.max() < (used_mib(7 - place) + 7) * MIB
         assert drawn(plot, f"GPU:{place}")[0] == style_of(7 - place)
     assert plot.names[-2:] == ["GPU:0", "GPU:1"], "the devices lie over their cards"
 
 
-def test_that_the_faint_line_can_be_told_from_the_background_in_both_themes(show, page, theme, live_run):
+def test_that_the_faint_line_can_be_told_from_the_background_in_both_themes(
+    show, page, theme, live_run
+):
     plot = show(live_run)
     for mode in ("dark", "light"):
         theme.set_mode(mode)
         image = plot.canvas.grab().toImage()
-        found = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+        found = {
+            image.pixelColor(x, y).name()
+            for x in range(image.width())
+            for y in range(image.height())
+        }
         assert {style.colour(theme.tokens) for style in (faint_style_of(7), style_of(7))} <= found
 
 
-def test_that_the_switch_takes_the_cards_away_and_is_remembered(qtbot, show, page, theme, settings, live_run):
+def test_that_the_switch_takes_the_cards_away_and_is_remembered(
+    qtbot, show, page, theme, settings, live_run
+):
     plot = show(live_run)
     assert plot.cards.isChecked()
     qtbot.mouseClick(plot.cards, Qt.MouseButton.LeftButton)
@@ -109,14 +121,18 @@ def test_that_the_switch_takes_the_cards_away_and_is_remembered(qtbot, show, pag
 
 
 def test_that_the_slices_can_be_seen_where_the_card_holds_much_more(show, runs_dir):
-    plot = show(recorded(runs_dir, devices=4, per_card=4, limit_mib=128, identities=identities(TURNED)))
+    plot = show(
+        recorded(runs_dir, devices=4, per_card=4, limit_mib=128, identities=identities(TURNED))
+    )
     assert plot.canvas.backdrop.high <= 256 * MIB
     assert plot.caption.text.endswith("above the view")
     plot.cards.click()
     assert plot.canvas.backdrop.high > used_mib(7) * MIB
 
 
-def test_that_utilisation_is_chosen_by_its_tab_and_read_at_the_crosshair(qtbot, show, page, live_run):
+def test_that_utilisation_is_chosen_by_its_tab_and_read_at_the_crosshair(
+    qtbot, show, page, live_run
+):
     plot = show(live_run)
     before = plot.redraws
     plot.tabs.setFocus()
@@ -145,7 +161,9 @@ def test_that_a_new_sample_draws_the_devices_and_nothing_else(qtbot, show, page,
     assert [page.charts.loss.redraws, page.charts.metrics.redraws] == others
 
 
-def test_that_a_hidden_page_draws_no_sample_and_all_of_them_when_it_comes_back(qtbot, show, page, live_run):
+def test_that_a_hidden_page_draws_no_sample_and_all_of_them_when_it_comes_back(
+    qtbot, show, page, live_run
+):
     plot = show(live_run)
     page.hide()
     before = plot.redraws
@@ -153,7 +171,10 @@ def test_that_a_hidden_page_draws_no_sample_and_all_of_them_when_it_comes_back(q
         append(live_run, fast(EIGHT, time.time() + 60, 3))
     assert plot.redraws == before
     page.show()
-    assert plot.curve_called(f"{TURNED[0].card} memory").series[0][-1] == page.live_run.record.figures.last
+    assert (
+        plot.curve_called(f"{TURNED[0].card} memory").series[0][-1]
+        == page.live_run.record.figures.last
+    )
 
 
 def test_that_what_is_recorded_after_the_last_event_is_drawn_too(qtbot, show, page, live_run):
@@ -163,7 +184,10 @@ def test_that_what_is_recorded_after_the_last_event_is_drawn_too(qtbot, show, pa
     assert not page.timer.isActive()
     append(live_run, fast(EIGHT, time.time() + 1, 4))
     qtbot.waitUntil(lambda: page.live_run.record.over)
-    assert plot.curve_called(f"{TURNED[0].card} memory").series[0][-1] == page.live_run.record.figures.last
+    assert (
+        plot.curve_called(f"{TURNED[0].card} memory").series[0][-1]
+        == page.live_run.record.figures.last
+    )
     assert told_of(page, "card")["GPU:0"] == "1.7"
 
 
@@ -218,7 +242,9 @@ def test_that_the_host_s_newest_figure_is_told_in_a_paused_run_too(qtbot, show, 
 
 
 @pytest.mark.slow
-def test_that_a_real_recording_is_followed_until_its_sampler_has_ended(qtbot, page, start, monkeypatch):
+def test_that_a_real_recording_is_followed_until_its_sampler_has_ended(
+    qtbot, page, start, monkeypatch
+):
     monkeypatch.setattr(card_record, "LAST_LOOK_MS", 3000)
     launched = start("--hold-at", "3")
     sampler = accompany(launched.directory.path)

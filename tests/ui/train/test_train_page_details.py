@@ -55,7 +55,9 @@ def card(qtbot, theme, live):
 
 
 def saved(step, *, best=False):
-    return Checkpoint(name=f"step-{step:08}", epoch=1, step=step, bytes=1000, seconds=0.1, best=best, value=0.5)
+    return Checkpoint(
+        name=f"step-{step:08}", epoch=1, step=step, bytes=1000, seconds=0.1, best=best, value=0.5
+    )
 
 
 def shown(model):

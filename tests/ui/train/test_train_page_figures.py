@@ -62,7 +62,8 @@ def test_that_bytes_are_written_in_binary_units(count, text):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0067, "6.70 ms"), (0.00031, "310 µs"), (1.44, "1.44 s"), (0.1234, "123 ms")]
+    ("seconds", "text"),
+    [(0.0067, "6.70 ms"), (0.00031, "310 µs"), (1.44, "1.44 s"), (0.1234, "123 ms")],
 )
 def test_that_short_times_carry_their_unit(seconds, text):
     assert figures.span(seconds) == text
@@ -166,7 +167,10 @@ def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(
     assert [device.name for device in devices] == ["CPU:0", "CPU:1", "CPU:2", "CPU:3", "host"]
     assert devices[-1].place is None
     assert "all logical CPUs" in devices[-1].caption
-    assert all(device.caption == "variables placed here" and device.share is None for device in devices[:-1])
+    assert all(
+        device.caption == "variables placed here" and device.share is None
+        for device in devices[:-1]
+    )
     assert limits(devices) == []
     assert "host: arena" in caption(devices)[0]
 
@@ -185,11 +189,17 @@ def test_that_a_limit_far_above_the_curves_is_told_and_not_drawn(runs_dir, recor
 
 def test_that_a_device_without_a_limit_says_so(record):
     history = History()
-    history.apply(events.Memory(devices=[events.DeviceMemory(device="GPU:0", current=5, peak=9, source="allocator")]))
+    history.apply(
+        events.Memory(
+            devices=[events.DeviceMemory(device="GPU:0", current=5, peak=9, source="allocator")]
+        )
+    )
     assert memory_now(history, record)[0].caption == "peak 9 B · no limit"
 
 
-@pytest.mark.parametrize(("ending", "resumable"), [("failed", True), ("none", True), ("stopped", True)])
+@pytest.mark.parametrize(
+    ("ending", "resumable"), [("failed", True), ("none", True), ("stopped", True)]
+)
 def test_that_a_run_that_can_be_gone_on_with_says_so(runs_dir, ending, resumable):
     run = make_run(runs_dir, Script(trained=2.5, ending=ending))
     told_of = outcome(run, read_history(run))
@@ -201,7 +211,9 @@ def test_that_suggestions_for_the_terminal_are_left_to_the_buttons(runs_dir):
     run = make_run(runs_dir, Script(trained=2.5))
     told_of = outcome(run, read_history(run))
     assert told_of.suggestions
-    assert not any("gpu-studio" in text or str(run.log_file) in text for text in told_of.suggestions)
+    assert not any(
+        "gpu-studio" in text or str(run.log_file) in text for text in told_of.suggestions
+    )
     assert "tensorflow/core: line 39" in told_of.details
 
 
@@ -241,13 +253,21 @@ def test_that_the_log_tells_what_happened_and_not_every_step():
     steps = events.Steps(epoch=1, first_step=0, losses=[1.0], samples=1, seconds=1.0)
     assert lines_of(memory, steps, events.LearningRate(step=1, value=0.1)) == []
     assert lines_of(
-        events.Epoch(epoch=20, step=9, metrics={"loss": 0.0914, "val_loss": None}, seconds=1, samples_per_second=1),
+        events.Epoch(
+            epoch=20,
+            step=9,
+            metrics={"loss": 0.0914, "val_loss": None},
+            seconds=1,
+            samples_per_second=1,
+        ),
         events.Checkpoint(name="a", epoch=20, step=4000, bytes=1_430_000, seconds=0.011, best=True),
         events.StateChanged(state="paused"),
         events.Warned(message="The disk is slow.", suggestion="Use another."),
         events.Failed(message="GPU:2 is gone.", suggestions=[]),
         events.StateChanged(state="finished"),
-        events.Finished(reason="completed", seconds=1.0, epoch=1, step=1, metrics={"test_loss": 0.5}),
+        events.Finished(
+            reason="completed", seconds=1.0, epoch=1, step=1, metrics={"test_loss": 0.5}
+        ),
     ) == [
         ("info", "epoch 20 loss 0.09140 val_loss not a number"),
         ("info", "checkpoint best, after epoch 20, at step 4,000 (1.4 MiB, 11.0 ms)"),
@@ -261,5 +281,8 @@ def test_that_the_log_tells_what_happened_and_not_every_step():
 def test_that_the_log_begins_with_where_what_and_on_which_devices(runs_dir):
     told_of = lines_of(*list(events_of(make_run(runs_dir, Script(trained=0.1))))[:3])
     assert told_of[0] == ("info", "started as process 1 on here")
-    assert told_of[1] == ("info", "TensorFlow 2.21: mirrored on GPU:0, GPU:1, GPU:2, GPU:3, all-reduce ring")
+    assert told_of[1] == (
+        "info",
+        "TensorFlow 2.21: mirrored on GPU:0, GPU:1, GPU:2, GPU:3, all-reduce ring",
+    )
     assert told_of[2][1].startswith("mlp, 335,114 parameters; digits, 51,200 samples")

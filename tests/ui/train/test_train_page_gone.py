@@ -45,7 +45,9 @@ def ask_everything(page) -> None:
         page.details.table.want("reveal")
 
 
-def test_that_a_run_that_is_deleted_is_said_to_be_gone_until_it_is_taken_back(qtbot, page, runs_dir) -> None:
+def test_that_a_run_that_is_deleted_is_said_to_be_gone_until_it_is_taken_back(
+    qtbot, page, runs_dir
+) -> None:
     run = make_run(runs_dir, Script(trained=3, ending="stopped"))
     show(qtbot, page, run)
     page.gone.look()
@@ -70,7 +72,9 @@ def test_that_the_runs_page_is_offered(qtbot, page, runs_dir) -> None:
         qtbot.mouseClick(page.gone.button, Qt.MouseButton.LeftButton)
 
 
-def test_that_a_live_run_whose_folder_is_removed_ends_as_lost_and_can_still_be_read(qtbot, page, runs_dir) -> None:
+def test_that_a_live_run_whose_folder_is_removed_ends_as_lost_and_can_still_be_read(
+    qtbot, page, runs_dir
+) -> None:
     run = make_run(runs_dir, Script(trained=3.5))
     held = lock.take(run.lock_file)
     try:
@@ -97,7 +101,9 @@ def test_that_a_run_that_may_no_longer_be_read_says_so(qtbot, page, runs_dir) ->
         held.release()
 
 
-def test_that_an_events_file_that_becomes_a_folder_is_said_to_be_unreadable(qtbot, page, runs_dir) -> None:
+def test_that_an_events_file_that_becomes_a_folder_is_said_to_be_unreadable(
+    qtbot, page, runs_dir
+) -> None:
     run = make_run(runs_dir, Script(trained=3.5))
     held = lock.take(run.lock_file)
     try:
@@ -117,28 +123,39 @@ def test_that_a_run_that_never_was_is_shown_as_gone(qtbot, page, runs_dir) -> No
     ask_everything(page)
 
 
-def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_ended(qtbot, page, runs_dir) -> None:
+def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_ended(
+    qtbot, page, runs_dir
+) -> None:
     launched = launch(PLAN, runs_dir, trainer=fake_trainer("--hold-at", "2"))
     try:
         page.show_run(launched.directory)
         qtbot.waitUntil(lambda: page.live_run.history.step == 2, timeout=LONG_MS)
         moved = RunDirectory(launched.directory.path.rename(runs_dir.parent / "moved away"))
-        qtbot.waitUntil(lambda: page.live_run.astray is not None and page.gone.end.isVisible(), timeout=LONG_MS)
+        qtbot.waitUntil(
+            lambda: page.live_run.astray is not None and page.gone.end.isVisible(), timeout=LONG_MS
+        )
         assert page.live_run.state == "running"
         said = page.gone.words.text()
-        assert f"was moved to {moved.path}. Its trainer, process {launched.process.pid}, still runs" in said
+        assert (
+            f"was moved to {moved.path}. Its trainer, process {launched.process.pid}, still runs"
+            in said
+        )
         assert launched.poll() is None
         page.gone.end.click()
         assert "was asked to end (SIGTERM)" in page.gone.words.text()
         qtbot.waitUntil(lambda: launched.poll() is not None, timeout=LONG_MS)
-        qtbot.waitUntil(lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(), timeout=LONG_MS)
+        qtbot.waitUntil(
+            lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(), timeout=LONG_MS
+        )
         assert "The folder of this run is gone" in page.gone.words.text()
     finally:
         launched.process.kill()
         launched.process.wait()
 
 
-def test_that_a_run_that_is_put_back_where_it_was_goes_on_as_if_nothing_had_been(qtbot, page, runs_dir) -> None:
+def test_that_a_run_that_is_put_back_where_it_was_goes_on_as_if_nothing_had_been(
+    qtbot, page, runs_dir
+) -> None:
     run = make_run(runs_dir, Script(trained=3.5))
     held = lock.take(run.lock_file)
     try:

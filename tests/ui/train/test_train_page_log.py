@@ -100,7 +100,9 @@ def test_that_escape_closes_the_search_and_find_next_opens_it(qtbot, card) -> No
 def test_that_each_place_is_selected_once_in_turn(qapp, text, words) -> None:
     view = QPlainTextEdit(text)
     wanted = list(places(text, words))
-    assert [text[place : place + len(words)].lower() for place in wanted] == [words.lower()] * len(wanted)
+    assert [text[place : place + len(words)].lower() for place in wanted] == [words.lower()] * len(
+        wanted
+    )
     told, seen = [], []
     for _ in wanted:
         told.append(step(view, words, back=False))
@@ -129,7 +131,9 @@ def test_that_all_lines_or_the_selected_ones_are_copied(card) -> None:
     assert QGuiApplication.clipboard().text() == "GPU:2"
 
 
-def test_that_the_lines_that_are_shown_are_saved_for_their_owner_only(qtbot, card, tmp_path) -> None:
+def test_that_the_lines_that_are_shown_are_saved_for_their_owner_only(
+    qtbot, card, tmp_path
+) -> None:
     card.log.set_level("warning")
     card.log.save.trigger()
     (dialog,) = card.findChildren(QFileDialog)

@@ -43,7 +43,9 @@ def failed(runs_dir):
     return make_run(runs_dir, Script(devices=4, epochs=4, trained=3, ending="failed"))
 
 
-def test_that_a_failure_is_one_line_beside_readable_plots_and_is_told_in_full_when_asked(qtbot, page, failed) -> None:
+def test_that_a_failure_is_one_line_beside_readable_plots_and_is_told_in_full_when_asked(
+    qtbot, page, failed
+) -> None:
     show(qtbot, page, failed)
     banner = page.outcome
     qtbot.waitUntil(lambda: banner.line.isVisible() and banner.height() < 60)
@@ -68,7 +70,9 @@ def test_that_where_there_is_nothing_to_do_nothing_folds(qtbot, page, runs_dir) 
     assert page.outcome.resume.width() < 120
 
 
-def test_that_a_page_with_room_says_all_and_a_border_that_was_moved_stays(qtbot, page, failed) -> None:
+def test_that_a_page_with_room_says_all_and_a_border_that_was_moved_stays(
+    qtbot, page, failed
+) -> None:
     show(qtbot, page, failed, LOW + 40)
     qtbot.waitUntil(lambda: page.outcome.suggestions.isVisible())
     assert not page.outcome.fold.isVisible()
@@ -98,12 +102,22 @@ def test_that_tab_brings_a_plot_into_sight_from_beneath_it(qtbot, page, failed) 
     assert bar.value() == 0
 
 
-def test_that_sixteen_devices_stand_in_a_line_each_and_can_be_folded_for_the_figures(qtbot, page, runs_dir) -> None:
-    show(qtbot, page, make_run(runs_dir, Script(devices=16, epochs=4, trained=3, ending="completed")))
+def test_that_sixteen_devices_stand_in_a_line_each_and_can_be_folded_for_the_figures(
+    qtbot, page, runs_dir
+) -> None:
+    show(
+        qtbot, page, make_run(runs_dir, Script(devices=16, epochs=4, trained=3, ending="completed"))
+    )
     now = page.now
     qtbot.waitUntil(lambda: len(now.meters) == 16 and now.fold.isVisible())
-    qtbot.waitUntil(lambda: {meter.height() for meter in now.meters} == {now.meters[0].height_if("line")})
-    assert now.meters[0].height_if("line") < now.meters[0].height_if("dense") < now.meters[0].height_if("full")
+    qtbot.waitUntil(
+        lambda: {meter.height() for meter in now.meters} == {now.meters[0].height_if("line")}
+    )
+    assert (
+        now.meters[0].height_if("line")
+        < now.meters[0].height_if("dense")
+        < now.meters[0].height_if("full")
+    )
     before = seen(now.figures)
     assert before < 100
     qtbot.mouseClick(now.fold, Qt.MouseButton.LeftButton)

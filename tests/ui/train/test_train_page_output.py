@@ -24,7 +24,9 @@ def everything(log) -> list[str]:
 
 
 def write_much(path, size: int, mode: str = "wb") -> None:
-    block = b"".join(b"step %07d of user code that prints at every one of them\n" % n for n in range(MIB // 58))
+    block = b"".join(
+        b"step %07d of user code that prints at every one of them\n" % n for n in range(MIB // 58)
+    )
     with path.open(mode) as file:
         for _ in range(size // len(block) + 1):
             file.write(block)

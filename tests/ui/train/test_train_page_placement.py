@@ -56,7 +56,9 @@ def test_that_a_run_without_a_placement_has_no_such_tab(card) -> None:
     assert not offered(card)
 
 
-def test_that_the_tab_comes_with_the_event_and_shows_asked_beside_actual(qtbot, card, live_run) -> None:
+def test_that_the_tab_comes_with_the_event_and_shows_asked_beside_actual(
+    qtbot, card, live_run
+) -> None:
     tell(live_run, mlp_placement())
     qtbot.waitUntil(lambda: offered(card))
     card.tabs.open(PLACEMENT)
@@ -81,7 +83,10 @@ def test_that_devices_have_their_colours_numbers(qtbot, card, live_run) -> None:
     qtbot.waitUntil(lambda: offered(card))
     pane = card.placement
     spots = pane.model.index(1, FORWARD).data(SPOTS_ROLE)
-    assert [(spot.device, spot.place, spot.words) for spot in spots] == [("CPU:0", 0, "12"), ("CPU:1", 1, "6")]
+    assert [(spot.device, spot.place, spot.words) for spot in spots] == [
+        ("CPU:0", 0, "12"),
+        ("CPU:1", 1, "6"),
+    ]
     crossing = pane.crossings_model.index(0, BETWEEN).data(SPOTS_ROLE)
     assert [spot.place for spot in crossing] == [2, 3]
 
@@ -123,7 +128,9 @@ def painted(table, row: int, column: int, colour: str) -> int:
     """How many pixels of a cell are of this colour."""
     image = table.viewport().grab(table.visualRect(table.model().index(row, column))).toImage()
     wanted = QColor(colour).rgb()
-    return sum(image.pixel(x, y) == wanted for x in range(image.width()) for y in range(image.height()))
+    return sum(
+        image.pixel(x, y) == wanted for x in range(image.width()) for y in range(image.height())
+    )
 
 
 def test_that_what_strayed_is_drawn_in_the_colour_of_bad_and_the_rest_in_that_of_its_device(
@@ -156,11 +163,16 @@ def test_that_a_measured_step_is_drawn_when_it_is_told(qtbot, card, live_run) ->
     assert not card.placement.step.isVisible()
     tell(live_run, mlp_timeline())
     qtbot.waitUntil(lambda: card.placement.step.isVisible())
-    assert card.placement.step.caption.text() == "measured step 21.0 ms · bubble 51 % · step 3, slowed by the profiler"
+    assert (
+        card.placement.step.caption.text()
+        == "measured step 21.0 ms · bubble 51 % · step 3, slowed by the profiler"
+    )
     assert [len(row.tasks) for row in card.placement.step.rows] == [7, 0, 7, 7]
 
 
-def test_that_another_run_without_a_placement_takes_the_tab_away(qtbot, page, card, live_run, runs_dir) -> None:
+def test_that_another_run_without_a_placement_takes_the_tab_away(
+    qtbot, page, card, live_run, runs_dir
+) -> None:
     tell(live_run, mlp_placement(strayed=True))
     qtbot.waitUntil(lambda: offered(card))
     card.tabs.open(PLACEMENT)
@@ -184,7 +196,9 @@ def test_that_rows_are_copied_by_ctrl_c_the_selected_or_all(qtbot, card, live_ru
     table.clearSelection()
     QTest.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert len(QGuiApplication.clipboard().text().splitlines()) == 6
-    opened = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), table.mapToGlobal(QPoint(5, 5)))
+    opened = QContextMenuEvent(
+        QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), table.mapToGlobal(QPoint(5, 5))
+    )
     QApplication.sendEvent(table.viewport(), opened)
     (menu,) = (each for each in table.findChildren(QMenu) if each.isVisible())
     table.selectRow(1)

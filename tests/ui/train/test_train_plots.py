@@ -46,7 +46,10 @@ def show(qtbot, page):
 @pytest.fixture
 def run(runs_dir):
     """A run on two cards that has ended."""
-    return make_run(runs_dir, Script(devices=2, trained=4, epochs=4, ending="completed", identities=identities(CARDS)))
+    return make_run(
+        runs_dir,
+        Script(devices=2, trained=4, epochs=4, ending="completed", identities=identities(CARDS)),
+    )
 
 
 @pytest.fixture
@@ -72,7 +75,9 @@ def again(qtbot, theme, settings, run):
     return page
 
 
-def test_that_all_plots_count_what_was_chosen_and_it_is_remembered(qtbot, page, show, run, theme, settings):
+def test_that_all_plots_count_what_was_chosen_and_it_is_remembered(
+    qtbot, page, show, run, theme, settings
+):
     charts = show(run)
     charts.set_axis("step")
     for plot in charts.plots:
@@ -100,7 +105,10 @@ def test_that_new_steps_move_the_end_of_an_axis_of_steps(qtbot, page, show, live
     charts = show(live_run)
     charts.set_axis("step")
     assert charts.time.extent.duration == 700
-    tell(live_run, events.Steps(epoch=4, first_step=700, losses=[0.5] * 10, samples=2560, seconds=0.1))
+    tell(
+        live_run,
+        events.Steps(epoch=4, first_step=700, losses=[0.5] * 10, samples=2560, seconds=0.1),
+    )
     qtbot.waitUntil(lambda: charts.time.extent.duration == 710)
 
 
@@ -114,7 +122,9 @@ def test_that_a_pause_is_shaded_and_grows_while_it_lasts(qtbot, page, show, live
     assert pause.words.startswith("paused for ")
 
 
-def test_that_throttling_and_errors_of_the_run_s_cards_are_marked_and_named(qtbot, page, show, live_run):
+def test_that_throttling_and_errors_of_the_run_s_cards_are_marked_and_named(
+    qtbot, page, show, live_run
+):
     charts = show(live_run)
     now = time.time()
     hot = [samples.SlowFigures(card=card.card, throttle=["power cap"]) for card in CARDS]
@@ -122,9 +132,13 @@ def test_that_throttling_and_errors_of_the_run_s_cards_are_marked_and_named(qtbo
         live_run,
         samples.Cards(time=now - 3, cards=[*CARDS, samples.CardFacts(card="other", uuid="other")]),
         fast(CARDS, now - 3),
-        samples.Slow(time=now - 3, cards=[*hot, samples.SlowFigures(card="other", throttle=["heat"])]),
+        samples.Slow(
+            time=now - 3, cards=[*hot, samples.SlowFigures(card="other", throttle=["heat"])]
+        ),
         samples.Slow(time=now - 1, cards=hot),
-        samples.Happened(time=now - 1, card=CARDS[1].card, kind="xid", code=63, words="XID 63: row remapping"),
+        samples.Happened(
+            time=now - 1, card=CARDS[1].card, kind="xid", code=63, words="XID 63: row remapping"
+        ),
         samples.Happened(time=now - 1, card="other", kind="xid", code=79, words="XID 79: lost"),
     )
     qtbot.waitUntil(lambda: "xid" in kinds(charts.devices))
@@ -135,15 +149,25 @@ def test_that_throttling_and_errors_of_the_run_s_cards_are_marked_and_named(qtbo
     assert charts.devices.throttled.isVisible()
     assert not [span for span in charts.loss.canvas.backdrop.spans if span.kind == "throttled"]
     (xid,) = [marks for marks in charts.loss.canvas.backdrop.marks if marks.kind == "xid"]
-    assert [xid.words(number) for number in range(len(xid.times))] == ["GPU:1: XID 63: row remapping"]
+    assert [xid.words(number) for number in range(len(xid.times))] == [
+        "GPU:1: XID 63: row remapping"
+    ]
     charts.time.move_cursor(float(xid.times[0]))
     assert "GPU:1: XID 63: row remapping" in page.now.figures.readout.marked
 
 
-def test_that_what_befalls_a_card_befalls_the_run_that_has_a_part_of_it(qtbot, page, show, runs_dir):
+def test_that_what_befalls_a_card_befalls_the_run_that_has_a_part_of_it(
+    qtbot, page, show, runs_dir
+):
     card = cards("MIG")[0]
     run = make_run(
-        runs_dir, Script(devices=1, trained=1, ending="failed", identities=[(card.instances[0].card, card.bus_id)])
+        runs_dir,
+        Script(
+            devices=1,
+            trained=1,
+            ending="failed",
+            identities=[(card.instances[0].card, card.bus_id)],
+        ),
     )
     now = time.time()
     xid = samples.Happened(time=now, card=card.card, kind="xid", code=79, words="XID 79: lost")
@@ -201,7 +225,9 @@ def test_that_without_a_first_event_nothing_is_paused():
 def test_that_what_was_hidden_stays_hidden_in_every_window(qtbot, page, show, run, theme, settings):
     charts = show(run)
     charts.loss.legend.toggle("train")
-    shown = {name: charts.loss.curve_called(name).shown for name in ("steps", "train", "validation")}
+    shown = {
+        name: charts.loss.curve_called(name).shown for name in ("steps", "train", "validation")
+    }
     assert shown == {"steps": False, "train": False, "validation": True}
     charts.devices.legend.toggle("GPU:1")
     other = again(qtbot, theme, settings, run).charts
@@ -209,7 +235,9 @@ def test_that_what_was_hidden_stays_hidden_in_every_window(qtbot, page, show, ru
     assert other.devices.legend.hidden == {"GPU:1"}
 
 
-def test_that_smoothing_and_the_kind_of_axis_are_remembered(qtbot, page, show, run, theme, settings):
+def test_that_smoothing_and_the_kind_of_axis_are_remembered(
+    qtbot, page, show, run, theme, settings
+):
     charts = show(run)
     charts.loss.smoothing.slider.setValue(85)
     charts.loss.log.click()
@@ -231,7 +259,9 @@ def test_that_a_part_in_sight_offers_the_whole(qtbot, page, show, run):
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_that_a_plot_is_saved_privately_and_its_folder_remembered(qtbot, page, show, run, settings, tmp_path, kind):
+def test_that_a_plot_is_saved_privately_and_its_folder_remembered(
+    qtbot, page, show, run, settings, tmp_path, kind
+):
     charts = show(run)
     path = tmp_path / f"loss.{kind}"
     with qtbot.waitSignal(charts.files.reported) as told:
@@ -274,11 +304,16 @@ def test_that_a_plot_goes_to_the_clipboard_as_picture_and_as_numbers(qtbot, page
     assert QGuiApplication.clipboard().image().width() > 1400
     charts.files.copy_data(charts.metrics)
     lines = QGuiApplication.clipboard().text().splitlines()
-    assert lines[0].split("\t")[3:] == ["sparse_categorical_accuracy", "val_sparse_categorical_accuracy"]
+    assert lines[0].split("\t")[3:] == [
+        "sparse_categorical_accuracy",
+        "val_sparse_categorical_accuracy",
+    ]
     assert len(lines) == 5
 
 
-def test_that_too_much_for_the_clipboard_and_nothing_at_all_are_refused_in_words(qtbot, page, show, run, monkeypatch):
+def test_that_too_much_for_the_clipboard_and_nothing_at_all_are_refused_in_words(
+    qtbot, page, show, run, monkeypatch
+):
     monkeypatch.setattr(plot_files, "MOST_COPIED", 100)
     with qtbot.waitSignal(page.charts.files.reported) as told:
         page.charts.files.copy_data(page.charts.loss)
@@ -289,13 +324,17 @@ def test_that_too_much_for_the_clipboard_and_nothing_at_all_are_refused_in_words
     assert "too many for the clipboard" in told.args[0]
 
 
-def test_that_what_takes_long_says_so_and_can_be_cancelled(qtbot, page, show, run, tmp_path, monkeypatch):
+def test_that_what_takes_long_says_so_and_can_be_cancelled(
+    qtbot, page, show, run, tmp_path, monkeypatch
+):
     monkeypatch.setattr(plot_files, "UNSEEN_MS", 0)
     monkeypatch.setattr(PlotTable, "chunks", lambda _table, _separator: iter(lambda: "row\n", None))
     charts, path = show(run), tmp_path / "files" / "loss.csv"
     path.parent.mkdir()
     charts.files.save(charts.loss, "csv", path)
-    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in charts.findChildren(QProgressDialog)))
+    qtbot.waitUntil(
+        lambda: any(dialog.isVisible() for dialog in charts.findChildren(QProgressDialog))
+    )
     (dialog,) = charts.findChildren(QProgressDialog)
     assert dialog.labelText() == "Writing loss.csv…"
     with qtbot.waitSignal(dialog.destroyed):
@@ -306,10 +345,18 @@ def test_that_what_takes_long_says_so_and_can_be_cancelled(qtbot, page, show, ru
 
 def test_that_the_dots_of_each_plot_offer_to_save_it(qtbot, page, show, run):
     charts = show(run)
-    menus = [menu for plot in charts.plots for menu in plot.findChildren(QMenu) if menu.title() == "Plot"]
+    menus = [
+        menu for plot in charts.plots for menu in plot.findChildren(QMenu) if menu.title() == "Plot"
+    ]
     assert len(menus) == 3
     words = [action.text() for action in menus[2].actions() if action.text()]
-    assert words[:5] == ["Copy as picture", "Copy data", "Save as PNG…", "Save as SVG…", "Save as CSV…"]
+    assert words[:5] == [
+        "Copy as picture",
+        "Copy data",
+        "Save as PNG…",
+        "Save as SVG…",
+        "Save as CSV…",
+    ]
     menus[2].actions()[4].trigger()
     (dialog,) = charts.findChildren(QFileDialog)
     assert dialog.windowTitle() == "Save plot as SVG"
@@ -355,7 +402,12 @@ def test_that_a_tall_window_shows_a_second_figure_of_the_devices_below(qtbot, pa
     qtbot.waitUntil(charts.second.isVisible)
     assert (charts.devices.view, charts.second.view) == ("memory", "utilisation")
     qtbot.waitUntil(lambda: len(charts.second.curves) == 2)
-    assert [plot.canvas.backdrop.times_shown for plot in charts.plots] == [False, False, False, True]
+    assert [plot.canvas.backdrop.times_shown for plot in charts.plots] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     charts.time.move_cursor(2.0)
     assert charts.second.canvas.crosshair is not None
     charts.second.legend.toggle("GPU:1")
@@ -365,7 +417,9 @@ def test_that_a_tall_window_shows_a_second_figure_of_the_devices_below(qtbot, pa
     assert charts.devices.canvas.backdrop.times_shown
 
 
-def test_that_the_axis_of_time_begins_with_the_first_step_and_folds_pauses(qtbot, page, show, live_run):
+def test_that_the_axis_of_time_begins_with_the_first_step_and_folds_pauses(
+    qtbot, page, show, live_run
+):
     charts = show(live_run)
     charts.set_axis("time")
     history = page.live_run.history

@@ -17,8 +17,12 @@ from gpu_studio.ui.window.pages import PAGES
 
 PLACES = [(page, "") for page in PAGES if page != "plan"] + [("plan", part) for part in PARTS]
 PLACE = pytest.mark.parametrize(("page", "part"), PLACES, ids=lambda name: name or None)
-STRATEGIES = pytest.mark.parametrize("strategy", ["none", "one_device", "central_storage", "placed"])
-DIALOGS = pytest.mark.parametrize("action", ["doctor", "palette", "shortcuts", "about", "new_starter"])
+STRATEGIES = pytest.mark.parametrize(
+    "strategy", ["none", "one_device", "central_storage", "placed"]
+)
+DIALOGS = pytest.mark.parametrize(
+    "action", ["doctor", "palette", "shortcuts", "about", "new_starter"]
+)
 
 
 @pytest.fixture
@@ -46,11 +50,17 @@ def test_that_all_that_takes_the_focus_has_a_name_of_its_own_and_is_reached_in_o
     assert sorted(names) == sorted(set(names))
     assert left_out(window) == []
     if page == "plan":
-        assert [(spoken(one), spoken(then)) for one, then in pairwise(tabbed(window)) if goes_up(one, then)] == []
+        assert [
+            (spoken(one), spoken(then))
+            for one, then in pairwise(tabbed(window))
+            if goes_up(one, then)
+        ] == []
 
 
 @STRATEGIES
-def test_that_the_options_of_every_strategy_are_reached_and_named(window: MainWindow, strategy) -> None:
+def test_that_the_options_of_every_strategy_are_reached_and_named(
+    window: MainWindow, strategy
+) -> None:
     go_to(window, "plan", "Strategy")
     window.document.replace(set_strategy(window.document.plan, strategy), "choose")
     assert without_names(window) == []
@@ -58,7 +68,9 @@ def test_that_the_options_of_every_strategy_are_reached_and_named(window: MainWi
 
 
 @DIALOGS
-def test_that_everything_in_a_dialog_has_a_name_and_is_reached(window: MainWindow, action, qtbot) -> None:
+def test_that_everything_in_a_dialog_has_a_name_and_is_reached(
+    window: MainWindow, action, qtbot
+) -> None:
     window.plan_page.name.setText("mine")
     window.plan_page.name.textEdited.emit("mine")
     window.actions_[action].trigger()
@@ -72,11 +84,16 @@ def test_that_everything_in_a_dialog_has_a_name_and_is_reached(window: MainWindo
 
 
 def goes_up(one: QWidget, following: QWidget) -> bool:
-    """Whether `following` stands over `one` in the same column: from card to card the way may lead up again."""
+    """Whether `following` stands over `one` in the same column.
+
+    From card to card the way may lead up again.
+    """
     frame = column_of(one)
     if frame is None or frame is not column_of(following):
         return False
-    place, next_place = (QRect(each.mapTo(frame, QPoint(0, 0)), each.size()) for each in (one, following))
+    place, next_place = (
+        QRect(each.mapTo(frame, QPoint(0, 0)), each.size()) for each in (one, following)
+    )
     beside = next_place.left() > place.right() or place.left() > next_place.right()
     return not beside and next_place.bottom() < place.top()
 

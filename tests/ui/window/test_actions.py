@@ -22,7 +22,9 @@ def palette(window: MainWindow, qtbot) -> CommandPalette:
 
 
 def names(palette: CommandPalette) -> list[str]:
-    return [palette.list.topLevelItem(row).text(NAME) for row in range(palette.list.topLevelItemCount())]
+    return [
+        palette.list.topLevelItem(row).text(NAME) for row in range(palette.list.topLevelItemCount())
+    ]
 
 
 def in_menus(window: MainWindow) -> list[QAction]:
@@ -31,7 +33,11 @@ def in_menus(window: MainWindow) -> list[QAction]:
 
 def test_that_no_two_actions_have_one_name_or_one_shortcut() -> None:
     for what in ("id", "name"):
-        assert [name for name, count in Counter(getattr(spec, what) for spec in ACTIONS).items() if count > 1] == []
+        assert [
+            name
+            for name, count in Counter(getattr(spec, what) for spec in ACTIONS).items()
+            if count > 1
+        ] == []
     keys = [QKeySequence(spec.shortcut).toString() for spec in ACTIONS if spec.shortcut]
     assert "" not in keys
     assert len(keys) == len(set(keys))
@@ -65,13 +71,20 @@ def test_that_the_palette_lists_every_action_what_can_be_done_first(
     palette: CommandPalette, window: MainWindow
 ) -> None:
     assert sorted(names(palette)) == sorted(action.text() for action in window.actions_.all())
-    enabled = [not palette.list.topLevelItem(row).isDisabled() for row in range(palette.list.topLevelItemCount())]
+    enabled = [
+        not palette.list.topLevelItem(row).isDisabled()
+        for row in range(palette.list.topLevelItemCount())
+    ]
     assert enabled == sorted(enabled, reverse=True)
-    keys = {palette.list.topLevelItem(row).text(KEYS) for row in range(palette.list.topLevelItemCount())}
+    keys = {
+        palette.list.topLevelItem(row).text(KEYS) for row in range(palette.list.topLevelItemCount())
+    }
     assert "Ctrl+Return" in keys
 
 
-def test_that_a_few_letters_and_return_do_it(palette: CommandPalette, window: MainWindow, qtbot) -> None:
+def test_that_a_few_letters_and_return_do_it(
+    palette: CommandPalette, window: MainWindow, qtbot
+) -> None:
     qtbot.keyClicks(palette.search, "page dev")
     assert names(palette) == ["Devices page"]
     qtbot.keyClick(palette.search, Qt.Key.Key_Return)
@@ -79,13 +92,17 @@ def test_that_a_few_letters_and_return_do_it(palette: CommandPalette, window: Ma
     qtbot.waitUntil(lambda: window.findChildren(CommandPalette) == [])
 
 
-def test_that_arrows_move_in_the_list_while_one_types(palette: CommandPalette, window: MainWindow, qtbot) -> None:
+def test_that_arrows_move_in_the_list_while_one_types(
+    palette: CommandPalette, window: MainWindow, qtbot
+) -> None:
     qtbot.keyClicks(palette.search, "page")
     qtbot.keyClick(palette.search, Qt.Key.Key_Down)
     assert palette.list.currentItem().text(NAME) == names(palette)[1]
 
 
-def test_that_return_on_nothing_or_on_what_cannot_be_done_does_nothing(palette: CommandPalette, qtbot) -> None:
+def test_that_return_on_nothing_or_on_what_cannot_be_done_does_nothing(
+    palette: CommandPalette, qtbot
+) -> None:
     qtbot.keyClicks(palette.search, "no such action")
     qtbot.keyClick(palette.search, Qt.Key.Key_Return)
     assert palette.isVisible()

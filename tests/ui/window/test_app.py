@@ -47,15 +47,23 @@ def test_that_a_remembered_mode_that_is_none_is_the_systems(settings: Settings) 
 
 def test_that_the_window_is_imported_without_what_only_later_is_needed() -> None:
     program = "import gpu_studio.ui.window.app, sys, json; print(json.dumps(list(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert not set(HEAVY) & set(json.loads(done.stdout))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_that_a_signal_closes_the_window_as_its_owner_would(tmp_path: Path, number: signal.Signals) -> None:
+def test_that_a_signal_closes_the_window_as_its_owner_would(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     settings = tmp_path / "window.ini"
-    environment = {**os.environ, "GPU_STUDIO_SETTINGS": str(settings), "QT_QPA_PLATFORM": "offscreen"}
+    environment = {
+        **os.environ,
+        "GPU_STUDIO_SETTINGS": str(settings),
+        "QT_QPA_PLATFORM": "offscreen",
+    }
     command = [sys.executable, "-c", WINDOW, str(tmp_path / "runs")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:

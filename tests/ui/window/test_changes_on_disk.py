@@ -1,4 +1,7 @@
-"""A plan's file that another program changes: read again where nothing was edited, never overwritten unseen."""
+"""A plan's file that another program changes.
+
+Read again where nothing was edited, never overwritten unseen.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ def window(open_window, path: Path) -> MainWindow:
 def edited_elsewhere(path: Path, *, batch_size: int = 7) -> None:
     """As an editor saves: a new file in the place of the old one."""
     aside = path.with_suffix(".new")
-    aside.write_text(f"# by hand\n{path.read_text()}".replace("batch_size = 32", f"batch_size = {batch_size}"))
+    aside.write_text(
+        f"# by hand\n{path.read_text()}".replace("batch_size = 32", f"batch_size = {batch_size}")
+    )
     aside.replace(path)
 
 
@@ -68,7 +73,9 @@ def test_that_a_change_is_read_by_itself_where_nothing_was_edited_here(window, p
 
 
 def test_that_a_byte_order_mark_does_not_make_a_file_no_plan(window, path) -> None:
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"batch_size = 32", b"batch_size = 7"))
+    path.write_bytes(
+        b"\xef\xbb\xbf" + path.read_bytes().replace(b"batch_size = 32", b"batch_size = 7")
+    )
     window.plan_files.disk.look()
     assert window.plan_files.disk.conflict == ""
     assert window.document.plan.training.batch_size == 7
@@ -90,7 +97,9 @@ def test_that_saving_over_a_change_that_nobody_saw_asks_first(window, path, qtbo
     assert not strip(window).isVisible()
 
 
-def test_that_the_file_can_be_read_again_and_undo_brings_the_edits_back(window, path, qtbot) -> None:
+def test_that_the_file_can_be_read_again_and_undo_brings_the_edits_back(
+    window, path, qtbot
+) -> None:
     conflict(window, path, qtbot)
     assert "changed by another program" in strip(window).words.text()
     strip(window).read_again.click()
@@ -100,7 +109,9 @@ def test_that_the_file_can_be_read_again_and_undo_brings_the_edits_back(window, 
     assert (window.document.plan.training.epochs, window.document.dirty) == (99, True)
 
 
-def test_that_one_s_own_can_be_kept_and_is_saved_without_a_question_then(window, path, qtbot) -> None:
+def test_that_one_s_own_can_be_kept_and_is_saved_without_a_question_then(
+    window, path, qtbot
+) -> None:
     conflict(window, path, qtbot)
     strip(window).keep.click()
     assert not strip(window).isVisible()
@@ -110,7 +121,9 @@ def test_that_one_s_own_can_be_kept_and_is_saved_without_a_question_then(window,
     assert load(path).training.epochs == 99
 
 
-def test_that_a_file_which_became_no_plan_is_told_and_kept_until_one_decides(window, path, qtbot) -> None:
+def test_that_a_file_which_became_no_plan_is_told_and_kept_until_one_decides(
+    window, path, qtbot
+) -> None:
     path.write_text("[training]\nepochs = ")
     qtbot.waitUntil(lambda: strip(window).isVisible())
     assert "no plan that can be read now" in strip(window).words.text()

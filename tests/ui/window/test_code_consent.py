@@ -20,7 +20,9 @@ LONG_MS = 20_000
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
-def test_that_opening_a_plan_runs_nothing_asks_nothing_and_says_why(window, code, questions, qtbot) -> None:
+def test_that_opening_a_plan_runs_nothing_asks_nothing_and_says_why(
+    window, code, questions, qtbot
+) -> None:
     for part in ("Model", "Data", "Training", "Strategy", "Layers", "File", "Changes"):
         window.plan_page.workspace.open(part)
         QApplication.processEvents()
@@ -29,7 +31,10 @@ def test_that_opening_a_plan_runs_nothing_asks_nothing_and_says_why(window, code
     assert questions() == 0
     assert untouched(code)
     assert window.findChildren(AllowDialog) == []
-    assert window.plan_page.outlook.waiting.text == "Not looked into: netze für Bilder.py is not allowed yet."
+    assert (
+        window.plan_page.outlook.waiting.text
+        == "Not looked into: netze für Bilder.py is not allowed yet."
+    )
     train = window.actions_["train"]
     assert not train.isEnabled()
     assert "nothing of netze für Bilder.py has been run yet" in train.toolTip()
@@ -46,7 +51,10 @@ def test_that_what_stands_in_the_way_has_a_button_that_asks_and_then_all_is_aske
     press(qtbot, concern.button)
     assert dialog_of(window).path == code
     allow(qtbot, window)
-    qtbot.waitUntil(lambda: window.facts.facts is not None and window.facts.facts.model is not None, timeout=LONG_MS)
+    qtbot.waitUntil(
+        lambda: window.facts.facts is not None and window.facts.facts.model is not None,
+        timeout=LONG_MS,
+    )
     assert questions() == 2
     assert window.actions_["train"].isEnabled()
     assert window.plan_page.outlook.obstacles.views == {}
@@ -76,7 +84,9 @@ def test_that_cancel_leaves_all_as_it_was(window, code, questions, qtbot) -> Non
     assert allowances().files == {}
 
 
-def test_that_a_change_on_disk_is_noticed_when_the_window_is_used_again(window, code, qtbot) -> None:
+def test_that_a_change_on_disk_is_noticed_when_the_window_is_used_again(
+    window, code, qtbot
+) -> None:
     allow_file(code, code.read_bytes())
     window.readiness.look_again()
     assert window.actions_["train"].isEnabled()
@@ -93,7 +103,9 @@ def test_that_a_change_on_disk_is_noticed_when_the_window_is_used_again(window, 
     other.close()
 
 
-def test_that_a_change_that_train_meets_is_asked_about_and_then_trained(window, code, runs, qtbot) -> None:
+def test_that_a_change_that_train_meets_is_asked_about_and_then_trained(
+    window, code, runs, qtbot
+) -> None:
     allow_file(code, code.read_bytes())
     window.readiness.look_again()
     code.write_text(HOSTILE + "# more")
@@ -107,7 +119,9 @@ def test_that_a_change_that_train_meets_is_asked_about_and_then_trained(window, 
     assert untouched(code)
 
 
-def test_that_a_question_that_rests_is_not_asked_after_the_file_has_changed(window, code, questions, qtbot) -> None:
+def test_that_a_question_that_rests_is_not_asked_after_the_file_has_changed(
+    window, code, questions, qtbot
+) -> None:
     allow_file(code, code.read_bytes())
     window.readiness.look_again()
     assert window.facts.asking
@@ -133,9 +147,14 @@ def test_that_a_function_that_was_chosen_is_one_step_to_undo(window, code, qtbot
 def test_that_two_files_are_asked_about_one_after_the_other(window, code, qtbot) -> None:
     data = code.with_name("daten.py")
     data.write_text(HOSTILE)
-    window.document.replace(loads(PLAN.replace('name = "digits"', 'python = "daten.py:load"')), "own data")
+    window.document.replace(
+        loads(PLAN.replace('name = "digits"', 'python = "daten.py:load"')), "own data"
+    )
     assert [each.path for each in window.readiness.not_allowed] == [code, data]
-    assert "netze für Bilder.py and daten.py are not allowed yet" in window.plan_page.outlook.waiting.text
+    assert (
+        "netze für Bilder.py and daten.py are not allowed yet"
+        in window.plan_page.outlook.waiting.text
+    )
     window.actions_["allow_code"].trigger()
     assert dialog_of(window).path == code
     allow(qtbot, window)
@@ -154,7 +173,9 @@ def test_that_a_plan_for_the_queue_obeys_the_same(window, code, runs, qtbot) -> 
     assert window.queue.queue.entries() == ()
 
 
-def test_that_the_list_is_opened_from_the_menu_and_forbidding_is_seen_at_once(window, code, qtbot) -> None:
+def test_that_the_list_is_opened_from_the_menu_and_forbidding_is_seen_at_once(
+    window, code, qtbot
+) -> None:
     allow_file(code, code.read_bytes())
     window.readiness.look_again()
     window.actions_["allowed_code"].trigger()
@@ -183,7 +204,9 @@ def test_that_a_pipe_in_the_place_of_the_file_holds_nothing_up(window, code) -> 
     window.facts.cancel()
 
 
-def test_that_after_allowing_the_focus_is_beside_the_button_that_is_gone(window, code, qtbot) -> None:
+def test_that_after_allowing_the_focus_is_beside_the_button_that_is_gone(
+    window, code, qtbot
+) -> None:
     form = window.plan_page.workspace.open("Model").form.python
     form.allow.setFocus()
     qtbot.keyClick(form.allow, Qt.Key.Key_Space)

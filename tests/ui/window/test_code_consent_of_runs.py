@@ -28,7 +28,10 @@ LONG_MS = 20_000
 
 @pytest.fixture
 def queued(window, code: Path, runs: Path, qtbot) -> Iterator[MainWindow]:
-    """The window with the plan in the queue, selected and held, its code changed since. Nobody works the queue off."""
+    """The window with the plan in the queue, selected and held, its code changed since.
+
+    Nobody works the queue off.
+    """
     runs.mkdir(exist_ok=True)
     held = lock.take(Queue(runs).runner_lock)
     entry = Queue(runs).add(loads(PLAN), code.parent)
@@ -73,7 +76,9 @@ def test_that_going_on_with_a_run_asks_first(window, code, runs, qtbot) -> None:
     assert len(catalogue.directories(runs)) == 2
 
 
-def test_that_duplicating_a_run_and_resuming_it_with_changes_only_opens_its_plan(window, code, runs, questions) -> None:
+def test_that_duplicating_a_run_and_resuming_it_with_changes_only_opens_its_plan(
+    window, code, runs, questions
+) -> None:
     run = own_run(runs, code, "--vanish-at", "7", "--checkpoint-every", "3")
     for open_plan in (window.run_plans.duplicate, window.run_plans.resume_with_changes):
         open_plan(run)
@@ -84,7 +89,9 @@ def test_that_duplicating_a_run_and_resuming_it_with_changes_only_opens_its_plan
     assert untouched(code)
 
 
-def test_that_a_checkpoint_is_evaluated_only_once_its_code_is_allowed(window, code, runs, qtbot) -> None:
+def test_that_a_checkpoint_is_evaluated_only_once_its_code_is_allowed(
+    window, code, runs, qtbot
+) -> None:
     run = own_run(runs, code, "--vanish-at", "7", "--checkpoint-every", "3")
     window.show_run(run)
     details = window.train_page.details
@@ -121,7 +128,9 @@ def test_that_a_run_that_failed_for_want_of_consent_offers_it_and_the_way_to_the
     press(qtbot, banner.source)
     assert window.page == "plan"
     assert window.plan_page.workspace.current == "Model"
-    assert window.document.path == code.with_name("own.plan.toml"), "it is the plan that is open already"
+    assert window.document.path == code.with_name("own.plan.toml"), (
+        "it is the plan that is open already"
+    )
 
 
 def test_that_another_plan_s_run_opens_its_own_plan_at_its_data(window, code, runs, qtbot) -> None:

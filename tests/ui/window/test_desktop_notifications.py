@@ -29,7 +29,9 @@ def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if daemon is None:
         pytest.skip("there is no dbus-daemon here")
     command = [daemon, "--session", "--nofork", "--print-address=1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         monkeypatch.setenv(ADDRESS, address)
@@ -71,7 +73,9 @@ def notifier(qapp) -> Iterator[Notifier]:
     made.close()
 
 
-def test_that_the_service_gets_the_call_that_the_specification_asks_for(desktop: Desktop, notifier, qtbot) -> None:
+def test_that_the_service_gets_the_call_that_the_specification_asks_for(
+    desktop: Desktop, notifier, qtbot
+) -> None:
     with qtbot.waitSignal(notifier.taken, timeout=LONG_MS) as taken:
         notifier.show("digits has finished", "after 3 s · <b>", "run-1")
     assert taken.args == ["run-1"]
@@ -92,10 +96,14 @@ class Tray:
         self.shown: list[tuple[str, str]] = []
         monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", staticmethod(lambda: there))
         monkeypatch.setattr(QSystemTrayIcon, "supportsMessages", staticmethod(lambda: there))
-        monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _, *words: self.shown.append(words[:2]))
+        monkeypatch.setattr(
+            QSystemTrayIcon, "showMessage", lambda _, *words: self.shown.append(words[:2])
+        )
 
 
-def test_that_what_the_service_refuses_is_shown_in_the_tray(desktop, notifier, qtbot, monkeypatch) -> None:
+def test_that_what_the_service_refuses_is_shown_in_the_tray(
+    desktop, notifier, qtbot, monkeypatch
+) -> None:
     tray = Tray(monkeypatch)
     notifier.show("refuse", "text", "run-1")
     qtbot.waitUntil(lambda: tray.shown == [("refuse", "text")], timeout=LONG_MS)

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.ui.window.desktop.session_bus import address_of
-from gpu_studio.ui.window.desktop.wire import CALL, LONGEST, Message, WireError, Writer, call, decode, length_of
+from gpu_studio.ui.window.desktop.wire import (
+    CALL,
+    LONGEST,
+    Message,
+    WireError,
+    Writer,
+    call,
+    decode,
+    length_of,
+)
 
 TARGET = ("org.example.Service", "/org/example", "org.example.Interface")
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
@@ -24,7 +33,9 @@ def test_that_what_is_written_is_read_back(text: str, number: int, signed: int) 
 
 
 @given(st.lists(TEXTS, max_size=5), st.dictionaries(TEXTS, TEXTS, max_size=4), st.integers(0, 9))
-def test_that_lists_say_how_long_they_are_from_their_first_value_on(texts, hints, before: int) -> None:
+def test_that_lists_say_how_long_they_are_from_their_first_value_on(
+    texts, hints, before: int
+) -> None:
     writer = Writer()
     writer.data += bytes(before)
     writer.texts(texts)
@@ -90,7 +101,9 @@ def test_that_values_which_nobody_needs_are_left_out_and_too_long_a_message_refu
         ("", ("", False)),
     ],
 )
-def test_that_the_bus_is_found_where_the_session_says(addresses: str, found: tuple[str, bool]) -> None:
+def test_that_the_bus_is_found_where_the_session_says(
+    addresses: str, found: tuple[str, bool]
+) -> None:
     assert address_of(addresses, "/nowhere") == found
 
 

@@ -73,7 +73,9 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(texts, texts, texts)
-def test_that_a_draft_comes_back_as_it_was_written(tmp_path_factory, name: str, text: str, base: str) -> None:
+def test_that_a_draft_comes_back_as_it_was_written(
+    tmp_path_factory, name: str, text: str, base: str
+) -> None:
     drafts = Drafts(tmp_path_factory.mktemp("drafts") / "folder")
     draft = made(new_id(), None, name, text, base)
     drafts.write(draft)
@@ -100,7 +102,9 @@ def test_that_drafts_are_their_owners_and_what_is_none_is_not_listed(tmp_path: P
     assert [draft.name for draft in drafts.all()] == ["a"]
 
 
-def test_that_an_edit_is_written_down_while_the_window_is_open(open_window, tmp_path: Path, qtbot) -> None:
+def test_that_an_edit_is_written_down_while_the_window_is_open(
+    open_window, tmp_path: Path, qtbot
+) -> None:
     window = open_window(plan_at(tmp_path / "kept.plan.toml"))
     with qtbot.waitSignal(window.plan_files.drafts.written):
         change(window)
@@ -126,7 +130,9 @@ def test_that_a_saved_plan_has_no_draft(open_window, tmp_path: Path, qtbot) -> N
 
 
 @pytest.mark.slow
-def test_that_an_edit_survives_the_killing_of_the_window(open_window, tmp_path: Path, runs, settings) -> None:
+def test_that_an_edit_survives_the_killing_of_the_window(
+    open_window, tmp_path: Path, runs, settings
+) -> None:
     path, wrong = plan_at(tmp_path / "kept.plan.toml"), tmp_path / "wrong.plan.toml"
     wrong.write_text("epochs = ")
     environment = {**os.environ, "GPU_STUDIO_SETTINGS": str(settings.folder / "window.ini")}
@@ -159,7 +165,9 @@ def test_that_a_plan_without_a_name_is_called_by_its_file(open_window, tmp_path:
     assert recent(between)[0].text().startswith("Unsaved: nameless.plan.toml – ")
 
 
-def test_that_the_draft_of_one_plan_is_not_lost_when_another_is_opened(open_window, tmp_path: Path) -> None:
+def test_that_the_draft_of_one_plan_is_not_lost_when_another_is_opened(
+    open_window, tmp_path: Path
+) -> None:
     first, other = plan_at(tmp_path / "first.plan.toml"), plan_at(tmp_path / "other.plan.toml")
     window = open_window(first)
     change(window)
@@ -179,7 +187,9 @@ def test_that_the_draft_of_one_plan_is_not_lost_when_another_is_opened(open_wind
     assert not again.document.dirty
 
 
-def test_that_an_unsaved_plan_without_a_file_waits_in_the_menu(open_window, tmp_path: Path, qtbot) -> None:
+def test_that_an_unsaved_plan_without_a_file_waits_in_the_menu(
+    open_window, tmp_path: Path, qtbot
+) -> None:
     window = open_window()
     qtbot.waitUntil(lambda: window.document.plan is not None)
     change(window, 41)
@@ -194,7 +204,9 @@ def test_that_an_unsaved_plan_without_a_file_waits_in_the_menu(open_window, tmp_
     assert open_window().document.plan.training.epochs == 41
 
 
-def test_that_what_is_left_unsaved_on_purpose_is_forgotten(open_window, tmp_path: Path, qtbot) -> None:
+def test_that_what_is_left_unsaved_on_purpose_is_forgotten(
+    open_window, tmp_path: Path, qtbot
+) -> None:
     window = open_window(plan_at(tmp_path / "first.plan.toml"))
     with qtbot.waitSignal(window.plan_files.drafts.written):
         change(window)
@@ -207,7 +219,9 @@ def test_that_what_is_left_unsaved_on_purpose_is_forgotten(open_window, tmp_path
 
 
 @pytest.mark.parametrize("when", ["before the edit", "after the edit"])
-def test_that_a_draft_comes_back_although_its_file_was_made_no_plan(open_window, tmp_path: Path, when: str) -> None:
+def test_that_a_draft_comes_back_although_its_file_was_made_no_plan(
+    open_window, tmp_path: Path, when: str
+) -> None:
     path = plan_at(tmp_path / "first.plan.toml")
     window = open_window(path)
     if when == "before the edit":
@@ -224,7 +238,9 @@ def test_that_a_draft_comes_back_although_its_file_was_made_no_plan(open_window,
     assert path.read_text() == "version = 1\nname = ["
 
 
-def test_that_a_draft_whose_file_is_gone_or_changed_comes_back_and_says_so(open_window, tmp_path: Path) -> None:
+def test_that_a_draft_whose_file_is_gone_or_changed_comes_back_and_says_so(
+    open_window, tmp_path: Path
+) -> None:
     path = plan_at(tmp_path / "first.plan.toml")
     window = open_window(path)
     change(window)

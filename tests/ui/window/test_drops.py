@@ -1,4 +1,7 @@
-"""Files dropped on the window: said while they are dragged, always copied, used for what they are."""
+"""Files dropped on the window.
+
+Said while they are dragged, always copied, used for what they are.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,9 @@ def test_that_a_drop_copies_although_the_other_program_would_move(window, tmp_pa
         ("models.py", "Use models.py as the model", "model.python", "models.py:build_model"),
     ],
 )
-def test_that_a_file_or_folder_becomes_the_model_or_the_data(window, tmp_path, name, words, field, value) -> None:
+def test_that_a_file_or_folder_becomes_the_model_or_the_data(
+    window, tmp_path, name, words, field, value
+) -> None:
     path = tmp_path / name
     path.mkdir() if name == "images" else path.write_text("def build_model(): ...\n")
     window.show_page("devices")
@@ -100,7 +105,9 @@ def test_that_what_cannot_be_used_is_refused_with_what_can(window, tmp_path) -> 
         assert not drag(window, mime).isAccepted()
         assert words in sign(window).text()
         move = QDragMoveEvent(QPoint(310, 300), BOTH, mime, LEFT, NO_KEYS)
-        window.dragMoveEvent(move)  # Qt itself would look for whom the drag entered last, perhaps a window of before
+        window.dragMoveEvent(
+            move
+        )  # Qt itself would look for whom the drag entered last, perhaps a window of before
         assert not move.isAccepted()
         assert not drop(window, mime).isAccepted()
         assert window.document.plan == before

@@ -1,4 +1,7 @@
-"""On every page of the real window, what has the focus looks different from what has not: in both themes."""
+"""On every page of the real window, what has the focus looks different from what has not.
+
+In both themes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ AROUND = 6
 
 @pytest.fixture
 def window(open_window, runs, qtbot, dressed) -> MainWindow:
-    """The window with cards, a failed run that is shown, and one that is selected; no caret in it blinks."""
+    """The window with cards, a failed run that is shown, and one that is selected.
+
+    No caret in it blinks.
+    """
     return with_shown_run(open_window, runs, qtbot, "failed")
 
 
@@ -40,7 +46,9 @@ def lasting(window: QWidget) -> list[QWidget]:
 
 def seen(window: QWidget, widget: QWidget) -> QImage:
     """The control with what is around it, as it is painted now."""
-    around = QRect(widget.mapTo(window, QPoint(0, 0)), widget.size()).adjusted(-AROUND, -AROUND, AROUND, AROUND)
+    around = QRect(widget.mapTo(window, QPoint(0, 0)), widget.size()).adjusted(
+        -AROUND, -AROUND, AROUND, AROUND
+    )
     return window.grab(around).toImage()
 
 
@@ -79,7 +87,9 @@ def test_that_whatever_has_the_focus_is_seen_to_have_it(window: MainWindow) -> N
     assert found == []
 
 
-def test_that_one_of_each_kind_is_seen_to_have_the_focus_in_the_dark_too(window: MainWindow) -> None:
+def test_that_one_of_each_kind_is_seen_to_have_the_focus_in_the_dark_too(
+    window: MainWindow,
+) -> None:
     window.actions_["theme_dark"].trigger()
     window.activateWindow()
     one_of_each: dict[tuple[object, ...], QWidget] = {}

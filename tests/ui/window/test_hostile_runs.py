@@ -7,12 +7,20 @@ import pytest
 from made_runs import Script, make_run
 from window_pages import with_runs
 
-# What waits for a pipe would wait for ever, and a window that waits does not even heed the signal that ends it.
+# What waits for a pipe would wait for ever, and a window that waits does not even heed the signal
+# that ends it.
 pytestmark = pytest.mark.timeout(120)
-SPOILT = (("trainer.lock", "pipe"), ("events.jsonl", "pipe"), ("resume.json", "deep value"), ("labels.json", "pipe"))
+SPOILT = (
+    ("trainer.lock", "pipe"),
+    ("events.jsonl", "pipe"),
+    ("resume.json", "deep value"),
+    ("labels.json", "pipe"),
+)
 
 
-def test_that_the_window_lists_every_run_and_stands_still_for_none(open_window, runs, qtbot) -> None:
+def test_that_the_window_lists_every_run_and_stands_still_for_none(
+    open_window, runs, qtbot
+) -> None:
     script = Script(ending="completed", epochs=1, trained=1, steps=10)
     sound, *odd = (make_run(runs, script) for _ in range(1 + len(SPOILT)))
     for run, (file, kind) in zip(odd, SPOILT, strict=True):

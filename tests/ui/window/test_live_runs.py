@@ -26,11 +26,16 @@ Begin = Callable[[str], RunDirectory]
 
 @pytest.fixture
 def begin(runs: Path, tmp_path: Path) -> Iterator[Begin]:
-    """Have a run begin as others begin one: whole, and with its lock held, under its name from the first moment on."""
+    """Have a run begin as others begin one.
+
+    Whole, and with its lock held, under its name from the first moment on.
+    """
     held: dict[RunDirectory, lock.Lock] = {}
 
     def begun(name: str) -> RunDirectory:
-        made = make_run(tmp_path / "elsewhere", Script(name=name, epochs=2, trained=1, steps=10, devices=1))
+        made = make_run(
+            tmp_path / "elsewhere", Script(name=name, epochs=2, trained=1, steps=10, devices=1)
+        )
         taken = lock.take(made.lock_file)
         runs.mkdir(exist_ok=True)
         run = RunDirectory(made.path.rename(runs / made.id))
@@ -55,10 +60,16 @@ def settled(window: MainWindow, qtbot) -> MainWindow:
 
 
 def offered(button: LiveButton) -> list[tuple[str, bool]]:
-    return [(action.text(), action.isChecked()) for action in button.runs.actions()] if button.isVisible() else []
+    return (
+        [(action.text(), action.isChecked()) for action in button.runs.actions()]
+        if button.isVisible()
+        else []
+    )
 
 
-def test_that_two_live_runs_are_both_in_sight_and_one_click_apart(open_window, begin, qtbot) -> None:
+def test_that_two_live_runs_are_both_in_sight_and_one_click_apart(
+    open_window, begin, qtbot
+) -> None:
     first, second = begin("first"), begin("second")
     window = settled(open_window(), qtbot)
     header = window.train_page.header.live
@@ -67,9 +78,13 @@ def test_that_two_live_runs_are_both_in_sight_and_one_click_apart(open_window, b
     for button in (window.status_line.live, header):
         assert button.text() == "2 live"
         assert sorted(name.split(" ")[1] for name, _ in offered(button)) == ["first", "second"]
-        assert [shown.id.split("-")[1] in name for name, checked in offered(button) if checked] == [True]
+        assert [shown.id.split("-")[1] in name for name, checked in offered(button) if checked] == [
+            True
+        ]
     window.show_page("plan")
-    (action,) = (action for action in window.status_line.live.runs.actions() if not action.isChecked())
+    (action,) = (
+        action for action in window.status_line.live.runs.actions() if not action.isChecked()
+    )
     action.trigger()
     assert (window.page, window.shown_run.run) == ("train", other)
     end(begin, shown)
@@ -77,7 +92,9 @@ def test_that_two_live_runs_are_both_in_sight_and_one_click_apart(open_window, b
     assert not header.isVisible()
 
 
-def test_that_a_run_that_another_starts_is_told_of_and_steals_no_page(open_window, begin, qtbot) -> None:
+def test_that_a_run_that_another_starts_is_told_of_and_steals_no_page(
+    open_window, begin, qtbot
+) -> None:
     watched = begin("watched")
     window = settled(open_window(), qtbot)
     later = begin("later")

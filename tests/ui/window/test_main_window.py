@@ -40,7 +40,11 @@ def files(*paths: Path) -> QMimeData:
 def drag(window: MainWindow, mime: QMimeData) -> bool:
     """Drag over the window; whether it would take it."""
     event = QDragEnterEvent(
-        QPoint(300, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        QPoint(300, 300),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
     )
     QApplication.sendEvent(window, event)
     return event.isAccepted()
@@ -48,7 +52,11 @@ def drag(window: MainWindow, mime: QMimeData) -> bool:
 
 def drop(window: MainWindow, mime: QMimeData) -> None:
     event = QDropEvent(
-        QPointF(300, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        QPointF(300, 300),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
     )
     # Qt delivers a drop only where the drag was taken; the window must not rely on that.
     window.dropEvent(event)
@@ -65,7 +73,11 @@ def test_that_the_pages_are_reached_by_keyboard(open_window, qtbot) -> None:
     ):
         qtbot.keyClick(window, key, CTRL)
         assert window.page == page
-        [checked] = [each.text() for each in window.findChild(Rail).findChildren(QToolButton) if each.isChecked()]
+        [checked] = [
+            each.text()
+            for each in window.findChild(Rail).findChildren(QToolButton)
+            if each.isChecked()
+        ]
         assert checked.lower() == page
 
 
@@ -76,7 +88,9 @@ def test_that_the_machine_and_the_tensorflow_in_use_are_named(open_window, qtbot
 
 
 @pytest.mark.slow
-def test_that_training_from_the_keyboard_starts_a_run_and_shows_it(open_window, runs, qtbot) -> None:
+def test_that_training_from_the_keyboard_starts_a_run_and_shows_it(
+    open_window, runs, qtbot
+) -> None:
     window = open_window(trainer=fake_trainer("--epochs", "2"))
     qtbot.keyClick(window, Qt.Key.Key_Return, CTRL)
     assert window.page == "train"
@@ -138,7 +152,9 @@ def test_that_train_pressed_twice_in_a_breath_starts_one_run(open_window, runs, 
     qtbot.waitUntil(window.actions_["train"].isEnabled, timeout=LONG_MS)
 
 
-def test_that_a_window_opened_for_a_plan_shows_that_and_not_the_live_run(open_window, runs, plan_file, qtbot) -> None:
+def test_that_a_window_opened_for_a_plan_shows_that_and_not_the_live_run(
+    open_window, runs, plan_file, qtbot
+) -> None:
     run = make_run(runs, Script(name="live", epochs=2, trained=1))
     held = lock.take(run.lock_file)
     try:
@@ -159,7 +175,9 @@ def test_that_a_plan_is_opened_by_dropping_its_file(open_window, plan_file, qtbo
     assert window.page == "plan"
 
 
-def test_that_what_is_no_plan_is_refused_while_it_is_dragged(open_window, plan_file, tmp_path) -> None:
+def test_that_what_is_no_plan_is_refused_while_it_is_dragged(
+    open_window, plan_file, tmp_path
+) -> None:
     window = open_window()
     text = QMimeData()
     text.setText("hello")
@@ -169,7 +187,9 @@ def test_that_what_is_no_plan_is_refused_while_it_is_dragged(open_window, plan_f
         assert window.document.path is None
 
 
-def test_that_a_plan_that_cannot_be_read_is_told_of_and_changes_nothing(open_window, tmp_path, qtbot) -> None:
+def test_that_a_plan_that_cannot_be_read_is_told_of_and_changes_nothing(
+    open_window, tmp_path, qtbot
+) -> None:
     window = open_window()
     before = window.document.plan
     bad = tmp_path / "bad.plan.toml"
@@ -182,7 +202,9 @@ def test_that_a_plan_that_cannot_be_read_is_told_of_and_changes_nothing(open_win
     assert not window.notice.isVisible()
 
 
-def test_that_a_missing_plan_at_the_start_leaves_a_window_with_a_starter(open_window, tmp_path, qtbot) -> None:
+def test_that_a_missing_plan_at_the_start_leaves_a_window_with_a_starter(
+    open_window, tmp_path, qtbot
+) -> None:
     window = open_window(tmp_path / "gone.plan.toml")
     assert "missing" in window.notice.text
     qtbot.waitUntil(lambda: window.document.plan is not None)
@@ -195,7 +217,9 @@ def chosen(window: MainWindow, path: Path) -> None:
     dialog.done(0)
 
 
-def test_that_plans_are_opened_and_saved_by_dialogs_that_block_nothing(open_window, plan_file, tmp_path, qtbot) -> None:
+def test_that_plans_are_opened_and_saved_by_dialogs_that_block_nothing(
+    open_window, plan_file, tmp_path, qtbot
+) -> None:
     window = open_window()
     qtbot.keyClick(window, Qt.Key.Key_O, CTRL)
     chosen(window, plan_file)
@@ -216,7 +240,9 @@ def test_that_a_plan_that_cannot_be_saved_says_why(open_window, tmp_path) -> Non
     assert window.document.path is None
 
 
-def test_that_the_next_start_has_the_last_plan_with_its_unsaved_changes(open_window, plan_file, settings) -> None:
+def test_that_the_next_start_has_the_last_plan_with_its_unsaved_changes(
+    open_window, plan_file, settings
+) -> None:
     window = open_window(plan_file)
     changed = set_training(window.document.plan, epochs=77)
     window.document.replace(changed, "change epochs")
@@ -257,7 +283,9 @@ def test_that_a_last_plan_that_is_gone_gives_a_starter(open_window, plan_file, q
     assert window.document.path is None
 
 
-def test_that_recent_plans_stand_in_the_menu_the_last_first(open_window, plan_file, tmp_path, settings) -> None:
+def test_that_recent_plans_stand_in_the_menu_the_last_first(
+    open_window, plan_file, tmp_path, settings
+) -> None:
     other = tmp_path / "a&b.plan.toml"
     save(Plan(), other)
     settings.set(RECENT_PLANS, (str(tmp_path / "gone.plan.toml"),))

@@ -21,7 +21,9 @@ def known(window: MainWindow, qtbot) -> None:
     qtbot.waitUntil(lambda: not window.facts.asking and window.facts.facts is not None)
 
 
-@pytest.mark.parametrize(("part", "kind"), [("data", "folder"), ("data", "file"), ("model", "python")])
+@pytest.mark.parametrize(
+    ("part", "kind"), [("data", "folder"), ("data", "file"), ("model", "python")]
+)
 def test_that_a_source_which_is_only_chosen_is_neither_read_nor_called_wrong(
     window: MainWindow, qtbot, questions: Path, part: str, kind: str
 ) -> None:
@@ -48,7 +50,9 @@ def test_that_the_facts_of_another_source_go_at_once_and_those_of_the_same_one_a
     tab, document = window.plan_page.workspace.open("Model"), window.document
     assert len(tab.layers.rows) == 3
     assert tab.table.isEnabled()
-    document.replace(replace(document.plan, model=ModelSettings("mlp", options={"hidden": [5]})), "option")
+    document.replace(
+        replace(document.plan, model=ModelSettings("mlp", options={"hidden": [5]})), "option"
+    )
     assert len(tab.layers.rows) == 3
     assert not tab.table.isEnabled()
     document.replace(replace(document.plan, model=ModelSettings("lenet")), "source")
@@ -64,7 +68,9 @@ def test_that_the_layers_of_the_model_before_do_not_stand_under_a_file_that_is_n
     code = tmp_path / "own.py"
     code.write_text("def build_model(): ...\n")
     tab, document = window.plan_page.workspace.open("Model"), window.document
-    document.replace(replace(document.plan, model=ModelSettings(python=f"{code}:build_model")), "source")
+    document.replace(
+        replace(document.plan, model=ModelSettings(python=f"{code}:build_model")), "source"
+    )
     assert "not allowed yet" in tab.bar.text
     assert tab.layers.rows == ()
     assert "parameters" not in window.plan_page.training.figures.text
@@ -74,7 +80,9 @@ def test_that_samples_of_the_data_before_go_with_their_source(window: MainWindow
     known(window, qtbot)
     tab, document = window.plan_page.workspace.open("Data"), window.document
     assert len(tab.rows.rows) == 2
-    document.replace(replace(document.plan, data=replace(document.plan.data, validation_fraction=0.3)), "option")
+    document.replace(
+        replace(document.plan, data=replace(document.plan.data, validation_fraction=0.3)), "option"
+    )
     assert len(tab.rows.rows) == 2
     assert not tab.table.isEnabled()
     document.replace(replace(document.plan, data=Data(folder="")), "source")

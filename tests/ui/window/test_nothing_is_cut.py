@@ -1,4 +1,6 @@
-"""At its smallest the window cuts no text, in either theme, and neither does it on a screen of double density."""
+"""At its smallest the window cuts no text, in either theme, and neither does it on a screen of
+double density.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from gpu_studio.ui.kit.labels import Label
 from gpu_studio.ui.window.frame import SMALLEST
 from gpu_studio.ui.window.main_window import MainWindow
 
-MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["no card", "two cards"])
+MACHINES = pytest.mark.parametrize(
+    "machine", [WITHOUT_CARDS, TWO_CARDS], ids=["no card", "two cards"]
+)
 
 
 @pytest.mark.slow
@@ -34,9 +38,15 @@ def test_that_nothing_is_cut_in_the_smallest_window(open_window, dressed, qtbot,
 @pytest.mark.slow
 def test_that_nothing_is_cut_on_a_screen_of_double_density(tmp_path: Path) -> None:
     folder = Path(shown_parts.__file__).parent
-    environment = {**os.environ, "QT_SCALE_FACTOR": "2", "PYTHONPATH": f"{folder.parents[1]}:{folder}"}
+    environment = {
+        **os.environ,
+        "QT_SCALE_FACTOR": "2",
+        "PYTHONPATH": f"{folder.parents[1]}:{folder}",
+    }
     command = [sys.executable, shown_parts.__file__, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["scale"] == 2.0
     assert len(told["seen"]) > 10

@@ -27,7 +27,10 @@ def test_that_a_layer_which_the_model_does_not_have_is_known_wherever_the_plan_i
     page, train = window.plan_page, window.actions_["train"]
     layers = {"one": ("CPU:0",), "gone": ("CPU:1",)}
     window.document.replace(
-        replace(window.document.plan, distribution=Distribution("placed", placed=Placed(2, layers))), "place"
+        replace(
+            window.document.plan, distribution=Distribution("placed", placed=Placed(2, layers))
+        ),
+        "place",
     )
     assert page.outlook.heading.text() == "One thing stands in the way."
     assert not train.isEnabled()

@@ -38,7 +38,9 @@ def asked(window: MainWindow) -> Question:
     return question
 
 
-def test_that_a_plan_with_nothing_unsaved_is_left_without_a_question(window: MainWindow, other: Path) -> None:
+def test_that_a_plan_with_nothing_unsaved_is_left_without_a_question(
+    window: MainWindow, other: Path
+) -> None:
     window.plan_files.change_to(other)
     assert window.document.plan == OTHER
     assert window.findChildren(Question) == []
@@ -74,7 +76,9 @@ def test_that_changes_not_saved_come_back_by_undo(window: MainWindow, other: Pat
 
 
 @pytest.mark.parametrize("how", ["escape", "cancel"])
-def test_that_nothing_happens_if_one_thinks_better_of_it(window: MainWindow, other: Path, qtbot, how: str) -> None:
+def test_that_nothing_happens_if_one_thinks_better_of_it(
+    window: MainWindow, other: Path, qtbot, how: str
+) -> None:
     change(window)
     window.plan_files.change_to(other)
     question = asked(window)

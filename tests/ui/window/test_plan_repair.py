@@ -119,7 +119,9 @@ def test_that_nobody_is_asked_to_leave_his_changes_for_a_file_that_cannot_be_ope
     assert len(window.findChildren(Question)) == 1
 
 
-def test_that_a_broken_plan_which_the_window_is_started_with_opens_for_repair(open_window, wrong: Path, qtbot) -> None:
+def test_that_a_broken_plan_which_the_window_is_started_with_opens_for_repair(
+    open_window, wrong: Path, qtbot
+) -> None:
     window: MainWindow = open_window(wrong)
     qtbot.waitUntil(lambda: window.plan_page.is_repairing)
     assert window.plan_page.mending.written == WRONG
@@ -164,7 +166,9 @@ def test_that_what_is_written_comes_back_at_the_next_start_and_undo_takes_it_awa
 
 
 @pytest.mark.usefixtures("_soon")
-def test_that_what_was_saved_or_left_on_purpose_does_not_come_back(window: MainWindow, pane: Any, qtbot) -> None:
+def test_that_what_was_saved_or_left_on_purpose_does_not_come_back(
+    window: MainWindow, pane: Any, qtbot
+) -> None:
     kept(window, qtbot, pane, '"one"', "1")
     qtbot.keyClick(pane, Qt.Key.Key_Escape)
     (question,) = window.findChildren(Question)
@@ -191,7 +195,9 @@ def test_that_the_text_of_one_file_is_not_lost_when_another_is_mended(
     assert unsaved(window) == []
 
 
-def test_that_a_start_with_another_plan_is_not_disturbed_by_it(open_window, wrong: Path, tmp_path: Path) -> None:
+def test_that_a_start_with_another_plan_is_not_disturbed_by_it(
+    open_window, wrong: Path, tmp_path: Path
+) -> None:
     window: MainWindow = open_window(wrong)
     write_over(window.plan_page.mending, '"one"', "1")
     window.close()

@@ -12,7 +12,10 @@ class Speaker(QObject):
 
 
 def test_that_a_signal_that_carries_a_bool_leaves_its_reference_count_alone(qapp) -> None:
-    """PySide6 6.12.0 drops a reference each time; on Python 3.11 the program aborts when none is left."""
+    """PySide6 6.12.0 drops a reference each time.
+
+    On Python 3.11 the program aborts when none is left.
+    """
     speaker = Speaker()
     speaker.said.connect(lambda _value: None)
     before = sys.getrefcount(True)

@@ -78,13 +78,19 @@ def shown(window: MainWindow) -> list[str]:
     return [row.entry.name for row in window.queue.model.rows]
 
 
-def test_that_the_open_plan_goes_into_the_queue_by_the_keyboard_and_the_menu(queue, open_window, qtbot) -> None:
+def test_that_the_open_plan_goes_into_the_queue_by_the_keyboard_and_the_menu(
+    queue, open_window, qtbot
+) -> None:
     window = open_window()
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
     qtbot.keyClick(window, Qt.Key.Key_Return, CTRL | SHIFT)
     assert names(queue) == [window.document.plan.name]
     assert "is in the queue" in window.notice.text
-    menus = [menu for menu in window.plan_page.findChildren(QMenu) if window.actions_["queue_plan"] in menu.actions()]
+    menus = [
+        menu
+        for menu in window.plan_page.findChildren(QMenu)
+        if window.actions_["queue_plan"] in menu.actions()
+    ]
     menus[0].actions()[1].trigger()
     assert len(queue.entries()) == 2
     assert catalogue.directories(queue.runs) == []
@@ -110,7 +116,9 @@ def test_that_the_card_is_there_only_while_something_waits(filled, queue, qtbot)
     assert not filled.actions_["queue_up"].isEnabled()
 
 
-def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_then(filled, queue, qtbot) -> None:
+def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_then(
+    filled, queue, qtbot
+) -> None:
     queue.add(replace(PLAN, name="four"), queue.runs)
     qtbot.waitUntil(lambda: shown(filled) == ["one", "two", "three", "four"], timeout=LONG_MS)
     first = queue.entries()[0].id
@@ -125,7 +133,9 @@ def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_
     assert shown(filled)[-1] == "five"
 
 
-def test_that_the_queue_is_folded_to_its_head_and_stays_so_in_the_next_window(filled, open_window, qtbot) -> None:
+def test_that_the_queue_is_folded_to_its_head_and_stays_so_in_the_next_window(
+    filled, open_window, qtbot
+) -> None:
     folded = card(filled)
     before = folded.height()
     qtbot.mouseClick(folded.fold, Qt.MouseButton.LeftButton)
@@ -140,7 +150,9 @@ def test_that_the_queue_is_folded_to_its_head_and_stays_so_in_the_next_window(fi
     assert card(following).table.isVisible()
 
 
-def test_that_alt_and_the_arrows_move_the_selected_plan_which_stays_selected(filled, queue, qtbot) -> None:
+def test_that_alt_and_the_arrows_move_the_selected_plan_which_stays_selected(
+    filled, queue, qtbot
+) -> None:
     qtbot.keyClick(card(filled).table, Qt.Key.Key_Up, ALT)
     assert names(queue) == ["two", "one", "three"]
     assert not filled.actions_["queue_up"].isEnabled()
@@ -161,25 +173,36 @@ def test_that_a_plan_is_held_and_released_by_the_same_button(filled, queue, qtbo
     assert button.text() == "Hold"
 
 
-def test_that_a_plan_lets_others_pass_and_has_its_devices_kept_again_by_the_same_button(filled, queue, qtbot) -> None:
+def test_that_a_plan_lets_others_pass_and_has_its_devices_kept_again_by_the_same_button(
+    filled, queue, qtbot
+) -> None:
     button = card(filled).buttons["queue_pass"]
     assert button.text() == "Let others pass"
     queue.tell({queue.entries()[1].id: "waits for its turn, after one"})
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert queue.entries()[1].lets_pass
-    assert filled.queue.model.index(1, 2).data().endswith(", letting others pass, for its turn, after one")
+    assert (
+        filled.queue.model.index(1, 2)
+        .data()
+        .endswith(", letting others pass, for its turn, after one")
+    )
     assert button.text() == "Keep devices"
     filled.actions_["queue_pass"].trigger()
     assert not queue.entries()[1].lets_pass
     assert button.text() == "Let others pass"
 
 
-def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(queue, open_window, qtbot, monkeypatch) -> None:
+def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(
+    queue, open_window, qtbot, monkeypatch
+) -> None:
     window = open_window(machine=TWO_CARDS)
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
     monkeypatch.setattr(window.queue, "_predicted", lambda _plan, _base: {"GPU:0": 99 << 30})
     window.queue.add_plan()
-    assert "needs 99 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in window.notice.text
+    assert (
+        "needs 99 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever"
+        in window.notice.text
+    )
     assert queue.entries() == ()
 
 
@@ -209,16 +232,22 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
     filled, runner_lock, queue, qtbot, monkeypatch
 ) -> None:
     def started(_runs: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
 
     assert not card(filled).go_on.isVisible()
-    qtbot.waitUntil(lambda: filled.settled, timeout=LONG_MS)  # it has seen to the runner, as any window does once
+    qtbot.waitUntil(
+        lambda: filled.settled, timeout=LONG_MS
+    )  # it has seen to the runner, as any window does once
     monkeypatch.setattr(queueing, "ensure_runner", started)
     monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
     filled.queue._pulse.setInterval(10)
     runner_lock.release()  # as if it were killed: no file changes
     qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)
-    assert "3 plans · nobody works the queue" in [label.text() for label in card(filled).findChildren(Label)]
+    assert "3 plans · nobody works the queue" in [
+        label.text() for label in card(filled).findChildren(Label)
+    ]
     assert filled.queue.model.index(0, 2).data() == "Waits: nobody works the queue"
     qtbot.mouseClick(card(filled).go_on, Qt.MouseButton.LeftButton)
     assert not card(filled).go_on.isVisible()
@@ -229,7 +258,9 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
     assert runner.poll() is not None
 
 
-def test_that_a_window_that_opens_has_what_waits_worked_off_again(runs, open_window, qtbot, monkeypatch) -> None:
+def test_that_a_window_that_opens_has_what_waits_worked_off_again(
+    runs, open_window, qtbot, monkeypatch
+) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(queueing, "ensure_runner", asked.append)
     Queue(runs).add(PLAN, runs)
@@ -237,7 +268,9 @@ def test_that_a_window_that_opens_has_what_waits_worked_off_again(runs, open_win
     qtbot.waitUntil(lambda: asked == [runs], timeout=LONG_MS)
 
 
-def test_that_a_queue_that_cannot_be_worked_off_is_told_of(filled, runner_lock, monkeypatch) -> None:
+def test_that_a_queue_that_cannot_be_worked_off_is_told_of(
+    filled, runner_lock, monkeypatch
+) -> None:
     def fails(_runs: Path) -> None:
         raise OSError(28, "No space left on device")
 
@@ -248,7 +281,11 @@ def test_that_a_queue_that_cannot_be_worked_off_is_told_of(filled, runner_lock, 
 
 @pytest.mark.parametrize(
     ("dragged", "row", "order"),
-    [(0, 2, ["two", "one", "three"]), (2, 0, ["three", "one", "two"]), (0, -1, ["two", "three", "one"])],
+    [
+        (0, 2, ["two", "one", "three"]),
+        (2, 0, ["three", "one", "two"]),
+        (0, -1, ["two", "three", "one"]),
+    ],
 )
 def test_that_a_row_is_dragged_to_another_place(filled, queue, dragged, row, order) -> None:
     model = filled.queue.model
@@ -280,12 +317,16 @@ def test_that_the_model_keeps_the_rules_of_item_models(queue, qtbot) -> None:
 
 
 @pytest.mark.slow
-def test_that_a_queued_plan_is_trained_without_the_window_doing_anything(open_window, runs, qtbot, monkeypatch) -> None:
+def test_that_a_queued_plan_is_trained_without_the_window_doing_anything(
+    open_window, runs, qtbot, monkeypatch
+) -> None:
     monkeypatch.setenv(TRAINER_VARIABLE, shlex.join(fake_trainer()))
     window = open_window()
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
     window.actions_["queue_plan"].trigger()
-    qtbot.waitUntil(lambda: Queue(runs).entries() == () and not Queue(runs).has_runner, timeout=LONG_MS)
+    qtbot.waitUntil(
+        lambda: Queue(runs).entries() == () and not Queue(runs).has_runner, timeout=LONG_MS
+    )
     (run,) = catalogue.directories(runs)
     assert load(run.plan_file).name == window.document.plan.name
     qtbot.waitUntil(lambda: not lock.held(run.lock_file), timeout=LONG_MS)

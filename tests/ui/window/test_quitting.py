@@ -48,7 +48,10 @@ def test_that_it_asks_once_and_return_leaves_the_run_running(asking, runs, qtbot
     assert not asking.close()
     asked = question(asking)
     assert list(asked.buttons) == ["Leave running", "Stop", "Cancel"]
-    assert "“#1 digits on four logical CPUs” trains without this window too" in asked.accessibleDescription()
+    assert (
+        "“#1 digits on four logical CPUs” trains without this window too"
+        in asked.accessibleDescription()
+    )
     qtbot.keyClick(asked, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not asking.isVisible())
     (run,) = catalogue.directories(runs)
@@ -97,7 +100,9 @@ def test_that_a_run_that_does_not_stop_can_be_left_after_all(open_window, qtbot,
     assert lock.held(catalogue.directories(runs)[0].lock_file)
 
 
-def test_that_do_not_ask_again_is_remembered_and_taken_back_in_the_menu(asking, runs, qtbot, open_window) -> None:
+def test_that_do_not_ask_again_is_remembered_and_taken_back_in_the_menu(
+    asking, runs, qtbot, open_window
+) -> None:
     asking.close()
     asked = question(asking)
     qtbot.mouseClick(asked.never, Qt.MouseButton.LeftButton)
@@ -124,7 +129,10 @@ def test_that_nothing_is_asked_where_nothing_lives(open_window, runs) -> None:
 def test_that_a_run_started_elsewhere_is_asked_about_too(open_window, runs, qtbot) -> None:
     window = open_window()
     window.quitting.set_asks(True)
-    held = [lock.take(make_run(runs, Script(name=name, epochs=2, trained=0.5)).lock_file) for name in "abcde"]
+    held = [
+        lock.take(make_run(runs, Script(name=name, epochs=2, trained=0.5)).lock_file)
+        for name in "abcde"
+    ]
     assert not window.close()
     words = question(window).accessibleDescription()
     assert question(window).accessibleName() == "5 runs are still training"

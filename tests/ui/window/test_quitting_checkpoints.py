@@ -64,7 +64,9 @@ def test_that_work_on_a_checkpoint_can_be_given_up_or_be_gone_on_with(working, q
     assert not window.checkpoint_jobs.jobs
 
 
-def test_that_a_window_stays_where_the_work_that_it_waits_for_comes_to_nothing(working, qtbot) -> None:
+def test_that_a_window_stays_where_the_work_that_it_waits_for_comes_to_nothing(
+    working, qtbot
+) -> None:
     window, _ = working
     window.close()
     (asked,) = window.findChildren(Question)
@@ -77,7 +79,9 @@ def test_that_a_window_stays_where_the_work_that_it_waits_for_comes_to_nothing(w
     assert "came to nothing: the disk is full." in window.notice.text
 
 
-def test_that_the_end_of_the_session_asks_nothing_about_work_on_checkpoints_either(working, qapp) -> None:
+def test_that_the_end_of_the_session_asks_nothing_about_work_on_checkpoints_either(
+    working, qapp
+) -> None:
     window, _ = working
     qapp.setProperty(UNASKED, True)
     try:

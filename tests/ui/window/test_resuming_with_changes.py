@@ -28,7 +28,10 @@ CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModi
 
 @pytest.fixture
 def stopped(runs, open_window) -> Callable[[], tuple[MainWindow, RunDirectory]]:
-    """A window on a run that vanished in its second epoch, with a checkpoint at step 6; the run is selected."""
+    """A window on a run that vanished in its second epoch, with a checkpoint at step 6.
+
+    The run is selected.
+    """
 
     def made(*flags: str) -> tuple[MainWindow, RunDirectory]:
         window = open_window(trainer=fake_trainer(*flags))
@@ -68,7 +71,8 @@ def test_that_a_run_goes_on_under_another_strategy_from_the_plan_page(stopped, r
     assert "draw other numbers" not in strip(window).accessibleName()
     window.document.replace(set_strategy(window.document.plan, "none"), "another strategy")
     assert (
-        "in 1 part now, not in 4: dropout and other random layers draw other numbers" in strip(window).accessibleName()
+        "in 1 part now, not in 4: dropout and other random layers draw other numbers"
+        in strip(window).accessibleName()
     )
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert window.page == "train"
@@ -80,7 +84,9 @@ def test_that_a_run_goes_on_under_another_strategy_from_the_plan_page(stopped, r
     qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
 
 
-def test_that_another_optimizer_is_refused_at_its_field_before_anything_starts(stopped, runs, qtbot) -> None:
+def test_that_another_optimizer_is_refused_at_its_field_before_anything_starts(
+    stopped, runs, qtbot
+) -> None:
     window, run = stopped()
     window.run_plans.resume_with_changes(run)
     plan = window.document.plan
@@ -88,7 +94,10 @@ def test_that_another_optimizer_is_refused_at_its_field_before_anything_starts(s
     assert not window.actions_["train"].isEnabled()
     (problem,) = (each for each in window.readiness.problems if each.field == "training.optimizer")
     assert "holds the state of the run's own optimizer" in problem.advice
-    assert "training.optimizer" in window.plan_page.outlook.obstacles.views["training.optimizer 0"].accessibleName()
+    assert (
+        "training.optimizer"
+        in window.plan_page.outlook.obstacles.views["training.optimizer 0"].accessibleName()
+    )
     window.runs.train()
     assert len(catalogue.directories(runs)) == 1
     window.document.undo_stack.undo()
@@ -139,7 +148,9 @@ def test_that_a_run_which_still_trains_or_has_no_checkpoint_says_so(open_window,
     assert window.resuming.target is None
 
 
-def test_that_a_runs_plan_is_duplicated_under_a_new_name_and_held_against_it(stopped, qtbot) -> None:
+def test_that_a_runs_plan_is_duplicated_under_a_new_name_and_held_against_it(
+    stopped, qtbot
+) -> None:
     window, run = stopped()
     select(qtbot, window, run)
     qtbot.keyClick(window, Qt.Key.Key_D, CTRL | SHIFT)
@@ -148,7 +159,9 @@ def test_that_a_runs_plan_is_duplicated_under_a_new_name_and_held_against_it(sto
     assert window.document.path is None
     assert window.plan_page.workspace.current == "Changes"
     changes = window.plan_page.workspace.editor("Changes")
-    assert [changes.model.index(row, 0).data() for row in range(changes.model.rowCount())] == ["name"]
+    assert [changes.model.index(row, 0).data() for row in range(changes.model.rowCount())] == [
+        "name"
+    ]
     window.run_plans.duplicate(run)
     assert window.document.plan.name == f"{name} (2)"
 

@@ -94,7 +94,10 @@ def test_that_of_two_windows_one_tells_of_each_end_and_the_other_where_the_one_i
         for window, _ in both:
             window.services.live_watch.add(run)
     locks[0].release()
-    qtbot.waitUntil(lambda: all(len(window.services.live_watch.live) == 1 for window, _ in both), timeout=LONG_MS)
+    qtbot.waitUntil(
+        lambda: all(len(window.services.live_watch.live) == 1 for window, _ in both),
+        timeout=LONG_MS,
+    )
     all_have_told(qtbot)
     assert [key for _, told in both for *_, key in told.shown] == [made[0].id]
     both[0][0].run_ends.close()
@@ -104,7 +107,9 @@ def test_that_of_two_windows_one_tells_of_each_end_and_the_other_where_the_one_i
     assert len(both[0][1].shown) == before
 
 
-def test_that_nobody_tells_of_a_run_that_is_looked_at_in_another_window(open_window, runs, qtbot, at_once) -> None:
+def test_that_nobody_tells_of_a_run_that_is_looked_at_in_another_window(
+    open_window, runs, qtbot, at_once
+) -> None:
     other, told = listening(open_window, qtbot)
     looked_at, own = listening(open_window, qtbot)
     run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
@@ -121,12 +126,19 @@ def test_that_an_end_is_told_by_another_window_where_the_first_went_before_the_d
     open_window, runs, qtbot, at_once, monkeypatch
 ) -> None:
     monkeypatch.setattr(run_ends, "RETRY_MS", 20)
-    (first, sent), (other, told) = listening(open_window, qtbot, answers=False), listening(open_window, qtbot)
+    (first, sent), (other, told) = (
+        listening(open_window, qtbot, answers=False),
+        listening(open_window, qtbot),
+    )
     run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
     first.services.live_watch.ended.emit(run)
     other.services.live_watch.ended.emit(run)
     qtbot.waitUntil(lambda: other.run_ends.waits, timeout=LONG_MS)
-    assert ([key for *_, key in sent.shown], told.shown, run.reported_file.exists()) == ([run.id], [], False)
+    assert ([key for *_, key in sent.shown], told.shown, run.reported_file.exists()) == (
+        [run.id],
+        [],
+        False,
+    )
     first.run_ends._held.release()  # as the kernel does when the window is killed
     qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [run.id], timeout=LONG_MS)
     assert is_reported(run)
@@ -136,8 +148,13 @@ def test_that_a_window_tells_at_its_start_in_one_notification_of_all_that_nobody
     open_window, runs, qtbot, at_once
 ) -> None:
     (window, told), (other, later) = listening(open_window, qtbot), listening(open_window, qtbot)
-    ended = [make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abcd"]
-    lost, live = (make_run(runs, Script(name=name, epochs=2, trained=1)) for name in ("lost", "live"))
+    ended = [
+        make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed"))
+        for name in "abcd"
+    ]
+    lost, live = (
+        make_run(runs, Script(name=name, epochs=2, trained=1)) for name in ("lost", "live")
+    )
     held = lock.take(live.lock_file)
     mark_reported(ended[0])
     mark_followed(ended[1])
@@ -149,7 +166,14 @@ def test_that_a_window_tells_at_its_start_in_one_notification_of_all_that_nobody
     assert title == "3 runs have ended"
     said = sorted(re.sub(r"#\d+ ", "", part) for part in text.split(" · "))
     assert said == ["c has finished", "d has finished", "lost was lost"]
-    assert [is_reported(run) for run in (*ended, lost, live)] == [True, False, True, True, True, False]
+    assert [is_reported(run) for run in (*ended, lost, live)] == [
+        True,
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
     window.run_ends.bring_up(key)
     assert window.page == "runs"
     held.release()
@@ -164,7 +188,9 @@ def test_that_a_window_that_tells_nothing_leaves_nothing_to_be_told_when_it_is_s
     assert not window.run_ends.notifies
 
 
-def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(open_window, runs, qtbot, at_once) -> None:
+def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(
+    open_window, runs, qtbot, at_once
+) -> None:
     window = open_window(trainer=fake_trainer())
     window.run_ends.use(told := Reported(window))
     window.run_ends.set_notifies(True)
@@ -178,10 +204,14 @@ def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(open_wi
     assert (window.page, window.shown_run.run) == ("train", run)
 
 
-def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(open_window, runs, qtbot, at_once) -> None:
+def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(
+    open_window, runs, qtbot, at_once
+) -> None:
     window, told = listening(open_window, qtbot)
     window.run_ends.set_notifies(False)
-    run, *others = (make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abc")
+    run, *others = (
+        make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abc"
+    )
     window.show_run(run)
     qtbot.waitUntil(window.isActiveWindow)
     window.actions_["notify"].trigger()
@@ -221,7 +251,10 @@ def test_that_every_end_has_its_words(runs, end, title, text) -> None:
 
 
 def test_that_of_many_ends_the_newest_are_named_and_the_others_counted(runs) -> None:
-    made = [make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abcde"]
+    made = [
+        make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed"))
+        for name in "abcde"
+    ]
     assert all_in_words(made) == (
         "5 runs have ended", "a has finished · b has finished · c has finished · and 2 more",
     )  # fmt: skip

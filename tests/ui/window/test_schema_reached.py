@@ -20,15 +20,27 @@ ELSEWHERE = {
     "name": lambda page: page.name,
     "devices.visible": lambda page: page.workspace.editor("Devices").list,
     "devices.carve": lambda page: page.devices.list.views["GPU:0"].bar,
-    "devices.memory_growth": lambda page: page.workspace.editor("Devices").switches.switches["memory_growth"],
-    "devices.soft_placement": lambda page: page.workspace.editor("Devices").switches.switches["soft_placement"],
-    "devices.log_placement": lambda page: page.workspace.editor("Devices").switches.switches["log_placement"],
+    "devices.memory_growth": lambda page: page.workspace.editor("Devices").switches.switches[
+        "memory_growth"
+    ],
+    "devices.soft_placement": lambda page: page.workspace.editor("Devices").switches.switches[
+        "soft_placement"
+    ],
+    "devices.log_placement": lambda page: page.workspace.editor("Devices").switches.switches[
+        "log_placement"
+    ],
     "distribution.strategy": lambda page: page.distribution.buttons["mirrored"],
     "distribution.devices": lambda page: page.workspace.editor("Strategy").replicas.list,
-    "distribution.all_reduce": lambda page: page.workspace.editor("Strategy").all_reduce.rows["nccl"],
+    "distribution.all_reduce": lambda page: page.workspace.editor("Strategy").all_reduce.rows[
+        "nccl"
+    ],
     "distribution.parameter_device": lambda page: page.workspace.editor("Strategy").parameters.list,
-    "distribution.placed.micro_batches": lambda page: page.workspace.editor("Strategy").placed.micro_batches,
-    "distribution.placed.recompute": lambda page: page.workspace.editor("Strategy").placed.recompute,
+    "distribution.placed.micro_batches": lambda page: (
+        page.workspace.editor("Strategy").placed.micro_batches
+    ),
+    "distribution.placed.recompute": lambda page: (
+        page.workspace.editor("Strategy").placed.recompute
+    ),
     "distribution.placed.layers": lambda page: page.workspace.editor("Layers"),
     "version": lambda page: page.workspace.editor("File").text,
 }
@@ -70,12 +82,19 @@ def test_that_every_field_of_the_schema_has_a_control(window: MainWindow) -> Non
     assert isinstance(plan, Plan)
     assert isinstance(plan.distribution.placed, Placed)
     rows = {row.field.path for row in window.plan_page.findChildren(FormRow)}
-    shown = rows | set(ELSEWHERE) | {path.partition("[")[0] for path in rows} | {f"{path}.name" for path in rows}
+    shown = (
+        rows
+        | set(ELSEWHERE)
+        | {path.partition("[")[0] for path in rows}
+        | {f"{path}.name" for path in rows}
+    )
     options = {of.path for of in window.plan_page.findChildren(OptionRows)}
     assert set(leaves(plan)) - shown - options == set()
 
 
-def test_that_a_field_with_a_control_of_its_own_kind_can_be_reached_there(window: MainWindow) -> None:
+def test_that_a_field_with_a_control_of_its_own_kind_can_be_reached_there(
+    window: MainWindow,
+) -> None:
     for path, control_of in ELSEWHERE.items():
         if path in ("distribution.devices", "distribution.parameter_device"):
             window.document.begin(set_strategy(window.document.plan, "central_storage"))

@@ -13,7 +13,9 @@ from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.ui.window.main_window import MainWindow
 
 
-def test_that_the_script_on_the_clipboard_is_python_and_what_it_reads_is_named(window: MainWindow) -> None:
+def test_that_the_script_on_the_clipboard_is_python_and_what_it_reads_is_named(
+    window: MainWindow,
+) -> None:
     window.actions_["copy_python"].trigger()
     script = QGuiApplication.clipboard().text()
     ast.parse(script)
@@ -23,7 +25,9 @@ def test_that_the_script_on_the_clipboard_is_python_and_what_it_reads_is_named(w
     assert "digits.npz" in window.notice.text
 
 
-def test_that_a_written_script_has_beside_it_what_it_reads(window: MainWindow, tmp_path: Path) -> None:
+def test_that_a_written_script_has_beside_it_what_it_reads(
+    window: MainWindow, tmp_path: Path
+) -> None:
     window.scripts.write(tmp_path / "train.py")
     ast.parse((tmp_path / "train.py").read_text())
     assert (tmp_path / "digits.npz").is_file()
@@ -32,7 +36,9 @@ def test_that_a_written_script_has_beside_it_what_it_reads(window: MainWindow, t
 
 
 def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Path) -> None:
-    window.document.replace(replace(window.document.plan, data=Data(python="mine.py:load")), "take my data")
+    window.document.replace(
+        replace(window.document.plan, data=Data(python="mine.py:load")), "take my data"
+    )
     window.scripts.write(tmp_path / "train.py")
     assert not (tmp_path / "train.py").exists()
     assert "mine.py:load" in window.notice.text
@@ -41,7 +47,9 @@ def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Pat
 def test_that_a_function_of_ones_own_is_in_the_script_once_its_data_were_looked_at(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(window.document.plan, data=Data(python="mine.py:load"), model=ModelSettings("mlp"))
+    plan = replace(
+        window.document.plan, data=Data(python="mine.py:load"), model=ModelSettings("mlp")
+    )
     window.document.replace(plan, "take my data")
     seen = DataFacts("load", "classes", 3, 90, x_shape=(4,), arrays=("x", "y"))
     monkeypatch.setattr(window.facts, "facts_so_far", lambda *_: PlanFacts(seen))

@@ -89,7 +89,9 @@ def test_that_an_error_in_a_thread_is_shown_too(keeper, qtbot) -> None:
     qtbot.waitUntil(lambda: len(dialogs()) == 1)
 
 
-def test_that_a_log_that_cannot_be_written_does_not_hide_the_error(qapp, tmp_path: Path, capsys) -> None:
+def test_that_a_log_that_cannot_be_written_does_not_hide_the_error(
+    qapp, tmp_path: Path, capsys
+) -> None:
     (tmp_path / "file").write_text("in the way")
     keeper = ErrorKeeper(tmp_path / "file" / "window.log")
     try:

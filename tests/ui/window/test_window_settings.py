@@ -25,8 +25,13 @@ def test_that_nothing_remembered_gives_the_defaults(settings: Settings) -> None:
     assert settings.get(RECENT_PLANS) == ()
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=200), data=st.binary(max_size=50))
-def test_that_what_is_remembered_is_read_by_the_next_start(tmp_path_factory, text: str, data: bytes) -> None:
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+    data=st.binary(max_size=50),
+)
+def test_that_what_is_remembered_is_read_by_the_next_start(
+    tmp_path_factory, text: str, data: bytes
+) -> None:
     path = tmp_path_factory.mktemp("settings") / "window.ini"
     Settings(path).set(LAST_DRAFT, text)
     Settings(path).set(GEOMETRY, data)
@@ -78,7 +83,9 @@ def test_that_the_environment_says_where_the_settings_are(tmp_path: Path, monkey
     assert settings_path().is_absolute()
 
 
-def test_that_settings_that_cannot_be_written_are_kept_while_the_window_lives(tmp_path: Path) -> None:
+def test_that_settings_that_cannot_be_written_are_kept_while_the_window_lives(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("in the way")
     settings = Settings(tmp_path / "file" / "window.ini")
     settings.set(THEME, "dark")

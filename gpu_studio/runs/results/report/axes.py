@@ -46,7 +46,9 @@ def number_axis(low: float, high: float, unit: str = "") -> Axis:
     step = round_step(high - low, COUNT)
     first, last = outward(low, high, step)
     digits = digits_of(step)
-    ticks = ((place * step, grouped(place * step, digits) + unit) for place in range(first, last + 1))
+    ticks = (
+        (place * step, grouped(place * step, digits) + unit) for place in range(first, last + 1)
+    )
     return Axis(first * step, last * step, tuple(ticks))
 
 
@@ -57,16 +59,24 @@ def log_axis(low: float, high: float) -> Axis:
     last = min(mark for mark in marks if mark >= high * (1 - 1e-9))
     inside = [mark for mark in marks if first <= mark <= last]
     if len(inside) > _MOST_LOG:
-        inside = [mark for mark in inside if math.isclose(math.log10(mark), round(math.log10(mark)), abs_tol=1e-9)]
+        inside = [
+            mark
+            for mark in inside
+            if math.isclose(math.log10(mark), round(math.log10(mark)), abs_tol=1e-9)
+        ]
     stride = -(-len(inside) // _MOST_LOG) or 1
-    return Axis(first, last, tuple(zip(inside[::stride], alike(inside[::stride]), strict=True)), log=True)
+    return Axis(
+        first, last, tuple(zip(inside[::stride], alike(inside[::stride]), strict=True)), log=True
+    )
 
 
 def bytes_axis(high: float) -> Axis:
     """Memory from zero on, in powers of two."""
     step = binary_step(high, COUNT)
     count = math.ceil(max(high, step) / step)
-    return Axis(0.0, count * step, tuple((place * step, size(place * step)) for place in range(count + 1)))
+    return Axis(
+        0.0, count * step, tuple((place * step, size(place * step)) for place in range(count + 1))
+    )
 
 
 def seconds_axis(high: float) -> Axis:

@@ -17,10 +17,28 @@ WIDE, HALF = 912, 440
 HEIGHT: Final = 220
 _TOP, _RIGHT, _BOTTOM = 10, 14, 26
 CHARACTER: Final = 6.4
-COLOURS: Final = ("#1f6feb", "#c46a00", "#138a5b", "#b0387f", "#6b46d6", "#0e7f95", "#857300", "#c2452d")
-"""A line's colour by its place, as everywhere in the light theme; a page's own style takes others in the dark."""
+COLOURS: Final = (
+    "#1f6feb",
+    "#c46a00",
+    "#138a5b",
+    "#b0387f",
+    "#6b46d6",
+    "#0e7f95",
+    "#857300",
+    "#c2452d",
+)
+"""A line's colour by its place, as everywhere in the light theme.
+
+A page's own style takes others in the dark.
+"""
 DASHES: Final = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "12 3 2 3 2 3")
-INK: Final = {"line": "#dde1e8", "muted": "#5a6372", "bad": "#c62f27", "text": "#1b1f26", "warning": "#a86500"}
+INK: Final = {
+    "line": "#dde1e8",
+    "muted": "#5a6372",
+    "bad": "#c62f27",
+    "text": "#1b1f26",
+    "warning": "#a86500",
+}
 FONT: Final = "Inter, system-ui, sans-serif"
 
 
@@ -64,7 +82,13 @@ class Chart:
 def draw(chart: Chart) -> Markup:
     """Return the chart as an element `svg`."""
     words = f"{chart.title}. {chart.words}".strip()
-    return tag("svg", group(chart), role="img", aria_label=words, viewBox=f"0 0 {chart.width} {chart.height}")
+    return tag(
+        "svg",
+        group(chart),
+        role="img",
+        aria_label=words,
+        viewBox=f"0 0 {chart.width} {chart.height}",
+    )
 
 
 def group(chart: Chart, **attributes: str | float) -> Markup:
@@ -103,7 +127,15 @@ class _Pen:
         """The labels of both axes, and a line across at each of y."""
         for value, words in self.chart.y.ticks:
             y = _short(self.down(value))
-            yield tag("line", class_="grid", x1=_short(self.left), y1=y, x2=self.right, y2=y, stroke=INK["line"])
+            yield tag(
+                "line",
+                class_="grid",
+                x1=_short(self.left),
+                y1=y,
+                x2=self.right,
+                y2=y,
+                stroke=INK["line"],
+            )
             yield self._words(words, self.left - 8, self.down(value) + 4, "end")
         for at, words in self._apart(self.chart.x.ticks):
             yield self._words(words, at, self.chart.height - 8, "middle")
@@ -134,11 +166,15 @@ class _Pen:
 
     def _path(self, line: ChartLine) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
-            known = np.isfinite(line.x) & np.isfinite(line.y) & ((line.y > 0) | (not self.chart.y.log))
+            known = (
+                np.isfinite(line.x) & np.isfinite(line.y) & ((line.y > 0) | (not self.chart.y.log))
+            )
         begun, steps = False, []
         for x, y, there in zip(line.x.tolist(), line.y.tolist(), known.tolist(), strict=True):
             if there:
-                steps.append(f"{'L' if begun else 'M'}{_short(self.across(x))} {_short(self.down(y))}")
+                steps.append(
+                    f"{'L' if begun else 'M'}{_short(self.across(x))} {_short(self.down(y))}"
+                )
             begun = there
         return "".join(steps)
 

@@ -43,13 +43,19 @@ def section(heading: str, *content: Child, class_: str | None = None) -> Markup 
     """Return a section under a heading; None if it is empty."""
     if not any(content):
         return None
-    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in heading.lower())
-    return tag("section", tag("h2", heading, id=name), *content, aria_labelledby=name, class_=class_)
+    name = "".join(
+        letter if letter.isascii() and letter.isalnum() else "-" for letter in heading.lower()
+    )
+    return tag(
+        "section", tag("h2", heading, id=name), *content, aria_labelledby=name, class_=class_
+    )
 
 
 def tiles(found: Iterable[FigureTile]) -> Markup:
     """Return prominent figures, side by side."""
-    return tag("dl", *(tag("div", tag("dt", tile.name), _value(tile)) for tile in found), class_="tiles")
+    return tag(
+        "dl", *(tag("div", tag("dt", tile.name), _value(tile)) for tile in found), class_="tiles"
+    )
 
 
 def figure(chart: Chart | None, *, titled: bool = True) -> Markup | None:
@@ -60,7 +66,9 @@ def figure(chart: Chart | None, *, titled: bool = True) -> Markup | None:
     scale = tag("span", "logarithmic") if chart.y.log else None
     paused = tag("span", "shaded: paused") if chart.bands else None
     return tag(
-        "figure", tag("figcaption", tag("strong", chart.title) if titled else None, *legend, scale, paused), draw(chart)
+        "figure",
+        tag("figcaption", tag("strong", chart.title) if titled else None, *legend, scale, paused),
+        draw(chart),
     )
 
 
@@ -87,7 +95,10 @@ def table(
     body = [_row(row, kinds, "field" if field else None) for row in rows]
     if not body:
         return None
-    cells = (tag("th", words, scope="col", class_=kinds.get(column)) for column, words in enumerate(headings))
+    cells = (
+        tag("th", words, scope="col", class_=kinds.get(column))
+        for column, words in enumerate(headings)
+    )
     head = tag("thead", tag("tr", *cells)) if any(headings) else None
     whole = tag("table", tag("caption", caption) if caption else None, head, tag("tbody", *body))
     return tag("div", whole, class_="scroll")
@@ -103,7 +114,9 @@ def folded(summary: str, text: str, most: int) -> Markup | None:
     """Return a collapsed text, at most its last `most` characters; None if it is empty."""
     if not text.strip():
         return None
-    cut = f"… {len(text) - most:,} characters before these are left out\n" if len(text) > most else ""
+    cut = (
+        f"… {len(text) - most:,} characters before these are left out\n" if len(text) > most else ""
+    )
     return tag("details", tag("summary", summary), tag("pre", cut + text[-most:]))
 
 
@@ -119,7 +132,13 @@ def _row(row: Sequence[Child], kinds: dict[int, str], first: str | None) -> Mark
 def _cell(cell: Child, kind: str | None) -> Markup:
     """A cell; the best one carries the word, because bold type alone is not accessible."""
     if isinstance(cell, BestText):
-        return tag("td", cell.words, " ", tag("small", "best", class_="good"), class_=f"{kind or ''} best".strip())
+        return tag(
+            "td",
+            cell.words,
+            " ",
+            tag("small", "best", class_="good"),
+            class_=f"{kind or ''} best".strip(),
+        )
     return tag("td", cell, class_=kind)
 
 

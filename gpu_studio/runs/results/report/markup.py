@@ -33,8 +33,15 @@ def join(*children: Child) -> Markup:
 
 
 def tag(element: str, *children: Child, **attributes: str | float | None) -> Markup:
-    """Return an element. `class_` is the attribute `class`, `stroke_width` is `stroke-width`; None leaves it out."""
-    given = "".join(f' {_name(name)}="{_value(value)}"' for name, value in attributes.items() if value is not None)
+    """Return an element.
+
+    `class_` is the attribute `class`, `stroke_width` is `stroke-width`; None leaves it out.
+    """
+    given = "".join(
+        f' {_name(name)}="{_value(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
     if element in _VOID:
         return Markup(f"<{element}{given}>")
     if element in _CLOSED_AT_ONCE and not children:

@@ -19,7 +19,14 @@ from gpu_studio.hardware.accounting import LONGEST_GAP, lines_of
 from gpu_studio.runs.reading.curves import LOSS, Curve, curve, thinned
 from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.series import Array, Series
-from gpu_studio.runs.results.report.axes import Axis, bytes_axis, log_axis, number_axis, seconds_axis, steps_axis
+from gpu_studio.runs.results.report.axes import (
+    Axis,
+    bytes_axis,
+    log_axis,
+    number_axis,
+    seconds_axis,
+    steps_axis,
+)
 from gpu_studio.runs.results.report.chart import HALF, WIDE, Chart, ChartLine, Level
 from gpu_studio.runs.results.run_figures import RunFigures
 
@@ -46,10 +53,14 @@ def memory_curves(run: RunDirectory, began: float, points: int) -> Curves:
             time = clock.at(event.time, event.elapsed)
             for sample in event.devices:
                 found.setdefault(sample.device, MemorySeries(sample.device)).add(time, sample)
-    return {name: _thin(series.times - began, series.current, points) for name, series in found.items()}
+    return {
+        name: _thin(series.times - began, series.current, points) for name, series in found.items()
+    }
 
 
-def card_curves(run: RunDirectory, cards: Sequence[str], began: float, points: int) -> dict[Figure, Curves]:
+def card_curves(
+    run: RunDirectory, cards: Sequence[str], began: float, points: int
+) -> dict[Figure, Curves]:
     """Utilisation in percent and power in watts of these cards, by their keys, if recorded.
 
     Raises OSError if the recording cannot be read.
@@ -111,7 +122,10 @@ _LOG_FROM: Final = 50.0
 _MOST_METRICS: Final = 8
 _FAR: Final = 8
 _ENOUGH_EPOCHS: Final = 5
-_FIGURES: Final[tuple[tuple[Figure, str, str], ...]] = (("utilisation", "Utilisation", " %"), ("power", "Power", " W"))
+_FIGURES: Final[tuple[tuple[Figure, str, str], ...]] = (
+    ("utilisation", "Utilisation", " %"),
+    ("power", "Power", " W"),
+)
 
 Write = Callable[[float], str]
 _WRITE: Final[dict[Figure, Write]] = {
@@ -134,14 +148,22 @@ def loss_chart(run: RunFigures, points: int = MOST_POINTS) -> Chart | None:
 
 
 def metric_charts(run: RunFigures, points: int = MOST_POINTS) -> Iterator[Chart]:
-    """A chart of each other metric, with that of the validation beside it; half as wide where there are several."""
+    """A chart of each other metric, with that of the validation beside it.
+
+    Half as wide where there are several.
+    """
     named = dict.fromkeys(name.removeprefix(VALIDATION) for name in _names_of_epochs(run))
     names = [name for name in named if name != LOSS][:_MOST_METRICS]
     for name in names:
         pairs = ((name, "training", 0), (VALIDATION + name, "validation", 1))
-        found = [_line(words, curve(run.summary.directory, key, points), place) for key, words, place in pairs]
+        found = [
+            _line(words, curve(run.summary.directory, key, points), place)
+            for key, words, place in pairs
+        ]
         chart = _over_steps(
-            name.replace("_", " "), [line for line in found if len(line.x)], HALF if len(names) > 1 else WIDE
+            name.replace("_", " "),
+            [line for line in found if len(line.x)],
+            HALF if len(names) > 1 else WIDE,
         )
         if chart is not None:
             yield chart
@@ -155,7 +177,11 @@ def memory_chart(run: RunFigures, points: int = MOST_POINTS) -> Chart | None:
         return None
     used = max(float(np.nanmax(values)) for _, values in curves.values())
     # A limit far above the use would flatten all curves: the table shows it.
-    levels = [Level(f"limit {size(limit)}", float(limit)) for limit in sorted(limits) if limit < used * _FAR]
+    levels = [
+        Level(f"limit {size(limit)}", float(limit))
+        for limit in sorted(limits)
+        if limit < used * _FAR
+    ]
     most = max([used, *(level.value for level in levels)])
     lines = [ChartLine(name, *both, place) for place, (name, both) in enumerate(curves.items())]
     return _over_time("Memory in use", run, lines, bytes_axis(most), size, levels)
@@ -173,12 +199,19 @@ def card_charts(run: RunFigures, points: int = MOST_POINTS) -> Iterator[Chart]:
             yield _over_time(title, run, lines, axis, _WRITE[figure])
 
 
-def compared_chart(runs: Sequence[RunFigures], name: str, width: int, points: int = MOST_POINTS) -> Chart | None:
+def compared_chart(
+    runs: Sequence[RunFigures], name: str, width: int, points: int = MOST_POINTS
+) -> Chart | None:
     """One metric of several runs in one chart; None if no run has it."""
     # Losses of single steps are too noisy to distinguish runs: use the means of the epochs.
     by_epoch = min((len(run.epochs) for run in runs), default=0) >= _ENOUGH_EPOCHS
-    found = ((run, curve(run.summary.directory, name, points, by_epoch=by_epoch), n) for n, run in enumerate(runs))
-    lines = [_line(run.title, each, n, faint=not by_epoch) for run, each, n in found if len(each.steps)]
+    found = (
+        (run, curve(run.summary.directory, name, points, by_epoch=by_epoch), n)
+        for n, run in enumerate(runs)
+    )
+    lines = [
+        _line(run.title, each, n, faint=not by_epoch) for run, each, n in found if len(each.steps)
+    ]
     return _over_steps(_title(name), lines, width)
 
 
@@ -222,11 +255,18 @@ def _over_steps(title: str, lines: Sequence[ChartLine], width: int = WIDE) -> Ch
     x = steps_axis(0.0, max(float(line.x.max()) for line in lines))
     words = " ".join(_words(line, metric) for line in lines)
     title = title[:1].upper() + title[1:]
-    return Chart(title, lines, x, log_axis(low, high) if log else number_axis(low, high), words, width=width)
+    return Chart(
+        title, lines, x, log_axis(low, high) if log else number_axis(low, high), words, width=width
+    )
 
 
 def _over_time(
-    title: str, run: RunFigures, lines: Sequence[ChartLine], y: Axis, write: Write, levels: Sequence[Level] = ()
+    title: str,
+    run: RunFigures,
+    lines: Sequence[ChartLine],
+    y: Axis,
+    write: Write,
+    levels: Sequence[Level] = (),
 ) -> Chart:
     end = max(float(np.nanmax(line.x)) for line in lines)
     bands = [
@@ -248,5 +288,7 @@ def _words(line: ChartLine, write: Write) -> str:
     known = line.y[np.isfinite(line.y)]
     if not len(known):
         return ""
-    first, last, least, most = (write(float(value)) for value in (known[0], known[-1], known.min(), known.max()))
+    first, last, least, most = (
+        write(float(value)) for value in (known[0], known[-1], known.min(), known.max())
+    )
     return f"{line.name}: from {first} to {last}, least {least}, most {most}."

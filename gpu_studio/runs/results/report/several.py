@@ -20,7 +20,9 @@ _LONGEST: Final = 300
 def header(runs: Sequence[RunFigures]) -> Markup:
     """The title part of the report."""
     names = ", ".join(run.title for run in runs)
-    return tag("header", tag("h1", f"{len(runs)} runs compared"), tag("div", names, class_="origin"))
+    return tag(
+        "header", tag("h1", f"{len(runs)} runs compared"), tag("div", names, class_="origin")
+    )
 
 
 def content(runs: Sequence[RunFigures]) -> Iterator[Markup | None]:
@@ -31,7 +33,9 @@ def content(runs: Sequence[RunFigures]) -> Iterator[Markup | None]:
     yield section("Runs", table("", ("", "run", "how it stands", "started"), _runs(runs)))
     losses = [name for name in names if name.removeprefix("val_") == "loss"]
     wide = (figure(run_charts.compared_chart(runs, name, WIDE, points)) for name in losses)
-    others = (run_charts.compared_chart(runs, name, HALF, points) for name in names if name not in losses)
+    others = (
+        run_charts.compared_chart(runs, name, HALF, points) for name in names if name not in losses
+    )
     yield section("Curves", *wide, pair([chart for chart in others if chart is not None]))
     yield section("What differs", _differences(comparison))
     yield section("What came of it", _figures(comparison))
@@ -56,12 +60,17 @@ def _differences(comparison: Comparison) -> Markup:
 def _figures(comparison: Comparison) -> Markup | None:
     headings = ("", *(run.title for run in comparison.runs))
     numbers = range(1, len(headings))
-    return table("Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers)
+    return table(
+        "Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers
+    )
 
 
 def _cells(row: ComparisonRow) -> list[Child]:
     texts = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in row.texts)
-    return [row.label, *(BestText(text) if place == row.best else text for place, text in enumerate(texts))]
+    return [
+        row.label,
+        *(BestText(text) if place == row.best else text for place, text in enumerate(texts)),
+    ]
 
 
 def _environment(runs: Sequence[RunFigures]) -> Markup | None:

@@ -39,7 +39,11 @@ STATES: Final[dict[State, str]] = {
 
 def outcome(run: RunFigures) -> str:
     """The run's state or end, and how far it came."""
-    begun = _ENDS[run.finished.reason] if run.finished else _LIVE.get(run.summary.state, run.summary.state)
+    begun = (
+        _ENDS[run.finished.reason]
+        if run.finished
+        else _LIVE.get(run.summary.state, run.summary.state)
+    )
     much = f": {run.summary.trained} trained" if run.summary.trained else ", before the first step"
     return f"{begun} after {duration(run.summary.seconds)}{much}."
 

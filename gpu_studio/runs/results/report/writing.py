@@ -36,16 +36,29 @@ def stacked(charts: Sequence[Chart]) -> Markup:
         y += chart.height + _BETWEEN
     ground = tag("rect", width=width, height=y, fill="#ffffff")
     space = "http://www.w3.org/2000/svg"
-    return tag("svg", ground, *parts, xmlns=space, viewBox=f"0 0 {width} {y}", width=width, height=y)
+    return tag(
+        "svg", ground, *parts, xmlns=space, viewBox=f"0 0 {width} {y}", width=width, height=y
+    )
 
 
 def _heading(chart: Chart, width: float) -> Iterator[Markup]:
-    yield tag("text", chart.title, x=_EDGE, y=0, font_family=FONT, font_size=13, font_weight=600, fill=INK["text"])
+    yield tag(
+        "text",
+        chart.title,
+        x=_EDGE,
+        y=0,
+        font_family=FONT,
+        font_size=13,
+        font_weight=600,
+        fill=INK["text"],
+    )
     for (row, x, name), line in zip(_legend(chart, width), chart.lines, strict=True):
         down = row * _ROW
         yield tag("line", x1=x, y1=down - 4, x2=x + _SAMPLE, y2=down - 4, **stroke(line.place, 2.0))
         words = x + _SAMPLE + 6
-        yield tag("text", name, x=words, y=down, font_family=FONT, font_size=11.5, fill=INK["muted"])
+        yield tag(
+            "text", name, x=words, y=down, font_family=FONT, font_size=11.5, fill=INK["muted"]
+        )
 
 
 def _legend(chart: Chart, width: float) -> Iterator[tuple[int, float, str]]:
@@ -60,11 +73,21 @@ def _legend(chart: Chart, width: float) -> Iterator[tuple[int, float, str]]:
 
 
 def report(runs: Sequence[RunFigures]) -> str:
-    """Return the report of one run, or of several compared, as one document of HTML. Raises OSError."""
+    """Return the report of one run, or of several compared, as one document of HTML.
+
+    Raises OSError.
+    """
     made = f"Written {moment(time.time())} by GPU Studio {__version__}."
     if len(runs) == 1:
-        return page(f"{runs[0].title} – {runs[0].id}", single.header(runs[0]), *single.content(runs[0]), made=made)
-    return page(f"{len(runs)} runs compared", several.header(runs), *several.content(runs), made=made)
+        return page(
+            f"{runs[0].title} – {runs[0].id}",
+            single.header(runs[0]),
+            *single.content(runs[0]),
+            made=made,
+        )
+    return page(
+        f"{len(runs)} runs compared", several.header(runs), *several.content(runs), made=made
+    )
 
 
 def curves_svg(run: RunFigures) -> str:

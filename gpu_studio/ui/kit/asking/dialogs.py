@@ -32,7 +32,8 @@ from gpu_studio.ui.kit.theme.fonts import font
 from gpu_studio.ui.kit.theme.tokens import GRID
 
 _LICENCE = (
-    "Free software under the Apache License 2.0. It brings the typefaces Inter and JetBrains Mono, under the SIL Open "
+    "Free software under the Apache License 2.0. It brings the typefaces Inter and JetBrains Mono, "
+    "under the SIL Open "
     "Font License 1.1, and the UCI optical digits, under CC BY 4.0."
 )
 
@@ -74,7 +75,11 @@ def shortcuts_dialog(actions: Sequence[QAction], parent: QWidget) -> Dialog:
     grid.setHorizontalSpacing(4 * GRID)
     for row, action in enumerate(action for action in actions if not action.shortcut().isEmpty()):
         grid.addWidget(Label(action.text()), row, 0)
-        grid.addWidget(Label(action.shortcut().toString(QKeySequence.SequenceFormat.NativeText), "mono"), row, 1)
+        grid.addWidget(
+            Label(action.shortcut().toString(QKeySequence.SequenceFormat.NativeText), "mono"),
+            row,
+            1,
+        )
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setAccessibleName("shortcuts")
@@ -89,7 +94,10 @@ def about_dialog(parent: QWidget) -> Dialog:
     """Version, licence, and what it runs on."""
     dialog = Dialog("GPU Studio", parent)
     dialog.column.addWidget(Label(f"Version {__version__}"))
-    system = f"Python {platform.python_version()} · Qt {PySide6.__version__} · {platform.system()} {platform.machine()}"
+    system = (
+        f"Python {platform.python_version()} · Qt {PySide6.__version__} · {platform.system()} "
+        f"{platform.machine()}"
+    )
     dialog.column.addWidget(Label(system, "muted"))
     dialog.column.addWidget(Label(tensorflow_in_use(), "muted"))
     dialog.column.addWidget(Paragraph(_LICENCE))
@@ -104,12 +112,16 @@ class ErrorDialog(Dialog):
     One click away is the traceback to copy.
     """
 
-    def __init__(self, summary: str, traceback: str, log: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, summary: str, traceback: str, log: str, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Something went wrong in the window", parent)
         self._traceback = traceback
         self.column.addWidget(Paragraph(summary))
         self.column.addWidget(
-            Paragraph(f"Runs go on, they do not need the window. The error is noted in {log}.", "muted")
+            Paragraph(
+                f"Runs go on, they do not need the window. The error is noted in {log}.", "muted"
+            )
         )
         self._text = QPlainTextEdit(traceback)
         self._text.setReadOnly(True)
@@ -142,13 +154,18 @@ class Question(Dialog):
     Each answer is a button; Return gives the first, and Escape gives none.
     """
 
-    def __init__(self, title: str, text: str, answers: Mapping[str, Callable[[], object]], parent: QWidget) -> None:
+    def __init__(
+        self, title: str, text: str, answers: Mapping[str, Callable[[], object]], parent: QWidget
+    ) -> None:
         super().__init__(title, parent)
         self.setModal(True)
         self.setAccessibleName(title)
         self.setAccessibleDescription(text)
         self.column.addWidget(Paragraph(text))
-        self.buttons = {name: Button(name, "plain" if place else "primary") for place, name in enumerate(answers)}
+        self.buttons = {
+            name: Button(name, "plain" if place else "primary")
+            for place, name in enumerate(answers)
+        }
         self.buttons["Cancel"] = Button("Cancel")
         row = QHBoxLayout()
         row.addStretch(1)
@@ -208,7 +225,9 @@ class TraceDialog(Dialog):
         self._say("Copied.")
 
     def _open(self) -> None:
-        if self._file is not None and not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._file))):
+        if self._file is not None and not QDesktopServices.openUrl(
+            QUrl.fromLocalFile(str(self._file))
+        ):
             self._say(f"Nothing here opens it. It is {self._file}")
 
     def _say(self, text: str) -> None:

@@ -58,7 +58,9 @@ class ChoiceGroup(QObject):
     chosen = Signal(str)
     pointed = Signal(str)
 
-    def __init__(self, buttons: Mapping[str, Choosable], columns: int = 1, parent: QObject | None = None) -> None:
+    def __init__(
+        self, buttons: Mapping[str, Choosable], columns: int = 1, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self.buttons = dict(buttons)
         self._columns = columns
@@ -119,7 +121,9 @@ class ChoiceGroup(QObject):
         """
         stop = self._group.checkedButton() or next(iter(self.buttons.values()))
         for button in self.buttons.values():
-            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if button is stop else Qt.FocusPolicy.ClickFocus)
+            button.setFocusPolicy(
+                Qt.FocusPolicy.StrongFocus if button is stop else Qt.FocusPolicy.ClickFocus
+            )
 
     def _name_of(self, button: QObject) -> str:
         return next((name for name, each in self.buttons.items() if each is button), "")
@@ -132,7 +136,9 @@ _LINE = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 class ChoiceRow(Choosable):
-    """Round marks choose one of several, square ones check each for itself. A `place` gives a device's dot.
+    """Round marks choose one of several, square ones check each for itself.
+
+    A `place` gives a device's dot.
 
     In `one_line` what it means stands beside the title, and is cut where room is short.
     """
@@ -207,14 +213,22 @@ class ChoiceRow(Choosable):
     def _paint_ground(self, painter: QPainter) -> None:
         tokens = self._theme.tokens
         painter.setPen(QColor(tokens.accent) if self.hasFocus() else Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(tokens.raised) if self.underMouse() and not self.why_not else Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        painter.setBrush(
+            QColor(tokens.raised)
+            if self.underMouse() and not self.why_not
+            else Qt.BrushStyle.NoBrush
+        )
+        painter.drawRoundedRect(
+            QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS
+        )
 
     def _paint_mark(self, painter: QPainter) -> None:
         tokens = self._theme.tokens
         area = QRectF(6, _TOP + (self._title_height() - _MARK) / 2, _MARK, _MARK)
         edge = tokens.accent if self.isChecked() else tokens.muted
-        painter.setPen(QPen(QColor(edge), 1.4, Qt.PenStyle.DotLine if self.why_not else Qt.PenStyle.SolidLine))
+        painter.setPen(
+            QPen(QColor(edge), 1.4, Qt.PenStyle.DotLine if self.why_not else Qt.PenStyle.SolidLine)
+        )
         filled = self.isChecked() and self._mark == "square"
         painter.setBrush(QColor(tokens.accent) if filled else QColor(tokens.surface))
         radius = _MARK / 2 if self._mark == "round" else 3.5
@@ -222,7 +236,9 @@ class ChoiceRow(Choosable):
         if filled:
             painter.setPen(QPen(QColor(tokens.on_accent), 1.8))
             x, y = area.left(), area.top()
-            painter.drawPolyline([QPointF(x + 4, y + 7.2), QPointF(x + 6.3, y + 9.6), QPointF(x + 10.3, y + 4.8)])
+            painter.drawPolyline(
+                [QPointF(x + 4, y + 7.2), QPointF(x + 6.3, y + 9.6), QPointF(x + 10.3, y + 4.8)]
+            )
         elif self.isChecked():
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(tokens.accent))
@@ -246,17 +262,28 @@ class ChoiceRow(Choosable):
         painter.setPen(QColor(tokens.muted))
         if self._one_line:
             beside = title.adjusted(after - left, 0, -4, 0)
-            cut = painter.fontMetrics().elidedText(self._note, Qt.TextElideMode.ElideRight, beside.width())
+            cut = painter.fontMetrics().elidedText(
+                self._note, Qt.TextElideMode.ElideRight, beside.width()
+            )
             painter.drawText(beside, int(_LINE), cut)
         else:
-            painter.drawText(self._note_size(self.width()).translated(0, title.bottom() + 1), int(_WRAP), self._note)
+            painter.drawText(
+                self._note_size(self.width()).translated(0, title.bottom() + 1),
+                int(_WRAP),
+                self._note,
+            )
 
     def _paint_tag(self, painter: QPainter, left: int) -> None:
         if not self._tag:
             return
         tokens = self._theme.tokens
         painter.setFont(font("caption"))
-        area = QRectF(left, _TOP + 1, painter.fontMetrics().horizontalAdvance(self._tag) + 12, self._title_height() - 2)
+        area = QRectF(
+            left,
+            _TOP + 1,
+            painter.fontMetrics().horizontalAdvance(self._tag) + 12,
+            self._title_height() - 2,
+        )
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(mix(tokens.accent, tokens.surface, 0.16)))
         painter.drawRoundedRect(area, area.height() / 2, area.height() / 2)
@@ -269,7 +296,11 @@ class ChoiceRow(Choosable):
     def _note_height(self, width: int) -> int:
         if not self._note or self._one_line:
             return 0
-        return QFontMetrics(font("caption")).boundingRect(self._note_size(width), int(_WRAP), self._note).height()
+        return (
+            QFontMetrics(font("caption"))
+            .boundingRect(self._note_size(width), int(_WRAP), self._note)
+            .height()
+        )
 
     @staticmethod
     def _note_size(width: int) -> QRect:
@@ -288,7 +319,9 @@ class Tile(Choosable):
     A tile that cannot be chosen is muted and has a dashed frame.
     """
 
-    def __init__(self, title: str, name: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, name: str, theme: ThemeManager, parent: QWidget | None = None
+    ) -> None:
         super().__init__(name, theme, parent)
         self.setText(title)
         self.setFont(font("caption"))
@@ -297,7 +330,10 @@ class Tile(Choosable):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Two lines of the title."""
         metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(self.text()) + 2 * _SIDE, max(_HEIGHT, 2 * metrics.height() + 4))
+        return QSize(
+            metrics.horizontalAdvance(self.text()) + 2 * _SIDE,
+            max(_HEIGHT, 2 * metrics.height() + 4),
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the frame and the title."""
@@ -310,8 +346,12 @@ class Tile(Choosable):
         painter.setBrush(QColor(ground))
         style = Qt.PenStyle.DashLine if self.why_not else Qt.PenStyle.SolidLine
         painter.setPen(QPen(QColor(edge), 2 if self.hasFocus() else 1, style))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), _TILE_RADIUS, _TILE_RADIUS)
-        painter.setPen(QColor(readable(tokens.muted if self.why_not else tokens.text, ground, tokens.text)))
+        painter.drawRoundedRect(
+            QRectF(self.rect()).adjusted(1, 1, -1, -1), _TILE_RADIUS, _TILE_RADIUS
+        )
+        painter.setPen(
+            QColor(readable(tokens.muted if self.why_not else tokens.text, ground, tokens.text))
+        )
         painter.drawText(self.rect().adjusted(_SIDE, 0, -_SIDE, 0), int(_MIDDLE), self.text())
 
     def _ground(self) -> str:

@@ -25,7 +25,9 @@ class OptionButton(QAbstractButton):
     When on, it is tinted and has the text colour; with a menu, a chevron follows it.
     """
 
-    def __init__(self, text: str, theme: ThemeManager, tip: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, text: str, theme: ThemeManager, tip: str = "", parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._menu: QMenu | None = None
@@ -78,11 +80,17 @@ class OptionButton(QAbstractButton):
         self._paint_pill(painter)
         lit = self.isChecked() or self.underMouse() or self.isDown()
         colour = (
-            mix(tokens.muted, tokens.surface, 0.6) if not self.isEnabled() else tokens.text if lit else tokens.muted
+            mix(tokens.muted, tokens.surface, 0.6)
+            if not self.isEnabled()
+            else tokens.text
+            if lit
+            else tokens.muted
         )
         painter.setPen(QColor(colour))
         words = self.rect().adjusted(_SIDE, 0, -_SIDE, 0)
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text())
+        painter.drawText(
+            words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
+        )
         if self._menu:
             left, middle = self.width() - _SIDE - _SIGN, self.height() / 2
             painter.setPen(QPen(QColor(colour), 1.4))
@@ -97,7 +105,9 @@ class OptionButton(QAbstractButton):
             painter.setBrush(QColor(mix(tokens.accent, tokens.surface, 0.2)))
         elif self.underMouse():
             painter.setBrush(QColor(tokens.raised))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        painter.drawRoundedRect(
+            QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS
+        )
 
 
 class ChoiceOption(OptionButton):
@@ -110,7 +120,9 @@ class ChoiceOption(OptionButton):
         self._actions: dict[str, QAction] = {}
         self.set_menu(self.choices)
 
-    def set_choices(self, words: Mapping[str, str], chosen: str, choose: Callable[[str], object]) -> None:
+    def set_choices(
+        self, words: Mapping[str, str], chosen: str, choose: Callable[[str], object]
+    ) -> None:
         """Offer these, by name and in words; `choose` is called with the user's choice."""
         for name, text in words.items():
             action = self.choices.addAction(text)

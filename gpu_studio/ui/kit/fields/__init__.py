@@ -1,7 +1,7 @@
 """Input fields that follow a value and report only the user's changes.
 
-Each has `show_value(value)`, which reports nothing, and the signal `edited(value)`. A value that the field would not
-take from a person, from a plan file, is shown as it is.
+Each has `show_value(value)`, which reports nothing, and the signal `edited(value)`. A value that
+the field would not take from a person, from a plan file, is shown as it is.
 """
 
 from gpu_studio.ui.kit.fields.choices import Choice, Segments, Switch

@@ -60,7 +60,9 @@ class Choice(QComboBox):
         self.clear()
         for each in names:
             self.addItem(self._words.get(each, each or ""), each)
-            self.setItemData(self.count() - 1, self._tips.get(each or ""), Qt.ItemDataRole.ToolTipRole)
+            self.setItemData(
+                self.count() - 1, self._tips.get(each or ""), Qt.ItemDataRole.ToolTipRole
+            )
         self._known = self.count()
 
     def show_value(self, value: Any) -> None:
@@ -83,7 +85,13 @@ class Choice(QComboBox):
         super().showPopup()
 
     def _foreign(self, value: Any) -> int:
-        text = value if isinstance(value, str) else self._words.get(value, "") if value is None else shown(value)
+        text = (
+            value
+            if isinstance(value, str)
+            else self._words.get(value, "")
+            if value is None
+            else shown(value)
+        )
         if self.count() == self._known:
             self.addItem(text)
         elif self.itemText(self._known) != text:
@@ -160,7 +168,9 @@ class Switch(QCheckBox):
     edited = Signal(object)
     merges = False
 
-    def __init__(self, name: str, parent: QWidget | None = None, *, on: str = "on", off: str = "off") -> None:
+    def __init__(
+        self, name: str, parent: QWidget | None = None, *, on: str = "on", off: str = "off"
+    ) -> None:
         super().__init__(off, parent)
         self._words = {True: on, False: off}
         self.setAccessibleName(name)
@@ -196,18 +206,26 @@ class Switch(QCheckBox):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         pill = QRectF(1.5, (self.height() - _HEIGHT) / 2, _WIDTH, _HEIGHT)
         painter.setPen(QPen(palette.color(self._edge()), 1.5 if self.hasFocus() else 1))
-        painter.setBrush(palette.color(QPalette.ColorRole.Highlight if on else QPalette.ColorRole.Button))
+        painter.setBrush(
+            palette.color(QPalette.ColorRole.Highlight if on else QPalette.ColorRole.Button)
+        )
         painter.drawRoundedRect(pill, _HEIGHT / 2, _HEIGHT / 2)
         self._draw_knob(painter, pill)
         painter.setPen(palette.color(QPalette.ColorRole.WindowText))
         words = self.rect().adjusted(int(_WIDTH) + _GAP + 2, 0, 0, 0)
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text())
+        painter.drawText(
+            words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
+        )
 
     def _edge(self) -> QPalette.ColorRole:
         """The colour around the pill: with the focus it differs from every colour inside."""
         if self.hasFocus():
-            return QPalette.ColorRole.WindowText if self.isChecked() else QPalette.ColorRole.Highlight
-        return QPalette.ColorRole.Highlight if self.isChecked() else QPalette.ColorRole.PlaceholderText
+            return (
+                QPalette.ColorRole.WindowText if self.isChecked() else QPalette.ColorRole.Highlight
+            )
+        return (
+            QPalette.ColorRole.Highlight if self.isChecked() else QPalette.ColorRole.PlaceholderText
+        )
 
     def _draw_knob(self, painter: QPainter, pill: QRectF) -> None:
         on, radius = self.isChecked(), _HEIGHT / 2 - 3.5

@@ -79,7 +79,10 @@ def read_real(text: str) -> float:
 
 
 def read_wholes(text: str) -> list[int]:
-    """Whole numbers with commas between them, in brackets or not. Raises ValueError with what to write."""
+    """Whole numbers with commas between them, in brackets or not.
+
+    Raises ValueError with what to write.
+    """
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     parts = re.split(r"\s*[,;]\s*|\s+", inner.strip(",; ")) if inner else []
     try:
@@ -102,7 +105,13 @@ def write_number(value: Any) -> str:
 
 def default_in_words(value: Any) -> str:
     """A default as it stands in a hint: `default 256, 256`."""
-    text = value if isinstance(value, str) else write_wholes(value) if isinstance(value, list) else shown(value)
+    text = (
+        value
+        if isinstance(value, str)
+        else write_wholes(value)
+        if isinstance(value, list)
+        else shown(value)
+    )
     return f"default {text}"
 
 
@@ -156,7 +165,10 @@ class Typed(QLineEdit):
         self._mark("")
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave no text behind that is not the plan's value; a menu or another window takes the focus for a while."""
+        """Leave no text behind that is not the plan's value.
+
+        A menu or another window takes the focus for a while.
+        """
         super().focusOutEvent(event)
         passing = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
         if self.wrong and self._value is not UNKNOWN and event.reason() not in passing:
@@ -205,7 +217,9 @@ class PositiveNumber(Typed):
 class Suggested(Typed):
     """A text with suggestions while it is typed; any text is accepted."""
 
-    def __init__(self, name: str, suggestions: Sequence[str] = (), parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, suggestions: Sequence[str] = (), parent: QWidget | None = None
+    ) -> None:
         super().__init__(name, parent=parent)
         self._suggestions = QStringListModel(list(suggestions), self)
         completer = QCompleter(self._suggestions, self)
@@ -242,14 +256,16 @@ StepEnabled = QAbstractSpinBox.StepEnabledFlag
 class WholeNumber(QAbstractSpinBox):
     """A whole number of any size: Qt's own spin box holds 32 bits, and a seed has more.
 
-    What a person types that is out of the bounds, or no number, is marked and not reported. A value out of the bounds
-    from a file, or one that is no number at all, is shown as it is.
+    What a person types that is out of the bounds, or no number, is marked and not reported. A value
+    out of the bounds from a file, or one that is no number at all, is shown as it is.
     """
 
     edited = Signal(object)
     merges = True
 
-    def __init__(self, name: str, least: int, most: int | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, least: int, most: int | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._least, self._most = least, most
         self._value: Any = least
@@ -292,8 +308,14 @@ class WholeNumber(QAbstractSpinBox):
         """Up and down as far as the bounds go."""
         if not isinstance(self._value, int):
             return StepEnabled.StepNone
-        up = StepEnabled.StepUpEnabled if self._most is None or self._value < self._most else StepEnabled.StepNone
-        return up | (StepEnabled.StepDownEnabled if self._value > self._least else StepEnabled.StepNone)
+        up = (
+            StepEnabled.StepUpEnabled
+            if self._most is None or self._value < self._most
+            else StepEnabled.StepNone
+        )
+        return up | (
+            StepEnabled.StepDownEnabled if self._value > self._least else StepEnabled.StepNone
+        )
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Change the value only with the focus: scrolling a page must not change a plan."""

@@ -32,8 +32,9 @@ _NEAR_ZERO = 0.35
 class Scale:
     """A kind of vertical axis.
 
-    `heights` maps values to heights (not a number where a value has none), `fit` widens what is to be seen, in
-    heights, to a round range with room for some rows, `ticks` names heights in a range, about one for each row.
+    `heights` maps values to heights (not a number where a value has none), `fit` widens what is to
+    be seen, in heights, to a round range with room for some rows, `ticks` names heights in a range,
+    about one for each row.
     """
 
     heights: Callable[[Array], Array]
@@ -81,14 +82,18 @@ def _fit_percent(low: float, high: float, rows: int) -> tuple[float, float]:
 
 
 def _in(unit: str) -> Callable[[float, float, int], list[Tick]]:
-    return lambda low, high, rows: [(at, f"{text} {unit}") for at, text in linear_ticks(low, high, rows)]
+    return lambda low, high, rows: [
+        (at, f"{text} {unit}") for at, text in linear_ticks(low, high, rows)
+    ]
 
 
 PERCENT = Scale(_same, _fit_percent, _in("%"))
 WATTS = Scale(_same, lambda low, high, rows: _fit_linear(min(low, 0.0), high, rows), _in("W"))
 CELSIUS = Scale(_same, _fit_linear, _in("°C"))
 BYTES_A_SECOND = Scale(
-    _same, _fit_bytes, lambda low, high, rows: [(at, f"{text}/s") for at, text in binary_ticks(low, high, rows)]
+    _same,
+    _fit_bytes,
+    lambda low, high, rows: [(at, f"{text}/s") for at, text in binary_ticks(low, high, rows)],
 )
 
 
@@ -100,7 +105,10 @@ _FEWEST_STEPS = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ruler:
-    """Places on the axis for the seconds after a run's start, and the other way round; here they are the same."""
+    """Places on the axis for the seconds after a run's start, and the other way round.
+
+    Here they are the same.
+    """
 
     kind: AxisKind = "time"
 
@@ -137,8 +145,9 @@ TIME = Ruler()
 class TrainingTime(Ruler):
     """Counts seconds of training: from the run's second `first` on, without the pauses.
 
-    `begins` and `ends` are the seconds after the run's start at which it was paused and went on, both shape (pauses,),
-    sorted; a pause that lasts has no end (infinity). What was before the first lies at negative places.
+    `begins` and `ends` are the seconds after the run's start at which it was paused and went on,
+    both shape (pauses,), sorted; a pause that lasts has no end (infinity). What was before the
+    first lies at negative places.
     """
 
     first: float
@@ -164,12 +173,14 @@ class TrainingTime(Ruler):
 class StepRuler(Ruler):
     """Counts training steps, or epochs of `per` steps each.
 
-    `steps` had been trained at `times` (seconds since 1970), both shape (points,) with at least one, and sorted. In
-    between they are taken to pass evenly; before the first and after the last nothing passes. So what takes time but
-    trains nothing, as a pause does, takes no room. Places count from the step `first`.
+    `steps` had been trained at `times` (seconds since 1970), both shape (points,) with at least
+    one, and sorted. In between they are taken to pass evenly; before the first and after the last
+    nothing passes. So what takes time but trains nothing, as a pause does, takes no room. Places
+    count from the step `first`.
 
-    Where more is known of a while, `near` has its times and steps, which then count. What earlier runs had trained
-    lies at places below 0: `earlier` has the seconds before this run's start, as negative numbers, and the steps.
+    Where more is known of a while, `near` has its times and steps, which then count. What earlier
+    runs had trained lies at places below 0: `earlier` has the seconds before this run's start, as
+    negative numbers, and the steps.
     """
 
     times: Array
@@ -207,14 +218,18 @@ class StepRuler(Ruler):
         """Round steps or epochs, named as they are counted over the whole training."""
         before = self.first / self.per
         made = count_ticks if self.kind == "step" else part_ticks
-        return [(at - before, f"{self.kind} {text}") for at, text in made(start + before, end + before, count)]
+        return [
+            (at - before, f"{self.kind} {text}")
+            for at, text in made(start + before, end + before, count)
+        ]
 
 
 def between(x: Array, known: Array, values: Array) -> Array:
-    """Straight lines between `values` at `known` places, sorted and both of the shape (points,), at the places `x`.
+    """Straight lines between `values` at `known` places, sorted and both of the shape (points,), at
+    the places `x`.
 
-    Outside them it is the first or the last value. The same as `numpy.interp`, which copies what cannot be written to:
-    that would cost a millisecond for each curve of a long run.
+    Outside them it is the first or the last value. The same as `numpy.interp`, which copies what
+    cannot be written to: that would cost a millisecond for each curve of a long run.
     """
     after = np.searchsorted(known, x, side="right")
     right, left = np.minimum(after, len(known) - 1), np.maximum(after - 1, 0)
@@ -242,14 +257,25 @@ class StepClock:
         self._sorted = 0
         self._ends = (0.0, 0.0)
 
-    def ruler(self, kind: AxisKind, times: Array, steps: Array, origin: float, first: float, per: float = 1.0) -> Ruler:
-        """The ruler of this kind for steps trained at these times, as `StepRuler` takes them, but in any order."""
+    def ruler(
+        self,
+        kind: AxisKind,
+        times: Array,
+        steps: Array,
+        origin: float,
+        first: float,
+        per: float = 1.0,
+    ) -> Ruler:
+        """The ruler of this kind for steps trained at these times, as `StepRuler` takes them, but
+        in any order.
+        """
         if kind == "time":
             return TIME
         if not len(times):
             times, steps = np.array([origin]), np.array([first])
         elif not self._in_order(times, steps):
-            # The clock was set back: the steps in between count as trained at the latest reported time.
+            # The clock was set back: the steps in between count as trained at the latest reported
+            # time.
             times, steps = np.maximum.accumulate(times), np.maximum.accumulate(steps)
         return StepRuler(kind=kind, times=times, steps=steps, origin=origin, first=first, per=per)
 
@@ -277,6 +303,8 @@ class CountRuler(Ruler):
         return _FEWEST.get(self.kind, 1.0)
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
-        """Round counts from `start` to `end`, about `count` of them, with what is counted before them."""
+        """Round counts from `start` to `end`, about `count` of them, with what is counted before
+        them.
+        """
         made = part_ticks if self.kind == "epoch" else count_ticks
         return [(at, f"{self.kind} {text}") for at, text in made(start, end, count)]

@@ -11,7 +11,15 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.runs.ticks import clock_ticks
 from gpu_studio.ui.kit.plots.axes import LINEAR, TIME, Ruler, Scale
-from gpu_studio.ui.kit.plots.marks import LANE, PlotMarks, PlotSpan, ends, paint_marks, paint_span, texts_at
+from gpu_studio.ui.kit.plots.marks import (
+    LANE,
+    PlotMarks,
+    PlotSpan,
+    ends,
+    paint_marks,
+    paint_span,
+    texts_at,
+)
 from gpu_studio.ui.kit.plots.time_view import TimeWindow
 from gpu_studio.ui.kit.theme.fonts import font
 from gpu_studio.ui.kit.theme.tokens import Tokens
@@ -35,10 +43,12 @@ class Limit:
 
 @dataclass(slots=True)
 class Backdrop:
-    """Paints itself into `area`, which shows `window` of what `ruler` counts, and the heights from `low` to `high`.
+    """Paints itself into `area`, which shows `window` of what `ruler` counts, and the heights from
+    `low` to `high`.
 
-    Where there are no heights to show, `empty` says so in words; `note` is what is to be known of those shown. Places
-    are named as the ruler does it, or, where `clock` gives the start in seconds since 1970, by the clock.
+    Where there are no heights to show, `empty` says so in words; `note` is what is to be known of
+    those shown. Places are named as the ruler does it, or, where `clock` gives the start in seconds
+    since 1970, by the clock.
     """
 
     tokens: Tokens
@@ -91,11 +101,16 @@ class Backdrop:
 
     def y_of(self, height: float) -> float:
         """Where a height lies, in pixels."""
-        return self.area.bottom() - (height - self.low) / (self.high - self.low) * self.area.height()
+        return (
+            self.area.bottom() - (height - self.low) / (self.high - self.low) * self.area.height()
+        )
 
     def place_at(self, x: float) -> float:
         """The place of the axis under a pixel."""
-        return self.window.start + (x - self.area.left()) / max(self.area.width(), 1.0) * self.window.span
+        return (
+            self.window.start
+            + (x - self.area.left()) / max(self.area.width(), 1.0) * self.window.span
+        )
 
     def _paint_line(self, painter: QPainter, y: float, colour: str) -> None:
         painter.setPen(QColor(colour))
@@ -115,11 +130,15 @@ class Backdrop:
         count = max(int(self.area.width() // _PIXELS_PER_TIME), 1)
         start, end = self.window.start, self.window.end
         named = (
-            self.ruler.ticks(start, end, count) if self.clock is None else clock_ticks(start, end, count, self.clock)
+            self.ruler.ticks(start, end, count)
+            if self.clock is None
+            else clock_ticks(start, end, count, self.clock)
         )
         for time, text in named:
             width = metrics.horizontalAdvance(text) + 2
-            left = min(max(self.x_of(time) - width / 2, self.area.left()), self.area.right() - width)
+            left = min(
+                max(self.x_of(time) - width / 2, self.area.left()), self.area.right() - width
+            )
             painter.drawText(QPointF(left, self.area.bottom() + LANE + metrics.ascent() + 2), text)
 
     def _paint_limits(self, painter: QPainter) -> None:
@@ -127,7 +146,9 @@ class Backdrop:
             self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
 
     def paint_limit_names(self, painter: QPainter) -> None:
-        """Name each limit at its right end, over the line where there is room, where the plot is high enough."""
+        """Name each limit at its right end, over the line where there is room, where the plot is
+        high enough.
+        """
         if self.area.height() < _LEAST_FOR_LIMIT or not self.limits:
             return
         painter.setFont(font("caption"))
@@ -162,5 +183,7 @@ class Backdrop:
     def pixels_of(self, marks: PlotMarks) -> Array:
         """Where marks of one kind are drawn: those in the window that stand apart."""
         first, places = marks.seen(self.ruler, self.window.start, self.window.end)
-        pixels = self.area.left() + (places - self.window.start) / self.window.span * self.area.width()
+        pixels = (
+            self.area.left() + (places - self.window.start) / self.window.span * self.area.width()
+        )
         return pixels[marks.drawn(first, pixels)]

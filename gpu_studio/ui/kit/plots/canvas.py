@@ -27,10 +27,17 @@ NONE_ABOVE_ZERO = "no value above 0 in view: a logarithmic axis cannot show the 
 SOME_NOT_ABOVE_ZERO = "values of 0 and below are not drawn: they have no logarithm"
 HIGHER_AT_FIRST = "the first steps reach {:.3g}"
 UNCROWDED: Final = 8
-"""With more curves than this each is drawn coarser: they hide one another, and each costs its time in every frame."""
+"""With more curves than this each is drawn coarser.
+
+They hide one another, and each costs its time in every frame.
+"""
 _SMALLEST = (160, 44)
 _NO_HEIGHTS = (0.0, 1.0)
-_BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
+_BY_KEY = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
 
 
 class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
@@ -162,7 +169,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
             self._dress_curves()
         window = self._time.window
         shown = [curve for curve in self._curves if curve.shown]
-        view = AxisView(window, self.columns * UNCROWDED // max(len(shown), UNCROWDED) or 1, self._time.ruler)
+        view = AxisView(
+            window, self.columns * UNCROWDED // max(len(shown), UNCROWDED) or 1, self._time.ruler
+        )
         self._backdrop.ruler = self._time.ruler
         heights = [curve.draw(view, self._backdrop.scale) for curve in shown]
         ranges = [found for found in heights if found is not None]
@@ -174,14 +183,20 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
     def _words_for_nothing(self) -> str:
         if self._curves and not any(curve.shown for curve in self._curves):
             return ALL_HIDDEN
-        return NONE_ABOVE_ZERO if any(curve.shown and curve.left_out for curve in self._curves) else self._nothing
+        return (
+            NONE_ABOVE_ZERO
+            if any(curve.shown and curve.left_out for curve in self._curves)
+            else self._nothing
+        )
 
     def _note(self, *, some: bool) -> None:
         """Say what there is to say, and where some values have no place on the axis."""
         left_out = some and any(curve.shown and curve.left_out for curve in self._curves)
         beyond = max((curve.beyond for curve in self._curves if curve.shown), default=-math.inf)
         higher = HIGHER_AT_FIRST.format(beyond) if some and math.isfinite(beyond) else ""
-        note = " · ".join(filter(None, (self._hint, SOME_NOT_ABOVE_ZERO if left_out else "", higher)))
+        note = " · ".join(
+            filter(None, (self._hint, SOME_NOT_ABOVE_ZERO if left_out else "", higher))
+        )
         if note != self._backdrop.note:
             self._backdrop.note = note
             self._repaint_backdrop()
@@ -207,10 +222,17 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
 
     def _show_ranges(self, window: TimeWindow, low: float, high: float, empty: str) -> None:
         backdrop = self._backdrop
-        if (window, low, high, empty) != (backdrop.window, backdrop.low, backdrop.high, backdrop.empty):
+        if (window, low, high, empty) != (
+            backdrop.window,
+            backdrop.low,
+            backdrop.high,
+            backdrop.empty,
+        ):
             backdrop.window, backdrop.low, backdrop.high, backdrop.empty = window, low, high, empty
             pixel = (high - low) / max(backdrop.area.height(), 1.0)
-            self._box.setRange(xRange=(window.start, window.end), yRange=(low - pixel, high + pixel), padding=0)
+            self._box.setRange(
+                xRange=(window.start, window.end), yRange=(low - pixel, high + pixel), padding=0
+            )
             self._repaint_backdrop()
 
     def _fit(self, ranges: list[tuple[float, float]]) -> tuple[float, float]:

@@ -32,22 +32,29 @@ Colour = Callable[[Tokens], str]
 _NOTHING: Array = np.empty(0)
 _DOT = 5.0
 _START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
-"""The first steps are so large a part of the axis; they stand far above at least so many other points if they make the
-axis so many times as high as these need, which are then given so much air."""
+"""The first steps are so large a part of the axis; they stand far above at least so many other
+points if they make the axis so many times as high as these need, which are then given so much
+air."""
 # Dots closer to each other than this would merge into a thick line.
 _PIXELS_PER_DOT = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a curve looks: its colour in a theme, its dash in pen widths, and whether its points are dotted."""
+    """How a curve looks.
+
+    Its colour in a theme, its dash in pen widths, and whether its points are dotted.
+    """
 
     colour: Colour
     dash: tuple[int, ...] = ()
     dots: bool = False
 
     def pen(self, tokens: Tokens, width: float) -> QPen:
-        """The pen, `width` device pixels wide at any zoom. One of 1 is drawn many times faster than a wider one."""
+        """The pen, `width` device pixels wide at any zoom.
+
+        One of 1 is drawn many times faster than a wider one.
+        """
         pen = QPen(QColor(self.colour(tokens)), width)
         pen.setCosmetic(True)
         if self.dash:
@@ -56,12 +63,15 @@ class Style:
 
 
 class PlotCurve:
-    """A series over time, and the items that draw it. Its times count from wherever `origin`, the run's start, does.
+    """A series over time, and the items that draw it.
 
-    The line is broken where nothing is known for longer than `longest_gap` seconds, and with `breaks` where a value is
-    no number. It goes when all of the names that it `belongs` to are hidden. In a table its column is called `heading`;
-    without one it has none there. Where it `forgives_the_start`, a run's first steps do not rule the axis; `beyond` is
-    how high they reach above it then, else minus infinity.
+    Its times count from wherever `origin`, the run's start, does.
+
+    The line is broken where nothing is known for longer than `longest_gap` seconds, and with
+    `breaks` where a value is no number. It goes when all of the names that it `belongs` to are
+    hidden. In a table its column is called `heading`; without one it has none there. Where it
+    `forgives_the_start`, a run's first steps do not rule the axis; `beyond` is how high they reach
+    above it then, else minus infinity.
     """
 
     def __init__(self, style: Style) -> None:
@@ -97,21 +107,37 @@ class PlotCurve:
 
     @property
     def series(self) -> tuple[Array, Array]:
-        """Its times in seconds since 1970, shape (points,), and as many values; what is near point by point."""
+        """Its times in seconds since 1970, shape (points,), and as many values.
+
+        What is near point by point.
+        """
         parts = self._parts()
         if len(parts) == 1:
             return self._times, self._values
         times, values = zip(
-            *((part.times[part.low : part.high], part.values[part.low : part.high]) for part in parts), strict=True
+            *(
+                (part.times[part.low : part.high], part.values[part.low : part.high])
+                for part in parts
+            ),
+            strict=True,
         )
         return np.concatenate(times), np.concatenate(values)
 
     @property
     def strokes(self) -> tuple[Array, Array, Flags]:
-        """What was drawn last: places and heights, shape (points,), and whether each is joined to the one after it."""
+        """What was drawn last.
+
+        Places and heights, shape (points,), and whether each is joined to the one after it.
+        """
         x, y = (_NOTHING, _NOTHING) if self._line.xData is None else self._line.getData()
         connect = self._line.opts["connect"]
-        return x, y, np.ones(len(x), dtype=np.bool_) if isinstance(connect, str) else connect.astype(np.bool_)
+        return (
+            x,
+            y,
+            np.ones(len(x), dtype=np.bool_)
+            if isinstance(connect, str)
+            else connect.astype(np.bool_),
+        )
 
     @property
     def dots(self) -> int:
@@ -130,14 +156,20 @@ class PlotCurve:
         if self._dots is not None:
             self._dots.setBrush(QColor(self.style.colour(tokens)))
 
-    def set_series(self, times: Array, values: Array, origin: float, series: Series | None = None) -> None:
-        """Take sorted times, shape (points,), and as many values. The arrays are read when the curve is drawn.
+    def set_series(
+        self, times: Array, values: Array, origin: float, series: Series | None = None
+    ) -> None:
+        """Take sorted times, shape (points,), and as many values.
 
-        Where they come from a `series`, a long curve is drawn without a look at every point, and what is near of it,
-        point by point.
+        The arrays are read when the curve is drawn.
+
+        Where they come from a `series`, a long curve is drawn without a look at every point, and
+        what is near of it, point by point.
         """
         self._times, self._values, self._origin = times, values, origin
-        self._pyramid, self._near = (None, None) if series is None else (series.pyramid, series.near)
+        self._pyramid, self._near = (
+            (None, None) if series is None else (series.pyramid, series.near)
+        )
         self._coarse = (0, 1.0) if series is None else series.thinned
 
     def forget(self) -> None:
@@ -145,7 +177,10 @@ class PlotCurve:
         self.set_series(_NOTHING, _NOTHING, 0.0)
 
     def draw(self, view: AxisView, scale: Scale) -> tuple[float, float] | None:
-        """Draw what is in view. Returns its lowest and highest height, if any. `left_out`: a value had no height."""
+        """Draw what is in view. Returns its lowest and highest height, if any.
+
+        `left_out`: a value had no height.
+        """
         wanted = self._version(view, scale)
         if self._pyramid is None or wanted != self._drawn:
             self._drawn, self._range = wanted, self._draw(view, scale)
@@ -154,7 +189,16 @@ class PlotCurve:
     def _version(self, view: AxisView, scale: Scale) -> tuple[object, ...]:
         """What is drawn changes exactly with this, where a pyramid tells how much there is."""
         series = self._pyramid, self._pyramid.total if self._pyramid is not None else 0, self._near
-        return *series, view.window, view.columns, view.ruler, scale, self.smoothing, self._origin, self.longest_gap
+        return (
+            *series,
+            view.window,
+            view.columns,
+            view.ruler,
+            scale,
+            self.smoothing,
+            self._origin,
+            self.longest_gap,
+        )
 
     def _draw(self, view: AxisView, scale: Scale) -> tuple[float, float] | None:
         x, y = self._thinned(view)
@@ -167,11 +211,17 @@ class PlotCurve:
         places = view.ruler.places(x - self._origin)
         self._line.setData(places, heights, connect=connect)
         self._draw_dots(places, heights, view)
-        inside = np.concatenate((heights[view.shows(places)], _at_edges(places, heights, connect, view)))
+        inside = np.concatenate(
+            (heights[view.shows(places)], _at_edges(places, heights, connect, view))
+        )
         if not len(inside):
             return None
         low, high = float(inside.min()), float(inside.max())
-        ceiling = _ceiling(places, heights, view) if self.forgives_the_start and scale is LINEAR else math.inf
+        ceiling = (
+            _ceiling(places, heights, view)
+            if self.forgives_the_start and scale is LINEAR
+            else math.inf
+        )
         self.beyond = high if high > ceiling else -math.inf
         return low, min(high, ceiling)
 
@@ -194,9 +244,14 @@ class PlotCurve:
         return spliced(self._times, self._values, self._pyramid, self._near)
 
     def _thinned(self, view: AxisView) -> Curve:
-        """The steps are smoothed, then thinned: neither the width of the plot nor the zoom changes a smooth curve."""
+        """The steps are smoothed, then thinned.
+
+        Neither the width of the plot nor the zoom changes a smooth curve.
+        """
         smooth = self.smoothing > 0
-        parts, remembered = (self._averaged(), self._of_averages) if smooth else (self._parts(), self._extremes)
+        parts, remembered = (
+            (self._averaged(), self._of_averages) if smooth else (self._parts(), self._extremes)
+        )
         edges = view.edges + self._origin
         if len(parts) == 1 and _count(parts[0], edges) > 2 * view.columns:
             return remembered.curve(parts[0], edges)
@@ -205,8 +260,12 @@ class PlotCurve:
     def _averaged(self) -> list[CurvePart]:
         """The moving average at each point, what is near point by point."""
         pyramid, near = self._pyramid, self._near
-        settled, version = (0, object()) if pyramid is None else (pyramid.settled, (id(pyramid), pyramid.layout))
-        values = self._average.of(self._values, self.smoothing, thinned=self._coarse, settled=settled, version=version)
+        settled, version = (
+            (0, object()) if pyramid is None else (pyramid.settled, (id(pyramid), pyramid.layout))
+        )
+        values = self._average.of(
+            self._values, self.smoothing, thinned=self._coarse, settled=settled, version=version
+        )
         parts = spliced(self._times, values, self._average.pyramid, near)
         if near is not None:
             first, _ = near.ends(self._times)
@@ -233,8 +292,12 @@ def _at_edges(places: Array, heights: Array, connect: Any, view: AxisView) -> Ar
 
 
 def _ceiling(places: Array, heights: Array, view: AxisView) -> float:
-    """Up to where the axis goes if the first steps in view, where they are a run's first, stand far above the rest."""
-    rest = heights[(places > view.window.start + _START * view.window.span) & (places <= view.window.end)]
+    """Up to where the axis goes if the first steps in view, where they are a run's first, stand far
+    above the rest.
+    """
+    rest = heights[
+        (places > view.window.start + _START * view.window.span) & (places <= view.window.end)
+    ]
     if places[0] < view.window.start or len(rest) < _ENOUGH:
         return math.inf
     low, high = float(rest.min()), float(rest.max())

@@ -69,21 +69,26 @@ _PAGE = 0.8
 _FAST = 10
 
 HELP = (
-    "Drag or wheel to zoom, double click for all; Shift with either, or the middle button, to pan. Keys: arrows, Home "
-    "and End move the crosshair (Shift: faster, Ctrl: pan), + and - zoom, 0 shows all, F follows, Escape."
+    "Drag or wheel to zoom, double click for all; Shift with either, or the middle button, to pan. "
+    "Keys: arrows, Home "
+    "and End move the crosshair (Shift: faster, Ctrl: pan), + and - "
+    "zoom, 0 shows all, F follows, Escape."
 )
 _SHIFT, _CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 
 
 class Gestures(QObject):
-    """An event filter for a plot and its viewport that turns what a person does into changes of a `TimeView`.
+    """An event filter for a plot and its viewport that turns what a person does into changes of a
+    `TimeView`.
 
     `copy_asked` says that the values at the crosshair shall be copied.
     """
 
     copy_asked = Signal()
 
-    def __init__(self, time: TimeView, backdrop: Backdrop, overlay: Overlay, parent: QObject) -> None:
+    def __init__(
+        self, time: TimeView, backdrop: Backdrop, overlay: Overlay, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._time, self._backdrop, self._overlay = time, backdrop, overlay
         self._brush_start: float | None = None
@@ -117,7 +122,9 @@ class Gestures(QObject):
 
     def _press(self, event: QMouseEvent, x: float) -> None:
         left = event.button() == Qt.MouseButton.LeftButton
-        pans = event.button() == Qt.MouseButton.MiddleButton or (left and bool(event.modifiers() & _SHIFT))
+        pans = event.button() == Qt.MouseButton.MiddleButton or (
+            left and bool(event.modifiers() & _SHIFT)
+        )
         self._pan_from = x if pans else None
         self._brush_start = x if left and not pans else None
 

@@ -32,7 +32,10 @@ _DEVICE = re.compile(r"[A-Z]+[: ](\d.*)")
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """A curve's name, how it looks, and its newest value as text (or nothing). `fixed` ones cannot be hidden here."""
+    """A curve's name, how it looks, and its newest value as text (or nothing).
+
+    `fixed` ones cannot be hidden here.
+    """
 
     name: str
     style: Style
@@ -53,7 +56,10 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class LegendPlace:
-    """Where an entry is drawn: the line, the words, and the piece of its curve of `sample` pixels with a `gap`."""
+    """Where an entry is drawn.
+
+    The line, the words, and the piece of its curve of `sample` pixels with a `gap`.
+    """
 
     entry: LegendEntry
     words: str
@@ -64,7 +70,9 @@ class LegendPlace:
     line: int = 0
 
 
-def paint_entry(painter: QPainter, tokens: Tokens, place: LegendPlace, area: QRect, *, hidden: bool = False) -> None:
+def paint_entry(
+    painter: QPainter, tokens: Tokens, place: LegendPlace, area: QRect, *, hidden: bool = False
+) -> None:
     """Draw an entry in the height of `area`: a hidden one struck out, its line short and faint."""
     middle, style = area.center().y() + 0.5, place.entry.style
     colour = mix(tokens.muted, tokens.surface, 0.5) if hidden else style.colour(tokens)
@@ -83,7 +91,9 @@ def paint_entry(painter: QPainter, tokens: Tokens, place: LegendPlace, area: QRe
     _paint_words(painter, tokens, place, area, hidden=hidden)
 
 
-def _paint_words(painter: QPainter, tokens: Tokens, place: LegendPlace, area: QRect, *, hidden: bool) -> None:
+def _paint_words(
+    painter: QPainter, tokens: Tokens, place: LegendPlace, area: QRect, *, hidden: bool
+) -> None:
     usual = painter.font()
     if hidden:
         struck = QFont(usual)
@@ -95,17 +105,23 @@ def _paint_words(painter: QPainter, tokens: Tokens, place: LegendPlace, area: QR
     painter.setFont(usual)
 
 
-# From the roomiest form to the closest: how long the piece of line is, and what is between two entries.
+# From the roomiest form to the closest: how long the piece of line is, and what is between two
+# entries.
 SAMPLES = (22, 22, 16, 11, 8)
 GAPS = (6, 6, 5, 4, 3)
 BETWEEN = (16, 16, 9, 6, 4)
 CLOSEST = len(SAMPLES) - 1
 
 
-def find_places(entries: Sequence[LegendEntry], metrics: QFontMetrics, width: int, lines: int) -> list[LegendPlace]:
-    """The places in so many lines of `width` pixels: in the first form in which all entries have room.
+def find_places(
+    entries: Sequence[LegendEntry], metrics: QFontMetrics, width: int, lines: int
+) -> list[LegendPlace]:
+    """The places in so many lines of `width` pixels.
 
-    Where there is none, as many as have room in the closest, with room behind them for the number of the others.
+    In the first form in which all entries have room.
+
+    Where there is none, as many as have room in the closest, with room behind them for the number
+    of the others.
     """
     widths = [width] * lines
     for form in range(len(SAMPLES)):
@@ -148,19 +164,25 @@ def _placed(
             left, line = 0, line + 1
         if line == len(widths) or left + width > widths[line] + 1:
             break
-        found.append(LegendPlace(entry, _words(entry, form), left, width, SAMPLES[form], GAPS[form], line))
+        found.append(
+            LegendPlace(entry, _words(entry, form), left, width, SAMPLES[form], GAPS[form], line)
+        )
         left += width + BETWEEN[form]
     return found
 
 
 def _words(entry: LegendEntry, form: int) -> str:
-    """What is said of an entry in a form: its name with the value, the name, or what is short for it."""
+    """What is said of an entry in a form.
+
+    Its name with the value, the name, or what is short for it.
+    """
     return (entry.text, entry.name, *[entry.short] * 3)[form]
 
 
 _LEAST, _ENOUGH = 80, 160
 ABOUT = (
-    "Click a name to hide or show its curve, double click for this one only, right click for a list of all. "
+    "Click a name to hide or show its curve, double click for this one "
+    "only, right click for a list of all. "
     "Keys: arrows, Space, Return; Down opens the list."
 )
 
@@ -247,10 +269,16 @@ class Legend(QWidget):
             self.update()
 
     def places(self) -> list[LegendPlace]:
-        """Where the entries are drawn: in the first form in which all have room, else as many as have room."""
+        """Where the entries are drawn.
+
+        In the first form in which all have room, else as many as have room.
+        """
         given = self._entries, self.width(), self._lines, self.fontMetrics().averageCharWidth()
         if self._known is None or self._known[0] != given:
-            self._known = given, find_places(self._entries, self.fontMetrics(), self.width(), self._lines)
+            self._known = (
+                given,
+                find_places(self._entries, self.fontMetrics(), self.width(), self._lines),
+            )
         return self._known[1]
 
     @property
@@ -270,7 +298,9 @@ class Legend(QWidget):
         menu.addSeparator()
         every = menu.addAction("Show all")
         every.setEnabled(any(entry.name in self._hidden for entry in self._free))
-        every.triggered.connect(lambda: self._hide(self._hidden - {entry.name for entry in self._free}))
+        every.triggered.connect(
+            lambda: self._hide(self._hidden - {entry.name for entry in self._free})
+        )
         return menu
 
     @property
@@ -303,12 +333,18 @@ class Legend(QWidget):
         self.hidden_changed.emit()
 
     def _tell(self) -> None:
-        texts = (f"{entry.text}{' (hidden)' if entry.name in self._hidden else ''}" for entry in self._entries)
+        texts = (
+            f"{entry.text}{' (hidden)' if entry.name in self._hidden else ''}"
+            for entry in self._entries
+        )
         names = ", ".join(texts)
         self.setAccessibleName(f"Curves: {names}" if self._switchable else names)
 
     def _ask_for_room(self) -> None:
-        """A new figure must not ask for a new layout each time: the room only grows, but for other curves."""
+        """A new figure must not ask for a new layout each time.
+
+        The room only grows, but for other curves.
+        """
         wanted = self._total(0)
         names = tuple(entry.name for entry in self._entries)
         if wanted > self._wanted or names != self._names:
@@ -317,7 +353,9 @@ class Legend(QWidget):
             self.updateGeometry()
 
     def _total(self, form: int) -> int:
-        return sum(entry_width(entry, form, self.fontMetrics()) + BETWEEN[form] for entry in self._entries)
+        return sum(
+            entry_width(entry, form, self.fontMetrics()) + BETWEEN[form] for entry in self._entries
+        )
 
     # The user's actions
 
@@ -382,7 +420,11 @@ class Legend(QWidget):
 
     def _under(self, event: QMouseEvent) -> LegendPlace | None:
         at = event.position().toPoint()
-        hits = (place for place in self.places() if self._around(place).adjusted(-4, 0, 4, 0).contains(at))
+        hits = (
+            place
+            for place in self.places()
+            if self._around(place).adjusted(-4, 0, 4, 0).contains(at)
+        )
         found = next(hits, None) if self._switchable else None
         return None if found is None or found.entry.fixed else found
 
@@ -403,7 +445,9 @@ class Legend(QWidget):
         if missing := self.left_out:
             area = self.count_area()
             painter.setPen(QColor(self._theme.tokens.muted))
-            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"+{len(missing)}")
+            painter.drawText(
+                area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"+{len(missing)}"
+            )
             if any(entry is current for entry in missing):
                 self._paint_focus(painter, area)
 

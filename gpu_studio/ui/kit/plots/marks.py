@@ -36,7 +36,12 @@ MEANINGS: Final[dict[str, str]] = {
 }
 """What each kind of mark means, in words."""
 
-_APART: Final[dict[MarkKind, float]] = {"epoch": 16.0, "checkpoint": 10.0, "best": 10.0, "rate": 10.0}
+_APART: Final[dict[MarkKind, float]] = {
+    "epoch": 16.0,
+    "checkpoint": 10.0,
+    "best": 10.0,
+    "rate": 10.0,
+}
 _APART_ELSE = 8.0
 _MOST_TOLD = 3
 _STRIDES = (1, 2, 5)
@@ -44,23 +49,32 @@ _STRIDES = (1, 2, 5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotMarks:
-    """Marks of one kind: their sorted moments in seconds after the run's start, shape (marks,), and words for each."""
+    """Marks of one kind.
+
+    Their sorted moments in seconds after the run's start, shape (marks,), and words for each.
+    """
 
     kind: MarkKind
     times: Array
     words: Callable[[int], str]
 
     def seen(self, ruler: Ruler, start: float, end: float) -> tuple[int, Array]:
-        """The number of the first mark between two places of the axis, and the places of all that are."""
+        """The number of the first mark between two places of the axis, and the places of all that
+        are.
+        """
         places = ruler.places(self.times)
-        first, last = np.searchsorted(places, start, side="left"), np.searchsorted(places, end, side="right")
+        first, last = (
+            np.searchsorted(places, start, side="left"),
+            np.searchsorted(places, end, side="right"),
+        )
         return int(first), places[first:last]
 
     def drawn(self, first: int, pixels: Array) -> Indices:
-        """Which of the marks at these sorted pixels are drawn, the first of them having the number `first`.
+        """Which of the marks at these sorted pixels are drawn, the first of them having the number
+        `first`.
 
-        Of those that would lie upon each other it is the first; of epochs every second, fifth, tenth and so on, so
-        that they stand evenly.
+        Of those that would lie upon each other it is the first; of epochs every second, fifth,
+        tenth and so on, so that they stand evenly.
         """
         apart = _APART.get(self.kind, _APART_ELSE)
         if self.kind == "epoch":
@@ -120,13 +134,18 @@ def _strided(first: int, pixels: Array, apart: float) -> Indices:
 # More vertical lines than this would hide the curves: then only their heads are drawn.
 MOST_UPRIGHTS: Final = 12
 LANE: Final = 11
-"""Pixels below the curves in which progress is marked, so that no mark lies on a curve; alarms cross the curves."""
+"""Pixels below the curves in which progress is marked, so that no mark lies on a curve.
+
+Alarms cross the curves.
+"""
 _LEAST_SPAN = 2.0
 _SPAN_SHARE = 0.16
 Draw = Callable[[QPainter, Tokens, QRectF, float], None]
 
 
-def paint_span(painter: QPainter, tokens: Tokens, area: QRectF, span: PlotSpan, ends: tuple[float, float]) -> None:
+def paint_span(
+    painter: QPainter, tokens: Tokens, area: QRectF, span: PlotSpan, ends: tuple[float, float]
+) -> None:
     """Shade what lies between two pixels: flat for a throttled card, hatched for a pause."""
     left, right = max(ends[0], area.left()), min(max(ends[1], ends[0] + _LEAST_SPAN), area.right())
     if right <= left:
@@ -136,10 +155,15 @@ def paint_span(painter: QPainter, tokens: Tokens, area: QRectF, span: PlotSpan, 
         painter.fillRect(band, QColor(mix(tokens.warning, tokens.surface, _SPAN_SHARE)))
     else:
         painter.fillRect(band, QColor(mix(tokens.muted, tokens.surface, 0.10)))
-        painter.fillRect(band, QBrush(QColor(mix(tokens.muted, tokens.surface, 0.35)), Qt.BrushStyle.BDiagPattern))
+        painter.fillRect(
+            band,
+            QBrush(QColor(mix(tokens.muted, tokens.surface, 0.35)), Qt.BrushStyle.BDiagPattern),
+        )
 
 
-def paint_marks(painter: QPainter, tokens: Tokens, area: QRectF, kind: MarkKind, pixels: Array) -> None:
+def paint_marks(
+    painter: QPainter, tokens: Tokens, area: QRectF, kind: MarkKind, pixels: Array
+) -> None:
     """Paint marks of one kind at these pixels."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if kind in _UPRIGHTS and len(pixels) <= MOST_UPRIGHTS:
@@ -165,7 +189,12 @@ def _epoch(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
 
 
 def _diamond(painter: QPainter, x: float, y: float, half: float) -> None:
-    points = (QPointF(x, y - half), QPointF(x + half, y), QPointF(x, y + half), QPointF(x - half, y))
+    points = (
+        QPointF(x, y - half),
+        QPointF(x + half, y),
+        QPointF(x, y + half),
+        QPointF(x - half, y),
+    )
     painter.drawPolygon(QPolygonF(points))
 
 
@@ -185,14 +214,18 @@ def _rate(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     """A stair, as a learning rate that goes down."""
     painter.setPen(_pen(tokens.text))
     y = area.bottom() + LANE
-    painter.drawPolyline([QPointF(x - 5, y - 8), QPointF(x, y - 8), QPointF(x, y - 2), QPointF(x + 5, y - 2)])
+    painter.drawPolyline(
+        [QPointF(x - 5, y - 8), QPointF(x, y - 8), QPointF(x, y - 2), QPointF(x + 5, y - 2)]
+    )
 
 
 def _triangle(painter: QPainter, colour: str, area: QRectF, x: float) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(colour))
     top = area.top()
-    painter.drawPolygon(QPolygonF([QPointF(x - 4, top - 2), QPointF(x + 4, top - 2), QPointF(x, top + 5)]))
+    painter.drawPolygon(
+        QPolygonF([QPointF(x - 4, top - 2), QPointF(x + 4, top - 2), QPointF(x, top + 5)])
+    )
 
 
 def _warning(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:

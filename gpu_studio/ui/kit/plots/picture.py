@@ -11,7 +11,16 @@ from typing import Final
 
 import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QImage, QImageWriter, QPainter, QPen, QPolygonF
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QGuiApplication,
+    QImage,
+    QImageWriter,
+    QPainter,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtSvg import QSvgGenerator
 
 from gpu_studio.ui.kit.plots.backdrop import Backdrop
@@ -32,7 +41,10 @@ _DOT = 2.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotPicture:
-    """What is drawn: the `title` and the names of the curves over the plot, the `caption` under it."""
+    """What is drawn.
+
+    The `title` and the names of the curves over the plot, the `caption` under it.
+    """
 
     title: str
     caption: str
@@ -42,7 +54,9 @@ class PlotPicture:
     @property
     def size(self) -> QSize:
         """As large as on the screen, or larger where that is too small to be looked at alone."""
-        wide, high = (max(one, least) for one, least in zip(self.canvas.size().toTuple(), _LEAST, strict=True))
+        wide, high = (
+            max(one, least) for one, least in zip(self.canvas.size().toTuple(), _LEAST, strict=True)
+        )
         return QSize(wide + 2 * _SIDE, high + _HEAD + _FOOT)
 
     def image(self) -> QImage:
@@ -86,7 +100,9 @@ class PlotPicture:
         backdrop = self._backdrop()
         painter.save()
         painter.translate(_SIDE, _HEAD)
-        backdrop.paint(painter, QRectF(0, 0, whole.width() - 2 * _SIDE, whole.height() - _HEAD - _FOOT))
+        backdrop.paint(
+            painter, QRectF(0, 0, whole.width() - 2 * _SIDE, whole.height() - _HEAD - _FOOT)
+        )
         self._paint_curves(painter, backdrop)
         backdrop.paint_limit_names(painter)
         painter.restore()

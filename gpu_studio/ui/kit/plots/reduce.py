@@ -22,10 +22,12 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisView:
-    """The window, `columns` (1 or more) pixels wide. `edges` are the moments at which the columns begin and end.
+    """The window, `columns` (1 or more) pixels wide.
 
-    They are seconds after the run's start, shape (columns + 1,), and sorted; on an axis that does not count seconds
-    the columns last differently long.
+    `edges` are the moments at which the columns begin and end.
+
+    They are seconds after the run's start, shape (columns + 1,), and sorted; on an axis that does
+    not count seconds the columns last differently long.
     """
 
     window: TimeWindow
@@ -37,7 +39,9 @@ class AxisView:
         object.__setattr__(self, "edges", self.split(self.columns))
 
     def split(self, columns: int, before: int = 0) -> Array:
-        """The edges of so many columns, and of as many again that would follow to the left as there are `before`."""
+        """The edges of so many columns, and of as many again that would follow to the left as there
+        are `before`.
+        """
         window = self.window
         early = window.start - window.span / columns * before
         return self.ruler.seconds(np.linspace(early, window.end, columns + before + 1))
@@ -54,8 +58,9 @@ Curve = tuple[Array, Array]
 def decimate(x: Array, y: Array, start: float, end: float, columns: int) -> Curve:
     """Return the lowest and highest of the points (x, y) in each pixel column, and both ends.
 
-    The view from `start` to `end` is `columns` (1 or more) pixels wide; `x` is sorted and as long as `y`. Values that
-    are not finite are left out. At most `2 * columns + 2` points are left of those inside the view.
+    The view from `start` to `end` is `columns` (1 or more) pixels wide; `x` is sorted and as long
+    as `y`. Values that are not finite are left out. At most `2 * columns + 2` points are left of
+    those inside the view.
     """
     return two_a_column(*finite_points(x, y), np.linspace(start, end, columns + 1))
 
@@ -67,7 +72,9 @@ def finite_points(x: Array, y: Array) -> Curve:
 
 
 def two_a_column(x: Array, y: Array, edges: Array) -> Curve:
-    """The same of finite points, where the columns begin and end at `edges`, sorted and of the shape (columns + 1,)."""
+    """The same of finite points, where the columns begin and end at `edges`, sorted and of the
+    shape (columns + 1,).
+    """
     return (x, y) if len(x) <= 2 * (len(edges) - 1) else extremes_between(x, y, edges)
 
 
@@ -85,14 +92,18 @@ def extremes_between(x: Array, y: Array, edges: Array, *, first: bool = True) ->
 
 
 def visible(x: Array, y: Array, start: float, end: float) -> Curve:
-    """The points from `start` to `end`, and one on either side, so that the line runs out of the picture."""
+    """The points from `start` to `end`, and one on either side, so that the line runs out of the
+    picture.
+    """
     first = max(int(np.searchsorted(x, start, side="left")) - 1, 0)
     last = int(np.searchsorted(x, end, side="right")) + 1
     return x[first:last], y[first:last]
 
 
 def column_starts(x: Array, edges: Array) -> Indices:
-    """The indices at which a new pixel column begins, 0 first; what lies outside the view counts as columns too.
+    """The indices at which a new pixel column begins, 0 first.
+
+    What lies outside the view counts as columns too.
 
     The columns begin and end at `edges`, shape (columns + 1,).
     """
@@ -108,12 +119,16 @@ def _first_equal(y: Array, wanted: Array, starts: Indices, counts: Indices) -> I
 
 
 WORTH: Final = 192
-"""Points in a column from which on blocks are looked at: a few are sooner compared than found in blocks."""
+"""Points in a column from which on blocks are looked at.
+
+A few are sooner compared than found in blocks.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurvePart:
-    """The points from number `low` to before `high` of sorted times, shape (points,), and as many values.
+    """The points from number `low` to before `high` of sorted times, shape (points,), and as many
+    values.
 
     `pyramid` holds blocks over all of the points, if there are any.
     """
@@ -131,7 +146,9 @@ class CurvePart:
         return min(max(first, self.low), self.high), min(max(last, self.low), self.high)
 
     def candidates(self, edges: Array) -> Curve:
-        """Finite points in view, in order, with the lowest and highest of each column among them, and both ends."""
+        """Finite points in view, in order, with the lowest and highest of each column among them,
+        and both ends.
+        """
         first, last = self.places(float(edges[0]), float(edges[-1]))
         if self.pyramid is None or last - first < WORTH * len(edges):
             return finite_points(self.times[first:last], self.values[first:last])
@@ -147,8 +164,13 @@ class CurvePart:
         return self.times[self.pyramid.missing(self.values, first, last)]
 
 
-def spliced(times: Array, values: Array, pyramid: Pyramid | None, near: Near | None) -> list[CurvePart]:
-    """The parts of a curve, in their order: what is near in the place of what the curve has of that while."""
+def spliced(
+    times: Array, values: Array, pyramid: Pyramid | None, near: Near | None
+) -> list[CurvePart]:
+    """The parts of a curve, in their order.
+
+    What is near in the place of what the curve has of that while.
+    """
     if near is None:
         return [CurvePart(times, values, pyramid, 0, len(times))]
     first, last = near.ends(times)
@@ -164,7 +186,9 @@ _NOTHING: Array = np.empty(0)
 
 
 def extremes(part: CurvePart, edges: Array) -> Curve:
-    """The lowest and the highest point of each column, the last of all, and the first of the whole curve."""
+    """The lowest and the highest point of each column, the last of all, and the first of the whole
+    curve.
+    """
     return extremes_between(*part.candidates(edges), edges, first=part.low == 0)
 
 
@@ -189,7 +213,9 @@ class Remembered:
         self._full = _Full(_NOTHING)
 
     def curve(self, part: CurvePart, edges: Array) -> Curve:
-        """What the columns between `edges` (seconds since 1970, sorted, shape (columns + 1,)) come to."""
+        """What the columns between `edges` (seconds since 1970, sorted, shape (columns + 1,)) come
+        to.
+        """
         if part.pyramid is None:
             return extremes(part, edges)
         of = part.pyramid, part.pyramid.layout
@@ -202,7 +228,14 @@ class Remembered:
         if not settled or not len(x):
             return x, y
         # The column of the last point stays open, even if the values after it are not numbers.
-        column = int(np.searchsorted(edges, min(float(part.times[settled - 1]), float(x[-1])), side="right")) - 1
+        column = (
+            int(
+                np.searchsorted(
+                    edges, min(float(part.times[settled - 1]), float(x[-1])), side="right"
+                )
+            )
+            - 1
+        )
         if column > full.column:
             end = int(np.searchsorted(x, edges[column], side="left"))
             done = int(np.searchsorted(part.times[:settled], edges[column], side="left"))
@@ -211,29 +244,36 @@ class Remembered:
 
 
 _BLOCK: Final = 64
-"""Points that one product of matrices averages: more would take longer each, fewer make more of them."""
+"""Points that one product of matrices averages.
+
+More would take longer each, fewer make more of them.
+"""
 _LEAST: Final = math.log(1e-17)
 
 
 def smooth(y: Array, weight: float) -> Array:
     """Average `y`, shape (points,); `weight`, 0 (no smoothing) to below 1, is the past's share.
 
-    As TensorBoard does it: the exponential moving average s_t = w s_{t-1} + (1 - w) y_t, divided by 1 - w^t, without
-    the bias towards its start (Kingma and Ba 2014, "Adam", section 3).
-    What is no number stays so, and does not count.
+    As TensorBoard does it: the exponential moving average s_t = w s_{t-1} + (1 - w) y_t, divided by
+    1 - w^t, without the bias towards its start (Kingma and Ba 2014, "Adam", section 3). What is no
+    number stays so, and does not count.
     """
     return _values(averages(y, weight), y) if weight > 0 else y
 
 
 def averages(y: Array, weight: float, before: tuple[float, float] = (0.0, 0.0)) -> Array:
-    """The sums of the past and their shares, shape (2, points); `before` are those of the point before the first.
+    """The sums of the past and their shares, shape (2, points).
+
+    `before` are those of the point before the first.
 
     The average is their quotient. Of what is no number they are those of the point before.
     """
     finite = np.isfinite(y)
     if finite.all():
         return _averages(y, weight, before)
-    known = np.concatenate((np.array(before)[:, np.newaxis], _averages(y[finite], weight, before)), axis=1)
+    known = np.concatenate(
+        (np.array(before)[:, np.newaxis], _averages(y[finite], weight, before)), axis=1
+    )
     return known[:, np.cumsum(finite)]
 
 
@@ -248,7 +288,10 @@ def _averages(y: Array, weight: float, before: tuple[float, float]) -> Array:
 
 
 def _sums(y: Array, weight: float, past: float) -> Array:
-    """A block of points is multiplied by the weights within it; what came before the block is added."""
+    """A block of points is multiplied by the weights within it.
+
+    What came before the block is added.
+    """
     blocks = -(-len(y) // _BLOCK)
     rows = np.zeros((blocks, _BLOCK))
     rows.ravel()[: len(y)] = y
@@ -265,7 +308,9 @@ def _sums(y: Array, weight: float, past: float) -> Array:
 
 
 def _values(found: Array, y: Array) -> Array:
-    quotient: Array = np.divide(found[0], found[1], out=np.full(len(y), np.nan), where=np.isfinite(y) & (found[1] > 0))
+    quotient: Array = np.divide(
+        found[0], found[1], out=np.full(len(y), np.nan), where=np.isfinite(y) & (found[1] > 0)
+    )
     return quotient
 
 
@@ -280,10 +325,14 @@ class Average:
         self._found = np.empty((2, 0))
         self._values = np.empty(0)
 
-    def of(self, y: Array, weight: float, *, thinned: tuple[int, float], settled: int, version: object) -> Array:
-        """The averages of all of `y`, shape (points,), of which the first `settled` stay until `version` changes.
+    def of(
+        self, y: Array, weight: float, *, thinned: tuple[int, float], settled: int, version: object
+    ) -> Array:
+        """The averages of all of `y`, shape (points,), of which the first `settled` stay until
+        `version` changes.
 
-        `thinned`: so many of the oldest points stand for so many steps each. The next call may write into the result.
+        `thinned`: so many of the oldest points stand for so many steps each. The next call may
+        write into the result.
         """
         version = (version, weight, thinned)
         if version != self._of:
@@ -298,7 +347,9 @@ class Average:
         return self._values[: len(y)]
 
     def going_on(self, y: Array, weight: float, place: int) -> Array:
-        """The averages of other points `y`, which stand in the curve's place from its point number `place` on."""
+        """The averages of other points `y`, which stand in the curve's place from its point number
+        `place` on.
+        """
         return _values(averages(y, weight, self._before(min(place, self._done))), y)
 
     def _averages(self, y: Array, weight: float, thinned: tuple[int, float]) -> Array:
@@ -310,9 +361,16 @@ class Average:
         return np.concatenate((coarse, averages(y[max(done, count) :], weight, before)), axis=1)
 
     def _before(self, place: int) -> tuple[float, float]:
-        return (float(self._found[0, place - 1]), float(self._found[1, place - 1])) if place else (0.0, 0.0)
+        return (
+            (float(self._found[0, place - 1]), float(self._found[1, place - 1]))
+            if place
+            else (0.0, 0.0)
+        )
 
     def _make_room(self, points: int) -> None:
         if points > len(self._values):
             more = max(points, 2 * len(self._values)) - len(self._values)
-            self._found, self._values = np.pad(self._found, ((0, 0), (0, more))), np.pad(self._values, (0, more))
+            self._found, self._values = (
+                np.pad(self._found, ((0, 0), (0, more))),
+                np.pad(self._values, (0, more)),
+            )

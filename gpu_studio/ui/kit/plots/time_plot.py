@@ -26,8 +26,8 @@ _SOONEST_MS, _LATEST_MS = 200.0, 1000.0
 class TimePlot(CardFrame):
     """Named curves over a shared time axis.
 
-    `feed` gives a curve its series, `refresh` draws, if there is something new and the card can be seen: at most five
-    times a second, and less often where a second is less than a pixel.
+    `feed` gives a curve its series, `refresh` draws, if there is something new and the card can be
+    seen: at most five times a second, and less often where a second is less than a pixel.
     """
 
     def __init__(
@@ -121,7 +121,10 @@ class TimePlot(CardFrame):
         self.draw_soon()
 
     def make_switchable(self, hidden: Iterable[str] = ()) -> None:
-        """Let a person hide curves by their names in the legend; these are hidden at the beginning."""
+        """Let a person hide curves by their names in the legend.
+
+        These are hidden at the beginning.
+        """
         self.legend.make_switchable(hidden)
         self.legend.hidden_changed.connect(self.draw_soon)
         self.draw_soon()
@@ -148,9 +151,12 @@ class TimePlot(CardFrame):
         longest_gap: float = math.inf,
         series: Series | None = None,
     ) -> None:
-        """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start.
+        """Give a curve its series.
 
-        The line is broken where nothing is known for longer than `longest_gap` seconds. They come from `series`.
+        Sorted times, shape (points,), where `origin` is the run's start.
+
+        The line is broken where nothing is known for longer than `longest_gap` seconds. They come
+        from `series`.
         """
         self._curves[name].longest_gap = longest_gap
         self._curves[name].set_series(times, values, origin, series)
@@ -186,9 +192,13 @@ class TimePlot(CardFrame):
         self.canvas.redraw()
 
     def _pause_ms(self) -> float:
-        """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel itself."""
+        """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel
+        itself.
+        """
         window, ruler = self._time.window, self._time.ruler
-        pixel_ms = 1000.0 * (ruler.second(window.end) - ruler.second(window.start)) / self.canvas.columns
+        pixel_ms = (
+            1000.0 * (ruler.second(window.end) - ruler.second(window.start)) / self.canvas.columns
+        )
         return min(max(pixel_ms, _SOONEST_MS), _LATEST_MS) - 1
 
     def _wear(self, tokens: Tokens) -> None:

@@ -19,10 +19,13 @@ _MARGIN = 1.015
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far there is something to see: a run of `duration` seconds, which goes on if it is `live`.
+    """How far there is something to see.
 
-    Where the axis counts something else, `duration` is in that; `least` is what can be seen of it from the nearest.
-    `begin`, 0 or less, is where the axis begins: what was trained before this run lies below 0.
+    A run of `duration` seconds, which goes on if it is `live`.
+
+    Where the axis counts something else, `duration` is in that; `least` is what can be seen of it
+    from the nearest. `begin`, 0 or less, is where the axis begins: what was trained before this run
+    lies below 0.
     """
 
     duration: float = 0.0
@@ -77,7 +80,9 @@ def grown(window: TimeWindow, extent: Extent) -> TimeWindow:
 
 
 def zoomed(start: float, end: float, extent: Extent) -> TimeWindow:
-    """From `start` to `end`, in either order, kept inside the axis and not too narrow: at least a second wide.
+    """From `start` to `end`, in either order, kept inside the axis and not too narrow.
+
+    At least a second wide.
 
     It follows if the newest is in it; the whole axis is `whole`.
     """
@@ -93,7 +98,9 @@ def zoomed(start: float, end: float, extent: Extent) -> TimeWindow:
 
 def zoomed_about(window: TimeWindow, centre: float, factor: float, extent: Extent) -> TimeWindow:
     """The window `factor` times as wide, with the moment `centre` where it was."""
-    return zoomed(centre + (window.start - centre) * factor, centre + (window.end - centre) * factor, extent)
+    return zoomed(
+        centre + (window.start - centre) * factor, centre + (window.end - centre) * factor, extent
+    )
 
 
 def panned(window: TimeWindow, seconds: float, extent: Extent) -> TimeWindow:
@@ -107,7 +114,11 @@ def followed(window: TimeWindow, follow: bool, extent: Extent) -> TimeWindow:
     if not follow:
         return replace(window, follow=False, whole=False)
     following = replace(window, follow=True)
-    return following if window.whole or extent.duration <= window.end else _ending_near(following, extent)
+    return (
+        following
+        if window.whole or extent.duration <= window.end
+        else _ending_near(following, extent)
+    )
 
 
 def _ending_near(window: TimeWindow, extent: Extent) -> TimeWindow:
@@ -119,7 +130,9 @@ _NUDGE = 0.01
 
 
 class TimeView(QObject):
-    """One axis for several plots. Moments are seconds after the run's start; the window is in what the ruler counts.
+    """One axis for several plots.
+
+    Moments are seconds after the run's start; the window is in what the ruler counts.
 
     With the usual ruler that is seconds too.
     """
@@ -215,7 +228,10 @@ class TimeView(QObject):
         self.move_cursor(self._ruler.second(place))
 
     def nudge_cursor(self, steps: int) -> None:
-        """Move the crosshair by hundredths of what is shown; where there is none, put it at the newest."""
+        """Move the crosshair by hundredths of what is shown.
+
+        Where there is none, put it at the newest.
+        """
         window = self._window
         here = self._extent.duration if self._cursor is None else self._ruler.place(self._cursor)
         self.point_at(min(max(here + steps * _NUDGE * window.span, window.start), window.end))

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMarginsF, QModelIndex, QObject, QPersistentModelIndex, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import (
+    QMarginsF,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    Qt,
+)
 from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -26,7 +35,9 @@ class PaintedCell(QStyledItemDelegate):
         """Draw the cell."""
         self.initStyleOption(option, index)
         text, option.text = option.text, ""
-        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        option.widget.style().drawControl(
+            QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget
+        )
         painter.save()
         self.draw(painter, QRectF(option.rect) - self.margins, index, text)
         painter.restore()
@@ -48,7 +59,10 @@ class CheckDelegate(QStyledItemDelegate):
         self._theme = theme
 
     def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         """Draw one item; the one that the keys are about has a frame."""
         super().paint(painter, option, index)
@@ -59,7 +73,9 @@ class CheckDelegate(QStyledItemDelegate):
         shown = QStyleOptionViewItem(option)
         self.initStyleOption(shown, index)
         style = shown.widget.style() if shown.widget else QApplication.style()
-        area = style.subElementRect(QStyle.SubElement.SE_ItemViewItemCheckIndicator, shown, shown.widget)
+        area = style.subElementRect(
+            QStyle.SubElement.SE_ItemViewItemCheckIndicator, shown, shown.widget
+        )
         checked = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked.value
         locked = not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
         self._draw(painter, area, checked=checked, locked=locked, selected=self._is_selected(shown))
@@ -75,11 +91,15 @@ class CheckDelegate(QStyledItemDelegate):
     def _is_selected(option: QStyleOptionViewItem) -> bool:
         return bool(option.state & QStyle.StateFlag.State_Selected)
 
-    def _draw(self, painter: QPainter, area: QRect, *, checked: bool, locked: bool, selected: bool) -> None:
+    def _draw(
+        self, painter: QPainter, area: QRect, *, checked: bool, locked: bool, selected: bool
+    ) -> None:
         tokens = self._theme.tokens
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(area, QColor(mix(tokens.accent, tokens.surface, 0.16) if selected else tokens.surface))
+        painter.fillRect(
+            area, QColor(mix(tokens.accent, tokens.surface, 0.16) if selected else tokens.surface)
+        )
         box = QRectF(0, 0, _BOX, _BOX)
         box.moveCenter(QRectF(area).center())
         filled = tokens.muted if locked else tokens.accent
@@ -88,5 +108,7 @@ class CheckDelegate(QStyledItemDelegate):
         painter.drawRoundedRect(box, 4, 4)
         if checked:
             painter.setPen(QPen(QColor(tokens.surface if locked else tokens.on_accent), 1.8))
-            painter.drawPolyline([QPointF(box.left() + x * _BOX, box.top() + y * _BOX) for x, y in _TICK])
+            painter.drawPolyline(
+                [QPointF(box.left() + x * _BOX, box.top() + y * _BOX) for x, y in _TICK]
+            )
         painter.restore()

@@ -19,8 +19,24 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QStyleOptionHeader, QTableView, QWidget
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QMenu,
+    QStyleOptionHeader,
+    QTableView,
+    QWidget,
+)
 
 from gpu_studio.ui.kit.theme.fonts import font
 
@@ -50,9 +66,12 @@ _ARROW = (7.0, 3.5)
 
 
 class Heading(QHeaderView):
-    """The headings of a table's columns. The arrow of the sorted one stands in its padding, clear of its text.
+    """The headings of a table's columns.
 
-    So a heading that is aligned right stays over its figures; Qt would draw the arrow over the end of its text.
+    The arrow of the sorted one stands in its padding, clear of its text.
+
+    So a heading that is aligned right stays over its figures; Qt would draw the arrow over the end
+    of its text.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -78,7 +97,11 @@ class Heading(QHeaderView):
         # As the style does it: the arrow points up where the greatest comes first.
         up = self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
         ends, tip = (area.bottom(), area.top()) if up else (area.top(), area.bottom())
-        points = [QPointF(area.left(), ends), QPointF(area.center().x(), tip), QPointF(area.right(), ends)]
+        points = [
+            QPointF(area.left(), ends),
+            QPointF(area.center().x(), tip),
+            QPointF(area.right(), ends),
+        ]
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -98,7 +121,10 @@ class Heading(QHeaderView):
 
 
 class Table(QTableView):
-    """A table of whole rows. Tab leaves it; the arrow keys move in it. Ctrl+C and the menu copy the selected rows."""
+    """A table of whole rows. Tab leaves it; the arrow keys move in it.
+
+    Ctrl+C and the menu copy the selected rows.
+    """
 
     def __init__(self, model: QAbstractItemModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -140,12 +166,20 @@ class Table(QTableView):
         self.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
 
     def choose_row(self, row: int) -> None:
-        """Select this row and no other, whatever keys are held: Qt's `selectRow` takes Shift for a wish to extend."""
-        whole = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        """Select this row and no other, whatever keys are held.
+
+        Qt's `selectRow` takes Shift for a wish to extend.
+        """
+        whole = (
+            QItemSelectionModel.SelectionFlag.ClearAndSelect
+            | QItemSelectionModel.SelectionFlag.Rows
+        )
         self.selectionModel().setCurrentIndex(self.model().index(row, 0), whole)
 
     def copy_rows(self) -> None:
-        """Put the selected rows on the clipboard, or all if none is selected, as a spreadsheet takes them."""
+        """Put the selected rows on the clipboard, or all if none is selected, as a spreadsheet
+        takes them.
+        """
         QGuiApplication.clipboard().setText(rows_as_text(self))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
@@ -163,7 +197,10 @@ class Table(QTableView):
         menu.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """While keys come here, the current row is underlined as a whole; where there is none, all has a frame."""
+        """While keys come here, the current row is underlined as a whole.
+
+        Where there is none, all has a frame.
+        """
         super().paintEvent(event)
         if not self.hasFocus():
             return
@@ -193,4 +230,7 @@ class Table(QTableView):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As high as all its rows."""
         rows = self.model().rowCount() if self.model() is not None else 0
-        return QSize(super().sizeHint().width(), HEADER + rows * self.verticalHeader().defaultSectionSize() + 2)
+        return QSize(
+            super().sizeHint().width(),
+            HEADER + rows * self.verticalHeader().defaultSectionSize() + 2,
+        )

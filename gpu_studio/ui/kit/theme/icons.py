@@ -22,7 +22,10 @@ def _source(name: str) -> str:
 
 
 def pixmap(name: str, colour: str, scale: float = 1.0, size: int = SIZE) -> QPixmap:
-    """The icon in `size` device-independent pixels for a screen of this scale. Raises OSError if there is none."""
+    """The icon in `size` device-independent pixels for a screen of this scale.
+
+    Raises OSError if there is none.
+    """
     renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
     made = QPixmap(QSize(size, size) * scale)
     made.fill(Qt.GlobalColor.transparent)
@@ -35,7 +38,9 @@ def pixmap(name: str, colour: str, scale: float = 1.0, size: int = SIZE) -> QPix
 
 @cache
 def icon(name: str, tokens: Tokens) -> QIcon:
-    """The icon in the text colour, faint where it is disabled and in the accent where it is checked."""
+    """The icon in the text colour, faint where it is disabled and in the accent where it is
+    checked.
+    """
     made = QIcon()
     faint = mix(tokens.muted, tokens.surface, 0.6)
     for scale in _SCALES:
@@ -50,6 +55,11 @@ def coloured_icon(name: str, colour: str) -> QIcon:
     made = QIcon()
     for scale in _SCALES:
         drawn = pixmap(name, colour, scale)
-        for mode in (QIcon.Mode.Normal, QIcon.Mode.Disabled, QIcon.Mode.Selected, QIcon.Mode.Active):
+        for mode in (
+            QIcon.Mode.Normal,
+            QIcon.Mode.Disabled,
+            QIcon.Mode.Selected,
+            QIcon.Mode.Active,
+        ):
             made.addPixmap(drawn, mode)
     return made

@@ -25,7 +25,10 @@ def _template() -> Template:
 
 
 def make_style_sheet(tokens: Tokens) -> str:
-    """The application's style sheet in these colours. Raises KeyError if the template names an unknown place."""
+    """The application's style sheet in these colours.
+
+    Raises KeyError if the template names an unknown place.
+    """
     return _template().substitute(_places(tokens))
 
 
@@ -68,8 +71,9 @@ _SCHEMES = {
 class ThemeManager(QObject):
     """Holds the tokens in force. `changed(tokens)` fires after the application wears new ones.
 
-    Widgets that paint for themselves read `tokens` when they paint and repaint on `changed`; all others are dressed
-    by the style sheet. Made once, after the QApplication, and handed to every page.
+    Widgets that paint for themselves read `tokens` when they paint and repaint on `changed`; all
+    others are dressed by the style sheet. Made once, after the QApplication, and handed to every
+    page.
     """
 
     changed = Signal(object)

@@ -11,7 +11,10 @@ from gpu_studio.ui.kit.theme.tokens import Tokens
 
 READABLE = 4.5
 FAINT = 0.75
-"""How much of the muted colour is in what cannot be used now: less than in captions, and still to be read."""
+"""How much of the muted colour is in what cannot be used now.
+
+Less than in captions, and still to be read.
+"""
 _Role = QPalette.ColorRole
 
 
@@ -33,7 +36,10 @@ def contrast(one: str, other: str) -> float:
 
 
 def readable(colour: str, ground: str, text: str) -> str:
-    """`colour` moved towards the `text` colour just as far as it can be read on `ground`, at 4.5 : 1."""
+    """`colour` moved towards the `text` colour just as far as it can be read on `ground`, at 4.5.
+
+    1.
+    """
     inks = (mix(text, colour, step / 20) for step in range(21))
     return next((ink for ink in inks if contrast(ink, ground) >= READABLE), text)
 
@@ -52,7 +58,9 @@ def make_palette(tokens: Tokens) -> QPalette:
 def _luminance(colour: QColor) -> float:
     """Relative luminance, WCAG 2.2."""
     shares = (channel / 255 for channel in _channels(colour))
-    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -13,12 +13,21 @@ HEADING_PX = 19
 TEXT_PX = 13
 CAPTION_PX = 11.5
 
-# Dash patterns by device, in pen widths; an empty one is a solid line. With the colour they tell devices apart,
-# so that colour is never the only sign.
+# Dash patterns by device, in pen widths; an empty one is a solid line. With the colour they tell
+# devices apart, so that colour is never the only sign.
 HOST = 1000
 """The number of the host's CPU beside cards: it is grey, and comes after them."""
 
-DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (9, 3, 2, 3), (12, 4), (4, 2), (1, 2), (12, 3, 2, 3, 2, 3))
+DASHES: tuple[tuple[int, ...], ...] = (
+    (),
+    (7, 4),
+    (2, 3),
+    (9, 3, 2, 3),
+    (12, 4),
+    (4, 2),
+    (1, 2),
+    (12, 3, 2, 3, 2, 3),
+)
 _SHIFT = 3
 
 
@@ -42,7 +51,9 @@ class Tokens:
     devices: tuple[str, ...]
 
     def device_colour(self, index: int) -> str:
-        """The colour of the device number `index` (its place among the logical devices), the same everywhere."""
+        """The colour of the device number `index` (its place among the logical devices), the same
+        everywhere.
+        """
         return self.host if index >= HOST else self.devices[index % len(self.devices)]
 
     @staticmethod
@@ -51,7 +62,9 @@ class Tokens:
 
         Where the colours begin anew the dashes do not: no two of many devices look the same.
         """
-        return () if index >= HOST else DASHES[(index + _SHIFT * (index // len(DASHES))) % len(DASHES)]
+        return (
+            () if index >= HOST else DASHES[(index + _SHIFT * (index // len(DASHES))) % len(DASHES)]
+        )
 
 
 DARK = Tokens(
@@ -68,7 +81,16 @@ DARK = Tokens(
     warning="#f0b03f",
     bad="#ff6b62",
     host="#8b94a3",
-    devices=("#4c9aff", "#f59e3c", "#3dbe8b", "#e06cb0", "#a98bff", "#3fc1d6", "#d6c14a", "#ff8a73"),
+    devices=(
+        "#4c9aff",
+        "#f59e3c",
+        "#3dbe8b",
+        "#e06cb0",
+        "#a98bff",
+        "#3fc1d6",
+        "#d6c14a",
+        "#ff8a73",
+    ),
 )
 LIGHT = Tokens(
     name="light",
@@ -84,5 +106,14 @@ LIGHT = Tokens(
     warning="#a86500",
     bad="#c62f27",
     host="#6b7482",
-    devices=("#1f6feb", "#c46a00", "#138a5b", "#b0387f", "#6b46d6", "#0e7f95", "#857300", "#c2452d"),
+    devices=(
+        "#1f6feb",
+        "#c46a00",
+        "#138a5b",
+        "#b0387f",
+        "#6b46d6",
+        "#0e7f95",
+        "#857300",
+        "#c2452d",
+    ),
 )

@@ -32,7 +32,9 @@ def step_of(event: QKeyEvent, track: Track, index: int) -> Carved | bool | None:
     """
     key, held = Qt.Key(event.key()), event.modifiers() & ~_KEYPAD
     if key in (Qt.Key.Key_Left, Qt.Key.Key_Right) and held == _CTRL:
-        return _nudged(track, index, carve_steps.FINE_MIB if key == Qt.Key.Key_Right else -carve_steps.FINE_MIB)
+        return _nudged(
+            track, index, carve_steps.FINE_MIB if key == Qt.Key.Key_Right else -carve_steps.FINE_MIB
+        )
     if held:
         return None
     if key in _STEPS:
@@ -63,7 +65,12 @@ class CarveBar(TrackView):
     carved = Signal(object)
 
     def __init__(
-        self, theme: ThemeManager, parent: QWidget | None = None, *, height: int = HEIGHT, marked: bool = False
+        self,
+        theme: ThemeManager,
+        parent: QWidget | None = None,
+        *,
+        height: int = HEIGHT,
+        marked: bool = False,
     ) -> None:
         super().__init__(theme, parent, height=height, marked=marked)
         self._before: Track | None = None
@@ -98,7 +105,9 @@ class CarveBar(TrackView):
             self.point_at(x)
             return
         free = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self.show_track(self.handles.dragged(self.frame, self._before, self.current, x - self._grip, free=free))
+        self.show_track(
+            self.handles.dragged(self.frame, self._before, self.current, x - self._grip, free=free)
+        )
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Release the end and report the carve that was dragged."""

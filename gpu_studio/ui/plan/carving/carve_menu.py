@@ -20,7 +20,11 @@ def carve_actions(track: Track, index: int) -> tuple[CarveAction, ...]:
     return (
         ("Add", carve_steps.why_not_add(track), lambda: carve_steps.added(track)),
         ("Split", carve_steps.why_not_split(track, index), lambda: carve_steps.split(track, index)),
-        ("Merge", carve_steps.why_not_merge(track, index), lambda: carve_steps.merged(track, index)),
+        (
+            "Merge",
+            carve_steps.why_not_merge(track, index),
+            lambda: carve_steps.merged(track, index),
+        ),
         ("Remove", carve_steps.why_not_remove(track), lambda: carve_steps.removed(track, index)),
         ("Equal", carve_steps.why_not_equalise(track), lambda: carve_steps.equalised(track)),
     )
@@ -37,7 +41,9 @@ def titles(track: Track, index: int) -> dict[str, str]:
     }
 
 
-def carve_menu(parent: QWidget, track: Track, index: int, wanted: Callable[[Carved], object]) -> QMenu:
+def carve_menu(
+    parent: QWidget, track: Track, index: int, wanted: Callable[[Carved], object]
+) -> QMenu:
     """Return a menu that passes the user's choice to `wanted`. It is deleted when closed."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -20,8 +20,14 @@ def resized(track: Track, index: int, size: int) -> Carved:
 
     0 makes a card's only slice the whole card.
     """
-    cut = track.cut.with_size(index, size) if size or len(track.sizes) > 1 else track.cut.without(index)
-    return Carved(track.device, cut, f"resize {track.name(index)}", f"devices.carve.{track.device}.{index}")
+    cut = (
+        track.cut.with_size(index, size)
+        if size or len(track.sizes) > 1
+        else track.cut.without(index)
+    )
+    return Carved(
+        track.device, cut, f"resize {track.name(index)}", f"devices.carve.{track.device}.{index}"
+    )
 
 
 def nudged(track: Track, index: int, by: int) -> Carved:
@@ -30,7 +36,12 @@ def nudged(track: Track, index: int, by: int) -> Carved:
     Successive nudges of one end are one undo step.
     """
     moved = track.with_end(index, track.cut.sizes[index] + by)
-    return Carved(track.device, moved.cut, f"resize {track.name(index)}", f"devices.carve.{track.device}.end{index}")
+    return Carved(
+        track.device,
+        moved.cut,
+        f"resize {track.name(index)}",
+        f"devices.carve.{track.device}.end{index}",
+    )
 
 
 def split(track: Track, index: int) -> Carved:

@@ -23,7 +23,9 @@ class SliceBar(QWidget):
     The bar is read-only; its accessible text describes it.
     """
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None, height: int = HEIGHT) -> None:
+    def __init__(
+        self, theme: ThemeManager, parent: QWidget | None = None, height: int = HEIGHT
+    ) -> None:
         super().__init__(parent)
         self._painter = SlicePainter(theme)
         self._height = height

@@ -58,16 +58,23 @@ class SlicePainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(outline)
 
-    def _draw_segment(self, painter: QPainter, area: QRectF, segment: Segment, end: float, *, strong: bool) -> None:
+    def _draw_segment(
+        self, painter: QPainter, area: QRectF, segment: Segment, end: float, *, strong: bool
+    ) -> None:
         tokens = self._theme.tokens
         ground = tokens.surface
         if segment.place is not None:
-            ground = mix(tokens.device_colour(segment.place), tokens.surface, 0.42 if strong else 0.3)
+            ground = mix(
+                tokens.device_colour(segment.place), tokens.surface, 0.42 if strong else 0.3
+            )
             painter.fillRect(area.adjusted(0, 0, -1.5, 0), QColor(ground))
         if segment.bad:
             self._draw_bad(painter, area, segment.title)
         elif segment.hatched:
-            painter.fillRect(area, QBrush(QColor(mix(tokens.muted, tokens.surface, 0.5)), Qt.BrushStyle.BDiagPattern))
+            painter.fillRect(
+                area,
+                QBrush(QColor(mix(tokens.muted, tokens.surface, 0.5)), Qt.BrushStyle.BDiagPattern),
+            )
         else:
             seen = min(area.right(), end) - area.right()
             self._write(painter, area.adjusted(_PAD, 4, seen - 3, -4), segment, ground)
@@ -77,7 +84,9 @@ class SlicePainter:
         tokens = self._theme.tokens
         ground = mix(tokens.bad, tokens.surface, 0.12)
         painter.fillRect(area, QColor(ground))
-        painter.fillRect(area, QBrush(QColor(mix(tokens.bad, ground, 0.45)), Qt.BrushStyle.BDiagPattern))
+        painter.fillRect(
+            area, QBrush(QColor(mix(tokens.bad, ground, 0.45)), Qt.BrushStyle.BDiagPattern)
+        )
         painter.setFont(font("caption"))
         words = painter.fontMetrics().size(0, title)
         behind = QRectF(0, 0, words.width() + 2 * _PAD, words.height() + 2)
@@ -88,12 +97,16 @@ class SlicePainter:
 
     def _write(self, painter: QPainter, area: QRectF, segment: Segment, ground: str) -> None:
         tokens = self._theme.tokens
-        title = readable(tokens.text if segment.place is not None else tokens.muted, ground, tokens.text)
+        title = readable(
+            tokens.text if segment.place is not None else tokens.muted, ground, tokens.text
+        )
         lines = (
             (segment.title, "mono" if segment.place is not None else "caption", title),
             (segment.caption, "caption", readable(tokens.muted, ground, tokens.text)),
         )
-        shown = [line for line in lines if line[0]][: 2 if area.height() >= TWO_LINES - 2 * 4 else 1]
+        shown = [line for line in lines if line[0]][
+            : 2 if area.height() >= TWO_LINES - 2 * 4 else 1
+        ]
         height = area.height() / max(1, len(shown))
         for number, (text, role, colour) in enumerate(shown):
             painter.setFont(font("mono" if role == "mono" else "caption"))
@@ -110,11 +123,19 @@ class SlicePainter:
         colour = tokens.bad if overflow.bad else tokens.warning
         ground = mix(colour, tokens.surface, 0.25)
         painter.fillRect(beyond, QColor(ground))
-        painter.fillRect(beyond, QBrush(QColor(mix(colour, ground, 0.4)), Qt.BrushStyle.BDiagPattern))
-        painter.fillRect(QRectF(beyond.left() - 1, beyond.top(), 2, beyond.height()), QColor(colour))
+        painter.fillRect(
+            beyond, QBrush(QColor(mix(colour, ground, 0.4)), Qt.BrushStyle.BDiagPattern)
+        )
+        painter.fillRect(
+            QRectF(beyond.left() - 1, beyond.top(), 2, beyond.height()), QColor(colour)
+        )
         painter.setFont(font("caption"))
         amount, unit, words = overflow.text.split(" ", 2)
-        text = f"{amount} {unit}\n{words}" if beyond.height() >= TWO_LINES - 1 else f"{amount} {unit} {words}"
+        text = (
+            f"{amount} {unit}\n{words}"
+            if beyond.height() >= TWO_LINES - 1
+            else f"{amount} {unit} {words}"
+        )
         if painter.fontMetrics().size(0, text).width() + 6 <= beyond.width():
             painter.fillRect(beyond.adjusted(1, 0, 0, 0), QColor(ground))
             painter.setPen(QColor(readable(colour, ground, tokens.text)))
@@ -128,10 +149,14 @@ def draw_pill(painter: QPainter, frame: QRectF, middle: float, text: str, tokens
     """
     painter.setFont(font("caption"))
     metrics = painter.fontMetrics()
-    size = QRectF(0, 0, metrics.horizontalAdvance(text) + 12, min(metrics.height() + 4, frame.height() - 4))
+    size = QRectF(
+        0, 0, metrics.horizontalAdvance(text) + 12, min(metrics.height() + 4, frame.height() - 4)
+    )
     left = max(frame.left() + 2, min(middle - size.width() / 2, frame.right() - size.width() - 2))
     low = frame.height() >= TWO_LINES
-    size.moveTo(left, frame.bottom() - size.height() - 3 if low else frame.center().y() - size.height() / 2)
+    size.moveTo(
+        left, frame.bottom() - size.height() - 3 if low else frame.center().y() - size.height() / 2
+    )
     painter.setPen(QPen(QColor(tokens.accent), 1))
     painter.setBrush(QColor(tokens.raised))
     painter.drawRoundedRect(size, 5, 5)
@@ -144,7 +169,9 @@ def _beyond(frame: QRectF, overflow: Overflow | None, length: float) -> QRectF:
     if overflow is None:
         return QRectF(frame.right(), frame.top(), 0, frame.height())
     scale = frame.width() / (length or 1.0)
-    return QRectF(frame.left() + scale * overflow.begin, frame.top(), scale * overflow.size, frame.height())
+    return QRectF(
+        frame.left() + scale * overflow.begin, frame.top(), scale * overflow.size, frame.height()
+    )
 
 
 def areas(frame: QRectF, segments: Sequence[Segment]) -> list[QRectF]:
@@ -153,7 +180,9 @@ def areas(frame: QRectF, segments: Sequence[Segment]) -> list[QRectF]:
     edges = [frame.left()]
     for segment in segments:
         edges.append(edges[-1] + frame.width() * segment.size / total)
-    return [QRectF(left, frame.top(), right - left, frame.height()) for left, right in pairwise(edges)]
+    return [
+        QRectF(left, frame.top(), right - left, frame.height()) for left, right in pairwise(edges)
+    ]
 
 
 def fitting(text: str, metrics: QFontMetrics, width: float) -> str:
@@ -164,7 +193,9 @@ def fitting(text: str, metrics: QFontMetrics, width: float) -> str:
     """
     number = text.rpartition(":")[2] if ":" in text else ""
     word = "" if any(map(str.isdigit, text)) else text.partition(" ")[0].rstrip(":")
-    return next((each for each in (text, word or number) if metrics.horizontalAdvance(each) <= width), "")
+    return next(
+        (each for each in (text, word or number) if metrics.horizontalAdvance(each) <= width), ""
+    )
 
 
 def spoken(segments: Sequence[Segment]) -> str:

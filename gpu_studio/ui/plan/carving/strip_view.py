@@ -31,7 +31,9 @@ class StripView(QWidget):
     slices_chosen = Signal(str, int)
     carved = Signal(object)
 
-    def __init__(self, theme: ThemeManager, strip: Strip, parent: QWidget | None = None, *, bar: int = 0) -> None:
+    def __init__(
+        self, theme: ThemeManager, strip: Strip, parent: QWidget | None = None, *, bar: int = 0
+    ) -> None:
         super().__init__(parent)
         self._device = strip.device
         self._dense = bool(bar)
@@ -76,7 +78,9 @@ class StripView(QWidget):
         grid.setColumnStretch(1, 1)
         grid.addWidget(self._name, 0, 0)
         grid.addWidget(self.choice, 0, 2)
-        self.choice.setFixedWidth(self.choice.fontMetrics().horizontalAdvance("64 slices") + 5 * GRID)
+        self.choice.setFixedWidth(
+            self.choice.fontMetrics().horizontalAdvance("64 slices") + 5 * GRID
+        )
         if self._dense:
             grid.addWidget(self._bar, 0, 1)
             self._detail.hide()

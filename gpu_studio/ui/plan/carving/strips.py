@@ -24,7 +24,9 @@ from gpu_studio.ui.plan.carving.track import (
 
 HIDDEN = "hidden from TensorFlow by the plan"
 ANOTHER = "hidden: one at a time"
-ONE_OF_THEM = "MIG divides the card into instances; a process can use one of them, and no other card."
+ONE_OF_THEM = (
+    "MIG divides the card into instances; a process can use one of them, and no other card."
+)
 MISSING = "not in this machine"
 LOST = "lost"
 WHOLE = "whole"
@@ -87,16 +89,25 @@ def all_strips(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -
     order = [device.physical for device in logical]
     first = {physical: (order.index(physical), its) for physical, its in seen.items()}
     cards = tuple(
-        _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ())) for card in machine.cards
+        _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ()))
+        for card in machine.cards
     )
-    gone = tuple(_missing_strip(plan, machine, name, said.get(name, ())) for name in _missing(plan, machine))
+    gone = tuple(
+        _missing_strip(plan, machine, name, said.get(name, ())) for name in _missing(plan, machine)
+    )
     return (*cards, _cpu_strip(plan, machine, said.get(CPU, ())), *gone)
 
 
-def _by_device(plan: Plan, machine: Machine, problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
+def _by_device(
+    plan: Plan, machine: Machine, problems: Iterable[Problem]
+) -> dict[str, tuple[str, ...]]:
     """Return the messages about each physical device."""
-    fields = [(f"devices.visible[{place}]", name) for place, name in enumerate(plan.devices.visible)]
-    fields += [(f"devices.carve[{place}]", carve.device) for place, carve in enumerate(plan.devices.carve)]
+    fields = [
+        (f"devices.visible[{place}]", name) for place, name in enumerate(plan.devices.visible)
+    ]
+    fields += [
+        (f"devices.carve[{place}]", carve.device) for place, carve in enumerate(plan.devices.carve)
+    ]
     # Where the plan names no card, a problem of a card that is shown all the same concerns all
     # names.
     unnamed = () if plan.devices.visible else machine.cards
@@ -147,7 +158,9 @@ def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, .
 def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
     logical = logical_devices(plan, machine)
     known = places(logical, machine)
-    segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
+    segments = tuple(
+        Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU
+    )
     memory = f" · {size_from_mib(machine.memory_mib)}" if machine.memory_mib else ""
     detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
     note = SAME_CORES if len(segments) > 1 else NO_LIMIT
@@ -155,7 +168,11 @@ def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
 
 
 def _card_strip(
-    plan: Plan, machine: Machine, card: Card, first: tuple[int, tuple[int, ...]] | None, errors: tuple[str, ...]
+    plan: Plan,
+    machine: Machine,
+    card: Card,
+    first: tuple[int, tuple[int, ...]] | None,
+    errors: tuple[str, ...],
 ) -> Strip:
     """`first` is the number of the card's first logical device; `places` are those of all.
 
@@ -187,13 +204,25 @@ def _card_strip(
 def _lost_strip(card: Card, *, visible: bool, errors: tuple[str, ...]) -> Strip:
     bar = (Segment(1, LOST, hatched=True, bad=True),)
     note = "" if errors else sentence(card.why_unknown)
-    return Strip(card.device, card.title, card.name, 0, bar, note, visible=visible, errors=errors, lost=True)
+    return Strip(
+        card.device, card.title, card.name, 0, bar, note, visible=visible, errors=errors, lost=True
+    )
 
 
 def _hidden_strip(card: Card, errors: tuple[str, ...]) -> Strip:
     instance = bool(card.instance)
     bar, note = (Segment(1, ANOTHER if instance else HIDDEN),), ONE_OF_THEM if instance else ""
-    return Strip(card.device, card.title, _detail(card), 0, bar, note, visible=False, errors=errors, instance=instance)
+    return Strip(
+        card.device,
+        card.title,
+        _detail(card),
+        0,
+        bar,
+        note,
+        visible=False,
+        errors=errors,
+        instance=instance,
+    )
 
 
 def _detail(card: Card) -> str:

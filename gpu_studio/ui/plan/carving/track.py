@@ -107,14 +107,18 @@ class Track:
 
     def with_end(self, index: int, size: int) -> Track:
         """Move the end of a slice until the slice has this size, or as near to it as possible."""
-        return replace(self, sizes=self.cut.with_end(index, size, self.capacity).sizes, stretch=self.length)
+        return replace(
+            self, sizes=self.cut.with_end(index, size, self.capacity).sizes, stretch=self.length
+        )
 
     def sized(self, index: int) -> str:
         """A slice with its exact size: `GPU:1 16,384 MiB`."""
         return f"{self.name(index)} {whole_mib(self.cut.sizes[index])}"
 
 
-def track_of(card: Card, sizes: tuple[int, ...], first: int, colours: tuple[int, ...] = (), *, grows: bool) -> Track:
+def track_of(
+    card: Card, sizes: tuple[int, ...], first: int, colours: tuple[int, ...] = (), *, grows: bool
+) -> Track:
     """The track of a card that TensorFlow may see; `colours` are the places of its slices."""
     total = card.total_mib or 0
     capacity = capacity_mib(card)
@@ -134,7 +138,11 @@ def track_of(card: Card, sizes: tuple[int, ...], first: int, colours: tuple[int,
 
 def segments_of(track: Track) -> tuple[Segment, ...]:
     """The parts of the bar, from left to right."""
-    others = (Segment(track.taken, "in use now", size_from_mib(track.taken), hatched=True),) if track.taken else ()
+    others = (
+        (Segment(track.taken, "in use now", size_from_mib(track.taken), hatched=True),)
+        if track.taken
+        else ()
+    )
     if not track.sizes:
         caption = "grows as needed" if track.grows else "all that is free"
         return (*others, Segment(track.cut.sizes[0], track.name(0), caption, track.place(0)))
@@ -165,7 +173,9 @@ def caution_of(track: Track) -> str:
     if not track.sizes or not track.total:
         return ""
     if free < 0:
-        return f"{size_from_mib(-free)} of this is in use by other programs now, which must end first"
+        return (
+            f"{size_from_mib(-free)} of this is in use by other programs now, which must end first"
+        )
     if free < OUTSIDE_MIB:
         needed, left = size_from_mib(OUTSIDE_MIB), size_from_mib(free)
         return f"CUDA itself needs about {needed} besides the slices, and {left} are left"

@@ -45,7 +45,10 @@ class Handles:
 
     def end_at(self, frame: QRectF, track: Track, x: float) -> int | None:
         """The slice whose end is at `x`; the last of several; None if there is none."""
-        near = [(abs(self.x_of(frame, track, end) - x), -index) for index, end in enumerate(track.movable_ends)]
+        near = [
+            (abs(self.x_of(frame, track, end) - x), -index)
+            for index, end in enumerate(track.movable_ends)
+        ]
         distance, index = min(near, default=(GRASP + 1, 0))
         return -index if distance <= GRASP else None
 
@@ -58,9 +61,13 @@ class Handles:
         """The track with the end of a slice dragged to `x`; `free` turns off snapping."""
         per_pixel = before.length / max(1.0, frame.width())
         size = round((x - frame.left()) * per_pixel) - before.start(index)
-        return before.with_end(index, size if free else snapped(before, index, size, SNAP * per_pixel))
+        return before.with_end(
+            index, size if free else snapped(before, index, size, SNAP * per_pixel)
+        )
 
-    def draw(self, painter: QPainter, frame: QRectF, track: Track, current: int | None, *, reported: bool) -> None:
+    def draw(
+        self, painter: QPainter, frame: QRectF, track: Track, current: int | None, *, reported: bool
+    ) -> None:
         """Draw a grip at each end, the focus, the `current` end, and its sizes if `reported`."""
         tokens = self._theme.tokens
         for index, end in enumerate(track.movable_ends):
@@ -81,7 +88,9 @@ class Handles:
         left = max(frame.left() + 1, min(at - 0.75 - width / 2, frame.right() - width - 1))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.accent if strong else tokens.muted))
-        painter.drawRoundedRect(QRectF(left, frame.center().y() - height / 2, width, height), 1.5, 1.5)
+        painter.drawRoundedRect(
+            QRectF(left, frame.center().y() - height / 2, width, height), 1.5, 1.5
+        )
 
 
 def sizes_at(track: Track, index: int) -> str:
@@ -123,7 +132,8 @@ def _rounded(size: int, grid: int) -> int:
 
 
 HELP = (
-    "Drag the end of a slice (Shift: without snapping, Esc: as it was). [ and ]: another slice. ← and →: 64 MiB, with"
+    "Drag the end of a slice (Shift: without snapping, Esc: as it was). [ and ]: another slice. ← "
+    "and →: 64 MiB, with"
     " Ctrl 1 MiB, Page Up and Page Down: 1 GiB. S: split, Delete: merge with the next."
 )
 
@@ -138,7 +148,12 @@ class TrackView(QAbstractSlider):
     selected = Signal(int)
 
     def __init__(
-        self, theme: ThemeManager, parent: QWidget | None = None, *, height: int = HEIGHT, marked: bool = False
+        self,
+        theme: ThemeManager,
+        parent: QWidget | None = None,
+        *,
+        height: int = HEIGHT,
+        marked: bool = False,
     ) -> None:
         super().__init__(parent)
         self._painter = SlicePainter(theme)
@@ -183,7 +198,9 @@ class TrackView(QAbstractSlider):
         """Describe what is at `x`; the pointer's shape shows whether it can be dragged."""
         if self.track is not None:
             end = self.handles.end_at(self.frame, self.track, x)
-            self.setCursor(Qt.CursorShape.ArrowCursor if end is None else Qt.CursorShape.SplitHCursor)
+            self.setCursor(
+                Qt.CursorShape.ArrowCursor if end is None else Qt.CursorShape.SplitHCursor
+            )
         places = zip(areas(self.frame, self._segments), self._segments, strict=True)
         under = (each for capacity, each in places if capacity.left() <= x < capacity.right())
         said = next((f"{each.title} {each.caption}".strip() for each in under), "")
@@ -202,9 +219,17 @@ class TrackView(QAbstractSlider):
         del event
         painter, track, focused = QPainter(self), self.track, self.hasFocus()
         chosen = track.place(self.current) if track and (focused or self._marked) else None
-        self._painter.draw(painter, self.frame, self._segments, overflow_of(track) if track else None, chosen)
+        self._painter.draw(
+            painter, self.frame, self._segments, overflow_of(track) if track else None, chosen
+        )
         if track is not None:
-            self.handles.draw(painter, self.frame, track, self.current if focused else None, reported=self.reported)
+            self.handles.draw(
+                painter,
+                self.frame,
+                track,
+                self.current if focused else None,
+                reported=self.reported,
+            )
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Leave the wheel to the page."""
@@ -235,9 +260,13 @@ class TrackView(QAbstractSlider):
         if self.track is None:
             return
         size = self.track.cut.sizes[self.current]
-        most = max(size, self.track.with_end(self.current, self.track.length).cut.sizes[self.current])
+        most = max(
+            size, self.track.with_end(self.current, self.track.length).cut.sizes[self.current]
+        )
         if self.hasFocus() and (announced or size != self.value()):
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.track.sized(self.current)))
+            QAccessible.updateAccessibility(
+                QAccessibleAnnouncementEvent(self, self.track.sized(self.current))
+            )
         self.blockSignals(True)
         self.setRange(min(LEAST_MIB, size), most)
         self.setValue(size)

@@ -53,7 +53,11 @@ class Field:
     def set(self, value: Any) -> Edit:
         """Return the edit that sets this value."""
         write = self.write
-        return (lambda plan: write(plan, value)) if write else (lambda plan: with_value(plan, self.path, value))
+        return (
+            (lambda plan: write(plan, value))
+            if write
+            else (lambda plan: with_value(plan, self.path, value))
+        )
 
     def reset(self) -> Edit:
         """Return the edit that restores the default."""

@@ -31,7 +31,9 @@ class Form(QWidget):
             self.setAccessibleName(title)
             self.column.addWidget(Label(title.upper(), "section"))
 
-    def add(self, field: AnyField, control: Any, *, wide: bool = False, width: int = CONTROL) -> FormRow:
+    def add(
+        self, field: AnyField, control: Any, *, wide: bool = False, width: int = CONTROL
+    ) -> FormRow:
         """Add a row for a field."""
         row = FormRow(field, control, wide=wide, width=width)
         row.edited.connect(self.edited)

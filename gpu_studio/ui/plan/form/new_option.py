@@ -76,7 +76,11 @@ class NewOption(QWidget):
     def _check(self) -> None:
         wrong = self._wrong_key()
         mark(self.key, wrong, self._tip)
-        ready = bool(self.key.text().strip() and self.value.text().strip()) and not wrong and not self.value.wrong
+        ready = (
+            bool(self.key.text().strip() and self.value.text().strip())
+            and not wrong
+            and not self.value.wrong
+        )
         self.add.setEnabled(ready)
 
     def _tell(self) -> None:

@@ -74,7 +74,9 @@ class OptionRows(QWidget):
 
     def _make(self, what: Known | str) -> FormRow:
         if isinstance(what, str):
-            field = OptionField(self.path, what, printable(what), problems=(path_to(self._problems_path, what),))
+            field = OptionField(
+                self.path, what, printable(what), problems=(path_to(self._problems_path, what),)
+            )
             row = FormRow(field, toml_field(f"option {printable(what)}"), back="Remove")
         elif isinstance(what, Parameter):
             problems = (path_to(self._problems_path, what.name),)

@@ -67,10 +67,12 @@ class FormRow(QWidget):
     def say(self, problems: tuple[Problem, ...]) -> None:
         """Tell what is wrong, under the control; nothing takes no room.
 
-        Of a field that waits for its first entry nothing is wrong: what to write there stands in it. What TensorFlow
-        refused is said where its answer would stand.
+        Of a field that waits for its first entry nothing is wrong: what to write there stands in
+        it. What TensorFlow refused is said where its answer would stand.
         """
-        wrong = (each for each in dict.fromkeys(problems) if not isinstance(each, Unnamed | Refusal))
+        wrong = (
+            each for each in dict.fromkeys(problems) if not isinstance(each, Unnamed | Refusal)
+        )
         text = "\n".join(f"✘ {sentence(f'{each.received}: {each.advice}')}" for each in wrong)
         if self.problem.text() != text:
             self.problem.setText(text)
@@ -79,7 +81,11 @@ class FormRow(QWidget):
     def _problems(self, view: PlanView) -> tuple[Problem, ...]:
         if not view.problems:
             return ()
-        within = [each for path in self.field.problems or (self.field.path,) for each in view.problems_at(path)]
+        within = [
+            each
+            for path in self.field.problems or (self.field.path,)
+            for each in view.problems_at(path)
+        ]
         exact = getattr(self.field, "exact", ())
         return (*within, *(each for each in view.problems if each.field in exact))
 
@@ -92,7 +98,9 @@ class FormRow(QWidget):
         self._report(self.field.reset(), self.back.text().lower())
 
     def _report(self, edit: Edit, verb: str, *, merge: bool = False) -> None:
-        self.edited.emit(Change(edit, f"{verb} {self.field.label}", self.field.place if merge else ""))
+        self.edited.emit(
+            Change(edit, f"{verb} {self.field.label}", self.field.place if merge else "")
+        )
 
     def _name(self, back: str) -> None:
         # By its path in the plan, because the card above has fields with the same labels.
@@ -104,7 +112,9 @@ class FormRow(QWidget):
         self.control.set_tip(self.field.hint)
         self.back.setAccessibleName(f"{back.lower()} {name}")
         self.back.setToolTip(
-            f"Back to the {self.field.hint.rpartition(' · ')[2]}" if self.field.default is not None else back
+            f"Back to the {self.field.hint.rpartition(' · ')[2]}"
+            if self.field.default is not None
+            else back
         )
         self.back.hide()
         self.problem.hide()

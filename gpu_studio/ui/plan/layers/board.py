@@ -57,7 +57,14 @@ class Item:
     @property
     def text(self) -> str:
         """Everything about it in a line."""
-        words = (self.layer, self.kind, self.part, self.percent, figures.size(self.bytes), self.goes_to)
+        words = (
+            self.layer,
+            self.kind,
+            self.part,
+            self.percent,
+            figures.size(self.bytes),
+            self.goes_to,
+        )
         return ", ".join(word for word in words if word)
 
 
@@ -67,8 +74,8 @@ class Lane:
 
     `place` is its number among the logical devices. OPEN is the lane of layers left out.
 
-    `limit_bytes` is its limit in bytes, or for a CPU, which has none, the host's memory; None if unknown.
-    `why_not` says why nothing can be dropped there: the device does not exist.
+    `limit_bytes` is its limit in bytes, or for a CPU, which has none, the host's memory; None if
+    unknown. `why_not` says why nothing can be dropped there: the device does not exist.
     """
 
     device: str
@@ -117,12 +124,15 @@ def board_of(
     """
     there = places(logical_devices(plan, machine), machine)
     asked = places_of(plan)
-    gone = dict.fromkeys(device for devices in asked.values() for device in devices if device not in there)
+    gone = dict.fromkeys(
+        device for devices in asked.values() for device in devices if device not in there
+    )
     filled = _filled(plan, graph, there, running_on(plan, machine, graph), shares)
     lanes = [Lane(OPEN, None, filled.get(OPEN, ()))]
     byte_limits = _byte_limits(plan, machine)
     lanes += [
-        Lane(name, place, filled.get(name, ()), memory.get(name), byte_limits[name]) for name, place in there.items()
+        Lane(name, place, filled.get(name, ()), memory.get(name), byte_limits[name])
+        for name, place in there.items()
     ]
     lanes += [Lane(name, None, filled.get(name, ()), why_not=not_there(name)) for name in gone]
     return Board(tuple(lanes), len(graph.layers))
@@ -164,7 +174,11 @@ def _filled(
 
 
 def _items(
-    layer: GraphLayer, asked: tuple[str, ...], running: tuple[str, ...], share: float | None, there: Mapping[str, int]
+    layer: GraphLayer,
+    asked: tuple[str, ...],
+    running: tuple[str, ...],
+    share: float | None,
+    there: Mapping[str, int],
 ) -> Iterator[tuple[str, Item]]:
     """Return the items of a layer.
 
@@ -175,7 +189,16 @@ def _items(
         home = running[0]
         yield (
             OPEN,
-            Item(layer.name, kind_of(layer), share, layer.weight_bytes, there.get(home), "", f"runs on {home}", detail),
+            Item(
+                layer.name,
+                kind_of(layer),
+                share,
+                layer.weight_bytes,
+                there.get(home),
+                "",
+                f"runs on {home}",
+                detail,
+            ),
         )
     count = len(asked)
     for number_, device in enumerate(asked, 1):
@@ -210,6 +233,9 @@ def _detail(layer: GraphLayer) -> str:
             f"{layer.name}: {kind_of(layer)}, output {shape_in_words(layer.output_shape)}",
             f"{grouped(layer.parameters)} parameters, {figures.size(layer.weight_bytes)}",
             f"keeps {figures.size(layer.kept_bytes)} a sample for the backward pass",
-            f"{flops(layer.flops_forward)} forward, {flops(layer.flops_backward)} backward, a sample",
+            (
+                f"{flops(layer.flops_forward)} forward, {flops(layer.flops_backward)} "
+                "backward, a sample"
+            ),
         )
     )

@@ -76,7 +76,11 @@ class PointerHint(QWidget):
         window = self._window.rect().adjusted(4, 4, -4, -4)
         spot = pointer + _OFFSET
         left = max(window.left(), min(spot.x(), window.right() - self.width()))
-        top = spot.y() if spot.y() + self.height() <= window.bottom() else pointer.y() - self.height() - 6
+        top = (
+            spot.y()
+            if spot.y() + self.height() <= window.bottom()
+            else pointer.y() - self.height() - 6
+        )
         self.move(left, max(window.top(), top))
         self.raise_()
         self.show()
@@ -97,7 +101,9 @@ class PointerHint(QWidget):
         ground = mix(tokens.bad, tokens.surface, 0.12)
         painter.setPen(QPen(QColor(tokens.bad), 1))
         painter.setBrush(QColor(ground))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        painter.drawRoundedRect(
+            QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS
+        )
         painter.setPen(QPen(QColor(tokens.bad), 1.6))
         sign = QRectF(_PAD, self.height() / 2 - 5.5, 11, 11)
         painter.drawEllipse(sign)

@@ -87,7 +87,10 @@ def change_of(drop: LayerDrop, running: Mapping[str, tuple[str, ...]]) -> Change
     if device == OPEN:
         return Change(lambda plan: placing.take_off(plan, layers), f"leave {what} open")
     if drop.split:
-        return Change(lambda plan: placing.split_with(plan, layers, device, running), f"split {what} with {device}")
+        return Change(
+            lambda plan: placing.split_with(plan, layers, device, running),
+            f"split {what} with {device}",
+        )
     return Change(lambda plan: placing.run_on(plan, layers, device), f"move {what} to {device}")
 
 
@@ -133,7 +136,10 @@ def _split_refusals(
     for layer in layers:
         now = running[layer.name]
         if drop.device in now:
-            yield f"The layer {layer.name} is on {drop.device} already: drop it on another device to split it."
+            yield (
+                f"The layer {layer.name} is on {drop.device} already: drop it "
+                "on another device to split it."
+            )
         elif why_not := why_not_split(layer, (*now, drop.device)):
             yield why_not
 
@@ -148,7 +154,10 @@ def _size_refusals(drop: LayerDrop, layers: Sequence[GraphLayer], ground: Ground
         held = _held(layer, ground) // parts
         if held > limit:
             there = figures.size(int(limit))
-            yield f"The layer {layer.name} alone takes {figures.size(held)} in a step, and {drop.device} has {there}."
+            yield (
+                f"The layer {layer.name} alone takes {figures.size(held)} in a step, and "
+                f"{drop.device} has {there}."
+            )
 
 
 def _held(layer: GraphLayer, ground: Ground) -> int:
@@ -160,12 +169,18 @@ def _held(layer: GraphLayer, ground: Ground) -> int:
     state = layer.weight_bytes + layer.trainable_bytes + ground.model.slots.get(layer.name, 0)
     placed = ground.plan.distribution.placed or Placed()
     batch = max(1, ground.plan.training.batch_size)
-    return state + layer.kept_bytes * samples_at_once(batch, max(1, placed.micro_batches), at_once(1))
+    return state + layer.kept_bytes * samples_at_once(
+        batch, max(1, placed.micro_batches), at_once(1)
+    )
 
 
 def _new_problem(ground: Ground, after: Plan) -> str:
     """Return what the plan's own rules say against the change."""
-    new = [each for each in validate(after, ground.machine) if (each.field, each.received) not in ground.problems]
+    new = [
+        each
+        for each in validate(after, ground.machine)
+        if (each.field, each.received) not in ground.problems
+    ]
     return f"{new[0].field} would be {new[0].received}: {new[0].advice}." if new else ""
 
 
@@ -174,5 +189,7 @@ def _said(drop: LayerDrop, running: Mapping[str, tuple[str, ...]]) -> str:
         return "drop to leave open"
     if not drop.split:
         return f"drop to run on {drop.device}"
-    devices = dict.fromkeys(device for layer in drop.layers for device in (*running[layer], drop.device))
+    devices = dict.fromkeys(
+        device for layer in drop.layers for device in (*running[layer], drop.device)
+    )
     return f"drop to split over {listed(devices)}"

@@ -53,7 +53,9 @@ class Forecast:
     @property
     def tasks(self) -> int:
         """The approximate number of tasks in its timeline."""
-        changes = sum(one != other for one, other in zip(self.placement, self.placement[1:], strict=False))
+        changes = sum(
+            one != other for one, other in zip(self.placement, self.placement[1:], strict=False)
+        )
         return (changes + 1) * (2 * self.micro_batches + 1)
 
     @property
@@ -77,7 +79,10 @@ class Forecast:
     @property
     def one(self) -> Alternative | None:
         """The best single device."""
-        return next((other for other in self.others if strategy_named(other.strategy).devices == "one"), None)
+        return next(
+            (other for other in self.others if strategy_named(other.strategy).devices == "one"),
+            None,
+        )
 
     @property
     def crossing_bytes(self) -> int:
@@ -86,13 +91,17 @@ class Forecast:
 
     def timeline(self) -> StepTimeline:
         """The predicted step."""
-        return timeline_of_parts(self.work, self.devices, self.placement, self.micro_batches, self.workers)
+        return timeline_of_parts(
+            self.work, self.devices, self.placement, self.micro_batches, self.workers
+        )
 
     def _layers(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         return zip(self.work.names, self.placement, strict=True)
 
 
-def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurement | None) -> Forecast | None:
+def forecast(
+    plan: Plan, machine: Machine, model: ModelFacts, measured: Measurement | None
+) -> Forecast | None:
     """Return the numbers of a step of `plan`.
 
     None if the model is not known, or if a layer is on a device that does not exist.
@@ -106,12 +115,19 @@ def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurem
         return None
     placed = plan.distribution.placed or Placed()
     known = measured if measured and all(name in measured.times for name in order) else None
-    devices, batch = places(logical, machine, known.links if known else {}), max(1, plan.training.batch_size)
-    work = work_of(model, devices, batch, known.times if known else dict.fromkeys(order, by_flops(graph)))
+    devices, batch = (
+        places(logical, machine, known.links if known else {}),
+        max(1, plan.training.batch_size),
+    )
+    work = work_of(
+        model, devices, batch, known.times if known else dict.fromkeys(order, by_flops(graph))
+    )
     placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
     used = {place for where in placement for place in where}
     trained = sum(layer.trainable_bytes for layer in graph.layers)
-    choice = used | {order[device.name] for device in chosen_devices(plan, machine) if device.name in order}
+    choice = used | {
+        order[device.name] for device in chosen_devices(plan, machine) if device.name in order
+    }
     share = common_share(work, sorted(choice))
     turns = at_once(choice, logical, machine) if share is None else max(1, round(1 / share))
     return Forecast(
@@ -121,7 +137,12 @@ def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurem
         max(1, placed.micro_batches),
         at_once(used, logical, machine),
         known is not None,
-        tuple(sorted(_others(work, devices, sorted(choice), trained, turns), key=lambda other: other.seconds)),
+        tuple(
+            sorted(
+                _others(work, devices, sorted(choice), trained, turns),
+                key=lambda other: other.seconds,
+            )
+        ),
         transfers(graph, running, batch),
         device_places(logical, machine),
     )
@@ -130,7 +151,9 @@ def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurem
 def at_once(used: Iterable[int], logical: Sequence[PlannedDevice], machine: Machine) -> int:
     """How many of the devices at these places work at once, with this process's threads."""
     threads = os.environ.get(THREADS, "")
-    return workers([logical[place] for place in used], machine, int(threads) if threads.isdecimal() else 0)
+    return workers(
+        [logical[place] for place in used], machine, int(threads) if threads.isdecimal() else 0
+    )
 
 
 def better(found: Forecast, step: StepTimeline) -> Alternative | None:
@@ -156,7 +179,11 @@ def _rows(work: Work, choice: Sequence[int]) -> Work:
     rows = list(choice)
     share = tuple(work.share[row] for row in rows) if work.share else ()
     return replace(
-        work, fixed=work.fixed[rows], per_sample=work.per_sample[rows], update=work.update[rows], share=share
+        work,
+        fixed=work.fixed[rows],
+        per_sample=work.per_sample[rows],
+        update=work.update[rows],
+        share=share,
     )
 
 

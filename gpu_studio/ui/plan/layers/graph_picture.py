@@ -15,7 +15,9 @@ FOLD_FROM = 24
 SHORTEST_CHAIN = 3
 
 
-def groups_of(graph: ModelGraph, where: Mapping[str, object], unfolded: frozenset[str]) -> list[tuple[str, ...]]:
+def groups_of(
+    graph: ModelGraph, where: Mapping[str, object], unfolded: frozenset[str]
+) -> list[tuple[str, ...]]:
     """Return the layers of `graph` in groups, in order; most groups have one layer.
 
     A nested model is a group. In a large model, so is a chain of at least three layers in which
@@ -26,7 +28,9 @@ def groups_of(graph: ModelGraph, where: Mapping[str, object], unfolded: frozense
     groups: list[list[GraphLayer]] = []
     for layer in graph.layers:
         last = groups[-1] if groups else None
-        if last is not None and _belongs(last[-1], layer, taken, where, chains=len(graph.layers) >= FOLD_FROM):
+        if last is not None and _belongs(
+            last[-1], layer, taken, where, chains=len(graph.layers) >= FOLD_FROM
+        ):
             last.append(layer)
         else:
             groups.append([layer])
@@ -47,7 +51,12 @@ def _takers(graph: ModelGraph) -> dict[str, int]:
 
 
 def _belongs(
-    before: GraphLayer, layer: GraphLayer, taken: Mapping[str, int], where: Mapping[str, object], *, chains: bool
+    before: GraphLayer,
+    layer: GraphLayer,
+    taken: Mapping[str, int],
+    where: Mapping[str, object],
+    *,
+    chains: bool,
 ) -> bool:
     if nested_in(before.name) or nested_in(layer.name):
         return nested_in(before.name) == nested_in(layer.name)
@@ -115,7 +124,9 @@ class GraphPicture:
 
     def node_of(self, layer: str) -> int | None:
         """The number of the node that a layer is in."""
-        return next((number for number, node in enumerate(self.nodes) if layer in node.layers), None)
+        return next(
+            (number for number, node in enumerate(self.nodes) if layer in node.layers), None
+        )
 
 
 def picture_of(graph: ModelGraph, board: Board, unfolded: frozenset[str]) -> GraphPicture:
@@ -129,7 +140,10 @@ def picture_of(graph: ModelGraph, board: Board, unfolded: frozenset[str]) -> Gra
     links = _links(graph, home)
     rows = _rows(len(groups), links)
     nodes = [_node(group, graph, seats, rows[number]) for number, group in enumerate(groups)]
-    edges = tuple(Edge(source, target, nodes[source].seat != nodes[target].seat) for source, target in sorted(links))
+    edges = tuple(
+        Edge(source, target, nodes[source].seat != nodes[target].seat)
+        for source, target in sorted(links)
+    )
     return GraphPicture(_in_columns(nodes), edges, max(rows, default=-1) + 1)
 
 
@@ -159,21 +173,27 @@ def _rows(count: int, links: set[tuple[int, int]]) -> list[int]:
     return rows
 
 
-def _node(group: tuple[str, ...], graph: ModelGraph, seats: Mapping[str, NodeDevices], row: int) -> GraphNode:
+def _node(
+    group: tuple[str, ...], graph: ModelGraph, seats: Mapping[str, NodeDevices], row: int
+) -> GraphNode:
     layers = {layer.name: layer for layer in graph.layers if layer.name in group}
     seat = _seat_of(group, seats)
     if len(group) == 1:
         return GraphNode(group[0], kind_of(layers[group[0]]), group, seat, row)
     title = nested_in(group[0]) or f"{group[0]} … {group[-1]}"
     kinds = list(dict.fromkeys(layers[name].kind for name in group))
-    detail = f"{plural(len(group), 'layer')}: {', '.join(kinds[:3])}{' …' if len(kinds) > 3 else ''}"
+    detail = (
+        f"{plural(len(group), 'layer')}: {', '.join(kinds[:3])}{' …' if len(kinds) > 3 else ''}"
+    )
     return GraphNode(title, detail, group, seat, row)
 
 
 def _seat_of(group: tuple[str, ...], seats: Mapping[str, NodeDevices]) -> NodeDevices:
     """Return all devices of a group, each once."""
     every = [seats.get(layer, NodeDevices()) for layer in group]
-    pairs = dict.fromkeys(pair for seat in every for pair in zip(seat.devices, seat.places, strict=True))
+    pairs = dict.fromkeys(
+        pair for seat in every for pair in zip(seat.devices, seat.places, strict=True)
+    )
     return NodeDevices(tuple(device for device, _ in pairs), tuple(place for _, place in pairs))
 
 
@@ -186,5 +206,9 @@ def _in_columns(nodes: list[GraphNode]) -> tuple[GraphNode, ...]:
     for node in nodes:
         column = seen.get(node.row, 0)
         seen[node.row] = column + 1
-        placed.append(GraphNode(node.title, node.detail, node.layers, node.seat, node.row, column, counts[node.row]))
+        placed.append(
+            GraphNode(
+                node.title, node.detail, node.layers, node.seat, node.row, column, counts[node.row]
+            )
+        )
     return tuple(placed)

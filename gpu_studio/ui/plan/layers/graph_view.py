@@ -55,7 +55,9 @@ def height_of(picture: GraphPicture) -> int:
     return round(2 * TOP + picture.rows * STEP - (STEP - HIGH)) if picture.rows else 0
 
 
-def draw_edge(painter: QPainter, edge: Edge, picture: GraphPicture, width: float, tokens: Tokens) -> None:
+def draw_edge(
+    painter: QPainter, edge: Edge, picture: GraphPicture, width: float, tokens: Tokens
+) -> None:
     """Draw an edge.
 
     An edge between devices is dashed in the accent colour; one that skips rows goes around them.
@@ -63,14 +65,20 @@ def draw_edge(painter: QPainter, edge: Edge, picture: GraphPicture, width: float
     source, target = picture.nodes[edge.source], picture.nodes[edge.target]
     begin = QPointF(box_of(source, width).center().x(), box_of(source, width).bottom())
     end = QPointF(box_of(target, width).center().x(), box_of(target, width).top())
-    pen = QPen(QColor(tokens.accent if edge.crossing else mix(tokens.muted, tokens.surface, 0.7)), 1.5)
+    pen = QPen(
+        QColor(tokens.accent if edge.crossing else mix(tokens.muted, tokens.surface, 0.7)), 1.5
+    )
     if edge.crossing:
         pen.setDashPattern([4, 3])
     path = QPainterPath(begin)
     if target.row - source.row > 1:
         aside = max(box_of(source, width).right(), box_of(target, width).right()) + 16
         aside = min(aside + 6 * (target.row - source.row - 2), width - 6)
-        path.cubicTo(QPointF(aside, begin.y() + 4), QPointF(aside, begin.y() + 4), QPointF(aside, begin.y() + 30))
+        path.cubicTo(
+            QPointF(aside, begin.y() + 4),
+            QPointF(aside, begin.y() + 4),
+            QPointF(aside, begin.y() + 30),
+        )
         path.lineTo(aside, end.y() - 30)
         path.cubicTo(QPointF(aside, end.y() - 4), QPointF(aside, end.y() - 4), end)
     else:
@@ -79,7 +87,9 @@ def draw_edge(painter: QPainter, edge: Edge, picture: GraphPicture, width: float
     painter.strokePath(path, pen)
 
 
-def draw_node(painter: QPainter, node: GraphNode, box: QRectF, tokens: Tokens, *, chosen: bool, current: bool) -> None:
+def draw_node(
+    painter: QPainter, node: GraphNode, box: QRectF, tokens: Tokens, *, chosen: bool, current: bool
+) -> None:
     """Draw a node in its device's colour, with the device's name.
 
     A folded node looks like a pile.
@@ -99,7 +109,9 @@ def draw_node(painter: QPainter, node: GraphNode, box: QRectF, tokens: Tokens, *
     _write(painter, node, box, tokens)
 
 
-def _draw_stripe(painter: QPainter, node: GraphNode, box: QRectF, outline: QPainterPath, tokens: Tokens) -> None:
+def _draw_stripe(
+    painter: QPainter, node: GraphNode, box: QRectF, outline: QPainterPath, tokens: Tokens
+) -> None:
     """Draw a stripe with a part for each of its devices."""
     places = node.seat.places or (None,)
     high = box.height() / len(places)
@@ -107,14 +119,20 @@ def _draw_stripe(painter: QPainter, node: GraphNode, box: QRectF, outline: QPain
     painter.setClipPath(outline)
     for number, place in enumerate(places):
         colour = tokens.muted if place is None else tokens.device_colour(place)
-        painter.fillRect(QRectF(box.left(), box.top() + number * high, _STRIPE, high + 1), QColor(colour))
+        painter.fillRect(
+            QRectF(box.left(), box.top() + number * high, _STRIPE, high + 1), QColor(colour)
+        )
     painter.restore()
 
 
 def _write(painter: QPainter, node: GraphNode, box: QRectF, tokens: Tokens) -> None:
     inside = box.adjusted(_STRIPE + 6, 2, -6, -2)
     half = inside.height() / 2
-    devices = listed(node.seat.devices) if len(node.seat.devices) < 3 else f"{len(node.seat.devices)} devices"
+    devices = (
+        listed(node.seat.devices)
+        if len(node.seat.devices) < 3
+        else f"{len(node.seat.devices)} devices"
+    )
     painter.setFont(font("mono_caption"))
     painter.setPen(QColor(tokens.muted))
     taken = painter.fontMetrics().horizontalAdvance(devices) + 8
@@ -187,7 +205,9 @@ class GraphView(QAbstractScrollArea):
         """Draw the layers of a node separately; fold them again if they already are."""
         node = self.picture.nodes[number]
         first = node.layers[0]
-        self._unfolded = self._unfolded | {first} if node.folded else self._unfolded - {self._opened(first)}
+        self._unfolded = (
+            self._unfolded | {first} if node.folded else self._unfolded - {self._opened(first)}
+        )
         self._redraw()
         self.current = self.picture.node_of(first) or 0
         self._tell()
@@ -196,7 +216,10 @@ class GraphView(QAbstractScrollArea):
         """The number of the node at a place of the viewport."""
         spot = at + QPointF(0, self.verticalScrollBar().value())
         width = float(self.viewport().width())
-        return next((n for n, node in enumerate(self.picture.nodes) if box_of(node, width).contains(spot)), None)
+        return next(
+            (n for n, node in enumerate(self.picture.nodes) if box_of(node, width).contains(spot)),
+            None,
+        )
 
     def event(self, event: QEvent) -> bool:
         """Claim the keys that move layers, before the window's shortcuts get them."""
@@ -254,7 +277,10 @@ class GraphView(QAbstractScrollArea):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         scrolled, width = self.verticalScrollBar().value(), float(self.viewport().width())
         painter.translate(0, -scrolled)
-        first, last = int(scrolled / STEP) - 1, int((scrolled + self.viewport().height()) / STEP) + 1
+        first, last = (
+            int(scrolled / STEP) - 1,
+            int((scrolled + self.viewport().height()) / STEP) + 1,
+        )
         nodes, tokens = self.picture.nodes, self._theme.tokens
         for edge in self.picture.edges:
             if nodes[edge.source].row <= last and nodes[edge.target].row >= first:
@@ -263,7 +289,9 @@ class GraphView(QAbstractScrollArea):
             if first <= node.row <= last:
                 chosen = bool(self._selected.intersection(node.layers))
                 current = number == self.current and self.hasFocus()
-                draw_node(painter, node, box_of(node, width), tokens, chosen=chosen, current=current)
+                draw_node(
+                    painter, node, box_of(node, width), tokens, chosen=chosen, current=current
+                )
 
     def _choose(self, number: int) -> None:
         self.current = number
@@ -285,7 +313,9 @@ class GraphView(QAbstractScrollArea):
 
     def _opened(self, layer: str) -> str:
         """Return the first layer of the unfolded group that a layer is in."""
-        folded = picture_of(self._graph, self._board, frozenset()) if self._graph else GraphPicture()
+        folded = (
+            picture_of(self._graph, self._board, frozenset()) if self._graph else GraphPicture()
+        )
         number = folded.node_of(layer)
         return folded.nodes[number].layers[0] if number is not None else layer
 
@@ -311,5 +341,7 @@ class GraphView(QAbstractScrollArea):
         """Tell screen readers about the current node."""
         if self.picture.nodes:
             self.setAccessibleDescription(self._current_node.text)
-            QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.DescriptionChanged))
+            QAccessible.updateAccessibility(
+                QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
+            )
         self.viewport().update()

@@ -129,7 +129,9 @@ class LaneGrid(QWidget):
     @property
     def selected(self) -> tuple[str, ...]:
         """The layers that are selected in any lane, each once."""
-        return tuple(dict.fromkeys(layer for view in self.views.values() for layer in view.list.chosen))
+        return tuple(
+            dict.fromkeys(layer for view in self.views.values() for layer in view.list.chosen)
+        )
 
     def select(self, layers: tuple[str, ...]) -> None:
         """Select these layers, wherever they are."""
@@ -214,7 +216,12 @@ class LaneGrid(QWidget):
         for place, view in enumerate(wide):
             row, column = divmod(place, columns)
             x, y = left + round(column * width), round(row * height)
-            view.setGeometry(x, y, left + round((column + 1) * width) - x - GAP, round((row + 1) * height) - y - GAP)
+            view.setGeometry(
+                x,
+                y,
+                left + round((column + 1) * width) - x - GAP,
+                round((row + 1) * height) - y - GAP,
+            )
 
     def _clear_others(self, view: LaneView) -> None:
         for other in self.views.values():
@@ -238,7 +245,9 @@ class LaneGrid(QWidget):
         if set(layers) & split and self._ground is not None:
             what = layers[0] if len(layers) == 1 else plural(len(layers), "layer")
             self._following = layers
-            self._want(Change(lambda plan: take_off(plan, layers, device), f"take {what} off {device}"))
+            self._want(
+                Change(lambda plan: take_off(plan, layers, device), f"take {what} off {device}")
+            )
         else:
             self.do(LayerDrop(self.selected, OPEN))
 

@@ -33,7 +33,11 @@ def kept(event: QEvent, meant: Callable[[QKeyEvent], object]) -> bool:
 
     If so, it is kept from the window.
     """
-    ours = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and bool(meant(event))
+    ours = (
+        event.type() == QEvent.Type.ShortcutOverride
+        and isinstance(event, QKeyEvent)
+        and bool(meant(event))
+    )
     if ours:
         event.accept()
     return ours

@@ -74,14 +74,18 @@ class LaneHead(QWidget):
         painter.setPen(QColor(tokens.text))
         painter.drawText(line.adjusted(_DOT + 8, 0, 0, 0), LEFT, lane.title)
         left = line.left() + _DOT + 16 + painter.fontMetrics().horizontalAdvance(lane.title)
-        self._draw_amount(painter, QRectF(left, line.top(), max(0.0, line.right() - left), line.height()))
+        self._draw_amount(
+            painter, QRectF(left, line.top(), max(0.0, line.right() - left), line.height())
+        )
         below = QRectF(HEAD_SIDE, 27, line.width(), 14)
         if lane.why_not:
             painter.setFont(font("caption"))
             painter.setPen(QColor(tokens.bad))
             painter.drawText(below, LEFT, "not there")
         elif lane.place is not None:
-            draw_bar(painter, below, share_of(lane), tokens.bad if is_over(lane) else colour, tokens)
+            draw_bar(
+                painter, below, share_of(lane), tokens.bad if is_over(lane) else colour, tokens
+            )
 
     def _draw_amount(self, painter: QPainter, area: QRectF) -> None:
         """Write the memory, with the limit if there is space for it."""
@@ -114,7 +118,9 @@ def amounts_of(lane: Lane) -> tuple[str, ...]:
     whole = amount_of(lane)
     if is_over(lane):
         return f"too much: {whole}", "too much"
-    return whole, figures.size(lane.memory.total) if lane.memory is not None and not lane.why_not else whole
+    return whole, figures.size(
+        lane.memory.total
+    ) if lane.memory is not None and not lane.why_not else whole
 
 
 def share_of(lane: Lane) -> float:
@@ -134,7 +140,11 @@ def tip_of(lane: Lane) -> str:
     if lane.why_not or lane.memory is None:
         return lane.why_not
     lines = [f"{lane.device}: {amount_of(lane)}{', which is too much' if is_over(lane) else ''}"]
-    lines += [f"{name} {figures.size(part.bytes)}: {part.formula}" for name, part in lane.memory.parts if part.bytes]
+    lines += [
+        f"{name} {figures.size(part.bytes)}: {part.formula}"
+        for name, part in lane.memory.parts
+        if part.bytes
+    ]
     return "\n".join(lines)
 
 
@@ -187,9 +197,15 @@ class LaneView(QWidget):
             part.setVisible(not self.slim)
         where = lane.device or "no device"
         self.list.setAccessibleName(f"layers on {where}")
-        said = ", ".join(filter(None, (plural(len(lane.items), "layer"), amount_of(lane) if lane.device else "")))
+        said = ", ".join(
+            filter(None, (plural(len(lane.items), "layer"), amount_of(lane) if lane.device else ""))
+        )
         self.list.setAccessibleDescription(lane.why_not or said)
-        self.setToolTip("Layers that the plan leaves out run where their input is" if lane.device == OPEN else "")
+        self.setToolTip(
+            "Layers that the plan leaves out run where their input is"
+            if lane.device == OPEN
+            else ""
+        )
         self.update()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
@@ -237,9 +253,17 @@ class LaneView(QWidget):
         colour = {"good": tokens.accent, "bad": tokens.bad}.get(self._tone, tokens.line)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(QColor(tokens.surface if self._tone != "good" else mix(tokens.accent, tokens.surface, 0.05)))
+        painter.setBrush(
+            QColor(
+                tokens.surface if self._tone != "good" else mix(tokens.accent, tokens.surface, 0.05)
+            )
+        )
         pen = QPen(QColor(colour), 1.5 if self._tone else 1)
-        pen.setStyle(Qt.PenStyle.DashLine if self.lane.device == OPEN and not self._tone else Qt.PenStyle.SolidLine)
+        pen.setStyle(
+            Qt.PenStyle.DashLine
+            if self.lane.device == OPEN and not self._tone
+            else Qt.PenStyle.SolidLine
+        )
         painter.setPen(pen)
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), _RADIUS, _RADIUS)
         if self.slim:
@@ -253,7 +277,9 @@ class LaneView(QWidget):
         painter.setPen(QColor(self._theme.tokens.muted))
         painter.translate(0, self.height())
         painter.rotate(-90)
-        painter.drawText(QRectF(0, 0, self.height(), self.width()), Qt.AlignmentFlag.AlignCenter, "unplaced  0")
+        painter.drawText(
+            QRectF(0, 0, self.height(), self.width()), Qt.AlignmentFlag.AlignCenter, "unplaced  0"
+        )
 
     def _drop(self, data: QMimeData, held: Qt.KeyboardModifier) -> LayerDrop:
         return LayerDrop(carried(data), self.lane.device, split=bool(held & _ALT))
@@ -263,9 +289,15 @@ class LaneView(QWidget):
         if self.slim:
             return self.rect().adjusted(3, 3, -3, -3)
         list_ = self.list
-        last = list_.visualRect(list_.rows.index(list_.rows.rowCount() - 1)) if list_.rows.rowCount() else QRect()
+        last = (
+            list_.visualRect(list_.rows.index(list_.rows.rowCount() - 1))
+            if list_.rows.rowCount()
+            else QRect()
+        )
         top = min(last.bottom() + 3 if last.isValid() else 2, list_.height() - _MARK - 2)
-        return QRect(SIDE, list_.y() + max(0, top), self.width() - 2 * SIDE, min(_MARK, list_.height()))
+        return QRect(
+            SIDE, list_.y() + max(0, top), self.width() - 2 * SIDE, min(_MARK, list_.height())
+        )
 
     def _show_tone(self, tone: str) -> None:
         if tone != self._tone:

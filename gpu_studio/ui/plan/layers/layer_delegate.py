@@ -41,7 +41,10 @@ class LayerDelegate(QStyledItemDelegate):
         return QSize(80, (_LOW if self.compact else _HIGH) + (2 if self.compact else GAP))
 
     def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         """Draw the layer."""
         item = index.data(ITEM)
@@ -83,11 +86,19 @@ def draw_box(painter: QPainter, box: QRectF, item: Item, tokens: Tokens, *, chos
     painter.strokePath(outline, pen)
 
 
-def draw_words(painter: QPainter, area: QRectF, item: Item, tokens: Tokens, *, compact: bool, chosen: bool) -> None:
+def draw_words(
+    painter: QPainter, area: QRectF, item: Item, tokens: Tokens, *, compact: bool, chosen: bool
+) -> None:
     """Write the layer's name and figures."""
     if compact:
         _write(
-            painter, area, item.layer, item.percent, ("mono_caption", "caption"), tokens.text, may_cut=item.is_notable
+            painter,
+            area,
+            item.layer,
+            item.percent,
+            ("mono_caption", "caption"),
+            tokens.text,
+            may_cut=item.is_notable,
         )
         return
     half = area.height() / 2
@@ -96,7 +107,9 @@ def draw_words(painter: QPainter, area: QRectF, item: Item, tokens: Tokens, *, c
     _write(painter, top, item.layer, item.percent, ("mono", "text"), tokens.text)
     words = item.goes_to or item.kind
     ink = readable(tokens.muted, _ground(tokens, chosen=chosen), tokens.text)
-    _write(painter, below, words, figures.size(item.bytes), ("caption", "caption"), ink, may_cut=False)
+    _write(
+        painter, below, words, figures.size(item.bytes), ("caption", "caption"), ink, may_cut=False
+    )
 
 
 def _ground(tokens: Tokens, *, chosen: bool) -> str:
@@ -124,7 +137,9 @@ def _write(
     wide = painter.fontMetrics().horizontalAdvance(left)
     if wide + taken > line.width() and (not may_cut or taken > line.width() / 2):
         taken, right = 0, ""
-    cut = painter.fontMetrics().elidedText(left, Qt.TextElideMode.ElideMiddle, int(line.width() - taken))
+    cut = painter.fontMetrics().elidedText(
+        left, Qt.TextElideMode.ElideMiddle, int(line.width() - taken)
+    )
     painter.drawText(line, LEFT, cut)
     painter.setFont(font(roles[1]))
     painter.drawText(line, RIGHT, right)

@@ -86,7 +86,9 @@ class LayerList(QListView):
         """Take the focus, at the layer at this height."""
         if self.rows.rowCount():
             index = self.indexAt(QPoint(self.viewport().width() // 2, height))
-            self.setCurrentIndex(index if index.isValid() else self.rows.index(self.rows.rowCount() - 1))
+            self.setCurrentIndex(
+                index if index.isValid() else self.rows.index(self.rows.rowCount() - 1)
+            )
         self.setFocus(Qt.FocusReason.TabFocusReason)
 
     def event(self, event: QEvent) -> bool:

@@ -27,8 +27,13 @@ class LayersPicture:
     forecast: Forecast | None
 
 
-def layers_picture(view: PlanView, facts: PlanFacts | None, measured: Measurement | None) -> LayersPicture | None:
-    """What is shown of a plan under the strategy `placed`; None as long as its layers are not known."""
+def layers_picture(
+    view: PlanView, facts: PlanFacts | None, measured: Measurement | None
+) -> LayersPicture | None:
+    """What is shown of a plan under the strategy `placed`.
+
+    None as long as its layers are not known.
+    """
     if facts is None or facts.model is None or facts.graph is None or not facts.graph.layers:
         return None
     plan, machine = view.plan, view.machine

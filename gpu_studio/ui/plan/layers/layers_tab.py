@@ -147,11 +147,15 @@ class LayersTab(QWidget):
 
     def _show_step(self, found: Forecast | None, step: StepTimeline | None) -> None:
         # FLOPs alone compare steps, but give them no duration.
-        self.step_seconds = step.seconds if found is not None and found.measured and step is not None else None
+        self.step_seconds = (
+            step.seconds if found is not None and found.measured and step is not None else None
+        )
         self.toolbar.show_step(found, step)
         self.line.show_step(found, step)
         self.crossings.show_step(found)
-        self.timeline.setVisible(self._lanes_picture is not None and self._lanes_picture.forecast is not None)
+        self.timeline.setVisible(
+            self._lanes_picture is not None and self._lanes_picture.forecast is not None
+        )
         if found is not None and step is not None:
             self.timeline.show_predicted(predicted_picture(found, step))
         self._show_note(found, step)
@@ -171,22 +175,36 @@ class LayersTab(QWidget):
         if other is None or step is None:
             self.note.say("")
             return
-        change = Change(lambda plan: use_instead(plan, other.strategy, other.devices), label_of(other).lower())
-        self.note.say(faster_in_words(other, step), "warning", label_of(other), lambda: self.edited.emit(change))
+        change = Change(
+            lambda plan: use_instead(plan, other.strategy, other.devices), label_of(other).lower()
+        )
+        self.note.say(
+            faster_in_words(other, step),
+            "warning",
+            label_of(other),
+            lambda: self.edited.emit(change),
+        )
 
     def _show_problems(self) -> None:
         """Show the placement's errors, what was refused, and the result of Place for me."""
         view, scene = self._view, self._lanes_picture
         wrong = view.problems_at(PLACED) if view and scene else ()
         said = tuple(_said(each) for each in wrong if not isinstance(each, MisplacedLayers))[:3]
-        self.problem.say(said or tuple(filter(None, (self._refused, self.times.error if scene else ""))))
+        self.problem.say(
+            said or tuple(filter(None, (self._refused, self.times.error if scene else "")))
+        )
         astray = next((each for each in wrong if isinstance(each, MisplacedLayers)), None)
         if astray is not None:
             mend = astray.mend
             change = Change(mend.make, mend.label.lower())
             self.remark.say(_astray(astray), "bad", mend.label, lambda: self.edited.emit(change))
         elif (offered := self._offered) is not None and not self.worker.busy:
-            self.remark.say(offered.said, "warning", "Place and recompute", lambda: self.edited.emit(offered.offer))
+            self.remark.say(
+                offered.said,
+                "warning",
+                "Place and recompute",
+                lambda: self.edited.emit(offered.offer),
+            )
         else:
             self.remark.say("finding a placement…" if self.worker.busy else self._said)
 
@@ -195,7 +213,9 @@ class LayersTab(QWidget):
         view, facts = self._view, self._reader.facts if self._reader else None
         if facts is None or facts.graph is None or not facts.graph.layers:
             return UNKNOWN_YET
-        return "The batch size must be 1 or more" if view and view.plan.training.batch_size < 1 else ""
+        return (
+            "The batch size must be 1 or more" if view and view.plan.training.batch_size < 1 else ""
+        )
 
     # What the user asks for
 
@@ -277,4 +297,7 @@ def _said(problem: Problem) -> str:
 
 def _astray(problem: MisplacedLayers) -> str:
     name = problem.field.removeprefix(LAYERS).removeprefix(".")
-    return f"{f'The layer {name}' if name else 'The placement'} is {problem.received}: {problem.advice}"
+    return (
+        f"{f'The layer {name}' if name else 'The placement'} is "
+        f"{problem.received}: {problem.advice}"
+    )

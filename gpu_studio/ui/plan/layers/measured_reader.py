@@ -54,7 +54,10 @@ class MeasuredReader(QObject):
 
 
 def _newest(steps: MeasuredSteps, plan: Plan, base: Path) -> MeasuredStep | None:
-    """The measured step of the newest run of this plan; None if there is none, or it cannot be read."""
+    """The measured step of the newest run of this plan.
+
+    None if there is none, or it cannot be read.
+    """
     try:
         return steps.newest(plan, base)
     except OSError:

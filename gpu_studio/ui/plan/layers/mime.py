@@ -29,6 +29,10 @@ def carried(data: QMimeData) -> tuple[str, ...]:
         layers = json.loads(bytes(data.data(FORMAT).data()))["layers"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ()
-    if not isinstance(layers, list) or len(layers) > MOST or not all(isinstance(each, str) for each in layers):
+    if (
+        not isinstance(layers, list)
+        or len(layers) > MOST
+        or not all(isinstance(each, str) for each in layers)
+    ):
         return ()
     return tuple(dict.fromkeys(layers))

@@ -64,14 +64,20 @@ def placed_for(wish: Wish) -> PlacingOutcome:
     plan = wish.plan if strategy_of(wish.plan).places_layers else spread(wish.plan)
     logical = chosen_devices(plan, wish.machine)
     names = [device.name for device in logical]
-    known = wish.measured if wish.measured and all(name in wish.measured.times for name in names) else None
+    known = (
+        wish.measured
+        if wish.measured and all(name in wish.measured.times for name in names)
+        else None
+    )
     devices = places(logical, wish.machine, known.links if known else {})
     turns = at_once(range(len(logical)), logical, wish.machine)
     count = (plan.distribution.placed or Placed()).micro_batches if wish.keep else None
     batch = max(1, plan.training.batch_size)
     times = known.times if known else _by_flops(wish, names)
     again = (plan.distribution.placed or Placed()).recompute
-    found = suggest(wish.model, devices, batch, times, wish.objective, count, turns, recompute=again)
+    found = suggest(
+        wish.model, devices, batch, times, wish.objective, count, turns, recompute=again
+    )
     if isinstance(found, NothingFits):
         offer = _change(found.recomputed, wish) if found.recomputed else None
         return PlacingOutcome(None, nothing_fits_in_words(found), offer)

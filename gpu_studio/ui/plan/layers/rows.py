@@ -69,7 +69,9 @@ class LaneRows(QAbstractListModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """Every layer can be selected and dragged."""
-        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
+        flags = (
+            Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
+        )
         return flags if index.isValid() else Qt.ItemFlag.NoItemFlags
 
     def _remove(self, rows: Sequence[int]) -> None:
@@ -80,7 +82,9 @@ class LaneRows(QAbstractListModel):
 
     def _refresh(self, items: Sequence[Item]) -> None:
         """Update the rows that are kept."""
-        changed = [row for row, (old, new) in enumerate(zip(self._items, items, strict=True)) if old != new]
+        changed = [
+            row for row, (old, new) in enumerate(zip(self._items, items, strict=True)) if old != new
+        ]
         self._items = list(items)
         if changed:
             self.dataChanged.emit(self.index(changed[0]), self.index(changed[-1]))

@@ -17,7 +17,12 @@ from gpu_studio.ui.kit.sentences import sentence
 from gpu_studio.ui.kit.step_picture import StepPicture, StepRow, in_order
 from gpu_studio.ui.kit.theme.tokens import GRID
 from gpu_studio.ui.plan.layers.forecast import Forecast
-from gpu_studio.ui.plan.layers.words import crossing_in_words, row_in_words, step_in_words, task_in_words
+from gpu_studio.ui.plan.layers.words import (
+    crossing_in_words,
+    row_in_words,
+    step_in_words,
+    task_in_words,
+)
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.times_reader import TimesReader
 
@@ -40,7 +45,9 @@ def predicted_picture(found: Forecast, step: StepTimeline) -> StepPicture:
     )
     length = figures.span(step.seconds) if found.measured else "by FLOPs"
     bubble = f" · bubble {figures.share(step.bubble)}" if len(found.used) > 1 else ""
-    return StepPicture(rows, step.seconds, f"predicted step {length}{bubble} · {SHADES_IN_WORDS}", found.measured)
+    return StepPicture(
+        rows, step.seconds, f"predicted step {length}{bubble} · {SHADES_IN_WORDS}", found.measured
+    )
 
 
 BY_FLOPS = "by FLOPs"
@@ -62,7 +69,9 @@ class StepLine(QWidget):
         self.words = Elided(role="muted")
         self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.recompute = Switch("recompute activations", on="recompute", off="recompute")
-        self.recompute.set_tip("A stage keeps only its inputs and computes the rest again: less memory, more time")
+        self.recompute.set_tip(
+            "A stage keeps only its inputs and computes the rest again: less memory, more time"
+        )
         self.button = Button("Measure", small=True)
         self.recompute.edited.connect(self._keep)
         self.button.clicked.connect(self._act)
@@ -79,7 +88,9 @@ class StepLine(QWidget):
         can = not view.problems or self._times.measuring
         self.button.setEnabled(can)
         self.button.setText("Cancel" if self._times.measuring else "Measure")
-        self.button.setAccessibleName("cancel measuring" if self._times.measuring else "measure the layers' times")
+        self.button.setAccessibleName(
+            "cancel measuring" if self._times.measuring else "measure the layers' times"
+        )
         tip = "Train a few steps on each kind of device, to know every layer's time"
         self.button.setToolTip(tip if can else "What stands in the plan's way must be mended first")
 
@@ -91,7 +102,9 @@ class StepLine(QWidget):
             self.words.setText("")
         else:
             known = MEASURED if found.measured else BY_FLOPS
-            self.words.setText(f"{known}: {step_in_words(found, step)} · {crossing_in_words(found)}")
+            self.words.setText(
+                f"{known}: {step_in_words(found, step)} · {crossing_in_words(found)}"
+            )
             self.words.setAccessibleDescription(_TIPS[known])
 
     def _act(self) -> None:

@@ -12,7 +12,10 @@ from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.plan.layers.forecast import Forecast
 
 MOST_TASKS_AT_ONCE = 800
-"""About 15 ms; a model of 300 layers that changes devices at each takes half a second with 32 micro-batches."""
+"""About 15 ms.
+
+A model of 300 layers that changes devices at each takes half a second with 32 micro-batches.
+"""
 
 
 class StepMaker(QObject):

@@ -40,7 +40,9 @@ class PlaceButton(Button):
         for objective, title in TITLES.items():
             action = menu.addAction(title)
             action.setToolTip(TIPS[objective])
-            action.triggered.connect(lambda _=False, objective=objective: self.wanted.emit(objective))
+            action.triggered.connect(
+                lambda _=False, objective=objective: self.wanted.emit(objective)
+            )
         menu.addSeparator()
         self._keep = menu.addAction("Keep the micro-batches")
         self._keep.setCheckable(True)
@@ -59,8 +61,10 @@ class PlaceButton(Button):
 
 
 WORDS = (
-    "With layers placed, each layer runs where you put it: forward, backward and update, with its weights. "
-    "The layers are first placed, one stretch on each device, for the least time of a step; then drag them as you like."
+    "With layers placed, each layer runs where you put it: forward, "
+    "backward and update, with its weights. "
+    "The layers are first placed, one stretch on each device, for the least time of a step; then "
+    "drag them as you like."
 )
 
 
@@ -75,7 +79,11 @@ class StartPanel(QWidget):
         column.setSpacing(GRID)
         column.addStretch(1)
         for widget in (self.title, Paragraph(WORDS, "muted"), self.button):
-            column.addWidget(widget, 0, Qt.AlignmentFlag.AlignLeft if widget is self.button else Qt.AlignmentFlag(0))
+            column.addWidget(
+                widget,
+                0,
+                Qt.AlignmentFlag.AlignLeft if widget is self.button else Qt.AlignmentFlag(0),
+            )
         column.addStretch(2)
 
     def show_plan(self, plan: Plan, why_not: str) -> None:
@@ -108,7 +116,9 @@ class Crossings(QWidget):
         edges = sorted(found.crossing, key=lambda edge: -edge.bytes) if found else []
         self.setVisible(bool(edges))
         self.lines.set_lines([edge_in_words(edge) for edge in edges[:MOST]])
-        self._rest.setText(f"and {grouped(len(edges) - MOST)} smaller ones" if len(edges) > MOST else "")
+        self._rest.setText(
+            f"and {grouped(len(edges) - MOST)} smaller ones" if len(edges) > MOST else ""
+        )
         self._rest.setVisible(len(edges) > MOST)
 
 
@@ -141,7 +151,8 @@ class Toolbar(QWidget):
         self.micro_batches.show_value(part.micro_batches)
         wrong = " ".join(problem.advice for problem in view.problems_at(FIELD))
         self.micro_batches.set_tip(
-            wrong or "A batch is cut into this many parts, so that the devices work at the same time"
+            wrong
+            or "A batch is cut into this many parts, so that the devices work at the same time"
         )
 
     def show_step(self, found: Forecast | None, step: StepTimeline | None) -> None:
@@ -151,7 +162,9 @@ class Toolbar(QWidget):
         self.bubble.setToolTip(bubble_tip(found) if there and found else "")
 
     def _cut(self, count: int) -> None:
-        self.edited.emit(Change(lambda plan: edits.set_micro_batches(plan, count), "change micro-batches", FIELD))
+        self.edited.emit(
+            Change(lambda plan: edits.set_micro_batches(plan, count), "change micro-batches", FIELD)
+        )
 
     def _lay_out(self) -> None:
         name = Label("micro-batches", "muted")

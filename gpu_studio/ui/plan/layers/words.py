@@ -22,7 +22,11 @@ def step_in_words(found: Forecast, step: StepTimeline) -> str:
     if found.measured:
         alone = f" · one device {figures.span(one.seconds)}" if one else ""
         return f"a step {figures.span(step.seconds)}{alone}"
-    return f"a step {ratio(step.seconds / one.seconds)} one device" if one and one.seconds else "a step takes no time"
+    return (
+        f"a step {ratio(step.seconds / one.seconds)} one device"
+        if one and one.seconds
+        else "a step takes no time"
+    )
 
 
 def ratio(value: float) -> str:
@@ -46,7 +50,10 @@ def bubble_tip(found: Forecast) -> str:
     """Explain the bubble, and say what it would be at best."""
     stages, parts = len(found.used), found.micro_batches
     even = figures.share(even_bubble(stages, parts))
-    said = f"The part of the devices' time in which they wait. {plural(stages, 'even stage')} would leave {even}."
+    said = (
+        f"The part of the devices' time in which they wait. {plural(stages, 'even stage')} "
+        f"would leave {even}."
+    )
     if found.shared_cores:
         said += " These devices share the machine's cores, as it was measured."
     elif found.workers < stages:
@@ -71,16 +78,26 @@ def label_of(other: Alternative) -> str:
 
 def nothing_fits_in_words(found: NothingFits) -> str:
     """Say why there is no placement, and what to do."""
-    missing = listed([f"{lack.device} lacks {figures.size(round(lack.missing))}" for lack in found.lacks])
+    missing = listed(
+        [f"{lack.device} lacks {figures.size(round(lack.missing))}" for lack in found.lacks]
+    )
     if found.recomputed is not None:
-        return f"With its activations kept the model fits in no way: {missing}. It fits if they are recomputed."
-    return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
+        return (
+            f"With its activations kept the model fits in no way: {missing}. "
+            "It fits if they are recomputed."
+        )
+    return (
+        f"The model fits in no way: {missing}. Give the device more, take "
+        "more devices, or a smaller batch."
+    )
 
 
 def task_in_words(task: StageTask, found: Forecast) -> str:
     """Say what a device does and, if that is known in seconds, when."""
     names = [found.work.names[layer] for layer in task.layers]
-    layers = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({grouped(len(names))} layers)"
+    layers = (
+        names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({grouped(len(names))} layers)"
+    )
     which = "" if task.micro_batch < 0 else f" of micro-batch {task.micro_batch + 1}"
     when = f", {figures.span(task.begin)} to {figures.span(task.end)}" if found.measured else ""
     return f"{task.what}{which}: {layers}{when}"

@@ -23,7 +23,9 @@ class StrategyDeviceList(QWidget):
 
     picked = Signal(str, bool)
 
-    def __init__(self, what: str, theme: ThemeManager, parent: QWidget | None = None, *, several: bool) -> None:
+    def __init__(
+        self, what: str, theme: ThemeManager, parent: QWidget | None = None, *, several: bool
+    ) -> None:
         super().__init__(parent)
         self._what = what
         self._theme = theme

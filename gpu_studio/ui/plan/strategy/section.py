@@ -41,7 +41,9 @@ class Section(QWidget):
 
     edited = Signal(object)
 
-    def __init__(self, title: str, field: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, field: str, theme: ThemeManager, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._field = field
         self.caption = Elided(role="caption")

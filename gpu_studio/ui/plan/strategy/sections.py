@@ -51,7 +51,9 @@ class ReplicaDevices(Section):
             return
         machine = self._view.machine
         text = f"{'use' if used else 'leave out'} {device}"
-        self.edited.emit(Change(lambda plan: edits.use_device(plan, device, machine, used=used), text))
+        self.edited.emit(
+            Change(lambda plan: edits.use_device(plan, device, machine, used=used), text)
+        )
 
 
 class OneDevice(Section):
@@ -92,12 +94,16 @@ class ParameterDevice(Section):
 
     def show_option(self, view: PlanView, known: StrategyAnswers) -> None:
         """Choose the plan's parameter device."""
-        self.caption.setText(f"{_size(known)} each way in a step, for each replica" if known.gradient_bytes else "")
+        self.caption.setText(
+            f"{_size(known)} each way in a step, for each replica" if known.gradient_bytes else ""
+        )
         self.list.show_rows(parameter_rows(view.plan, view.machine))
 
     def _pick(self, device: str) -> None:
         text = f"keep variables on {device}" if device else "keep variables where usual"
-        self.edited.emit(Change(lambda plan: edits.set_parameter_device(plan, device or None), text))
+        self.edited.emit(
+            Change(lambda plan: edits.set_parameter_device(plan, device or None), text)
+        )
 
 
 class AllReduce(Section):
@@ -119,7 +125,9 @@ class AllReduce(Section):
         """Say of each what it does here, and choose the plan's."""
         devices = replica_devices(view.plan, view.machine)
         links = links_in_words(devices, view.machine, known.topology)
-        self.caption.setText(" ".join(each for each in (_sum(known), f"over {links}" if links else "") if each))
+        self.caption.setText(
+            " ".join(each for each in (_sum(known), f"over {links}" if links else "") if each)
+        )
         for way in reduce_choices(view.plan, view.machine, known.topology):
             self.rows[way.name].say(way.words, way.tag, way.why_not)
         self.group.show_chosen(view.plan.distribution.all_reduce)
@@ -138,12 +146,16 @@ class PlacedOptions(Section):
         self.micro_batches = WholeNumber("micro-batches", int(limit.least), int(limit.most))
         self.micro_batches.setMinimumWidth(12 * GRID)
         self.recompute = Switch("recompute activations", on="recomputed", off="kept")
-        self.recompute.set_tip("A stage keeps only its inputs and computes the rest again: less memory, more time")
+        self.recompute.set_tip(
+            "A stage keeps only its inputs and computes the rest again: less memory, more time"
+        )
         self.micro_batches.edited.connect(self._cut)
         self.recompute.edited.connect(self._keep)
         for name, field in (("micro-batches", self.micro_batches), ("activations", self.recompute)):
             self.column.addLayout(_line(name, field))
-        self.column.addWidget(Paragraph("Which layer runs on which device is said in the tab Layers.", "caption"))
+        self.column.addWidget(
+            Paragraph("Which layer runs on which device is said in the tab Layers.", "caption")
+        )
 
     def is_used_by(self, strategy: Strategy) -> bool:
         """Whether the strategy has it."""

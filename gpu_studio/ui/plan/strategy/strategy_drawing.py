@@ -75,7 +75,11 @@ def drawing_of(plan: Plan, machine: Machine) -> StrategyDrawing:
 
 def _alone(plan: Plan, machine: Machine) -> StrategyDrawing:
     replica_names = replicas(plan, machine)
-    others = [name for name in default_devices(logical_devices(plan, machine)) if name not in replica_names]
+    others = [
+        name
+        for name in default_devices(logical_devices(plan, machine))
+        if name not in replica_names
+    ]
     busy = _boxes(plan, machine, replica_names, "variables", "gradients")
     idle = [replace(box, faint=True) for box in _boxes(plan, machine, others, "idle")]
     row = _few([*busy, *idle])
@@ -101,7 +105,10 @@ def _central(plan: Plan, machine: Machine) -> StrategyDrawing:
 
 def _workers(plan: Plan, machine: Machine) -> StrategyDrawing:
     mine = plural(len(replicas(plan, machine)), "replica")
-    workers = (Box("worker 0", ("this machine", mine)), Box("worker 1", ("another machine", "variables")))
+    workers = (
+        Box("worker 0", ("this machine", mine)),
+        Box("worker 1", ("another machine", "variables")),
+    )
     batch = Box("global batch", wide=True, parts=(None, None))
     return _summed((batch,), workers, "gradients summed through the network")
 
@@ -123,11 +130,15 @@ def _placed(plan: Plan, machine: Machine) -> StrategyDrawing:
     part = plan.distribution.placed or Placed()
     count = max(1, part.micro_batches)
     named = tuple(dict.fromkeys(name for names in part.layers.values() for name in names))
-    devices = _few(_boxes(plan, machine, named or replicas(plan, machine)[:1], "its layers", "their slots"))
+    devices = _few(
+        _boxes(plan, machine, named or replicas(plan, machine)[:1], "its layers", "their slots")
+    )
     cut = f"{grouped(count)} micro-batch{'' if count == 1 else 'es'}"
     title = f"{plural(sum(shares_of(plan, 1)), 'sample')} in {cut}"
     batch = Box(title, wide=True, parts=(None,) * min(count, MOST_PARTS))
-    forward = [Link("activations", (1, column), (1, column + 1)) for column in range(len(devices) - 1)]
+    forward = [
+        Link("activations", (1, column), (1, column + 1)) for column in range(len(devices) - 1)
+    ]
     back = [Link("gradients", (1, column + 1), (1, column)) for column in range(len(devices) - 1)]
     return StrategyDrawing(((batch,), devices), (Link("batches", (0, 0), (1, 0)), *forward, *back))
 

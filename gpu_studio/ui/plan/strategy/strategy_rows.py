@@ -32,7 +32,10 @@ def replica_rows(plan: Plan, machine: Machine) -> tuple[StrategyRow, ...]:
     Devices that the plan names and the machine lacks are included.
     """
     replica_names = replicas(plan, machine)
-    return tuple(replace(row, checked=row.device in replica_names) for row in _every(plan, machine, replica_names))
+    return tuple(
+        replace(row, checked=row.device in replica_names)
+        for row in _every(plan, machine, replica_names)
+    )
 
 
 def one_device_rows(plan: Plan, machine: Machine) -> tuple[StrategyRow, ...]:
@@ -42,16 +45,29 @@ def one_device_rows(plan: Plan, machine: Machine) -> tuple[StrategyRow, ...]:
     """
     named = plan.distribution.devices
     open_ = replace(plan, distribution=replace(plan.distribution, devices=()))
-    first = StrategyRow(LEFT_OPEN, "the first one", f"here {', '.join(replicas(open_, machine))}", checked=not named)
-    return (first, *(replace(row, checked=row.device in named[:1]) for row in _every(plan, machine, named)))
+    first = StrategyRow(
+        LEFT_OPEN, "the first one", f"here {', '.join(replicas(open_, machine))}", checked=not named
+    )
+    return (
+        first,
+        *(replace(row, checked=row.device in named[:1]) for row in _every(plan, machine, named)),
+    )
 
 
 def parameter_rows(plan: Plan, machine: Machine) -> tuple[StrategyRow, ...]:
     """Return every logical device as the home of the variables, and leaving that open."""
     named = plan.distribution.parameter_device
     open_ = replace(plan, distribution=replace(plan.distribution, parameter_device=None))
-    usual = StrategyRow(LEFT_OPEN, "as usual", f"here {parameter_home(open_, machine)}", checked=named is None)
-    return (usual, *(replace(row, checked=row.device == named) for row in _every(plan, machine, (named or "",))))
+    usual = StrategyRow(
+        LEFT_OPEN, "as usual", f"here {parameter_home(open_, machine)}", checked=named is None
+    )
+    return (
+        usual,
+        *(
+            replace(row, checked=row.device == named)
+            for row in _every(plan, machine, (named or "",))
+        ),
+    )
 
 
 def _every(plan: Plan, machine: Machine, named: tuple[str, ...]) -> Iterator[StrategyRow]:
@@ -61,7 +77,9 @@ def _every(plan: Plan, machine: Machine, named: tuple[str, ...]) -> Iterator[Str
         yield StrategyRow(device.name, device.name, _what(device, machine), place[device.name])
     names = {device.name for device in known}
     yield from (
-        StrategyRow(name, name, "not among the logical devices") for name in dict.fromkeys(named) if _gone(name, names)
+        StrategyRow(name, name, "not among the logical devices")
+        for name in dict.fromkeys(named)
+        if _gone(name, names)
     )
 
 

@@ -77,7 +77,9 @@ class MetricForm(Form):
         self.options.show_options(view, metric_options(name))
 
     def _remove(self) -> None:
-        self.edited.emit(Change(partial(remove_metric, index=self.index), f"remove metric {self.index + 1}"))
+        self.edited.emit(
+            Change(partial(remove_metric, index=self.index), f"remove metric {self.index + 1}")
+        )
 
 
 class MetricsForm(Form):

@@ -77,7 +77,9 @@ class OptimizerForm(Form):
             exact=("training.schedule",),
         )
         tips = {name: entry.help for name, entry in SCHEDULES.items()}
-        choice = Choice("learning-rate schedule", [None, *SCHEDULES], tips=tips, words={None: _NO_SCHEDULE})
+        choice = Choice(
+            "learning-rate schedule", [None, *SCHEDULES], tips=tips, words={None: _NO_SCHEDULE}
+        )
         self.schedule_row = self.add(field, choice)
         self.schedule = OptionRows("training.schedule.options", "training.schedule")
         self.curve = RateCurve(theme)
@@ -105,7 +107,9 @@ class OptimizerForm(Form):
         length = Length(cut.count, cut.count * max(1, training.epochs))
         try:
             rate = rate_of(training, length)
-            self.curve.show_rate((_key(training), length), rate, length.steps_per_epoch, length.total_steps)
+            self.curve.show_rate(
+                (_key(training), length), rate, length.steps_per_epoch, length.total_steps
+            )
         except (ValueError, ArithmeticError) as error:
             return str(error)
         return ""

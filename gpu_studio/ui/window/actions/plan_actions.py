@@ -130,7 +130,8 @@ EDIT: tuple[ActionSpec, ...] = (
         "copy_python",
         "Edit",
         "Copy as Python",
-        "Put a script on the clipboard that trains the plan in plain TensorFlow and Keras, without GPU Studio",
+        "Put a script on the clipboard that trains the plan in plain TensorFlow "
+        "and Keras, without GPU Studio",
         "Ctrl+Shift+P",
         "copy",
         1,
@@ -149,7 +150,8 @@ CODE: tuple[ActionSpec, ...] = (
         "allow_code",
         "Edit",
         "Allow plan's Python…",
-        "Read the Python files of the open plan that are not allowed yet, and say whether they may run",
+        "Read the Python files of the open plan that are not allowed "
+        "yet, and say whether they may run",
         group=2,
     ),
     ActionSpec(

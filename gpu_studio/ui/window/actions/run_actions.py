@@ -77,7 +77,8 @@ RUN: tuple[ActionSpec, ...] = (
         "resume_changed",
         "Run",
         "Resume with changes…",
-        "Open the plan of the run that is shown or selected, to resume it on other devices or with other settings",
+        "Open the plan of the run that is shown or selected, to resume it on "
+        "other devices or with other settings",
         "Ctrl+Shift+R",
         "play",
         2,
@@ -102,7 +103,8 @@ RUN: tuple[ActionSpec, ...] = (
         "duplicate_plan",
         "Run",
         "Duplicate run's plan",
-        "Open the plan of the run that is shown or selected as a new one, and show what is changed in it",
+        "Open the plan of the run that is shown or selected as a new one, "
+        "and show what is changed in it",
         "Ctrl+Shift+D",
         "copy",
         2,
@@ -142,7 +144,8 @@ HABITS: tuple[ActionSpec, ...] = (
         "ask_quit",
         "Run",
         "Ask before leaving runs",
-        "Ask whether to stop the runs that are alive when the window is closed; otherwise they go on",
+        "Ask whether to stop the runs that are alive when the window "
+        "is closed; otherwise they go on",
         group=4,
         checkable=True,
     ),
@@ -150,7 +153,8 @@ HABITS: tuple[ActionSpec, ...] = (
         "notify",
         "Run",
         "Notify when a run ends",
-        "Have the desktop say when a run has finished, failed or was lost, unless this window shows it",
+        "Have the desktop say when a run has finished, failed or was "
+        "lost, unless this window shows it",
         group=4,
         checkable=True,
     ),
@@ -188,7 +192,8 @@ QUEUE: tuple[ActionSpec, ...] = (
         "queue_pass",
         "Run",
         "Let others pass queued plan",
-        "Let those behind the selected plan start on the devices that it waits for, or have them kept for it again",
+        "Let those behind the selected plan start on the devices that it waits "
+        "for, or have them kept for it again",
         group=3,
         submenu="Queue",
     ),
@@ -225,7 +230,8 @@ RUNS: tuple[ActionSpec, ...] = (
         "find_runs",
         "Edit",
         "Find…",
-        "Find words in the log on the Train page; elsewhere, show only the runs that are as you type",
+        "Find words in the log on the Train page; elsewhere, show only "
+        "the runs that are as you type",
         "Ctrl+F",
         "search",
         2,
@@ -234,7 +240,8 @@ RUNS: tuple[ActionSpec, ...] = (
         "compare_runs",
         "Run",
         "Compare selected runs",
-        "Give the curves of the selected runs, and what differs between them, most of the page; again for the table",
+        "Give the curves of the selected runs, and what differs between them, most of the page; "
+        "again for the table",
         "Ctrl+Shift+E",
         group=3,
     ),
@@ -265,7 +272,8 @@ RUNS: tuple[ActionSpec, ...] = (
         "copy_run_ids",
         "Run",
         "Copy ids of selected runs",
-        "Put the ids of the selected runs on the clipboard, as gpu-studio runs takes them; Ctrl+C in the table",
+        "Put the ids of the selected runs on the clipboard, as gpu-studio "
+        "runs takes them; Ctrl+C in the table",
         icon="copy",
         group=3,
     ),
@@ -281,7 +289,8 @@ RUNS: tuple[ActionSpec, ...] = (
         "export_run_csv",
         "Run",
         "Export selected runs as CSV…",
-        "Write the numbers of the selected runs into files for a spreadsheet: epochs, steps, memory or cards",
+        "Write the numbers of the selected runs into files for a spreadsheet: "
+        "epochs, steps, memory or cards",
         group=4,
     ),
     ActionSpec(

@@ -55,10 +55,24 @@ def _saving(kind: Kind, how: str) -> ActionSpec:
 
 
 CHECKPOINTS: tuple[ActionSpec, ...] = (
-    _about_checkpoint("resume_checkpoint", "Resume from checkpoint", "Go on from it, as a new run", "play"),
-    _about_checkpoint("evaluate_checkpoint", "Evaluate checkpoint", "Loss and metrics on data held out", "checkpoint"),
-    _about_checkpoint("save_checkpoint", "Save checkpoint as .keras…", "Write its model to a file for Keras", "save"),
-    _about_checkpoint("reveal_checkpoint", "Reveal checkpoint's folder", "Open it in the file manager", "folder"),
+    _about_checkpoint(
+        "resume_checkpoint", "Resume from checkpoint", "Go on from it, as a new run", "play"
+    ),
+    _about_checkpoint(
+        "evaluate_checkpoint",
+        "Evaluate checkpoint",
+        "Loss and metrics on data held out",
+        "checkpoint",
+    ),
+    _about_checkpoint(
+        "save_checkpoint",
+        "Save checkpoint as .keras…",
+        "Write its model to a file for Keras",
+        "save",
+    ),
+    _about_checkpoint(
+        "reveal_checkpoint", "Reveal checkpoint's folder", "Open it in the file manager", "folder"
+    ),
     ActionSpec(
         "cancel_checkpoints",
         "Run",
@@ -121,7 +135,8 @@ PLACEMENT: tuple[ActionSpec, ...] = (
         "copy_placement",
         "Edit",
         "Copy placement as text",
-        "Put where each layer of the run ran on the clipboard; Ctrl+C in the table takes the selected rows only",
+        "Put where each layer of the run ran on the clipboard; Ctrl+C in the table takes the "
+        "selected rows only",
         group=1,
     ),
 )
@@ -154,7 +169,8 @@ PLOTS: tuple[ActionSpec, ...] = (
         "copy_figures",
         "View",
         "Copy figures at the crosshair",
-        "Put the figures at the crosshair, else the newest, on the clipboard; Ctrl+C on a plot does it too",
+        "Put the figures at the crosshair, else the newest, on the clipboard; "
+        "Ctrl+C on a plot does it too",
         icon="copy",
         submenu=_PLOTS,
     ),

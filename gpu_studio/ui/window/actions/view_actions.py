@@ -57,7 +57,8 @@ VIEW: tuple[ActionSpec, ...] = (
         "doctor",
         "View",
         "Doctor…",
-        "Whether all holds that TensorFlow needs to use each card, and what to type where it does not",
+        "Whether all holds that TensorFlow needs to use each card, and "
+        "what to type where it does not",
         "Ctrl+D",
         group=1,
     ),

@@ -15,7 +15,11 @@ from PySide6.QtWidgets import QSystemTrayIcon
 from gpu_studio.ui.window.desktop.session_bus import BUS, SessionBus
 from gpu_studio.ui.window.desktop.wire import ERROR, RETURN, SIGNAL, Message, Writer
 
-SERVICE = ("org.freedesktop.Notifications", "/org/freedesktop/Notifications", "org.freedesktop.Notifications")
+SERVICE = (
+    "org.freedesktop.Notifications",
+    "/org/freedesktop/Notifications",
+    "org.freedesktop.Notifications",
+)
 _MATCH = f"type='signal',interface='{SERVICE[2]}',member='ActionInvoked'"
 _BY_DEFAULT = "default"
 _USUAL_TIME = -1
@@ -24,7 +28,8 @@ _USUAL_TIME = -1
 class Notifier(QObject):
     """`activated(key)` says that a person clicked the notification that was shown with that key.
 
-    `taken(key)` says that the desktop has it, `missed(key)` that there is nothing here that could show it.
+    `taken(key)` says that the desktop has it, `missed(key)` that there is nothing here that could
+    show it.
     """
 
     activated = Signal(str)
@@ -48,7 +53,11 @@ class Notifier(QObject):
         if self._bus is None:
             self._show_in_tray(title, text, key)
         else:
-            self._sent[self._bus.call(SERVICE, "Notify", "susssasa{sv}i", _body(title, text))] = (title, text, key)
+            self._sent[self._bus.call(SERVICE, "Notify", "susssasa{sv}i", _body(title, text))] = (
+                title,
+                text,
+                key,
+            )
 
     def close(self) -> None:
         """Leave the bus and the tray."""
@@ -66,8 +75,16 @@ class Notifier(QObject):
         bus.call(BUS, "AddMatch", "s", bytes(Writer().text(_MATCH).data))
 
     def _take(self, message: Message) -> None:
-        if message.kind == SIGNAL and message.member == "ActionInvoked" and len(message.values) == 2:
-            key = self._shown.get(int(message.values[0])) if isinstance(message.values[0], int) else None
+        if (
+            message.kind == SIGNAL
+            and message.member == "ActionInvoked"
+            and len(message.values) == 2
+        ):
+            key = (
+                self._shown.get(int(message.values[0]))
+                if isinstance(message.values[0], int)
+                else None
+            )
             if key is not None:
                 self.activated.emit(key)
         elif message.kind in (RETURN, ERROR) and (sent := self._sent.pop(message.reply_to, None)):
@@ -78,7 +95,10 @@ class Notifier(QObject):
                 self.taken.emit(sent[2])
 
     def _lose(self) -> None:
-        """Without a bus, what was sent is shown in the tray; a later notification looks for the bus again."""
+        """Without a bus, what was sent is shown in the tray.
+
+        A later notification looks for the bus again.
+        """
         unsent, self._sent, self._shown = list(self._sent.values()), {}, {}
         if self._bus is not None:
             self._bus.close()
@@ -106,4 +126,9 @@ def _body(title: str, text: str) -> bytes:
     # The text may be markup, the title may not.
     text = escape(text, quote=False)
     body = Writer().text("GPU Studio").unsigned(0).text("gpu-studio").text(title).text(text)
-    return bytes(body.texts([_BY_DEFAULT, "Show"]).hints({"desktop-entry": "gpu-studio"}).signed(_USUAL_TIME).data)
+    return bytes(
+        body.texts([_BY_DEFAULT, "Show"])
+        .hints({"desktop-entry": "gpu-studio"})
+        .signed(_USUAL_TIME)
+        .data
+    )

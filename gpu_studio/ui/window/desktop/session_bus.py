@@ -18,7 +18,10 @@ ADDRESS = "DBUS_SESSION_BUS_ADDRESS"
 
 
 class SessionBus(QObject):
-    """`received(Message)` brings what comes; `lost` says once that there is no bus, or no longer."""
+    """`received(Message)` brings what comes.
+
+    `lost` says once that there is no bus, or no longer.
+    """
 
     received = Signal(object)
     lost = Signal()
@@ -38,7 +41,9 @@ class SessionBus(QObject):
 
     def open(self) -> None:
         """Connect, and say who this is."""
-        path, abstract = address_of(os.environ.get(ADDRESS, ""), os.environ.get("XDG_RUNTIME_DIR", ""))
+        path, abstract = address_of(
+            os.environ.get(ADDRESS, ""), os.environ.get("XDG_RUNTIME_DIR", "")
+        )
         if abstract:
             self._socket.setSocketOptions(QLocalSocket.SocketOption.AbstractNamespaceOption)
         self.call(BUS, "Hello")
@@ -47,7 +52,9 @@ class SessionBus(QObject):
         else:
             self._lose()
 
-    def call(self, target: tuple[str, str, str], member: str, signature: str = "", body: bytes = b"") -> int:
+    def call(
+        self, target: tuple[str, str, str], member: str, signature: str = "", body: bytes = b""
+    ) -> int:
         """Send a call; returns its number, which the answer names."""
         self._serial += 1
         message = wire.call(self._serial, target, member, signature, body)
@@ -60,7 +67,8 @@ class SessionBus(QObject):
     def close(self) -> None:
         """Leave the bus."""
         self._over = True
-        # A socket that is done away with tells of its end, when nobody is there any more to hear it.
+        # A socket that is done away with tells of its end, when nobody is there any more to hear
+        # it.
         self._socket.blockSignals(True)
         self._socket.abort()
 
@@ -72,7 +80,11 @@ class SessionBus(QObject):
         if not self._begun and b"\r\n" in self._read:
             self._begin()
         try:
-            while self._begun and (length := wire.length_of(self._read)) is not None and len(self._read) >= length:
+            while (
+                self._begun
+                and (length := wire.length_of(self._read)) is not None
+                and len(self._read) >= length
+            ):
                 message, self._read = wire.decode(self._read[:length]), self._read[length:]
                 self.received.emit(message)
         except wire.WireError:
@@ -97,7 +109,8 @@ class SessionBus(QObject):
 def address_of(addresses: str, runtime: str) -> tuple[str, bool]:
     """Where the bus listens, and whether that is a name and no file; ("", False) if there is none.
 
-    `addresses` are as D-Bus writes them (`unix:path=/run/user/1000/bus,guid=…;…`); without any it is `runtime`/bus.
+    `addresses` are as D-Bus writes them (`unix:path=/run/user/1000/bus,guid=…;…`); without any it
+    is `runtime`/bus.
     """
     for address in filter(None, addresses.split(";")):
         kind, _, rest = address.partition(":")
@@ -107,4 +120,5 @@ def address_of(addresses: str, runtime: str) -> tuple[str, bool]:
         if kind == "unix" and "abstract" in options:
             return unquote(options["abstract"]), True
     standard = f"{runtime}/bus"
-    return (standard, False) if not addresses and runtime and os.path.exists(standard) else ("", False)  # noqa: PTH110
+    there = not addresses and runtime and os.path.exists(standard)  # noqa: PTH110
+    return (standard, False) if there else ("", False)

@@ -85,7 +85,9 @@ class Writer:
         return self
 
 
-def call(serial: int, target: tuple[str, str, str], member: str, signature: str = "", body: bytes = b"") -> bytes:
+def call(
+    serial: int, target: tuple[str, str, str], member: str, signature: str = "", body: bytes = b""
+) -> bytes:
     """A call of `member` at `target`: the service, the path of the object, the interface."""
     service, path, interface = target
     fields = Writer().field(_PATH, "o", path).field(_DESTINATION, "s", service)
@@ -98,7 +100,10 @@ def call(serial: int, target: tuple[str, str, str], member: str, signature: str 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One that came: what kind it is, to which call it is the answer, its name, and its values with their types."""
+    """One that came.
+
+    What kind it is, to which call it is the answer, its name, and its values with their types.
+    """
 
     kind: int
     reply_to: int
@@ -108,7 +113,10 @@ class Message:
 
 
 def length_of(data: bytes) -> int | None:
-    """How long the message is that `data` begins with; None where that cannot be told yet. Raises WireError."""
+    """How long the message is that `data` begins with; None where that cannot be told yet.
+
+    Raises WireError.
+    """
     if len(data) < _FIXED:
         return None
     order = _order(data)
@@ -121,7 +129,9 @@ def length_of(data: bytes) -> int | None:
 
 
 def decode(data: bytes) -> Message:
-    """Read one whole message; values after the first that is neither a number nor a text are left out.
+    """Read one whole message.
+
+    Values after the first that is neither a number nor a text are left out.
 
     Raises WireError.
     """
@@ -142,7 +152,11 @@ def _decode(data: bytes) -> Message:
         fields[code] = reader.value(reader.signature())
     reader.align(8)
     signature = str(fields.get(_SIGNATURE, ""))
-    known = signature[: next((place for place, kind in enumerate(signature) if kind not in "uiso"), len(signature))]
+    known = signature[
+        : next(
+            (place for place, kind in enumerate(signature) if kind not in "uiso"), len(signature)
+        )
+    ]
     values = tuple(reader.value(kind) for kind in known)
     reply = fields.get(_REPLY_SERIAL, 0)
     interface, member = (str(fields.get(code, "")) for code in (_INTERFACE, _MEMBER))

@@ -44,7 +44,9 @@ GAPS = st.lists(st.floats(0.001, 50.0), min_size=2, max_size=60)
 def ruler_of(gaps, kind="step", first=0.0, per=1.0):
     """A ruler of steps with so many seconds before each."""
     times = BEGUN + np.cumsum(gaps)
-    return StepClock().ruler(kind, times, first + 1.0 + np.arange(len(gaps)), BEGUN, first, per), times - BEGUN
+    return StepClock().ruler(
+        kind, times, first + 1.0 + np.arange(len(gaps)), BEGUN, first, per
+    ), times - BEGUN
 
 
 @given(GAPS, st.floats(0, 1), st.sampled_from([1.0, 7.0]), st.sampled_from([0.0, 400.0]))
@@ -60,7 +62,9 @@ def test_that_a_place_and_its_moment_belong_together_and_never_run_back(gaps, sh
 def test_that_what_trains_nothing_takes_no_room():
     gaps = [1.0] * 10 + [3600.0] + [1.0] * 9
     ruler, _ = ruler_of(gaps)
-    assert ruler.places(np.array([10.0, 1800.0, 3610.0])).tolist() == pytest.approx([10.0, 10.5, 11.0], abs=0.01)
+    assert ruler.places(np.array([10.0, 1800.0, 3610.0])).tolist() == pytest.approx(
+        [10.0, 10.5, 11.0], abs=0.01
+    )
     assert ruler.place(-5.0) == ruler.place(0.5) == 1.0, "before the first step nothing passes"
     assert ruler.place(1e6) == 20.0
 
@@ -76,7 +80,9 @@ def test_that_a_series_whose_content_was_replaced_is_looked_at_anew():
     clock, steps = StepClock(), np.arange(1.0, 5.0)
     assert clock.ruler("step", BEGUN + steps, steps, BEGUN, 0.0).place(2.0) == 2.0
     other = BEGUN + np.array([1.0, 9.0, 5.0, 10.0])
-    assert np.all(np.diff(clock.ruler("step", other, steps, BEGUN, 0.0).places(np.linspace(0, 11, 90))) >= 0)
+    assert np.all(
+        np.diff(clock.ruler("step", other, steps, BEGUN, 0.0).places(np.linspace(0, 11, 90))) >= 0
+    )
     grown = np.arange(1.0, 9.0)
     assert clock.ruler("step", BEGUN + 2 * grown, grown, BEGUN, 0.0).place(14.0) == 7.0
 
@@ -94,11 +100,15 @@ def test_that_what_earlier_runs_trained_lies_below_zero(before, gaps, per):
     ends = np.cumsum(before)
     ruler = replace(ruler, earlier=(np.concatenate(([0.0], ends)) - ends[-1], np.arange(first + 1)))
     assert ruler.place(-float(ends[-1])) == -first / per
-    assert ruler.places(ends[:-1] - ends[-1]) == pytest.approx((1 + np.arange(first - 1) - first) / per, abs=1e-3)
+    assert ruler.places(ends[:-1] - ends[-1]) == pytest.approx(
+        (1 + np.arange(first - 1) - first) / per, abs=1e-3
+    )
     assert np.all(np.diff(ruler.places(np.linspace(-ends[-1] - 1, seconds[-1] + 1, 60))) >= 0)
     assert ruler.places(seconds) == pytest.approx((1 + np.arange(len(gaps))) / per, abs=1e-3)
     places = np.linspace(-first / per, len(gaps) / per, 40)
-    np.testing.assert_allclose(ruler.places(ruler.seconds(places[places < 0])), places[places < 0], atol=1e-3)
+    np.testing.assert_allclose(
+        ruler.places(ruler.seconds(places[places < 0])), places[places < 0], atol=1e-3
+    )
 
 
 def test_that_ticks_are_named_as_they_are_counted_over_the_whole_training():
@@ -109,9 +119,13 @@ def test_that_ticks_are_named_as_they_are_counted_over_the_whole_training():
         "step 6,000",
     ]
     assert ruler.ticks(0.0, 2000.0, 2)[1][0] == 1000.0
-    assert [text for _, text in ruler.ticks(10.0, 13.0, 9)] == [f"step 4,0{at}" for at in (10, 11, 12, 13)]
+    assert [text for _, text in ruler.ticks(10.0, 13.0, 9)] == [
+        f"step 4,0{at}" for at in (10, 11, 12, 13)
+    ]
     epochs, _ = ruler_of([0.1] * 2000, "epoch", 4000.0, 200.0)
-    assert [text for _, text in epochs.ticks(0.0, 10.0, 5)] == [f"epoch {at}" for at in (20, 22, 24, 26, 28, 30)]
+    assert [text for _, text in epochs.ticks(0.0, 10.0, 5)] == [
+        f"epoch {at}" for at in (20, 22, 24, 26, 28, 30)
+    ]
     assert epochs.ticks(0.2, 0.6, 4)[0][1] == "epoch 20.2"
 
 
@@ -190,7 +204,10 @@ def test_that_training_time_counts_from_the_first_step_on_without_pauses(first, 
     expected = [
         second
         - first
-        - sum(max(min(second, end) - begin, 0) for begin, end in zip(edges[::2], edges[1::2], strict=True))
+        - sum(
+            max(min(second, end) - begin, 0)
+            for begin, end in zip(edges[::2], edges[1::2], strict=True)
+        )
         for second in at
     ]
     np.testing.assert_allclose(places, expected, atol=1e-9)

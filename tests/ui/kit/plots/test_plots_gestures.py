@@ -47,7 +47,9 @@ def plot(qtbot, time):
 
 
 def at(plot, place):
-    return QPoint(round(plot.canvas.backdrop.x_of(place)), round(plot.canvas.backdrop.area.center().y()))
+    return QPoint(
+        round(plot.canvas.backdrop.x_of(place)), round(plot.canvas.backdrop.area.center().y())
+    )
 
 
 @pytest.mark.parametrize(("button", "modifier"), [(MIDDLE, NONE), (LEFT, SHIFT)])
@@ -60,7 +62,10 @@ def test_that_what_is_dragged_with_the_middle_button_or_shift_goes_with_the_poin
     qtbot.mouseMove(view, last)
     assert not plot.canvas.brushing
     qtbot.mouseRelease(view, button, modifier, last)
-    assert (time.window.start, time.window.end) == (pytest.approx(35.0, abs=0.1), pytest.approx(55.0, abs=0.1))
+    assert (time.window.start, time.window.end) == (
+        pytest.approx(35.0, abs=0.1),
+        pytest.approx(55.0, abs=0.1),
+    )
     qtbot.mouseMove(view, first)
     assert time.window.start == pytest.approx(35.0, abs=0.1), "let go"
 
@@ -106,15 +111,25 @@ def test_that_ctrl_c_asks_for_the_values_and_other_keys_are_left_alone(qtbot, pl
 def test_that_the_right_button_and_the_menu_key_ask_for_the_menu(qtbot, plot):
     for reason in (QContextMenuEvent.Reason.Mouse, QContextMenuEvent.Reason.Keyboard):
         with qtbot.waitSignal(plot.canvas.menu_asked):
-            QApplication.sendEvent(plot.canvas.viewport(), QContextMenuEvent(reason, QPoint(90, 50), QPoint(1, 2)))
+            QApplication.sendEvent(
+                plot.canvas.viewport(), QContextMenuEvent(reason, QPoint(90, 50), QPoint(1, 2))
+            )
 
 
 def test_that_the_pointer_on_a_mark_is_told_what_it_is(qtbot, plot):
     marks = [PlotMarks("warning", np.array([50.0]), lambda number: "warning: input took 41 %")]
-    plot.canvas.set_marks(marks, [PlotSpan("throttled", 52.0, 56.0, "power cap 14:02:10–14:02:18 · GPU:0")])
-    for place, words in ((50.0, "warning: input took 41 %"), (54.0, "power cap 14:02:10–14:02:18 · GPU:0"), (45.0, "")):
+    plot.canvas.set_marks(
+        marks, [PlotSpan("throttled", 52.0, 56.0, "power cap 14:02:10–14:02:18 · GPU:0")]
+    )
+    for place, words in (
+        (50.0, "warning: input took 41 %"),
+        (54.0, "power cap 14:02:10–14:02:18 · GPU:0"),
+        (45.0, ""),
+    ):
         where = at(plot, place)
-        QApplication.sendEvent(plot.canvas.viewport(), QHelpEvent(QHelpEvent.Type.ToolTip, where, QPoint(5, 5)))
+        QApplication.sendEvent(
+            plot.canvas.viewport(), QHelpEvent(QHelpEvent.Type.ToolTip, where, QPoint(5, 5))
+        )
         if words:
             assert QToolTip.text() == words
     QToolTip.hideText()

@@ -42,6 +42,12 @@ def test_that_a_line_that_runs_out_of_the_window_is_seen_to_its_edge(plot, start
 
 
 def test_that_where_a_line_is_broken_nothing_is_made_room_for(plot) -> None:
-    plot.feed("train", np.array([0.0, 10.0, 90.0, 100.0]), np.array([1.0, 1.0, 9.0, 9.0]), 0.0, longest_gap=20.0)
+    plot.feed(
+        "train",
+        np.array([0.0, 10.0, 90.0, 100.0]),
+        np.array([1.0, 1.0, 9.0, 9.0]),
+        0.0,
+        longest_gap=20.0,
+    )
     _, high = heights(plot, 5.0, 40.0)
     assert high < 3

@@ -23,14 +23,18 @@ def device(place):
 
 def seen(widget):
     image = widget.grab().toImage()
-    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    return {
+        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
+    }
 
 
 def test_that_each_entry_is_drawn_in_its_colour_and_told_by_name(qtbot, theme):
     legend = Legend(theme)
     qtbot.addWidget(legend)
     legend.resize(400, 20)
-    legend.set_entries([LegendEntry("GPU:0", device(0)), LegendEntry("GPU:1", device(1), "640 MiB")])
+    legend.set_entries(
+        [LegendEntry("GPU:0", device(0)), LegendEntry("GPU:1", device(1), "640 MiB")]
+    )
     assert {DARK.devices[0], DARK.devices[1]} <= seen(legend)
     assert legend.accessibleName() == "GPU:0, GPU:1 640 MiB"
 
@@ -38,7 +42,9 @@ def test_that_each_entry_is_drawn_in_its_colour_and_told_by_name(qtbot, theme):
 def test_that_words_give_way_before_an_entry_is_left_out(qtbot, theme):
     legend = Legend(theme)
     qtbot.addWidget(legend)
-    legend.set_entries([LegendEntry("GPU:0", device(0), "640 MiB"), LegendEntry("GPU:1", device(1), "700 MiB")])
+    legend.set_entries(
+        [LegendEntry("GPU:0", device(0), "640 MiB"), LegendEntry("GPU:1", device(1), "700 MiB")]
+    )
     forms = []
     for width in range(legend.sizeHint().width(), 38, -1):
         legend.resize(width, 20)
@@ -86,7 +92,9 @@ def test_that_what_has_no_room_is_counted_at_the_end_and_named_in_the_tooltip(qt
 def test_that_what_has_no_room_is_hidden_and_shown_in_a_menu_by_mouse_and_by_key(qtbot, crowded):
     qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=crowded.count_area().center())
     menu = opened_menu(crowded)
-    assert [action.text() for action in menu.actions() if action.isCheckable()] == [f"GPU:{n}" for n in range(16)]
+    assert [action.text() for action in menu.actions() if action.isCheckable()] == [
+        f"GPU:{n}" for n in range(16)
+    ]
     menu.actions()[15].trigger()
     assert crowded.hidden == {"GPU:15"}
     menu.close()
@@ -104,7 +112,9 @@ def opened_menu(legend):
     return menu
 
 
-def test_that_a_legend_of_two_lines_has_room_for_twice_as_many_and_each_can_be_clicked(qtbot, crowded):
+def test_that_a_legend_of_two_lines_has_room_for_twice_as_many_and_each_can_be_clicked(
+    qtbot, crowded
+):
     one, line = len(crowded.places()), crowded.sizeHint().height()
     crowded.set_lines(2)
     assert crowded.sizeHint().height() == 2 * line
@@ -113,7 +123,9 @@ def test_that_a_legend_of_two_lines_has_room_for_twice_as_many_and_each_can_be_c
     assert len(places) >= 2 * one - 1
     lower = next(place for place in places if place.line == 1)
     assert lower.left == 0
-    qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=QPoint(lower.left + 3, line + line // 2))
+    qtbot.mouseClick(
+        crowded, Qt.MouseButton.LeftButton, pos=QPoint(lower.left + 3, line + line // 2)
+    )
     assert crowded.hidden == {lower.entry.name}
     qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=QPoint(places[0].left + 3, line // 2))
     assert crowded.hidden == {lower.entry.name, "GPU:0"}

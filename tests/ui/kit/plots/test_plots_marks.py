@@ -15,7 +15,9 @@ def made(kind, times):
     return PlotMarks(kind, np.array(times, dtype=float), lambda number: f"{kind} {number}")
 
 
-@given(st.lists(st.floats(0, 800), max_size=300), st.sampled_from(["warning", "checkpoint", "epoch"]))
+@given(
+    st.lists(st.floats(0, 800), max_size=300), st.sampled_from(["warning", "checkpoint", "epoch"])
+)
 def test_that_drawn_marks_stand_apart_and_those_far_from_others_are_all_there(times, kind):
     times = sorted(times)
     drawn = made(kind, times).drawn(0, np.array(times))
@@ -38,7 +40,10 @@ def test_that_epochs_are_marked_by_a_round_number_of_them(count, width):
 
 def test_that_the_marks_near_a_place_are_told_and_of_many_the_first_and_the_last():
     marks = [made("epoch", range(100)), made("warning", [50.2])]
-    spans = [PlotSpan("paused", 40.0, 60.0, "paused for 20 s"), PlotSpan("throttled", 70.0, 80.0, "power cap")]
+    spans = [
+        PlotSpan("paused", 40.0, 60.0, "paused for 20 s"),
+        PlotSpan("throttled", 70.0, 80.0, "power cap"),
+    ]
     assert texts_at(marks, spans, TIME, 50.0, 0.5) == ["epoch 50", "warning 0", "paused for 20 s"]
     assert texts_at(marks, spans, TIME, 69.7, 0.5) == ["epoch 70", "power cap"]
     assert texts_at(marks, spans, TIME, 30.0, 3.0) == ["7 marks from “epoch 27” to “epoch 33”"]

@@ -1,4 +1,7 @@
-"""A plot as a picture of its own: real lines in SVG, twice the pixels in PNG, and only what is shown."""
+"""A plot as a picture of its own.
+
+Real lines in SVG, twice the pixels in PNG, and only what is shown.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def plot(qtbot):
 
 @pytest.fixture
 def picture(plot):
-    return PlotPicture("Loss", "digits · begun 2026-11-20", plot.canvas, [LegendEntry("train", TRAIN, "0.1310")])
+    return PlotPicture(
+        "Loss", "digits · begun 2026-11-20", plot.canvas, [LegendEntry("train", TRAIN, "0.1310")]
+    )
 
 
 def elements(picture, name):
@@ -87,7 +92,11 @@ def test_that_a_png_has_two_pixels_for_one_and_is_large_enough_to_be_looked_at_a
     assert picture.size.width() >= 720
     assert picture.size.height() >= 320
     assert plot.canvas.width() < 720
-    colours = {image.pixelColor(x, y).name() for x in range(0, image.width(), 3) for y in range(image.height())}
+    colours = {
+        image.pixelColor(x, y).name()
+        for x in range(0, image.width(), 3)
+        for y in range(image.height())
+    }
     assert {DARK.accent, DARK.surface} <= colours
 
 

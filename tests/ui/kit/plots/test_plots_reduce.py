@@ -1,4 +1,7 @@
-"""A series reduced to pixel columns keeps its extremes, remembered or not; a smoothed one is the same at any zoom."""
+"""A series reduced to pixel columns keeps its extremes, remembered or not.
+
+A smoothed one is the same at any zoom.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,12 @@ def curves(draw):
     times = draw(st.lists(st.floats(0, 100, width=32), min_size=1, max_size=400))
     values = draw(st.lists(VALUES, min_size=len(times), max_size=len(times)))
     start = draw(st.floats(0, 99, width=32))
-    return np.sort(np.array(times, float)), np.array(values, float), start, start + draw(st.floats(0.5, 100, width=32))
+    return (
+        np.sort(np.array(times, float)),
+        np.array(values, float),
+        start,
+        start + draw(st.floats(0.5, 100, width=32)),
+    )
 
 
 @given(curves(), COLUMNS)
@@ -51,7 +59,9 @@ def test_that_at_most_two_points_a_column_and_the_two_ends_are_left(curve, colum
     x, y, start, end = curve
     kept, _ = decimate(*visible(x, y, start, end), start, end, columns)
     assert len(kept) <= 2 * (columns + 2) + 2
-    _, counts = np.unique(np.digitize(kept[1:-1], np.linspace(start, end, columns + 1)), return_counts=True)
+    _, counts = np.unique(
+        np.digitize(kept[1:-1], np.linspace(start, end, columns + 1)), return_counts=True
+    )
     assert len(kept) <= 2 * columns or counts.max(initial=0) <= 2
 
 
@@ -105,8 +115,15 @@ def part_of(series):
     return CurvePart(series.column("time"), series.column("value"), series.pyramid, 0, len(series))
 
 
-@given(BATCHES, st.integers(32, 600), st.lists(st.floats(1, 900), min_size=2, max_size=2), st.integers(1, 40))
-def test_that_what_is_remembered_of_a_growing_curve_is_what_a_new_look_finds(batches, most, window, columns):
+@given(
+    BATCHES,
+    st.integers(32, 600),
+    st.lists(st.floats(1, 900), min_size=2, max_size=2),
+    st.integers(1, 40),
+)
+def test_that_what_is_remembered_of_a_growing_curve_is_what_a_new_look_finds(
+    batches, most, window, columns
+):
     series = Series("time", "value", by="value", along="time", most=most)
     lowest = Remembered()
     edges = np.linspace(min(window), max(window) + 1, columns + 1)
@@ -159,7 +176,9 @@ def test_that_a_weight_of_nothing_smooths_nothing():
 
 
 def tensorboard(values, weight):
-    """As TensorBoard's own front end goes through a curve, point by point (vz_line_chart2, resmoothDataset)."""
+    """As TensorBoard's own front end goes through a curve, point by point (vz_line_chart2,
+    resmoothDataset).
+    """
     last, count, smoothed = 0.0, 0, []
     for value in values:
         if not np.isfinite(value):
@@ -173,7 +192,9 @@ def tensorboard(values, weight):
 
 @given(st.lists(st.floats(-1e3, 1e3) | st.just(float("nan")), max_size=300), st.floats(0.01, 0.99))
 def test_that_it_is_tensorboard_s_average(values, weight):
-    np.testing.assert_allclose(smooth(np.array(values), weight), tensorboard(values, weight), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(
+        smooth(np.array(values), weight), tensorboard(values, weight), rtol=1e-7, atol=1e-7
+    )
 
 
 @given(
@@ -181,14 +202,18 @@ def test_that_it_is_tensorboard_s_average(values, weight):
     st.floats(0.01, 0.99),
     st.integers(0, 40),
 )
-def test_that_a_curve_that_grows_is_averaged_as_one_that_was_there_at_once(batches, weight, unsettled):
+def test_that_a_curve_that_grows_is_averaged_as_one_that_was_there_at_once(
+    batches, weight, unsettled
+):
     average, values = Average(), np.empty(0)
     for batch in batches:
         values = np.concatenate((values, batch))
         settled = max(len(values) - unsettled, 0)
         found = average.of(values, weight, thinned=(0, 1.0), settled=settled, version="the same")
         np.testing.assert_allclose(found, smooth(values, weight), rtol=1e-7, atol=1e-7)
-        values = np.concatenate((values[:settled], values[settled:] + 1.0))  # what had not settled becomes another
+        values = np.concatenate(
+            (values[:settled], values[settled:] + 1.0)
+        )  # what had not settled becomes another
 
 
 def test_that_points_that_stand_for_several_steps_count_for_as_many():
@@ -198,14 +223,18 @@ def test_that_points_that_stand_for_several_steps_count_for_as_many():
 
 
 def test_that_a_long_run_that_was_thinned_is_smoothed_nearly_as_if_it_were_whole():
-    values = 2.0 + np.sin(np.arange(40_000) / 3_000) + np.random.default_rng(0).normal(0, 0.1, 40_000)
+    values = (
+        2.0 + np.sin(np.arange(40_000) / 3_000) + np.random.default_rng(0).normal(0, 0.1, 40_000)
+    )
     series = Series("time", "loss", by="loss", along="time", most=4_096)
     series.add(np.arange(40_000.0), values)
     times, kept = series.column("time"), series.column("loss")
     assert len(kept) < len(values) // 8
     found = Average().of(kept, 0.999, thinned=series.thinned, settled=len(kept), version=0)
     exact = smooth(values, 0.999)[times.astype(int)]
-    assert np.abs(found - exact)[20:].max() < 0.05, "only the first points stand for steps not yet averaged"
+    assert np.abs(found - exact)[20:].max() < 0.05, (
+        "only the first points stand for steps not yet averaged"
+    )
 
 
 def test_that_what_is_near_goes_on_from_where_the_curve_was():

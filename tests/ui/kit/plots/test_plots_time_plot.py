@@ -65,7 +65,9 @@ def drawn(plot):
 
 def at(plot, moment):
     """Where a moment lies on the canvas."""
-    return QPoint(round(plot.canvas.backdrop.x_of(moment)), round(plot.canvas.backdrop.area.center().y()))
+    return QPoint(
+        round(plot.canvas.backdrop.x_of(moment)), round(plot.canvas.backdrop.area.center().y())
+    )
 
 
 def wheel(plot, moment, turn):
@@ -210,10 +212,14 @@ def test_that_new_points_wait_until_it_is_time_to_draw(qtbot, plot):
     qtbot.waitUntil(drawn_again)
 
 
-def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted(qtbot, plot, monkeypatch):
+def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted(
+    qtbot, plot, monkeypatch
+):
     painted = []
     paint = type(plot.canvas.backdrop).paint
-    monkeypatch.setattr(type(plot.canvas.backdrop), "paint", lambda *given: painted.append(1) or paint(*given))
+    monkeypatch.setattr(
+        type(plot.canvas.backdrop), "paint", lambda *given: painted.append(1) or paint(*given)
+    )
     x = np.linspace(START, START + RUN, 1000)
     plot.feed("train", x, 2 + np.cos(x), START)
     plot.draw_soon()
@@ -226,7 +232,11 @@ def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted
 
 def colours(widget: QWidget) -> set[str]:
     image = widget.grab().toImage()
-    return {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(image.height())}
+    return {
+        image.pixelColor(x, y).name()
+        for x in range(0, image.width(), 2)
+        for y in range(image.height())
+    }
 
 
 def test_that_another_theme_recolours_curves_and_backdrop_at_once(plot, theme):
@@ -357,7 +367,9 @@ def test_that_the_first_steps_do_not_rule_the_axis_and_are_told_of(plot, time):
 
 def test_that_a_loss_that_falls_all_along_is_shown_whole(plot):
     plot.canvas.curves[0].forgives_the_start = True
-    plot.feed("train", START + np.arange(400.0) * RUN / 400, 2.3 * np.exp(-np.arange(400) / 100), START)
+    plot.feed(
+        "train", START + np.arange(400.0) * RUN / 400, 2.3 * np.exp(-np.arange(400) / 100), START
+    )
     plot.draw_soon()
     assert plot.canvas.backdrop.high > 2
     assert plot.canvas.backdrop.note == ""
@@ -370,7 +382,10 @@ def test_that_marks_of_progress_lie_below_the_curves(plot, kind):
     plot.canvas.set_marks(marked(**{kind: [50.0]}))
     after = plot.canvas.grab().toImage()
     changed = [
-        y for y in range(before.height()) for x in range(before.width()) if before.pixel(x, y) != after.pixel(x, y)
+        y
+        for y in range(before.height())
+        for x in range(before.width())
+        if before.pixel(x, y) != after.pixel(x, y)
     ]
     assert changed
     assert area.bottom() < min(changed)
@@ -384,5 +399,7 @@ def test_that_a_line_along_the_top_of_the_plot_is_seen_at_any_height(plot, heigh
     plot.feed("train", START + np.arange(100.0), np.full(100, 100.0), START)
     plot.draw_soon()
     image, area = plot.canvas.grab().toImage(), plot.canvas.backdrop.area.toRect()
-    column = [image.pixelColor(area.center().x(), y).name() for y in range(area.top() - 2, area.top() + 3)]
+    column = [
+        image.pixelColor(area.center().x(), y).name() for y in range(area.top() - 2, area.top() + 3)
+    ]
     assert QColor(DARK.accent).name() in column

@@ -88,7 +88,9 @@ def test_that_a_window_that_follows_moves_in_steps():
 def test_that_a_zoom_about_a_moment_keeps_it_where_it_was(window, extent, factor):
     centre = window.start + 0.3 * window.span
     after = zoomed_about(window, centre, factor, extent)
-    untouched = after.start > extent.begin and after.end < extent.end and after.span > SHORTEST * 1.01
+    untouched = (
+        after.start > extent.begin and after.end < extent.end and after.span > SHORTEST * 1.01
+    )
     if untouched:
         assert (centre - after.start) / after.span == pytest.approx(0.3, abs=1e-3)
 

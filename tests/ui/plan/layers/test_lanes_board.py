@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lane_plans import CPUS, LAYERS, MACHINE, deep, facts_of, keeping, placed_plan, view_of, with_room_to_recompute
+from lane_plans import (
+    CPUS,
+    LAYERS,
+    MACHINE,
+    deep,
+    facts_of,
+    keeping,
+    placed_plan,
+    view_of,
+    with_room_to_recompute,
+)
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.estimate import LayerTime
@@ -32,7 +42,9 @@ from gpu_studio.ui.plan.layers.words import (
     task_in_words,
 )
 
-TIMES = Measurement({device: {name: LayerTime(1e-3, 0, 2e-3, 0, 1e-4) for name in LAYERS} for device in CPUS})
+TIMES = Measurement(
+    {device: {name: LayerTime(1e-3, 0, 2e-3, 0, 1e-4) for name in LAYERS} for device in CPUS}
+)
 
 
 def scene(plan: Plan | None = None, measured=None, machine: Machine = MACHINE) -> LayersPicture:
@@ -69,9 +81,13 @@ def test_that_what_is_left_out_says_where_it_runs() -> None:
 
 
 def test_that_the_parts_of_a_split_layer_are_numbered_and_have_their_share_each() -> None:
-    board = scene(placed_plan({**dict.fromkeys(LAYERS, ("CPU:0",)), "dense": ("CPU:0", "CPU:3")})).board
+    board = scene(
+        placed_plan({**dict.fromkeys(LAYERS, ("CPU:0",)), "dense": ("CPU:0", "CPU:3")})
+    ).board
     lanes = [board.lane("CPU:0"), board.lane("CPU:3")]
-    one, other = (next(item for item in lane.items if item.layer == "dense") for lane in lanes if lane)
+    one, other = (
+        next(item for item in lane.items if item.layer == "dense") for lane in lanes if lane
+    )
     assert (one.part, other.part) == ("part 1 of 2", "part 2 of 2")
     assert one.kind == other.kind == "Dense 128 of 256"
     assert one.share == other.share
@@ -115,7 +131,8 @@ def test_that_the_memory_of_a_lane_is_that_of_the_plans_prediction_and_of_the_ho
 
 def test_that_too_much_memory_is_said_in_words_however_little_room_there_is() -> None:
     carved = replace(
-        placed_plan(dict.fromkeys(LAYERS, ("GPU:0",))), devices=DeviceSettings(carve=(Carve("GPU:0", (2, 4096)),))
+        placed_plan(dict.fromkeys(LAYERS, ("GPU:0",))),
+        devices=DeviceSettings(carve=(Carve("GPU:0", (2, 4096)),)),
     )
     lane, other = (scene(carved, machine=TWO_CARDS).board.lane(name) for name in ("GPU:0", "GPU:1"))
     assert lane is not None
@@ -148,12 +165,18 @@ def test_that_times_of_some_devices_only_are_not_mixed_with_flops() -> None:
 
 def test_that_all_that_crosses_is_told_in_bytes() -> None:
     assert crossing_in_words(known()) == "452 KiB crosses"
-    assert crossing_in_words(known(placed_plan(dict.fromkeys(LAYERS, ("CPU:0",))))) == "nothing crosses"
+    assert (
+        crossing_in_words(known(placed_plan(dict.fromkeys(LAYERS, ("CPU:0",)))))
+        == "nothing crosses"
+    )
 
 
 def test_that_recomputing_takes_longer() -> None:
     plan = placed_plan()
-    again = replace(plan, distribution=replace(plan.distribution, placed=Placed(4, places_of(plan), recompute=True)))
+    again = replace(
+        plan,
+        distribution=replace(plan.distribution, placed=Placed(4, places_of(plan), recompute=True)),
+    )
     assert known(again).timeline().seconds > known(plan).timeline().seconds
 
 
@@ -164,11 +187,17 @@ def test_that_the_bubble_is_explained() -> None:
 
 
 def test_that_measured_sharing_of_the_cores_is_told_and_goes_into_the_prices() -> None:
-    halves = {device: {name: replace(time, share=0.5) for name, time in TIMES.times[device].items()} for device in CPUS}
+    halves = {
+        device: {name: replace(time, share=0.5) for name, time in TIMES.times[device].items()}
+        for device in CPUS
+    }
     shared, alone = known(measured=Measurement(halves)), known(measured=TIMES)
     assert "share the machine's cores, as it was measured" in bubble_tip(shared)
     assert "takes turns" in bubble_tip(alone)
-    prices = [next(each.seconds for each in found.others if each.strategy == "mirrored") for found in (shared, alone)]
+    prices = [
+        next(each.seconds for each in found.others if each.strategy == "mirrored")
+        for found in (shared, alone)
+    ]
     assert prices[0] == pytest.approx(prices[1] / 2)
 
 
@@ -178,20 +207,27 @@ def test_that_another_way_is_named_only_if_it_takes_notably_less() -> None:
     other = better(found, found.timeline())
     assert other is not None
     assert (other.strategy, other.devices) == ("mirrored", ("GPU:0", "GPU:1"))
-    assert faster_in_words(other, found.timeline()).startswith("Mirrored over all devices would be faster: a step")
+    assert faster_in_words(other, found.timeline()).startswith(
+        "Mirrored over all devices would be faster: a step"
+    )
     assert better(known(), known().timeline()) is None
 
 
 def test_that_a_way_without_room_is_not_named() -> None:
     small = tuple(replace(card, total_mib=310) for card in TWO_CARDS.cards)
     graph = deep(6)
-    large = replace(graph, layers=tuple(replace(layer, kept_bytes=30_000) for layer in graph.layers))
+    large = replace(
+        graph, layers=tuple(replace(layer, kept_bytes=30_000) for layer in graph.layers)
+    )
     model = facts_of(large).model
     assert model is not None
     names = [layer.name for layer in large.layers]
     part = Placed(1, {name: (f"GPU:{at // 3}",) for at, name in enumerate(names)})
     plan = Plan(training=Training(batch_size=100), distribution=Distribution("placed", placed=part))
-    tight, roomy = (forecast(plan, machine, model, None) for machine in (replace(TWO_CARDS, cards=small), TWO_CARDS))
+    tight, roomy = (
+        forecast(plan, machine, model, None)
+        for machine in (replace(TWO_CARDS, cards=small), TWO_CARDS)
+    )
     assert tight is not None
     assert roomy is not None
     other, better_there = better(tight, tight.timeline()), better(roomy, roomy.timeline())
@@ -278,7 +314,9 @@ def test_that_place_for_me_offers_to_recompute_where_only_that_fits() -> None:
     made = outcome.offer.make(plan)
     assert made.distribution.placed is not None
     assert made.distribution.placed.recompute
-    assert all(memory.fits is not False for memory in predict(made, machine, PlanFacts(model=model)))
+    assert all(
+        memory.fits is not False for memory in predict(made, machine, PlanFacts(model=model))
+    )
     again = placed_for(Wish(set_recompute(plan, True), machine, model, None, "fastest"))
     assert again.change is not None
     assert again.change.make(plan) == made

@@ -6,7 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lane_plans import CPUS, LAYERS, placed_plan
-from lanes_bench import ACTIONS, ALT, CTRL, LEFT, NO_KEY, SHIFT, LanesBench, drop, leave, middle, opening, over
+from lanes_bench import (
+    ACTIONS,
+    ALT,
+    CTRL,
+    LEFT,
+    NO_KEY,
+    SHIFT,
+    LanesBench,
+    drop,
+    leave,
+    middle,
+    opening,
+    over,
+)
 from PySide6.QtCore import QMimeData, QPoint, Qt
 from PySide6.QtGui import QDrag, QDragEnterEvent
 from PySide6.QtTest import QTest
@@ -29,7 +42,9 @@ def test_that_three_layers_are_dragged_split_refused_and_all_of_it_undone(opened
     assert over(bench, "CPU:3", three)
     assert bench.tab.grid.views["CPU:3"].mark.text == "drop to run on CPU:3"
     assert drop(bench, "CPU:3", three)
-    assert {name: bench.places[name] for name in LAYERS[:3]} == dict.fromkeys(LAYERS[:3], ("CPU:3",))
+    assert {name: bench.places[name] for name in LAYERS[:3]} == dict.fromkeys(
+        LAYERS[:3], ("CPU:3",)
+    )
     assert bench.tab.grid.selected == LAYERS[:3]
 
     assert over(bench, "CPU:0", carrying(("dense",)), ALT)
@@ -45,7 +60,10 @@ def test_that_three_layers_are_dragged_split_refused_and_all_of_it_undone(opened
     assert not drop(bench, "CPU:0", flat, ALT)
     assert not bench.tab.grid.hint.isVisible()
 
-    assert [change.text for change in bench.wanted] == ["move 3 layers to CPU:3", "split dense with CPU:0"]
+    assert [change.text for change in bench.wanted] == [
+        "move 3 layers to CPU:3",
+        "split dense with CPU:0",
+    ]
     assert bench.document.undo_stack.count() == 2
     for _ in range(2):
         bench.document.undo_stack.undo()
@@ -90,7 +108,10 @@ def test_that_all_selected_layers_are_dragged_with_the_mouse(opened, monkeypatch
     bench = opened()
 
     class Dragged(QDrag):
-        """A drag that is dropped on CPU:3 at once: a window without a screen has no pointer that could drag."""
+        """A drag that is dropped on CPU:3 at once.
+
+        A window without a screen has no pointer that could drag.
+        """
 
         def exec(self, *actions: Qt.DropAction) -> Qt.DropAction:
             assert actions == (ACTIONS, Qt.DropAction.MoveAction)
@@ -112,7 +133,9 @@ def test_that_all_selected_layers_are_dragged_with_the_mouse(opened, monkeypatch
     assert (bench.places["flatten"], bench.places["dense"]) == (("CPU:3",), ("CPU:3",))
 
 
-def test_that_layers_are_selected_by_click_shift_and_control_over_several_lanes(qtbot, opened) -> None:
+def test_that_layers_are_selected_by_click_shift_and_control_over_several_lanes(
+    qtbot, opened
+) -> None:
     bench = opened()
     last, first = bench.list("CPU:3"), bench.list("CPU:0")
     QTest.mouseClick(last.viewport(), LEFT, NO_KEY, middle(last, 0))
@@ -132,7 +155,9 @@ def test_that_lanes_below_scroll_into_view_while_dragging(opened) -> None:
     bench = opened(placed_plan({}, cpus=9))
     bench.resize(560, 330)
     QApplication.processEvents()
-    (area,) = [area for area in bench.tab.findChildren(QScrollArea) if area.isAncestorOf(bench.tab.grid)]
+    (area,) = [
+        area for area in bench.tab.findChildren(QScrollArea) if area.isAncestorOf(bench.tab.grid)
+    ]
     assert area.verticalScrollBar().value() == 0
     over(bench, "CPU:8", carrying(("dense",)))
     assert area.verticalScrollBar().value() > 0

@@ -8,7 +8,16 @@ import pytest
 from lane_plans import CPUS, MACHINE, MLP, dense, facts_of, placed_plan
 
 from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.plan import Card, Carve, DeviceSettings, Distribution, Machine, Placed, Plan, Training
+from gpu_studio.plan import (
+    Card,
+    Carve,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    Placed,
+    Plan,
+    Training,
+)
 from gpu_studio.plan.edits.placing import places_of
 from gpu_studio.ui.plan.layers.board import OPEN
 from gpu_studio.ui.plan.layers.drops import LayerDrop, Verdict, ground_of, verdict
@@ -17,7 +26,9 @@ from gpu_studio.ui.plan.layers.mime import FORMAT, MOST, carried, carrying
 ON_CARD = Machine((Card(0, "GPU-a", "NVIDIA Test", total_mib=8192),), 4, 16_000)
 
 
-def judged(drop: LayerDrop, plan: Plan | None = None, machine: Machine = MACHINE, graph: ModelGraph = MLP) -> Verdict:
+def judged(
+    drop: LayerDrop, plan: Plan | None = None, machine: Machine = MACHINE, graph: ModelGraph = MLP
+) -> Verdict:
     model = facts_of(graph).model
     assert model is not None
     return verdict(drop, ground_of(plan or placed_plan(), machine, model, graph))
@@ -81,7 +92,10 @@ def test_that_what_cannot_be_is_refused_with_the_reason(drop: LayerDrop, why: st
 def test_that_what_is_left_out_cannot_be_left_out_again() -> None:
     plan = placed_plan({})
     assert judged(LayerDrop(("dense",), OPEN), plan).said == "The layer dense is left open already."
-    assert judged(LayerDrop(("dense", "outputs"), OPEN), plan).said == "All of them are left open already."
+    assert (
+        judged(LayerDrop(("dense", "outputs"), OPEN), plan).said
+        == "All of them are left open already."
+    )
 
 
 def test_that_fewer_units_than_devices_are_refused() -> None:
@@ -92,18 +106,26 @@ def test_that_fewer_units_than_devices_are_refused() -> None:
     )
 
 
-def test_that_a_layer_too_large_for_a_slice_is_refused_there_and_split_where_its_parts_fit() -> None:
-    large = ModelGraph("large", (dense("first", units=2048, before=2048), dense("last", "first", before=2048)))
+def test_that_a_layer_too_large_for_a_slice_is_refused_there_and_split_where_its_parts_fit() -> (
+    None
+):
+    large = ModelGraph(
+        "large", (dense("first", units=2048, before=2048), dense("last", "first", before=2048))
+    )
     carved = DeviceSettings(carve=(Carve("GPU:0", (48, 48, 4096)),))
     plan = Plan(
         devices=carved,
         training=Training(batch_size=1),
-        distribution=Distribution("placed", placed=Placed(1, {"first": ("GPU:2",), "last": ("GPU:2",)})),
+        distribution=Distribution(
+            "placed", placed=Placed(1, {"first": ("GPU:2",), "last": ("GPU:2",)})
+        ),
     )
     refused = judged(LayerDrop(("first",), "GPU:0"), plan, ON_CARD, large)
     assert refused.said == "The layer first alone takes 64.0 MiB in a step, and GPU:0 has 48 MiB."
     assert judged(LayerDrop(("last",), "GPU:0"), plan, ON_CARD, large).change is not None
-    assert judged(LayerDrop(("first",), "GPU:0", split=True), plan, ON_CARD, large).change is not None
+    assert (
+        judged(LayerDrop(("first",), "GPU:0", split=True), plan, ON_CARD, large).change is not None
+    )
 
 
 def test_that_a_split_is_refused_under_an_optimizer_that_needs_weights_whole() -> None:
@@ -129,7 +151,17 @@ def test_that_layers_travel_as_json_and_each_once() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"[1]", b"7", b'{"layers": "dense"}', b'{"layers": [1]}', b'{"layer": []}', b"[" * 9999, b"\xff"],
+    [
+        b"",
+        b"{",
+        b"[1]",
+        b"7",
+        b'{"layers": "dense"}',
+        b'{"layers": [1]}',
+        b'{"layer": []}',
+        b"[" * 9999,
+        b"\xff",
+    ],
 )
 def test_that_other_data_under_this_name_carry_nothing(text: bytes) -> None:
     data = carrying(())

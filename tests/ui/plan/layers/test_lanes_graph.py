@@ -23,7 +23,9 @@ def halves(graph: ModelGraph) -> dict[str, tuple[str, ...]]:
 
 
 def test_that_a_small_model_is_drawn_layer_by_layer() -> None:
-    picture = picture_of(MLP, board(MLP, {name: (CPUS[min(at, 3)],) for at, name in enumerate(LAYERS)}), NONE)
+    picture = picture_of(
+        MLP, board(MLP, {name: (CPUS[min(at, 3)],) for at, name in enumerate(LAYERS)}), NONE
+    )
     assert [node.title for node in picture.nodes] == list(LAYERS)
     assert [node.row for node in picture.nodes] == [0, 1, 2, 3, 4]
     assert [edge.crossing for edge in picture.edges] == [True, True, True, False]
@@ -42,7 +44,12 @@ def test_that_a_long_chain_folds_where_it_stays_on_a_device() -> None:
 
 
 def test_that_a_nested_model_folds_whatever_its_size_and_shows_all_its_devices() -> None:
-    layers = (dense("in"), dense("inner/a", "in"), dense("inner/b", "inner/a"), dense("out", "inner/b"))
+    layers = (
+        dense("in"),
+        dense("inner/a", "in"),
+        dense("inner/b", "inner/a"),
+        dense("out", "inner/b"),
+    )
     graph = ModelGraph("nested", layers)
     picture = picture_of(graph, board(graph, {"inner/a": ("CPU:0",), "inner/b": ("CPU:2",)}), NONE)
     assert [node.title for node in picture.nodes] == ["in", "inner", "out"]
@@ -51,7 +58,12 @@ def test_that_a_nested_model_folds_whatever_its_size_and_shows_all_its_devices()
 
 
 def test_that_branches_stand_side_by_side_and_a_skip_is_an_edge() -> None:
-    layers = (dense("one"), dense("left", "one"), dense("right", "one"), dense("sum", "left", "right", "one"))
+    layers = (
+        dense("one"),
+        dense("left", "one"),
+        dense("right", "one"),
+        dense("sum", "left", "right", "one"),
+    )
     graph = ModelGraph("fork", layers)
     picture = picture_of(graph, board(graph, {}), NONE)
     assert [(node.row, node.column, node.columns) for node in picture.nodes] == [
@@ -62,7 +74,10 @@ def test_that_branches_stand_side_by_side_and_a_skip_is_an_edge() -> None:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> ModelGraph:
-    """Any graph in order: each layer takes from some of those before it, some of them in nested models."""
+    """Any graph in order.
+
+    Each layer takes from some of those before it, some of them in nested models.
+    """
     count = draw(st.integers(1, 20))
     names = [f"{draw(st.sampled_from(('', '', 'a/', 'b/c/')))}layer_{at}" for at in range(count)]
     layers = []
@@ -74,7 +89,9 @@ def graphs(draw: st.DrawFn) -> ModelGraph:
 
 @settings(max_examples=50)
 @given(graphs(), st.data())
-def test_that_every_layer_is_in_one_node_and_edges_go_down(graph: ModelGraph, data: st.DataObject) -> None:
+def test_that_every_layer_is_in_one_node_and_edges_go_down(
+    graph: ModelGraph, data: st.DataObject
+) -> None:
     names = [layer.name for layer in graph.layers]
     places = {name: (data.draw(st.sampled_from(CPUS)),) for name in names}
     unfolded = frozenset(data.draw(st.lists(st.sampled_from(names))))

@@ -48,7 +48,9 @@ def test_that_everything_is_done_by_keys_alone(qtbot, opened) -> None:
     assert bench.plan == placed_plan()
 
 
-def test_that_keys_of_the_lanes_are_not_the_windows_while_a_lane_has_the_focus(qtbot, opened) -> None:
+def test_that_keys_of_the_lanes_are_not_the_windows_while_a_lane_has_the_focus(
+    qtbot, opened
+) -> None:
     bench = opened()
     pressed: list[str] = []
     for keys in ("Ctrl+3", "Ctrl+A", "Del"):
@@ -86,7 +88,9 @@ def test_that_the_menu_moves_splits_and_says_why_not(opened) -> None:
     where = middle(list_, 0)
     QApplication.sendEvent(
         list_.viewport(),
-        QContextMenuEvent(QContextMenuEvent.Reason.Mouse, where, list_.viewport().mapToGlobal(where)),
+        QContextMenuEvent(
+            QContextMenuEvent.Reason.Mouse, where, list_.viewport().mapToGlobal(where)
+        ),
     )
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
@@ -116,7 +120,9 @@ def test_that_layers_are_moved_from_the_graph_by_keys_and_menu(qtbot, opened) ->
     assert bench.places["dense"] == ("CPU:3", "CPU:0")
     assert graph.picture.nodes[1].seat.devices == ("CPU:0", "CPU:3")
     assert pressed == []
-    QApplication.sendEvent(graph, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), QPoint(5, 5)))
+    QApplication.sendEvent(
+        graph, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), QPoint(5, 5))
+    )
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     menu.actions()[-1].trigger()
@@ -131,7 +137,9 @@ def test_that_tab_goes_from_the_toolbar_over_the_lanes_to_the_timeline(opened) -
     for _ in range(8):
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         seen.append(QApplication.focusWidget().accessibleName())
-    assert seen == [f"layers on {name}" for name in CPUS] + [f"predicted step on {name}" for name in CPUS]
+    assert seen == [f"layers on {name}" for name in CPUS] + [
+        f"predicted step on {name}" for name in CPUS
+    ]
 
 
 def test_that_a_screen_reader_is_told_of_lanes_and_layers(opened) -> None:
@@ -141,4 +149,6 @@ def test_that_a_screen_reader_is_told_of_lanes_and_layers(opened) -> None:
     assert interface.text(QAccessible.Text.Name) == "layers on CPU:1"
     assert list_.accessibleDescription().startswith("1 layer, ")
     index = list_.rows.index(0)
-    assert list_.rows.data(index, int(Qt.ItemDataRole.AccessibleTextRole)).startswith("dense, Dense 256, 60 %")
+    assert list_.rows.data(index, int(Qt.ItemDataRole.AccessibleTextRole)).startswith(
+        "dense, Dense 256, 60 %"
+    )

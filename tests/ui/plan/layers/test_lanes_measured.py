@@ -1,4 +1,7 @@
-"""A measured step under the predicted one: on its axis, of the right run, and none where there is none."""
+"""A measured step under the predicted one.
+
+On its axis, of the right run, and none where there is none.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ def shown(tab: LayersTab) -> list[str]:
     return [row.accessibleName() for row in tab.timeline.measured.rows if row.isVisible()]
 
 
-def test_that_the_step_of_a_run_of_this_plan_is_drawn_under_the_prediction(qtbot, tab, runs_dir) -> None:
+def test_that_the_step_of_a_run_of_this_plan_is_drawn_under_the_prediction(
+    qtbot, tab, runs_dir
+) -> None:
     assert shown(tab) == []
     run = trained(runs_dir, placed_plan())
     tab.bench.hide()
@@ -58,12 +63,15 @@ def test_that_the_step_of_a_run_of_this_plan_is_drawn_under_the_prediction(qtbot
     caption = tab.timeline.measured.caption.text()
     assert caption.startswith("measured step 21.0 ms · bubble 51 % · step 3 of ")
     assert run.id in caption
-    # Its prediction is by FLOPs: two lengths that cannot be compared are not drawn as if they could.
+    # Its prediction is by FLOPs: two lengths that cannot be compared are not drawn as if they
+    # could.
     assert caption.endswith(OWN_SCALE)
     assert tab.timeline.predicted.caption.text().startswith("predicted step by FLOPs · bubble ")
 
 
-def test_that_it_goes_with_the_first_layer_that_is_put_elsewhere_and_comes_back_with_undo(qtbot, tab, runs_dir) -> None:
+def test_that_it_goes_with_the_first_layer_that_is_put_elsewhere_and_comes_back_with_undo(
+    qtbot, tab, runs_dir
+) -> None:
     trained(runs_dir, placed_plan())
     tab.measured.look()
     qtbot.waitUntil(lambda: len(shown(tab)) == 4)
@@ -93,7 +101,9 @@ def test_that_predicted_and_measured_seconds_have_one_axis(qtbot, theme) -> None
 def test_that_each_spell_says_pass_micro_batch_layers_and_times() -> None:
     rows = measured_picture(mlp_timeline(), PLACES).rows
     said = [rows[2].say(spell) for spell in rows[2].spells]
-    assert said[0] == "forward of micro-batch 1: dense_1 … dense_2 (2 layers), 2.00 ms to 3.80 ms, busy 1.80 ms"
+    assert said[0] == (
+        "forward of micro-batch 1: dense_1 … dense_2 (2 layers), 2.00 ms to 3.80 ms, busy 1.80 ms"
+    )
     assert said[-1].startswith("update: dense_1 … dense_2 (2 layers), 20.0 ms to 21.0 ms")
     assert rows[1].description == "CPU:1: busy 29 % of the measured step"
     assert rows[1].spells == ()

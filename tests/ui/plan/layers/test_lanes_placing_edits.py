@@ -47,7 +47,9 @@ def test_that_layers_are_moved_whole() -> None:
 def test_that_a_layer_is_split_over_where_it_is_and_one_more() -> None:
     plan = placing.split_with(EMPTY, ("dense",), "CPU:2", {"dense": ("CPU:1",)})
     assert places(plan) == {"dense": ("CPU:1", "CPU:2")}
-    assert places(placing.split_with(plan, ("dense",), "CPU:3", {})) == {"dense": ("CPU:1", "CPU:2", "CPU:3")}
+    assert places(placing.split_with(plan, ("dense",), "CPU:3", {})) == {
+        "dense": ("CPU:1", "CPU:2", "CPU:3")
+    }
 
 
 def test_that_a_part_is_taken_off_and_the_rest_stays() -> None:
@@ -78,23 +80,34 @@ def test_that_another_strategy_takes_the_devices_and_drops_the_placement() -> No
 
 @settings(max_examples=50)
 @given(st.lists(drops, max_size=8))
-def test_that_after_any_drops_every_layer_is_in_one_place_or_split_over_several(sequence: list[LayerDrop]) -> None:
+def test_that_after_any_drops_every_layer_is_in_one_place_or_split_over_several(
+    sequence: list[LayerDrop],
+) -> None:
     plan = placed_plan()
     for drop in sequence:
         plan, _ = done(plan, drop)
         board = board_of(plan, MACHINE, MLP, {}, {})
-        lanes = {layer: [lane.device for lane in board.lanes if layer in lane.layers] for layer in LAYERS}
+        lanes = {
+            layer: [lane.device for lane in board.lanes if layer in lane.layers] for layer in LAYERS
+        }
         for layer, devices in placing.places_of(plan).items():
             assert len(set(devices)) == len(devices)
             assert lanes[layer] == sorted(devices)
-        assert all(lanes[layer] == [OPEN] for layer in LAYERS if layer not in placing.places_of(plan))
-        assert all(lane.layers == tuple(name for name in LAYERS if name in lane.layers) for lane in board.lanes)
+        assert all(
+            lanes[layer] == [OPEN] for layer in LAYERS if layer not in placing.places_of(plan)
+        )
+        assert all(
+            lane.layers == tuple(name for name in LAYERS if name in lane.layers)
+            for lane in board.lanes
+        )
     assert loads(written(plan)).distribution == plan.distribution
 
 
 @settings(max_examples=50)
 @given(st.lists(drops, max_size=8))
-def test_that_undo_takes_every_drop_back_one_by_one_and_redo_brings_it_again(sequence: list[LayerDrop]) -> None:
+def test_that_undo_takes_every_drop_back_one_by_one_and_redo_brings_it_again(
+    sequence: list[LayerDrop],
+) -> None:
     document = PlanDocument()
     document.begin(placed_plan())
     seen = [document.plan]

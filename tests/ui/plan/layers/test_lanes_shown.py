@@ -25,7 +25,9 @@ def opened(qtbot, theme) -> Iterator[Callable[..., LanesBench]]:
 def test_that_a_step_is_drawn_with_a_row_for_each_device_that_has_a_layer(opened) -> None:
     bench = opened()
     rows = [row for row in bench.tab.timeline.predicted.rows if row.isVisible()]
-    assert [row.accessibleName() for row in rows] == [f"predicted step on {device}" for device in CPUS]
+    assert [row.accessibleName() for row in rows] == [
+        f"predicted step on {device}" for device in CPUS
+    ]
     assert rows[1].accessibleDescription().startswith("CPU:1: 1 layer, busy ")
     assert {task.what for task in rows[1].tasks} == {"forward", "backward", "update"}
     first, seconds = rows[1].tasks[0], max(task.end for row in rows for task in row.tasks)
@@ -35,12 +37,14 @@ def test_that_a_step_is_drawn_with_a_row_for_each_device_that_has_a_layer(opened
     waiting = (first.end + rows[1].tasks[1].begin) / 2
     assert rows[1].task_at(LEFT_OF_BLOCKS + waiting * scale, 9) is None
     bench.document.replace(placed_plan(dict.fromkeys(LAYERS, ("CPU:2",))), "all on one")
-    assert [row.accessibleName() for row in bench.tab.timeline.predicted.rows if row.isVisible()] == [
-        "predicted step on CPU:2"
-    ]
+    assert [
+        row.accessibleName() for row in bench.tab.timeline.predicted.rows if row.isVisible()
+    ] == ["predicted step on CPU:2"]
 
 
-def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_window(qtbot, opened) -> None:
+def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_window(
+    qtbot, opened
+) -> None:
     graph = deep(120)
     places = {layer.name: (CPUS[at % 4],) for at, layer in enumerate(graph.layers)}
     bench = opened(placed_plan(places, 16), graph=graph)
@@ -54,7 +58,10 @@ def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_wind
 
 def test_that_what_crosses_is_listed_edge_by_edge(opened) -> None:
     bench = opened()
-    assert bench.tab.crossings.lines.text.splitlines()[0] == "CPU:0 → CPU:1 flatten → dense · 196 KiB a step"
+    assert (
+        bench.tab.crossings.lines.text.splitlines()[0]
+        == "CPU:0 → CPU:1 flatten → dense · 196 KiB a step"
+    )
     bench.document.replace(placed_plan(dict.fromkeys(LAYERS, ("CPU:2",))), "all on one")
     assert not bench.tab.crossings.isVisible()
 
@@ -92,7 +99,9 @@ def test_that_a_folded_node_unfolds_by_key_and_double_click_and_folds_again(qtbo
 
 @pytest.mark.parametrize("width", [520, 725])
 @pytest.mark.parametrize("cpus", [1, 4, 9])
-def test_that_every_lane_is_inside_the_tab_and_wide_enough(dressed, opened, width: int, cpus: int) -> None:
+def test_that_every_lane_is_inside_the_tab_and_wide_enough(
+    dressed, opened, width: int, cpus: int
+) -> None:
     bench = opened(placed_plan({}, cpus=cpus))
     bench.tab.layout().setSizeConstraint(bench.tab.layout().SizeConstraint.SetNoConstraint)
     bench.resize(width + 22, 300)
@@ -103,7 +112,9 @@ def test_that_every_lane_is_inside_the_tab_and_wide_enough(dressed, opened, widt
     assert all(grid.rect().contains(lane.geometry()) for lane in lanes)
     assert all(lane.width() >= 100 for lane in lanes if not lane.slim)
     corners = [lane.geometry() for lane in lanes]
-    assert not any(one.intersects(other) for at, one in enumerate(corners) for other in corners[:at])
+    assert not any(
+        one.intersects(other) for at, one in enumerate(corners) for other in corners[:at]
+    )
     assert bench.tab.minimumSizeHint().width() <= 520
 
 

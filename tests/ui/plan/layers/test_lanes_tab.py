@@ -24,7 +24,9 @@ def opened(qtbot, theme) -> Iterator[Callable[..., LanesBench]]:
         yield open_
 
 
-def test_that_layers_are_timed_on_demand_and_a_step_is_told_in_seconds(qtbot, opened, tmp_path, monkeypatch) -> None:
+def test_that_layers_are_timed_on_demand_and_a_step_is_told_in_seconds(
+    qtbot, opened, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "starts"))
     times = TimesReader([sys.executable, fake_times_asker.__file__])
     bench = opened(times=times)
@@ -39,7 +41,9 @@ def test_that_layers_are_timed_on_demand_and_a_step_is_told_in_seconds(qtbot, op
     assert bench.tab.grid.views["CPU:1"].lane.items[0].percent == "20 %"
 
 
-def test_that_timing_is_given_up_by_the_same_button_and_a_failure_is_said(qtbot, opened, tmp_path, monkeypatch) -> None:
+def test_that_timing_is_given_up_by_the_same_button_and_a_failure_is_said(
+    qtbot, opened, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "starts"))
     bench = opened(times=TimesReader([sys.executable, fake_times_asker.__file__, "hang"]))
     click(qtbot, bench.tab.line.button)
@@ -48,7 +52,9 @@ def test_that_timing_is_given_up_by_the_same_button_and_a_failure_is_said(qtbot,
     assert "by FLOPs" in bench.tab.line.words.text()
     failing = opened(times=TimesReader([sys.executable, fake_times_asker.__file__, "refuse"]))
     click(qtbot, failing.tab.line.button)
-    qtbot.waitUntil(lambda: failing.tab.problem.text.startswith("The layers could not be timed"), timeout=20_000)
+    qtbot.waitUntil(
+        lambda: failing.tab.problem.text.startswith("The layers could not be timed"), timeout=20_000
+    )
 
 
 def test_that_place_for_me_places_all_in_one_undo_step(qtbot, opened) -> None:
@@ -95,7 +101,9 @@ def test_that_place_for_me_offers_to_recompute_where_only_that_fits(qtbot, opene
     assert bench.plan == plan
 
 
-def test_that_another_strategy_offers_to_place_the_layers_and_one_undo_takes_it_back(qtbot, opened) -> None:
+def test_that_another_strategy_offers_to_place_the_layers_and_one_undo_takes_it_back(
+    qtbot, opened
+) -> None:
     plain = replace(placed_plan(), distribution=Distribution("mirrored"))
     bench = opened(plain)
     assert not bench.tab.toolbar.isVisible()

@@ -1,4 +1,7 @@
-"""Times of layers: measured when asked for, for exactly the plan that is shown, and nothing is left behind."""
+"""Times of layers.
+
+Measured when asked for, for exactly the plan that is shown, and nothing is left behind.
+"""
 
 from __future__ import annotations
 

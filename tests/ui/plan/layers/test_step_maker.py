@@ -22,7 +22,9 @@ def maker(qtbot) -> Iterator[StepMaker]:
 def step_of(layers: int, micro_batches: int) -> Forecast:
     graph = deep(layers)
     places = {layer.name: (CPUS[at % 4],) for at, layer in enumerate(graph.layers)}
-    scene = layers_picture(view_of(placed_plan(places, micro_batches), MACHINE), facts_of(graph), None)
+    scene = layers_picture(
+        view_of(placed_plan(places, micro_batches), MACHINE), facts_of(graph), None
+    )
     assert scene is not None
     assert scene.forecast is not None
     return scene.forecast
