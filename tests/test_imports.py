@@ -144,7 +144,7 @@ def test_that_a_forbidden_import_is_found(tree, file, line, reason):
             "from gpu_studio import __version__\nfrom gpu_studio.common import steady",
         ),
         ("cli.py", "def window():\n    from gpu_studio.ui.window import app"),
-        ("ui/train/train_page.py", "from gpu_studio.ui.kit.card import Card"),
+        ("ui/train/train_page.py", "from gpu_studio.ui.kit.basic_widgets import Card"),
         ("ui/window/main_window.py", "from gpu_studio.ui.train.train_page import TrainPage"),
         ("hardware/nvml.py", "import pynvml"),
     ],

@@ -6,9 +6,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_group, add_json
-from gpu_studio.cli.output import RefusedError, note, say_json, say_table
+from gpu_studio.cli.command import (
+    OK,
+    Commands,
+    RefusedError,
+    add_command,
+    add_group,
+    add_json,
+    note,
+    say_json,
+    say_table,
+)
 
 if TYPE_CHECKING:
     from gpu_studio.contract.consent import Allowances
@@ -80,9 +88,9 @@ def _allow(chosen: argparse.Namespace) -> int:
 def _read(path: Path) -> bytes | None:
     """What a Python file holds; None for a folder. Raises RefusedError."""
     from gpu_studio.contract.consent import read_code
-    from gpu_studio.contract.nearest_file import hint
+    from gpu_studio.contract.user_files import hint
     from gpu_studio.plan.references import SUFFIX
-    from gpu_studio.runs.allowable_folders import objection
+    from gpu_studio.runs.sources import objection
 
     if path.is_dir():
         if found := objection(path):
@@ -142,7 +150,7 @@ def _reported(chosen: argparse.Namespace) -> int:
             {key: each[key] for key in each if key != "words"} for each in _documents(_known())
         ]
         say_json({"file": str(allowances_file()), "allowed": listed})
-    return exit_codes.OK
+    return OK
 
 
 def _known() -> Allowances:

@@ -1,25 +1,41 @@
-"""`devices`: the cards of this machine, and who uses them."""
+"""`devices` and `doctor`: the cards of this machine, who uses them, and whether TensorFlow can.
+
+The doctor says what to type if it cannot.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import Commands, add_command, add_seconds, add_simulate, runs_folder
-from gpu_studio.cli.output import RefusedError, console, note, say, say_json
+from gpu_studio.cli.command import (
+    FAILED,
+    OK,
+    Commands,
+    RefusedError,
+    add_command,
+    add_json,
+    add_seconds,
+    add_simulate,
+    console,
+    note,
+    runs_folder,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
-    from gpu_studio.common.interrupts import Interrupts
+    from gpu_studio.common.processes import Interrupts
     from gpu_studio.hardware.picture import MachinePicture
     from gpu_studio.hardware.recorder import Recorder
-    from gpu_studio.hardware.supervisor import Supervisor
+    from gpu_studio.hardware.supervision import Supervisor
 
 _EXAMPLES: Final = """A figure that is not known says why: not supported by this card, no permission, lost, asleep …
 
@@ -84,12 +100,11 @@ def devices(chosen: argparse.Namespace) -> int:
     with _sampler(chosen, ONE_LOOK_RATE) as sampler:
         picture = _look_once(sampler)
     _show(picture, chosen)
-    return exit_codes.OK
+    return OK
 
 
 def _sampler(chosen: argparse.Namespace, rate: float) -> Supervisor:
-    from gpu_studio.hardware.supervision import sampler_command
-    from gpu_studio.hardware.supervisor import Supervisor
+    from gpu_studio.hardware.supervision import Supervisor, sampler_command
 
     return Supervisor(sampler_command(rate=rate, folder=runs_folder(chosen)))
 
@@ -127,7 +142,7 @@ def _take(picture: MachinePicture, line: bytes) -> None:
 
 def _show(picture: MachinePicture, chosen: argparse.Namespace) -> None:
     from gpu_studio.cli.devices_table import screen
-    from gpu_studio.hardware.spreadsheet import csv_lines, document
+    from gpu_studio.hardware.device_rows import csv_lines, document
 
     if chosen.json:
         say_json(document(picture))
@@ -140,7 +155,7 @@ def _show(picture: MachinePicture, chosen: argparse.Namespace) -> None:
 
 
 def _go_on(chosen: argparse.Namespace) -> int:
-    from gpu_studio.common.interrupts import counted_interrupts
+    from gpu_studio.common.processes import counted_interrupts
     from gpu_studio.hardware.picture import MachinePicture
 
     with ExitStack() as stack:
@@ -160,7 +175,7 @@ def _go_on(chosen: argparse.Namespace) -> int:
                     draw(picture)
     if recorder and recorder.lost:
         note(f"The disk was full: {recorder.lost} samples could not be kept.")
-    return exit_codes.OK
+    return OK
 
 
 def _recorder(path: Path) -> Recorder:
@@ -180,7 +195,7 @@ def _is_over(interrupts: Interrupts, keys: Keys) -> bool:
 def _drawing(chosen: argparse.Namespace) -> Iterator[Callable[[MachinePicture], None]]:
     """What to do with each new picture."""
     if chosen.json:
-        from gpu_studio.hardware.spreadsheet import document
+        from gpu_studio.hardware.device_rows import document
 
         yield lambda picture: say_json(document(picture), indent=None)
     elif chosen.csv:
@@ -232,3 +247,52 @@ def pressed_keys() -> Iterator[Keys]:
         yield Keys(descriptor)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+_DOCTOR_SUMMARY = "say whether TensorFlow can use each card, and what to type if not"
+_DOCTOR_EXAMPLES = """examples:
+  gpu-studio doctor
+  gpu-studio doctor --json
+  gpu-studio doctor --fresh
+
+exit codes:
+  0    nothing must be mended
+  1    something must be mended
+  2    refused, with nothing done"""
+
+
+def register_doctor(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(commands, "doctor", _DOCTOR_SUMMARY, _DOCTOR_EXAMPLES, doctor)
+    parser.add_argument(
+        "--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed"
+    )
+    add_json(parser)
+
+
+def doctor(chosen: argparse.Namespace) -> int:
+    """Examine the machine; return 0 if nothing must be fixed, else 1."""
+    from gpu_studio.hardware import doctor as hardware_doctor
+
+    view, why_not = _tensorflow(chosen.fresh)
+    report = hardware_doctor.judge(hardware_doctor.gather(runs_folder(chosen), view, why_not))
+    if chosen.json:
+        say_json(hardware_doctor.as_json(report))
+    else:
+        say(hardware_doctor.lines(report, shutil.get_terminal_size((100, 24)).columns))
+    return OK if report.well else FAILED
+
+
+def _tensorflow(fresh: bool) -> tuple[dict[str, Any] | None, str]:
+    from gpu_studio.runs.questions.ask import AskError, ask
+
+    try:
+        return ask(
+            "devices", fresh=fresh, progress=_tell if sys.stderr.isatty() else None
+        ).value, ""
+    except AskError as error:
+        return None, str(error)
+
+
+def _tell(text: str) -> None:
+    note(f"… {text}")

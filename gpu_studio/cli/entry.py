@@ -11,25 +11,34 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import (
-    code,
-    devices,
-    doctor,
-    exit_codes,
-    export,
-    model,
-    place,
-    plans,
-    queue,
-    runs,
-    train,
+from gpu_studio.cli import code, devices, model, place, plans, queue, runs, train
+from gpu_studio.cli.command import (
+    EXIT_CODES,
+    INTERRUPTED,
+    OK,
+    REFUSED,
+    RefusedError,
+    add_runs_dir,
+    add_simulate,
+    make,
+    make_streams_whole,
+    note,
+    take_simulation,
 )
-from gpu_studio.cli.arguments import add_runs_dir, add_simulate, make, take_simulation
-from gpu_studio.cli.exit_codes import EXPLAINED
-from gpu_studio.cli.output import RefusedError, make_streams_whole, note
 
-_COMMANDS: Final = (plans, export, model, place, train, runs, queue, code, devices, doctor)
-"""The files of the commands, in the order of the help."""
+_COMMANDS: Final = (
+    plans.register,
+    plans.register_export,
+    model.register,
+    place.register,
+    train.register,
+    runs.register,
+    queue.register,
+    code.register,
+    devices.register,
+    devices.register_doctor,
+)
+"""What adds the commands, in the order of the help."""
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
 
@@ -49,7 +58,7 @@ _EXAMPLES = (
   gpu-studio doctor                     see why TensorFlow does not use a card
 
 """
-    + EXPLAINED
+    + EXIT_CODES
 )
 
 _WINDOW_EXAMPLES = """examples:
@@ -89,31 +98,31 @@ def _in_words_if_refused(work: Callable[[], int]) -> int:
     try:
         return work()
     except SystemExit as ending:  # argparse: help, version or a mistake in the arguments
-        return ending.code if isinstance(ending.code, int) else exit_codes.REFUSED
+        return ending.code if isinstance(ending.code, int) else REFUSED
     except KeyboardInterrupt:
-        return exit_codes.INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         return _reader_has_gone()
     except OSError as error:
         note(f"gpu-studio: {_in_words(error)}")
-        return exit_codes.REFUSED
+        return REFUSED
     except _refusals() as error:
         note(f"gpu-studio: {error}")
-        return exit_codes.REFUSED
+        return REFUSED
 
 
 def show_window(runs: Path | None, plan: Path | None) -> int:
     """Open the window on the runs in `runs` with the plan file `plan`, or say why that cannot be."""
     if not has_display():
         note(NO_DISPLAY)
-        return exit_codes.REFUSED
+        return REFUSED
     from gpu_studio.runs.paths import runs_dir
 
     try:
         run = import_module("gpu_studio.ui.window.app").run
     except ImportError as error:
         note(NO_WINDOW.format(error=error))
-        return exit_codes.REFUSED
+        return REFUSED
     code: int = run(runs_dir=runs_dir(runs), plan_path=plan)
     return code
 
@@ -150,8 +159,8 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     add_runs_dir(parser)
     add_simulate(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for each in _COMMANDS:
-        each.register(commands)
+    for register in _COMMANDS:
+        register(commands)
     return parser, commands.choices
 
 
@@ -211,10 +220,10 @@ def _refuse_simulated() -> None:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """The errors that explain a refusal in words. Looked up only once one was raised."""
-    from gpu_studio.hardware.words import SimulationError
+    from gpu_studio.hardware.source import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
-    from gpu_studio.runs.queueing.queue import QueueError
+    from gpu_studio.runs.queue import QueueError
     from gpu_studio.runs.resume import ResumeError
 
     return (
@@ -237,4 +246,4 @@ def _in_words(error: OSError) -> str:
 def _reader_has_gone() -> int:
     # Python would flush the pipe once more at its end, and complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_codes.OK
+    return OK

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gpu_studio.cli import exit_codes
+from gpu_studio.cli.command import FAILED, INTERRUPTED, LOST, OK, STOPPED
 from gpu_studio.cli.sinks import Sink
-from gpu_studio.common.interrupts import Interrupts
+from gpu_studio.common.processes import Interrupts
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.full_disk import has_no_room
+from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.end_reports import mark_followed
 from gpu_studio.runs.launch import Launched
+from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.tail import Tail
 from gpu_studio.runs.state import is_live
 from gpu_studio.runs.stop import Patience, StopLadder
 from gpu_studio.runs.warnings import Concern, concerns_of
@@ -215,7 +215,7 @@ def follow(
         while not follower.look():
             _react(interrupts, reaction)
             if reaction.leave:
-                return exit_codes.INTERRUPTED
+                return INTERRUPTED
         return follower.tell_end()
     finally:
         sink.close()
@@ -225,8 +225,8 @@ def exit_code_of(history: History) -> int:
     """Return the exit code that says how a run ended."""
     if history.finished:
         completed = history.finished.reason in ("completed", "early_stopping")
-        return exit_codes.OK if completed else exit_codes.STOPPED
-    return exit_codes.FAILED if history.state == "failed" else exit_codes.LOST
+        return OK if completed else STOPPED
+    return FAILED if history.state == "failed" else LOST
 
 
 def _react(interrupts: Interrupts, reaction: Reaction) -> None:

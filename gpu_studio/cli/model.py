@@ -8,17 +8,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    FAILED,
+    OK,
     Commands,
+    RefusedError,
     add_allowing,
     add_command,
     add_json,
     add_machine,
     add_plan,
     add_set,
+    console,
+    note,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import RefusedError, console, note, say, say_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,9 +31,8 @@ if TYPE_CHECKING:
 
     from gpu_studio import plan as plans
     from gpu_studio.placement.correction import MeasuredPeak
-    from gpu_studio.placement.memory import PredictedMemory
-    from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-    from gpu_studio.placement.plan_facts import PlanFacts
+    from gpu_studio.placement.device_memory import PredictedMemory
+    from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph, PlanFacts
 
 _SUMMARY = "show a plan's layers, and whether a training step fits into each device's memory"
 _EXAMPLES = """The model is built and one training step is traced; nothing is trained, but with --measured. The
@@ -91,7 +95,7 @@ def model(chosen: argparse.Namespace) -> int:
         _say(graph, memories, formulas=chosen.formulas)
         _say_what_it_sees(facts)
         _say_cautions(plan, machine, facts)
-    return exit_codes.FAILED if any(memory.fits is False for memory in memories) else exit_codes.OK
+    return FAILED if any(memory.fits is False for memory in memories) else OK
 
 
 def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
@@ -115,7 +119,7 @@ def _held(
     from gpu_studio.cli.given_plan import waiting
     from gpu_studio.placement.correction import held_in
     from gpu_studio.runs.questions.ask import AskError
-    from gpu_studio.runs.questions.times_question import ask_times
+    from gpu_studio.runs.questions.plan_question import ask_times
 
     if described:
         raise RefusedError(
@@ -151,7 +155,7 @@ def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
     """
     from dataclasses import asdict
 
-    from gpu_studio.placement.data_facts import sample_in_words
+    from gpu_studio.placement.plan_facts import sample_in_words
 
     data = facts.data
     return {

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
+    RefusedError,
     add_allowing,
     add_command,
     add_force,
@@ -18,15 +19,19 @@ from gpu_studio.cli.arguments import (
     add_machine,
     add_plan,
     add_set,
+    console,
+    note,
+    refuse_to_replace,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import RefusedError, console, note, refuse_to_replace, say, say_json
 
 if TYPE_CHECKING:
     from gpu_studio.placement.correction import MeasuredPeak
-    from gpu_studio.placement.estimate import Times
     from gpu_studio.placement.plan_facts import ModelFacts
     from gpu_studio.placement.search import Objective
     from gpu_studio.placement.suggestion import NothingFits, Suggestion
+    from gpu_studio.placement.work import Times
     from gpu_studio.plan import Machine, Plan, PlannedDevice
 
 _SUMMARY = "suggest which layer runs on which device"
@@ -112,9 +117,9 @@ def place(chosen: argparse.Namespace) -> int:
     """
     from gpu_studio.cli.given_plan import sound_plan
     from gpu_studio.placement.correction import corrected_model
-    from gpu_studio.placement.places import chosen_devices
     from gpu_studio.placement.suggestion import NothingFits
-    from gpu_studio.plan.relocation import with_absolute_files
+    from gpu_studio.placement.work import chosen_devices
+    from gpu_studio.plan.references import with_absolute_files
 
     # Refused at once, and not after minutes of measuring.
     refuse_to_replace([] if chosen.to is None else [chosen.to], force=chosen.force)
@@ -135,7 +140,7 @@ def place(chosen: argparse.Namespace) -> int:
         say_json(_document(found, measured=measured.times is not None))
     else:
         _say(found, devices, measured=measured.times is not None)
-    return exit_codes.OK
+    return OK
 
 
 def _model(plan: Plan, base: Path) -> ModelFacts:
@@ -153,9 +158,9 @@ def _measured(
 ) -> _Measured:
     from gpu_studio.cli.given_plan import waiting
     from gpu_studio.placement.correction import held_in
-    from gpu_studio.placement.estimate import links_in, times_in
+    from gpu_studio.placement.work import links_in, times_in
     from gpu_studio.runs.questions.ask import AskError
-    from gpu_studio.runs.questions.times_question import ask_times
+    from gpu_studio.runs.questions.plan_question import ask_times
 
     if chosen.estimate or chosen.machine:
         return _Measured(None, {}, {})
@@ -176,9 +181,8 @@ def _suggestion(
     measured: _Measured,
     chosen: argparse.Namespace,
 ) -> Suggestion | NothingFits:
-    from gpu_studio.placement.estimate import by_flops
-    from gpu_studio.placement.places import places, threads_per_operation, workers
     from gpu_studio.placement.suggestion import suggest
+    from gpu_studio.placement.work import by_flops, places, threads_per_operation, workers
     from gpu_studio.plan import Placed
 
     if model.graph is None or not model.graph.layers:

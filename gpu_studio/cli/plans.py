@@ -1,4 +1,7 @@
-"""`check` and `starter`: work with plans without training."""
+"""`check`, `starter` and `export`: work with plans without training.
+
+`export` writes a plan as a script in plain TensorFlow and Keras.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
+    REFUSED,
     Commands,
+    RefusedError,
     add_command,
     add_force,
     add_json,
     add_machine,
     add_plan,
     add_set,
+    note,
+    refuse_to_replace,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import note, refuse_to_replace, say, say_json
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
+    from gpu_studio.placement.plan_facts import DataFacts
 
 _CHECK = """examples:
   gpu-studio check digits.plan.toml
@@ -73,7 +82,7 @@ def check(chosen: argparse.Namespace) -> int:
         say_json(_seen(plan, machine) | {"problems": []})
     else:
         _say_seen(plan, machine)
-    return exit_codes.OK
+    return OK
 
 
 def starter(chosen: argparse.Namespace) -> int:
@@ -82,7 +91,7 @@ def starter(chosen: argparse.Namespace) -> int:
 
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
-    from gpu_studio.common.output_files import write_output
+    from gpu_studio.common.safe_files import write_output
 
     text = plans.dumps(plans.starter(this_machine(users=True)))
     if chosen.output:
@@ -94,7 +103,7 @@ def starter(chosen: argparse.Namespace) -> int:
         note(f"{chosen.output}: written. Train it with: gpu-studio train {chosen.output}")
     else:
         say(text.rstrip("\n"))
-    return exit_codes.OK
+    return OK
 
 
 def _refuse(chosen: argparse.Namespace, problems: tuple[plans.Problem, ...]) -> int:
@@ -107,7 +116,7 @@ def _refuse(chosen: argparse.Namespace, problems: tuple[plans.Problem, ...]) -> 
         say_json({"plan": str(chosen.plan), "problems": found})
     else:
         note(f"gpu-studio: {plans.PlanError(problems, str(chosen.plan))}")
-    return exit_codes.REFUSED
+    return REFUSED
 
 
 def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
@@ -128,7 +137,7 @@ def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
 def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
     from gpu_studio import plan as plans
     from gpu_studio.common.figures import MIB, size
-    from gpu_studio.plan.strategies import strategy_of
+    from gpu_studio.plan import strategy_of
 
     replicas = plans.replicas(plan, machine)
     what = "layers" if strategy_of(plan).places_layers else "a replica"
@@ -139,3 +148,118 @@ def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
         say(f"  {device.name:<7} on {machine.title(device.physical):<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:
         say(f"No card: {machine.why_no_cards}")
+
+
+_EXPORT_SUMMARY = (
+    "write a plan as a script in plain TensorFlow and Keras, which "
+    "trains the same without GPU Studio"
+)
+_EXPORT = """examples:
+  gpu-studio export digits.plan.toml
+  gpu-studio export digits.plan.toml --to train.py
+  gpu-studio export digits.plan.toml --to train.py --set training.epochs=50 --force"""
+
+
+def register_export(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(commands, "export", _EXPORT_SUMMARY, _EXPORT, export)
+    add_plan(parser)
+    parser.add_argument(
+        "--to",
+        metavar="FILE.py",
+        type=Path,
+        help="the script to write, with what it reads beside it (default: stdout)",
+    )
+    add_force(parser, "FILE.py if it is there")
+    add_set(parser)
+    add_machine(parser, "write for the machine described in FILE")
+
+
+def export(chosen: argparse.Namespace) -> int:
+    """Write the script of a plan to stdout or a file, and beside the file what the script reads."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import described_machine
+    from gpu_studio.export import files_beside
+    from gpu_studio.runs.launch import problems_of
+    from gpu_studio.runs.sources import ConsentProblem
+
+    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    base = chosen.plan.absolute().parent
+    found = problems_of(plan, base, described_machine(chosen.machine) if chosen.machine else None)
+    # A model's code is not run here, allowed or not: the script is text.
+    if problems := [problem for problem in found if not isinstance(problem, ConsentProblem)]:
+        raise plans.PlanError(problems, str(chosen.plan))
+    script = _script(plan, chosen.machine, base)
+    if chosen.to is None:
+        say(script.rstrip("\n"))
+        _tell_what_else_it_reads(files_beside(plan), chosen.plan)
+    else:
+        _write_script(chosen.to, script, files_beside(plan), chosen)
+    return OK
+
+
+def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
+    from gpu_studio.cli.given_plan import described_machine, this_machine
+    from gpu_studio.export import ExportError, python_script
+
+    machine = described_machine(described) if described else this_machine()
+    try:
+        return python_script(
+            plan, machine, base, _data_seen(plan, base) if plan.data.python is not None else None
+        )
+    except ExportError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _data_seen(plan: plans.Plan, base: Path) -> DataFacts | None:
+    """What the function returns that the data come from.
+
+    It is called, if its user has allowed it.
+    """
+    from gpu_studio.placement.plan_facts import decoded
+    from gpu_studio.runs.questions.ask import AskError
+    from gpu_studio.runs.questions.plan_question import ask_about_data
+
+    try:
+        facts = decoded(ask_about_data(plan, base, progress=lambda text: note(f"{text}…")))
+    except AskError as error:
+        raise RefusedError(
+            f"A script depends on what {plan.data.python} returns. {error}"
+        ) from error
+    if facts.data_error:
+        raise RefusedError(" ".join((facts.data_error, *facts.advice)))
+    return facts.data
+
+
+def _write_script(
+    target: Path, script: str, beside: dict[str, Path], chosen: argparse.Namespace
+) -> None:
+    from gpu_studio.common.safe_files import is_stream, write_output
+
+    if is_stream(target):
+        write_output(target, [script.encode()])
+        _tell_what_else_it_reads(beside, chosen.plan)
+        return
+    contents = {target: script.encode()}
+    contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
+    new = {path: content for path, content in contents.items() if not _holds_already(path, content)}
+    refuse_to_replace(new, force=chosen.force)
+    for path, content in new.items():
+        write_output(path, [content])
+    note(f"{target}: written. Run it with: python {target}")
+
+
+def _holds_already(path: Path, content: bytes) -> bool:
+    from gpu_studio.common.safe_files import read_regular
+
+    if not path.is_file() or path.stat().st_size != len(content):
+        return False
+    return read_regular(path, len(content), follow=True) == content
+
+
+def _tell_what_else_it_reads(beside: dict[str, Path], plan: Path) -> None:
+    for name in beside:
+        note(
+            f"On another machine the script needs {name}: `gpu-studio export "
+            f"{plan} --to FILE.py` writes it too."
+        )

@@ -8,24 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
+    RefusedError,
     add_allowing,
     add_command,
     add_group,
     add_json,
     add_set,
+    note,
     runs_folder,
+    say,
+    say_json,
+    say_table,
 )
-from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
 
 if TYPE_CHECKING:
     import subprocess
 
     from gpu_studio.plan import Machine, Plan
-    from gpu_studio.runs.queueing.queue import Queue
-    from gpu_studio.runs.queueing.queue_entry import QueueEntry, Wait
+    from gpu_studio.runs.queue import Queue
+    from gpu_studio.runs.queue_entry import QueueEntry, Wait
 
 _SUMMARY = "have plans wait for their devices, and train one after another"
 _EXAMPLES = """A plan starts when each card it names has the memory it needs free, one of the queue at a time on a
@@ -125,8 +129,8 @@ def register(commands: Commands) -> None:
 
 def _add(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import predicted_bytes, this_machine
-    from gpu_studio.runs.queueing.queue import Queue, ensure_runner
-    from gpu_studio.runs.queueing.queue_choice import needs_of, never_fits
+    from gpu_studio.runs.queue import Queue, ensure_runner
+    from gpu_studio.runs.queue_choice import needs_of, never_fits
 
     there = Queue(runs_folder(chosen))
     machine = this_machine()
@@ -151,7 +155,7 @@ def _add(chosen: argparse.Namespace) -> int:
         for entry in added:
             say(entry.id)
         note("They start in the background. See what they wait for with: gpu-studio queue list")
-    return exit_codes.OK
+    return OK
 
 
 def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Plan:
@@ -168,8 +172,8 @@ def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Plan:
 
 def _list(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import this_machine
-    from gpu_studio.runs.queueing.queue import Queue
-    from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Wait
+    from gpu_studio.runs.queue import Queue
+    from gpu_studio.runs.queue_entry import FORSAKEN, Wait
 
     there = Queue(runs_folder(chosen))
     entries, machine, forsaken = there.entries(), this_machine(), there.is_forsaken
@@ -195,13 +199,13 @@ def _list(chosen: argparse.Namespace) -> int:
                 "No process works this queue, perhaps since a restart. Continue "
                 "with: gpu-studio queue start"
             )
-    return exit_codes.OK
+    return OK
 
 
 def _document(
     there: Queue, entry: QueueEntry, reported: dict[str, Wait], machine: Machine
 ) -> dict[str, Any]:
-    from gpu_studio.runs.queueing.queue_entry import state_of
+    from gpu_studio.runs.queue_entry import state_of
 
     wait = reported.get(entry.id)
     return {
@@ -219,7 +223,7 @@ def _document(
 
 def _needs(there: Queue, entry: QueueEntry, machine: Machine) -> str:
     from gpu_studio.plan import PlanError
-    from gpu_studio.runs.queueing.queue_choice import in_words, needs_of
+    from gpu_studio.runs.queue_choice import in_words, needs_of
 
     try:
         return in_words(needs_of(there.plan_of(entry), machine, entry.predicted))
@@ -233,7 +237,7 @@ def _change_one(chosen: argparse.Namespace) -> int:
 
 
 def _change(chosen: argparse.Namespace, words: str, change: Callable[[Queue, str], object]) -> int:
-    from gpu_studio.runs.queueing.queue import Queue, ensure_runner
+    from gpu_studio.runs.queue import Queue, ensure_runner
 
     there = Queue(runs_folder(chosen))
     entry = there.find(chosen.entry)
@@ -243,7 +247,7 @@ def _change(chosen: argparse.Namespace, words: str, change: Callable[[Queue, str
         say_json([each.id for each in there.entries()])
     else:
         note(f"{entry.id} {words}.")
-    return exit_codes.OK
+    return OK
 
 
 def _start(chosen: argparse.Namespace) -> int:
@@ -253,7 +257,7 @@ def _start(chosen: argparse.Namespace) -> int:
 
 
 def _go_on(chosen: argparse.Namespace) -> int:
-    from gpu_studio.runs.queueing.queue import Queue, ensure_runner
+    from gpu_studio.runs.queue import Queue, ensure_runner
 
     there = Queue(runs_folder(chosen))
     """Have the queue worked off in the background, and wait until that has begun."""
@@ -273,7 +277,7 @@ def _go_on(chosen: argparse.Namespace) -> int:
             if had_runner
             else "Nothing in the queue may start."
         )
-    return exit_codes.OK
+    return OK
 
 
 def _await(runner: subprocess.Popen[bytes], there: Queue) -> None:
@@ -281,7 +285,7 @@ def _await(runner: subprocess.Popen[bytes], there: Queue) -> None:
 
     Raises RefusedError if it failed, or does not come.
     """
-    from gpu_studio.runs.queueing.queue import LOG
+    from gpu_studio.runs.queue import LOG
 
     end = time.monotonic() + _START_SECONDS
     while runner.poll() is None and not there.has_runner and time.monotonic() < end:
@@ -298,4 +302,4 @@ def _run(chosen: argparse.Namespace) -> int:
 
     if not Runner(runs_folder(chosen), say).run():
         note("The queue is being worked off already.")
-    return exit_codes.OK
+    return OK

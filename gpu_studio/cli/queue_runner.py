@@ -17,12 +17,12 @@ from gpu_studio.contract.events import StateChanged, Steps
 from gpu_studio.hardware import accompany
 from gpu_studio.hardware.asking import WITH_USERS
 from gpu_studio.plan import Machine, PlanError, load
-from gpu_studio.plan.logical import CPU
+from gpu_studio.plan.devices import CPU
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.lineage import events_of
-from gpu_studio.runs.queueing.queue import Queue, QueueError, why
-from gpu_studio.runs.queueing.queue_choice import (
+from gpu_studio.runs.queue import Queue, QueueError, why
+from gpu_studio.runs.queue_choice import (
     Need,
     Occupant,
     Waiting,
@@ -30,7 +30,7 @@ from gpu_studio.runs.queueing.queue_choice import (
     needs_of,
     never_fits,
 )
-from gpu_studio.runs.queueing.queue_entry import QueueEntry, Wait, noted_in
+from gpu_studio.runs.queue_entry import QueueEntry, Wait, noted_in
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.resume import ResumeError, choose
 from gpu_studio.runs.state import is_live

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from typing import Protocol
 
-from gpu_studio.cli.output import note, say, say_json
+from gpu_studio.cli.command import note, say, say_json
 from gpu_studio.common.figures import duration, grouped, metrics_in_words, plural, throughput
 from gpu_studio.contract import events
 from gpu_studio.contract.events import AnyEvent, StateChanged, as_dict
-from gpu_studio.plan.strategies import strategy_named
+from gpu_studio.plan import strategy_named
 from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.reading.history import History
 

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    EXIT_CODES,
+    OK,
     Commands,
     add_allowing,
     add_command,
@@ -17,10 +18,11 @@ from gpu_studio.cli.arguments import (
     add_run,
     add_set,
     named_run,
+    note,
     runs_folder,
+    say,
+    say_json,
 )
-from gpu_studio.cli.exit_codes import EXPLAINED
-from gpu_studio.cli.output import note, say, say_json
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
@@ -40,7 +42,7 @@ examples:
   gpu-studio train digits.plan.toml --json | grep '"event": "epoch"'
 
 """
-    + EXPLAINED
+    + EXIT_CODES
 )
 _RESUME = (
     """Devices, carve, strategy, epochs, learning rate and checkpoints may change; model, data and optimizer may not.
@@ -52,7 +54,7 @@ examples:
   gpu-studio resume latest --plan four-devices.plan.toml
 
 """
-    + EXPLAINED
+    + EXIT_CODES
 )
 
 
@@ -157,7 +159,7 @@ def _start(
 ) -> int:
     from gpu_studio.cli.following import StopRun, follow
     from gpu_studio.cli.sinks import sink_for
-    from gpu_studio.common.interrupts import counted_interrupts
+    from gpu_studio.common.processes import counted_interrupts
     from gpu_studio.runs.paths import open_to_others
 
     if danger := open_to_others(runs_folder(chosen)):
@@ -183,7 +185,7 @@ def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
 
 
 def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
-    from gpu_studio.runs.naming import number_of
+    from gpu_studio.runs.labels import number_of
 
     run = launched.directory
     if chosen.json:
@@ -196,4 +198,4 @@ def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
             f"{which} trains in the background. Watch it with: gpu-studio runs attach "
             f"{number or run.id}"
         )
-    return exit_codes.OK
+    return OK

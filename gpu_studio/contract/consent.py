@@ -2,7 +2,7 @@
 
 A file is allowed with its present content, by SHA-256: a changed file needs a new answer. A user
 who edits code often can allow its folder, and with it every file in and below it, whatever the
-content. What a file imports from its own folder (`own_modules`) needs consent like the file itself;
+content. What a file imports from its own folder (`user_files`) needs consent like the file itself;
 other imports are what the user has installed, as anywhere in Python.
 """
 
@@ -20,9 +20,9 @@ import msgspec
 from platformdirs import user_config_path
 
 from gpu_studio.common.figures import size
-from gpu_studio.common.regular_files import open_regular, opened, read_regular
+from gpu_studio.common.safe_files import open_regular, opened, read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
-from gpu_studio.contract.patient_lock import lock_within
+from gpu_studio.contract.lock import lock_within
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0

@@ -1,15 +1,35 @@
-"""The run directory: the names of its files, and how a new one is created."""
+"""The run directory: its files, how a new one is created, its checkpoints, requests to its trainer.
+
+The complete checkpoints are read without TensorFlow. A resumed run takes over one of its
+parent's, with a note about it in `resume.json`. Requests are one JSON object per line of
+`commands.jsonl`, which the trainer polls.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+import shutil
+import time
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
-from gpu_studio.contract.files import PRIVATE_DIRECTORY, make_private_directory
+import msgspec
+
+from gpu_studio.common.safe_files import open_regular, opened
+from gpu_studio.contract.files import (
+    PRIVATE_DIRECTORY,
+    LineTail,
+    append_line,
+    make_private_directory,
+    read_json,
+    write_private,
+)
 
 SLUG_LENGTH = 40
 HIDDEN = ".new-"
@@ -151,3 +171,160 @@ def slug(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9]+", "-", plain.lower())
     return words[:SLUG_LENGTH].strip("-") or "run"
+
+
+STATE_FILE = "state.json"
+WEIGHTS_FILE = "weights.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """A checkpoint on disk, written after `epoch` finished epochs and `step` global batches.
+
+    `best` says that it was the best of its run by `monitor` when it was written, with `value`.
+    """
+
+    path: Path
+    epoch: int
+    step: int
+    best: bool = False
+    monitor: str | None = None
+    value: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its directory, `step-00000123`."""
+        return self.path.name
+
+
+class _State(msgspec.Struct):
+    epoch: int
+    step: int
+    best: bool = False
+    monitor: str | None = None
+    value: float | None = None
+
+
+_state_decoder = msgspec.json.Decoder(_State)
+
+
+def checkpoints(run: RunDirectory) -> list[SavedCheckpoint]:
+    """Return the complete checkpoints of `run`, the one with the fewest steps first.
+
+    A checkpoint is written under a hidden name and renamed when it is complete; one whose files
+    cannot be read is left out too.
+    """
+    if not run.checkpoints.is_dir():
+        return []
+    found = [_saved_at(path) for path in run.checkpoints.iterdir() if not path.name.startswith(".")]
+    return sorted((saved for saved in found if saved), key=lambda saved: (saved.step, saved.name))
+
+
+def _saved_at(path: Path) -> SavedCheckpoint | None:
+    try:
+        state = read_json(path / STATE_FILE, _state_decoder.decode)
+        os.close(open_regular(path / WEIGHTS_FILE))
+    except OSError:
+        return None
+    return SavedCheckpoint(path, state.epoch, state.step, state.best, state.monitor, state.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A run to resume, and the checkpoint to resume it from."""
+
+    run: RunDirectory
+    checkpoint: SavedCheckpoint
+
+
+class ResumedFrom(msgspec.Struct, frozen=True):
+    """The content of `resume.json`: the id of the parent run, its checkpoint and its progress."""
+
+    run: str
+    checkpoint: str
+    epoch: int = 0
+    step: int = 0
+
+
+_note_decoder = msgspec.json.Decoder(ResumedFrom)
+
+
+def pass_on(resume: Resume, successor: RunDirectory) -> None:
+    """Put the checkpoint and the note into the new run's directory.
+
+    Raises OSError if that fails.
+    """
+    saved = resume.checkpoint
+    folder = successor.checkpoints / saved.name
+    successor.checkpoints.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+    folder.mkdir(mode=PRIVATE_DIRECTORY)
+    # Only these two: anything else was put there by someone, and may be a link to anywhere.
+    _share_file(saved.path / WEIGHTS_FILE, folder / WEIGHTS_FILE)
+    _copy_file(saved.path / STATE_FILE, folder / STATE_FILE)
+    note = ResumedFrom(resume.run.id, saved.name, saved.epoch, saved.step)
+    write_private(successor.resume_file, msgspec.json.encode(note) + b"\n")
+
+
+def resumed_from(run: RunDirectory) -> ResumedFrom | None:
+    """Return what `run` resumes from; None if it started afresh or the note cannot be read."""
+    try:
+        return read_json(run.resume_file, _note_decoder.decode)
+    except OSError:
+        return None
+
+
+def _share_file(source: Path, target: Path) -> None:
+    """Hard-link the weights where the file system can: they are never written again."""
+    with opened(source):  # a file, and no link
+        with suppress(OSError):
+            os.link(source, target, follow_symlinks=False)
+            return
+        _copy_file(source, target)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    descriptor = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with opened(source) as old, os.fdopen(descriptor, "wb") as new:
+        shutil.copyfileobj(old, new)
+
+
+Action = Literal["pause", "resume", "stop", "stop_now", "checkpoint"]
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One request, made at `time` (seconds since the epoch, UTC)."""
+
+    action: Action
+    time: float = 0.0
+
+
+_decoder = msgspec.json.Decoder(Command)
+_encoder = msgspec.json.Encoder()
+
+
+def send(run: RunDirectory, action: Action) -> Command:
+    """Append a request for `action` to the commands of `run`.
+
+    Raises OSError if it cannot be written.
+    """
+    command = Command(action, time.time())
+    append_line(run.commands_file, _encoder.encode(command) + b"\n")
+    return command
+
+
+class CommandReader:
+    """Reads the commands that came since the last time; lines that hold no command are skipped."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = LineTail(path)
+
+    def read(self) -> list[Command]:
+        """Return the new commands, oldest first; none if there is no file yet."""
+        return [command for line in self._lines.read() if (command := _decode(line)) is not None]
+
+
+def _decode(line: bytes) -> Command | None:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

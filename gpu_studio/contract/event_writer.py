@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_studio.common.regular_files import open_regular
+from gpu_studio.common.safe_files import open_regular
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
-from gpu_studio.contract.full_disk import LASTING
+from gpu_studio.contract.failure_texts import LASTING
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 _RETRY_SECONDS = 0.05

@@ -8,8 +8,16 @@ from dataclasses import replace
 from gpu_studio.common.figures import MIB, whole_mib
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import DeviceMemory, LogicalDevice
-from gpu_studio.plan import Carve, Plan, PlanError, Problem, validate, with_value
-from gpu_studio.plan.strategies import placement_of, strategy_of
+from gpu_studio.plan import (
+    Carve,
+    Plan,
+    PlanError,
+    Problem,
+    placement_of,
+    strategy_of,
+    validate,
+    with_value,
+)
 
 # A slice that gives up memory keeps its peak plus this share of it.
 _MARGIN = 0.1

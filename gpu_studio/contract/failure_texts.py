@@ -1,14 +1,18 @@
-"""Find the device, the layer and the cause of a failure in TensorFlow's own messages.
+"""Recognise the cause of a failure in the words of TensorFlow, CUDA and the system.
 
-The texts are those of TensorFlow 2.20 and 2.21, in exceptions as well as in what its native code
-prints.
+A refused allocation, with its device and layer; a card that failed; a full or refusing disk,
+with advice. The texts are those of TensorFlow 2.20 and 2.21, in exceptions as well as in what
+its native code prints.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 _DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
 _ALLOCATOR = re.compile(
@@ -26,7 +30,7 @@ NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
 None is missing.
 """
 ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
-_COPY = re.compile(r"_\d+$")
+_COPY_NUMBER = re.compile(r"_\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def layer_of(operation: str, layers: Collection[str]) -> str | None:
     scopes = operation.split("/")[::-1]
     exact = next((scope for scope in scopes if scope in layers), None)
     return exact or next(
-        (plain for scope in scopes if (plain := _COPY.sub("", scope)) in layers), None
+        (plain for scope in scopes if (plain := _COPY_NUMBER.sub("", scope)) in layers), None
     )
 
 
@@ -83,3 +87,128 @@ def refusal_in(log: str) -> AllocationRefusal | None:
                 found["allocator"], found["size"], asked["operation"] if asked else ""
             )
     return None
+
+
+_CUDA_CODE = re.compile(r"(?:CUDA_ERROR|cudaError)_?(?P<code>\w+)")
+# Without a CUDA error code: TensorFlow's event manager, its synchronisation, cuDNN, the driver.
+_WORDS_WITHOUT_CODE = re.compile(
+    r"Unexpected Event status: 1|GPU sync failed|CUDNN_STATUS_EXECUTION_FAILED|GPU "
+    r"is lost|fallen off the bus"
+    r"|GPU_IS_LOST|Failed to enqueue async memcpy"
+)
+# A machine without a card reports so at the start, with a CUDA error code, and trains on its CPU.
+_CUDA_AT_START = re.compile(r"^.*cuInit.*$", re.MULTILINE)
+_HARDWARE = "Look at the kernel's log for an XID, with: dmesg | grep -i xid"
+_RESTART = "Restart the machine, or reset the card, with: sudo nvidia-smi --gpu-reset -i INDEX"
+_DRIVER = "Look whether the driver was updated or reloaded under the run, with: nvidia-smi"
+
+_MEANINGS_OF_CODES = (
+    (
+        "ECC_UNCORRECTABLE",
+        "its memory has an error that could not be corrected (ECC)",
+        (_RESTART, _HARDWARE),
+    ),
+    (
+        "NVLINK_UNCORRECTABLE",
+        "its NVLink has an error that could not be corrected",
+        (_RESTART, _HARDWARE),
+    ),
+    ("HARDWARE_STACK_ERROR", "its hardware failed", (_RESTART, _HARDWARE)),
+    (
+        "LAUNCH_TIMEOUT",
+        "the display's watchdog ended a computation that took too long",
+        ("Train on a card that drives no display, or with a smaller training.batch_size.",),
+    ),
+    ("ILLEGAL_ADDRESS", "a computation reached beyond its memory", (_DRIVER, _HARDWARE)),
+    ("ILLEGAL_INSTRUCTION", "it was given an instruction that it does not have", (_DRIVER,)),
+    ("MISALIGNED_ADDRESS", "a computation reached beyond its memory", (_DRIVER, _HARDWARE)),
+    ("LAUNCH_FAILED", "a computation on it crashed", (_HARDWARE, _DRIVER)),
+    ("NO_DEVICE", "the driver no longer has it", (_RESTART, _HARDWARE)),
+    ("DEVICE_UNAVAILABLE", "the driver no longer lets it be used", (_HARDWARE, _RESTART)),
+    ("DevicesUnavailable", "the driver no longer lets it be used", (_HARDWARE, _RESTART)),
+    ("UNKNOWN", "the driver gave no reason", (_HARDWARE, _RESTART)),
+)
+_OFF_THE_BUS = ("GPU is lost", "fallen off the bus", "GPU_IS_LOST")
+
+
+@dataclass(frozen=True, slots=True)
+class LostDevice:
+    """What happened to a card: `why` (`a computation on it crashed`), and the reported words."""
+
+    why: str
+    words: str
+    suggestions: tuple[str, ...]
+
+
+def lost_device_in(text: str) -> LostDevice | None:
+    """The card failure that an error or the end of a log reports; None if it reports none.
+
+    Running out of memory (`CUDA_ERROR_OUT_OF_MEMORY`) is not such a failure.
+    """
+    text = _CUDA_AT_START.sub("", text)
+    for found in _CUDA_CODE.finditer(text):
+        for code, why, suggestions in _MEANINGS_OF_CODES:
+            if found["code"].startswith(code):
+                return LostDevice(why, found[0], suggestions)
+    words = _WORDS_WITHOUT_CODE.search(text)
+    if words is None:
+        return None
+    gone = words[0] in _OFF_THE_BUS
+    return LostDevice(
+        "it is off the bus" if gone else "a computation on it failed",
+        words[0],
+        (_HARDWARE, _RESTART),
+    )
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""There is no room, on the disk or within the user's quota."""
+LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
+"""Nobody else makes room meanwhile.
+
+The disk is read-only, or a limit set for this user or process is reached.
+"""
+_MAKE_ROOM = (
+    "Make room on the disk that holds the runs folder, or choose another "
+    "with --runs-dir. Look with: df -h"
+)
+_MAKE_WRITABLE = (
+    "Have the disk that holds the runs folder mounted for writing, "
+    "or choose another with --runs-dir."
+)
+_LIFT_LIMIT = (
+    "Take away the limit on the size of files, in the shell that "
+    "starts the run: ulimit -f unlimited"
+)
+LEAST_ROOM = 64 * 1024
+"""Bytes: with less than this a disk is as good as full."""
+_DISK_IS_FULL = tuple(os.strerror(number) for number in FULL)
+
+
+def refusal_of_disk(error: BaseException) -> str:
+    """The system's reason why a disk refused a write; empty if `error` is about something else.
+
+    For example `No space left on device`. TensorFlow writes some files itself, and then raises the
+    exception that it also raises for a device without memory, with these words in it.
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno) if error.errno in (*FULL, *LASTING) else ""
+    text = str(error)
+    return next((words for words in _DISK_IS_FULL if words in text), "")
+
+
+def advice_for(words: str) -> str:
+    """What to do about a disk that refused for this reason, or for one in this sentence."""
+    others = {errno.EROFS: _MAKE_WRITABLE, errno.EFBIG: _LIFT_LIMIT}
+    return next(
+        (advice for number, advice in others.items() if os.strerror(number) in words), _MAKE_ROOM
+    )
+
+
+def has_no_room(folder: Path) -> bool:
+    """Whether the disk that holds `folder` is full for this user; false if that is not known."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < LEAST_ROOM

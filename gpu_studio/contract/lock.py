@@ -12,13 +12,13 @@ import contextlib
 import fcntl
 import os
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
-from gpu_studio.common.regular_files import NotRegularError, open_regular, read_text
+from gpu_studio.common.safe_files import NotRegularError, open_regular, read_text
 from gpu_studio.contract import kernel
-from gpu_studio.contract.patient_lock import lock_within
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
 _LONGEST_SIGNATURE = 64 * 1024
@@ -251,3 +251,23 @@ def _is_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
+
+
+_RETRY_SECONDS = 0.01
+
+
+def lock_within(descriptor: int, seconds: float) -> bool:
+    """Lock the open file exclusively; return whether that succeeded within `seconds`.
+
+    Raises OSError if its file system knows no locks.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return True

@@ -16,7 +16,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from gpu_studio.export.layout import definition
+from gpu_studio.export.script_text import definition
 
 _DRAWS = re.compile("Dropout$|Noise$|^Random")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.data_sets import loading
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.literals import literal
+from gpu_studio.export.script_text import fill, literal
 from gpu_studio.plan.values import DataSplit
 
 # The second seed of the trainer's split, besides the plan's own.

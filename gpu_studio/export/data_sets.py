@@ -1,4 +1,7 @@
-"""How a script loads each kind of data: it gets the same numbers as a run, without GPU Studio."""
+"""How a script loads each kind of data: it gets the same numbers as a run, without GPU Studio.
+
+The data are built in, or come from a file, a folder of images, or a function of the user's own.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.common.resource_files import resource
-from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.images import image_folder
-from gpu_studio.export.layout import call
-from gpu_studio.export.literals import literal
-from gpu_studio.export.own_data import own_data
-from gpu_studio.export.source import Header, ScriptData
+from gpu_studio.common.paths import resource
+from gpu_studio.export.facts import Header, ScriptData, ScriptFacts
+from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.plan.catalogue import DATA
-from gpu_studio.plan.pixels import are_pixels, are_scaled
+from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled
+from gpu_studio.plan.references import reference
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself first."""
@@ -154,11 +154,11 @@ def _file_head(path: Path) -> str:
 
 def _file(source: ScriptData) -> str:
     read = [f"{mine} = file[{literal(name)}]" for mine, name, _ in source.headers]
-    convert = [_converted(mine, header, source) for mine, _, header in source.headers]
+    convert = [_file_converted(mine, header, source) for mine, _, header in source.headers]
     return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
 
 
-def _converted(name: str, header: Header, source: ScriptData) -> str:
+def _file_converted(name: str, header: Header, source: ScriptData) -> str:
     if name == "groups":
         return "groups = groups.reshape(-1)"
     made = _samples(name, header, source) if name.startswith("x") else _targets(name, header)
@@ -176,3 +176,151 @@ def _targets(name: str, header: Header) -> str:
     if np.issubdtype(header[1], np.floating):
         return f"{name}.reshape(-1, 1).astype(np.float32)"
     return f"{name}.reshape(-1).astype(np.int32)"
+
+
+_FOLDER_HEAD = '''\
+# Where the images are; on another machine, say where they are there.
+$folders
+SIZE = $size  # height and width
+KINDS = $kinds
+
+
+def read_image(path):
+    """The bytes of an image, stretched to the size. Of a GIF it is the first frame."""
+    image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+    image = tf.ensure_shape(image, [None, None, None])
+    image = tf.image.resize(image, SIZE, antialias=True)
+    # Grey images have one channel, or two with alpha; colour images have three or four.
+    colours = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
+    image = tf.gather(image, colours, axis=2)
+    $grey
+    return tf.cast(tf.round(image), tf.uint8)
+
+
+def read_images(folder, classes):
+    """The images of all classes as bytes, and the class of each."""
+    paths, y = [], []
+    for number, name in enumerate(classes):
+        files = sorted((folder / name).glob("[!.]*"))
+        files = [path for path in files if path.suffix.lower() in KINDS]
+        paths += map(os.fsencode, files)
+        y += [number] * len(files)
+    images = tf.data.Dataset.from_tensor_slices(paths)
+    images = images.map(read_image, num_parallel_calls=tf.data.AUTOTUNE)
+    return np.stack(list(images.as_numpy_iterator())), np.array(y, np.int32)
+
+
+'''
+
+_FOLDER_LOAD = """\
+# Each folder is a class, and they are numbered in the order of their names.
+folders = [path for path in IMAGES.iterdir() if path.is_dir()]
+classes = sorted(path.name for path in folders if path.name[0] != ".")
+x, y = read_images(IMAGES, classes)
+$further"""
+
+
+def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it.
+
+    A sample has this shape (height, width, channels).
+    """
+    height, width, channels = shape
+    places = [
+        ("IMAGES", layout.train),
+        ("VALIDATION_IMAGES", layout.validation),
+        ("TEST_IMAGES", layout.test),
+    ]
+    head = fill(
+        _FOLDER_HEAD,
+        folders="\n".join(_folder_place(name, path) for name, path in places if path is not None),
+        size=literal((height, width)),
+        grey="image = tf.image.rgb_to_grayscale(image)" if channels == 1 else "",
+        kinds=literal(SUFFIXES),
+    )
+    further = (
+        ("val", "VALIDATION_IMAGES", layout.validation),
+        ("test", "TEST_IMAGES", layout.test),
+    )
+    reads = [
+        f"x_{part}, y_{part} = read_images({name}, classes)"
+        for part, name, path in further
+        if path is not None
+    ]
+    return head, fill(_FOLDER_LOAD, further="\n".join(reads))
+
+
+def _folder_place(name: str, path: Path) -> str:
+    return call(f"{name} = ", "Path", [literal(str(path))])
+
+
+_OWN_HEAD = '''\
+$file
+DATA_OPTIONS = $options
+
+
+def own_arrays():
+    """What the function returns: samples x and targets y, by the names of their splits."""
+    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
+    if isinstance(found, dict):
+        return found
+    pairs = [part for part in found if isinstance(part, tuple) and len(part) == 2]
+    if len(found) == 2 and not pairs:
+        return {"x": found[0], "y": found[1]}
+    splits = ("train", "val", "test") if len(found) == 3 else ("train", "test")
+    arrays = {}
+    for split, (x, y) in zip(splits, found):
+        arrays |= {f"x_{split}": x, f"y_{split}": y}
+    return arrays
+
+
+'''
+
+_OWN_LOAD = """\
+# These lines are for what the function returned when this script was written.
+arrays = own_arrays()
+$convert"""
+
+
+def own_data(facts: ScriptFacts) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it. Raises ExportError.
+
+    The latter make `x` and `y`.
+    """
+    named = reference(str(facts.plan.data.python))
+    if named is None:
+        raise AssertionError(facts.plan.data.python)  # a valid plan names one
+    head = fill(
+        _OWN_HEAD,
+        file=place_of(
+            "DATA_FILE", "data.python", named.file, facts, "function is that gives the data"
+        ),
+        options=options_of("data.options", facts.plan.data.options),
+        function=literal(named.function),
+    )
+    return head, fill(
+        _OWN_LOAD,
+        convert="\n".join(
+            _own_converted(mine, name, facts) for mine, name, _ in facts.source.headers
+        ),
+    )
+
+
+def _own_converted(mine: str, name: str, facts: ScriptFacts) -> str:
+    array = f"np.asarray(arrays[{literal(name)}])"
+    if mine == "groups":
+        return f"groups = {array}.reshape(-1)"
+    if mine.startswith("y"):
+        values = facts.source.task == "values"
+        return (
+            f"{mine} = "
+            f"{array}.{'reshape(-1, 1).astype(np.float32)' if values else 'reshape(-1).astype(np.int32)'}"
+        )
+    if facts.source.tokens:
+        return f"{mine} = {array}.astype(np.int32)"
+    shape, numbers = facts.source.headers[0][2]
+    if numbers != np.uint8:
+        return f"{mine} = {array}.astype(np.float32)"
+    # Grey pictures may lack the axis for their one channel.
+    axis = f".reshape(-1, {', '.join(map(str, shape[1:]))})" if shape[-1] == 1 else ""
+    return f"{mine} = {array}{axis}.astype(np.float32) / 255"

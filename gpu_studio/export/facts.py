@@ -1,18 +1,36 @@
-"""What the parts of a script need to know about the plan."""
+"""What the parts of a script need to know about the plan, and about its data unloaded.
+
+Of a data file only the table of contents is read. A plan whose files do not tell enough cannot
+be exported (`ExportError`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.export.source import ScriptData, source_of
-from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.plan import Machine, ModelSettings, Placed, Plan
-from gpu_studio.plan.catalogue import MODELS
+from gpu_studio.placement.plan_facts import DataFacts
+from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
+from gpu_studio.plan.catalogue import DATA, IMAGES, MODELS, scale_of
+from gpu_studio.plan.data import (
+    SCALES,
+    ImageFolderError,
+    Layout,
+    are_pixels,
+    are_scaled,
+    further_arrays,
+    groups_array,
+    layout_of,
+)
+from gpu_studio.plan.keras_objects import Task
+from gpu_studio.plan.rules.source_rules import shape_of
 from gpu_studio.plan.rules.training_rules import CLIPPING
-from gpu_studio.plan.strategies import placement_of, strategy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,7 @@ class ScriptFacts:
         Raises ExportError if its data file cannot be read, or its function was not `seen`.
         """
         source = source_of(plan.data, base, seen)
-        return cls(plan, machine, base, source, _layers(plan.model, source))
+        return cls(plan, machine, base, source, _model_layers(plan.model, source))
 
     @property
     def several(self) -> bool:
@@ -78,7 +96,7 @@ class ScriptFacts:
 
         A vocabulary of 0 means that the script counts the tokens, if the data are tokens.
         """
-        return _arguments(self.plan.model, self.source)
+        return _model_arguments(self.plan.model, self.source)
 
     @property
     def from_file(self) -> bool:
@@ -155,16 +173,201 @@ class ScriptFacts:
         )
 
 
-def _arguments(model: ModelSettings, source: ScriptData) -> dict[str, Any]:
+def _model_arguments(model: ModelSettings, source: ScriptData) -> dict[str, Any]:
     entry = MODELS[str(model.name)]
     values = entry.values(model.options)
     return {**values, "vocabulary": 0} if entry.reads_tokens and not source.tokens else values
 
 
-def _layers(model: ModelSettings, source: ScriptData) -> tuple[CalledLayer, ...]:
+def _model_layers(model: ModelSettings, source: ScriptData) -> tuple[CalledLayer, ...]:
     if model.name is None:
         return ()
-    arguments = _arguments(model, source)
+    arguments = _model_arguments(model, source)
     if MODELS[model.name].reads_tokens and source.tokens:
         arguments["vocabulary"] = 1  # the layers are the same for any number of tokens
     return called_layers(model.name, source.shape, arguments)
+
+
+Header = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptData:
+    """The data of a plan.
+
+    `shape` is one sample's; `classes` is None for values, and where only the data tell. `headers`
+    states for each array of a file its name in the script, its name in the file, its shape and its
+    type: samples, targets (of the training split if the file has one, then of its further splits),
+    and the groups where the plan splits by them. `folder` says where in a folder of images the
+    classes are. `scale` is what the plan says about bytes.
+    """
+
+    task: Task
+    shape: tuple[int, ...]
+    classes: int | None
+    brings_test: bool
+    file: Path | None = None
+    headers: tuple[tuple[str, str, Header], ...] = ()
+    folder: Layout | None = None
+    scale: str = SCALES[0]
+    brings_validation: bool = False
+
+    @property
+    def tokens(self) -> bool:
+        """Whether a sample is a row of token ids."""
+        if not self.headers:
+            return False
+        shape, dtype = self.headers[0][2]
+        scaled = are_scaled(dtype.name, shape, self.scale)
+        return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
+
+
+def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptData:
+    """Return what is known about the data. Raises ExportError.
+
+    Of a file only the table of contents is read, of a folder only its classes. `seen` is what the
+    function returned that the data come from, if they come from one.
+    """
+    if data.file is not None:
+        return replace(
+            _data_of_file(located("data.file", data.file, base), groups_array(data)),
+            scale=scale_of(data),
+        )
+    if data.python is not None:
+        return _data_of_function(data, seen)
+    if data.folder is not None:
+        return replace(
+            _data_of_folder(located("data.folder", data.folder, base), data), scale=scale_of(data)
+        )
+    entry = DATA[str(data.name)]
+    values = entry.values(data.options)
+    classes = values.get("classes", entry.classes)
+    return ScriptData(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+
+
+def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
+    if seen is None or not seen.arrays:
+        raise ExportError(
+            f"What {data.python} returns is known once it has run, and a script depends on it: "
+            "allow the file, and try "
+            "again when the Plan page shows the data. Or save the arrays with numpy.savez, and "
+            "name that file in "
+            "data.file."
+        )
+    called = _called(seen.arrays, groups_array(data))
+    samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)
+    header = (0, *seen.x_shape), samples
+    headers = tuple((mine, name, header) for mine, name in called.items())
+    task: Task = "values" if seen.task == "values" else "classes"
+    tests, validates = "x_test" in called, "x_val" in called
+    return ScriptData(task, seen.x_shape, None, tests, headers=headers, brings_validation=validates)
+
+
+def _data_of_folder(path: Path, data: Data) -> ScriptData:
+    try:
+        layout = layout_of(path)
+    except (ImageFolderError, OSError) as error:
+        why = error if isinstance(error, ImageFolderError) else error.strerror or error
+        raise ExportError(
+            f"The folder of images {path} cannot be used ({why}), and the script depends on how it "
+            "is laid out: check "
+            "data.folder, which is relative to the plan."
+        ) from error
+    shape = shape_of(IMAGES, data.options) or ()
+    validates = layout.validation is not None
+    return ScriptData(
+        IMAGES.task,
+        shape,
+        None,
+        layout.test is not None,
+        folder=layout,
+        brings_validation=validates,
+    )
+
+
+def _data_of_file(path: Path, groups: str | None) -> ScriptData:
+    # Opening a pipe that nobody writes to would block forever.
+    if not path.is_file():
+        raise _unreadable(path, "there is no such file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            return _data_with(
+                path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups
+            )
+    except ExportError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds for a damaged file
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: Path, why: str) -> ExportError:
+    return ExportError(
+        f"The data file {path} cannot be read ({why}), and the script depends "
+        "on what it holds: check data.file, "
+        "which is relative to the plan."
+    )
+
+
+def _data_with(path: Path, headers: dict[str, Header], groups: str | None) -> ScriptData:
+    if groups is not None and groups not in headers:
+        raise ExportError(
+            f"The data file {path} has no array {groups}, by which data.split is to go."
+        )
+    called = _called(headers, groups)
+    if not set(called.values()) <= set(headers) or any(
+        headers[name][1].hasobject for name in called.values()
+    ):
+        raise ExportError(
+            f"The data file {path} needs arrays of numbers x_train and y_train, or x and y."
+        )
+    (shape, dtype), (_, targets) = headers[called["x"]], headers[called["y"]]
+    grey = len(shape) == 3 and are_pixels(dtype.name, shape)
+    task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
+    ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
+    seen = (*shape[1:], 1) if grey else shape[1:]
+    return ScriptData(
+        task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called
+    )
+
+
+def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
+    """Return the script's names of the arrays that it needs, with their names in the file."""
+    whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
+    called = dict(zip("xy", whole, strict=True))
+    for part, pair in further_arrays(headers).items():
+        called |= {f"x_{part}": pair[0], f"y_{part}": pair[1]}
+    return called if groups is None else {**called, "groups": groups}
+
+
+def _header(archive: zipfile.ZipFile, name: str) -> Header:
+    with archive.open(name) as file:
+        return _read_header(file)
+
+
+def _read_header(file: IO[bytes]) -> Header:
+    version = np.lib.format.read_magic(file)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def located(field: str, name: str, base: Path) -> Path:
+    """Return the path that the plan's `field` means by `name`, relative to `base`.
+
+    Raises ExportError.
+    """
+    try:
+        return (base / Path(name).expanduser()).absolute()
+    except RuntimeError as error:  # "~somebody" without a home here
+        raise ExportError(
+            f"{field} is {name}, and there is no such home folder: write the whole path."
+        ) from error
+
+
+class ExportError(Exception):
+    """A plan that cannot be written as a script: why, and what to do, in words."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from gpu_studio.export.builders import builder_source
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call, listing
-from gpu_studio.export.literals import literal
 from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.plan.references import Reference, reference
 
 _LOAD = """\

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_studio.export.errors import ExportError
-from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.layout import call
-from gpu_studio.export.literals import literal
-from gpu_studio.export.paths import located
-from gpu_studio.plan.problems import shown
+from gpu_studio.export.facts import ExportError, ScriptFacts, located
+from gpu_studio.export.script_text import call, literal
+from gpu_studio.plan.values import shown
 
 _CALL = """\
 def call_own(file, name, options, offered):

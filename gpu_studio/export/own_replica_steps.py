@@ -7,10 +7,9 @@ Its layers may do whatever Keras allows. The steps match `trainer.program` and
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import scaling
-from gpu_studio.export.random_state import SHARE, drawn_in_replica
 from gpu_studio.export.replica_steps import counted
+from gpu_studio.export.script_text import fill
+from gpu_studio.export.step_parts import SHARE, drawn_in_replica, scaling
 
 _HELPERS = """\
 class Assigned(keras.StatelessScope):

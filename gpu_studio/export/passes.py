@@ -6,8 +6,7 @@ They share out its batches, read its results and evaluate a split.
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call
+from gpu_studio.export.script_text import call, fill
 from gpu_studio.export.steps import evaluates
 
 _SHARE_OUT = """\

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import scaling
+from gpu_studio.export.script_text import fill
+from gpu_studio.export.step_parts import scaling
 
 _WHOLE = """\
 @tf.function(reduce_retracing=True)

@@ -7,15 +7,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_studio.export.errors import ExportError
-from gpu_studio.export.keras_classes import METRIC_CLASSES
+from gpu_studio.export.facts import ExportError
+from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.strategies import WRITTEN, written_as
-from gpu_studio.plan import Machine, Plan, replicas, validate
+from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
-from gpu_studio.plan.keras_names import METRICS, keras_name
-from gpu_studio.plan.problems import PlanError, shown
-from gpu_studio.plan.replication import ONE_REPLICA_OPTIONS
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
+from gpu_studio.plan.keras_objects import METRICS, keras_name
+from gpu_studio.plan.values import PlanError, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 

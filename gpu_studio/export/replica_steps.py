@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import scaling
-from gpu_studio.export.random_state import drawn_in_replica
+from gpu_studio.export.script_text import fill
+from gpu_studio.export.step_parts import drawn_in_replica, scaling
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gpu_studio.export import own_replica_steps, placed_steps, replica_steps
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import called, scaling, unwrapping
-from gpu_studio.export.random_state import reseeding, state_names
+from gpu_studio.export.script_text import fill
+from gpu_studio.export.step_parts import called, reseeding, scaling, state_names, unwrapping
 from gpu_studio.export.strategies import written_as
 
 _STEPS = """\

@@ -1,20 +1,22 @@
-"""The function `main` of a script: it creates everything, then loops over the epochs."""
+"""The function `main` of a script: it creates everything, then loops over the epochs.
+
+At the end of an epoch it saves the model and stops early, by the plan's rules and the metric
+that decides which epoch was the best.
+"""
 
 from __future__ import annotations
 
-from gpu_studio.export import passes, saving
+from gpu_studio.export import passes
 from gpu_studio.export import steps as compiled
 from gpu_studio.export.data import split_names
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call
-from gpu_studio.export.literals import literal
+from gpu_studio.export.keras_objects import optimizer_parameters
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
-from gpu_studio.export.monitors import monitored
-from gpu_studio.export.optimizer import parameters as optimizer_parameters
+from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.strategies import written_as
-from gpu_studio.plan.monitors import more_is_better
+from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
+from gpu_studio.plan.rules.training_rules import measured
 
 _STOP = """\
 # Stop once $monitor has not become better for $patience.
@@ -163,8 +165,8 @@ def training(facts: ScriptFacts) -> str:
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
-        output=_OUTPUT if saving.saves(facts) else "",
-        directory=_DIRECTORY if saving.saves(facts) else "",
+        output=_OUTPUT if saves(facts) else "",
+        directory=_DIRECTORY if saves(facts) else "",
         strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         precision=_precision(facts),
         found=_found(facts),
@@ -180,13 +182,13 @@ def training(facts: ScriptFacts) -> str:
         if metrics
         else "",
         make_steps=steps,
-        before="\n".join(filter(None, [stopping_setup(facts), saving.before(facts)])),
+        before="\n".join(filter(None, [stopping_setup(facts), saving_setup(facts)])),
         share="shares = share_out(strategy, x, y)" if facts.several else "",
         batch=_training_batch(facts),
         count_steps="step = 0" if counts else "",
-        in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving.in_epoch(facts)])),
+        in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving_in_epoch(facts)])),
         validate=_validated(facts),
-        save=saving.at_end_of_epoch(facts),
+        save=saving_at_end_of_epoch(facts),
         stop=stopping_at_end_of_epoch(facts),
         after=after_stopping(facts),
         test=_tested(facts),
@@ -249,3 +251,80 @@ def _tested(facts: ScriptFacts) -> str:
         return ""
     prefixed = 'show("test", {f"test_{name}": value for name, value in results.items()})'
     return f"{passes.evaluated(facts, 'test', 'results', 4)}\n{prefixed}"
+
+
+_SAVE = """\
+$if_due    # The last $keep stay, and the best by $monitor.
+    path = arguments.output / f"epoch-{epoch + 1:05}$suffix"
+    model.$save(path)
+    saved.append(path)
+    if len(saved) > $keep:
+        saved.pop(0).unlink()
+    value = results[$key]
+    if best is None or value $sign best:
+        best = value
+        model.$save(arguments.output / "best$suffix")"""
+
+_EVERY_STEPS = """\
+if step % $every == 0:
+    model.$save(arguments.output / "last-step$suffix")"""
+
+
+def saves(facts: ScriptFacts) -> bool:
+    """Return whether anything is saved."""
+    settings = facts.plan.training.checkpoint
+    return settings.every_epochs > 0 or settings.every_steps > 0
+
+
+def saving_setup(facts: ScriptFacts) -> str:
+    """Return the lines before the first epoch."""
+    return "best, saved = None, []" if facts.plan.training.checkpoint.every_epochs else ""
+
+
+def saving_in_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each step."""
+    every = facts.plan.training.checkpoint.every_steps
+    return fill(_EVERY_STEPS, every=str(every), **_saving_words(facts)) if every else ""
+
+
+def _saving_words(facts: ScriptFacts) -> dict[str, str]:
+    """Return what is saved.
+
+    Of a model that a function makes only the weights are saved, as its classes need not be Keras'.
+    """
+    if facts.plan.model.python is not None:
+        return {"save": "save_weights", "suffix": ".weights.h5"}
+    return {"save": "save", "suffix": ".keras"}
+
+
+def saving_at_end_of_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each epoch."""
+    settings = facts.plan.training.checkpoint
+    if not settings.every_epochs:
+        return ""
+    monitor = monitored(facts, settings.monitor)
+    due = f"(epoch + 1) % {settings.every_epochs} == 0 or epoch + 1 == arguments.epochs"
+    whole = fill(
+        _SAVE,
+        if_due="" if settings.every_epochs == 1 else f"if {due}:\n",
+        keep=str(settings.keep),
+        monitor=monitor,
+        key=literal(monitor),
+        sign=">" if more_is_better(monitor) else "<",
+        **_saving_words(facts),
+    )
+    return (
+        whole
+        if settings.every_epochs > 1
+        else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))
+    )
+
+
+def monitored(facts: ScriptFacts, monitor: str) -> str:
+    """Return the metric meant by `monitor`.
+
+    It is that of the training split where nothing is validated.
+    """
+    if monitor in measured(facts.plan) or not monitor.startswith(VALIDATION):
+        return monitor
+    return monitor.removeprefix(VALIDATION)

@@ -12,10 +12,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpu_studio.common.regular_files import open_regular
+from gpu_studio.common.safe_files import open_regular
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
-from gpu_studio.hardware.supervision import sampler_command, sampler_environment
-from gpu_studio.hardware.supervisor import Supervisor
+from gpu_studio.hardware.supervision import Supervisor, sampler_command, sampler_environment
 
 LOCK, RECORD = "trainer.lock", "hardware.jsonl"
 LOOK_EVERY = 1.0

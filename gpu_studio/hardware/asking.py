@@ -10,10 +10,14 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.common.interrupts import Interrupts, held_interrupts
-from gpu_studio.common.own_processes import module_command, module_environment
+from gpu_studio.common.processes import (
+    Interrupts,
+    held_interrupts,
+    module_command,
+    module_environment,
+)
 from gpu_studio.hardware.host import cpu_cores, cpu_name, memory_mib
-from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.devices import Machine
 
 LOOK_EVERY = 0.1
 """Seconds between looks whether Ctrl+C was pressed."""

@@ -1,16 +1,36 @@
-"""The devices as table rows: figures with units, or the reason why a figure is missing."""
+"""The devices as rows: for a table, with units; for other programs, as CSV and JSON.
+
+Where a figure is missing, its reason takes its place. A process is described in the few words
+that fit a table.
+"""
 
 from __future__ import annotations
 
+import getpass
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePath
+from typing import Any, Final
+
+import msgspec
 
 from gpu_studio.common.figures import percent, plural, size_from_mib, used_of
-from gpu_studio.contract.samples import Host, HostProcesses
-from gpu_studio.hardware.command_words import is_trainer
+from gpu_studio.common.safe_files import csv_line
+from gpu_studio.contract.samples import (
+    CardFacts,
+    FastFigures,
+    Host,
+    HostProcess,
+    HostProcesses,
+    PcieFigures,
+    Process,
+    SlowFigures,
+)
+from gpu_studio.hardware.command_words import TRAINER, is_trainer, short_command
 from gpu_studio.hardware.picture import CardNow, MachinePicture
 from gpu_studio.hardware.sample_points import HOST
-from gpu_studio.hardware.who import AnyProcess, who
 from gpu_studio.plan import Card, Machine
 
 MAKER = "NVIDIA "
@@ -256,3 +276,128 @@ def _first_of(processes: Sequence[AnyProcess]) -> Figure:
 
 def _memory(process: AnyProcess) -> int:
     return process.memory_mib or 0
+
+
+AnyProcess = Process | HostProcess
+_RUN = re.compile(r"^\d{8}T\d{6}Z-(.+?)(?:-[0-9a-f]{4})?$")
+
+
+@cache
+def me() -> str:
+    """The current user."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+def run_of(process: AnyProcess) -> str:
+    """The name of the run that a process trains; empty if it is not a GPU Studio trainer."""
+    command = process.command or ""
+    if not is_trainer(command):
+        return ""
+    folder = PurePath(command.partition(f"{TRAINER} ")[2]).name
+    found = _RUN.match(folder)
+    return (found[1] if found else folder).replace("-", " ")
+
+
+def what(process: AnyProcess) -> str:
+    """What a process does: its run, or else its program and script."""
+    return run_of(process) or short_command(
+        process.command or process.why.get("command", "a process")
+    )
+
+
+def who(process: AnyProcess) -> str:
+    """The owner of a process, unless it is this user, and what it does, shortened if needed."""
+    others = process.user if process.user and process.user != me() else ""
+    return " · ".join(filter(None, (others, what(process))))
+
+
+_NO_FIGURES = frozenset({"card", "why", "instances"})
+IDENTITY: Final = tuple(sorted(("index", "uuid", "name", "bus_id", "gone", "asleep")))
+"""The columns that identify a card."""
+FIGURES: Final = tuple(
+    dict.fromkeys(
+        name
+        for kind in (FastFigures, SlowFigures, PcieFigures, CardFacts)
+        for name in kind.__struct_fields__
+        if name not in _NO_FIGURES and name not in IDENTITY
+    )
+)
+"""Every figure that a card can have, by its name in `samples`."""
+COLUMNS: Final = ("time", "simulated", "card", *IDENTITY, *FIGURES)
+_INSTANCE_FIGURES = ("total_mib", "memory_used_mib", "memory_free_mib", "utilisation_percent")
+
+
+def csv_lines(picture: MachinePicture) -> list[str]:
+    """A heading and a line for each card; an unknown figure is its reason in words."""
+    lines = [csv_line(COLUMNS)]
+    for card in picture.cards.values():
+        facts = msgspec.to_builtins(card.facts) | {
+            "time": picture.time,
+            "simulated": picture.simulated,
+        }
+        lines.append(
+            csv_line(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS)
+        )
+    return lines
+
+
+def _cell(card: CardNow, name: str) -> Any:
+    value = card.figure(name)
+    if value is None:
+        return card.why(name)
+    return "; ".join(value) or "nothing" if isinstance(value, list) else value
+
+
+def document(picture: MachinePicture) -> dict[str, Any]:
+    """Everything as plain JSON values; the help of `gpu-studio devices` explains each key."""
+    return {
+        "time": picture.time,
+        "simulated": picture.simulated,
+        "why": picture.why,
+        "driver": picture.driver,
+        "cuda": picture.cuda,
+        "cards": [_card_document(card, picture) for card in picture.cards.values()],
+        "processes": _plain(picture.processes.processes if picture.processes else []),
+        "processes_why": dict(picture.processes.why) if picture.processes else {},
+        "host_processes": _plain(
+            picture.host_processes.processes if picture.host_processes else []
+        ),
+        "host_processes_why": picture.host_processes.why if picture.host_processes else "",
+        "host": {**_plain(picture.host), "time": picture.host.time} if picture.host else None,
+        "events": _plain(list(picture.events)),
+        "notes": _plain(list(picture.notes)),
+    }
+
+
+def _card_document(card: CardNow, picture: MachinePicture) -> dict[str, Any]:
+    identity = {name: getattr(card.facts, name) for name in ("card", *IDENTITY)}
+    instances = [
+        picture.instances[each.card]
+        for each in card.facts.instances
+        if each.card in picture.instances
+    ]
+    return (
+        identity
+        | _figures(card, FIGURES)
+        | {"instances": [_instance_document(each) for each in instances]}
+    )
+
+
+def _instance_document(instance: CardNow) -> dict[str, Any]:
+    return {"card": instance.facts.card, "name": instance.facts.name} | _figures(
+        instance, _INSTANCE_FIGURES
+    )
+
+
+def _figures(card: CardNow, names: tuple[str, ...]) -> dict[str, Any]:
+    values = {name: card.figure(name) for name in names}
+    return values | {
+        "why": {name: card.why(name) for name, value in values.items() if value is None}
+    }
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value)

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from gpu_studio.hardware.topology import PATHS, Joint, Topology
-from gpu_studio.hardware.topology_advice import islands
-from gpu_studio.plan import ALL_REDUCES, Machine, Plan, PlannedDevice
+from gpu_studio.hardware.topology import PATHS, Joint, Topology, islands
+from gpu_studio.plan import ALL_REDUCES, CENTRAL_STORAGE, Machine, Plan, PlannedDevice, strategy_of
 from gpu_studio.plan.cautions import checked
+from gpu_studio.plan.devices import (
+    CPU,
+    effective,
+    halves_leave_one_out,
+    replica_devices,
+    suited,
+    why_not_nccl,
+)
 from gpu_studio.plan.edits.distribution import set_strategy
-from gpu_studio.plan.gradients import effective, halves_leave_one_out, suited, why_not_nccl
-from gpu_studio.plan.logical import CPU
-from gpu_studio.plan.mending import Caution, Remedy, changing
-from gpu_studio.plan.problems import listed
-from gpu_studio.plan.replication import replica_devices
-from gpu_studio.plan.strategies import CENTRAL_STORAGE, strategy_of
+from gpu_studio.plan.values import Caution, Remedy, changing, listed
 
 PLAIN = {
     "nccl": "NVIDIA's library sums in a ring or a tree that it lays over the links it finds.",

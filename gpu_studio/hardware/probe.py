@@ -1,33 +1,48 @@
-"""Query the machine as plain values for JSON, in a process that a driver crash may take down."""
+"""Query the machine as plain values for JSON, in a process that a driver crash may take down.
+
+`open_source` says whether this machine is queried, or a simulated one in its place; `users_of`
+lists the processes that hold a card's memory.
+"""
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.hardware.host import host
-from gpu_studio.hardware.identity_variables import VARIABLE, left_visible, why_hidden
-from gpu_studio.hardware.nvml import NAMELESS, Unknown, query, running
-from gpu_studio.hardware.opening import open_source
-from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order
-from gpu_studio.hardware.questions import (
+from gpu_studio.common.figures import MIB
+from gpu_studio.hardware.command_words import short_command
+from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, bus_order, host
+from gpu_studio.hardware.identity import VARIABLE, left_visible, why_hidden
+from gpu_studio.hardware.nvml import (
     BUS_ID,
     CAPACITY,
     COMPUTE_CAPABILITY,
     MIG,
     NAME,
+    NAMELESS,
+    PROCESS_CALLS,
     UTILISATION,
     UUID,
     Ask,
+    Unknown,
     answers,
     asking,
     instances_of,
     put,
+    query,
+    running,
 )
-from gpu_studio.hardware.source import KnownProcess, MachineSource, is_recording, simulated
-from gpu_studio.hardware.words import SimulationError
+from gpu_studio.hardware.source import (
+    KnownProcess,
+    MachineSource,
+    SimulationError,
+    is_recording,
+    simulated,
+)
 
 NONE_FOUND = "the NVIDIA driver finds no card in this machine"
 NO_INSTANCE = "it is in MIG mode and has no instance yet, so that CUDA sees nothing of it"
@@ -62,9 +77,6 @@ def _users_by(
     known: Callable[[int], KnownProcess | None] | None,
 ) -> Callable[[Any], dict[str, Any]]:
     def users(card: Any) -> dict[str, Any]:
-        # Imported only if there is a card: otherwise nothing needs to know the host's processes.
-        from gpu_studio.hardware.card_users import users_of
-
         return {"users": users_of(card, known)}
 
     return users
@@ -216,3 +228,68 @@ def _memory(ask: Ask) -> dict[str, Any]:
     if isinstance(answer, Unknown):
         return {"total_mib": None, "used_mib": None, "why_unknown": answer.why}
     return dict(zip(CAPACITY.names, answer, strict=True))
+
+
+def open_source(wanted: str | None = None, devices: Path = DEVICES) -> MachineSource:
+    """This machine, or the simulated one that is `wanted`, by default from the variable.
+
+    A simulated one replaces the driver's library in this process. Raises SimulationError if there
+    is none of that name.
+    """
+    name = simulated() if wanted is None else wanted
+    if not name:
+        return MachineSource(PciWatch(devices).cards)
+    # Only a process that simulates waits for the import.
+    from gpu_studio.hardware.simulated import install
+
+    return install(name)
+
+
+def users_of(
+    card: Any, known: Callable[[int], KnownProcess | None] | None = None
+) -> list[dict[str, Any]]:
+    """The processes on the card with this handle as `gpu_studio.plan.CardUser`, the largest first.
+
+    `known` identifies a process, by default by asking this host. What the driver does not report is
+    left out.
+    """
+    held: dict[int, int | None] = {}
+    for function in PROCESS_CALLS.values():
+        listed = query(function, card)
+        for entry in () if isinstance(listed, Unknown) else listed:
+            used = None if entry.usedGpuMemory is None else entry.usedGpuMemory // MIB
+            held[entry.pid] = max(filter(None, (held.get(entry.pid), used)), default=used)
+    users = [
+        {"pid": pid, "used_mib": used, **_user_words((known or known_here)(pid))}
+        for pid, used in held.items()
+    ]
+    return sorted(users, key=lambda user: -(user["used_mib"] or 0))
+
+
+def known_here(pid: int) -> KnownProcess | None:
+    """What this host knows of a process; None if it is not one of this host's."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            return KnownProcess(
+                process.username(), " ".join(process.cmdline()) or process.name(), None, 0
+            )
+    except psutil.Error:
+        return None
+
+
+def _user_words(known: KnownProcess | None) -> dict[str, str]:
+    if known is None:
+        return {}
+    return {
+        "command": short_command(known.command),
+        "user": "" if known.user == _me() else known.user,
+    }
+
+
+def _me() -> str:
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return ""

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.common.regular_files import open_regular
+from gpu_studio.common.safe_files import open_regular
 
 LIMIT_MIB = 256
 _START = b'{"sample":"'
@@ -27,7 +27,7 @@ class Recorder:
 
     When half of the limit is used, every second sample of a class is kept, when half of the rest is
     used, every fourth, and so on: enough for more than a week of eight cards. Cards and events are
-    kept as long as there is any space. `follow` is as in `regular_files`.
+    kept as long as there is any space. `follow` is as in `safe_files`.
 
     Raises OSError if the file cannot be opened, BeingRecordedError if another process is writing
     it.

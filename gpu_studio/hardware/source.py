@@ -1,4 +1,7 @@
-"""The source of hardware figures: this machine, or a simulated one in its place."""
+"""The source of hardware figures: this machine, or a simulated one in its place.
+
+These values stand below the probe, the sampler and the simulation, which all need them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_studio.hardware.pci import PciCard
+from gpu_studio.hardware.host import PciCard
 
 SIMULATE = "GPU_STUDIO_SIMULATE"
 """The variable that names a simulated machine, or a recording (its whole path), shown in place of
@@ -53,3 +56,11 @@ def simulated() -> str:
 def is_recording(name: str) -> bool:
     """Whether the value is a recording file, not the name of a machine."""
     return bool(name) and Path(name).is_file()
+
+
+RENEW = 75
+"""Exit code of a sampler whose driver was replaced under it (EX_TEMPFAIL: try again)."""
+
+
+class SimulationError(ValueError):
+    """The requested simulation is impossible: why, and what is available."""

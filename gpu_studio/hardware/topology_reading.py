@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.hardware import topology as values
+from gpu_studio.hardware.host import DEVICES, plain_bus_id
 from gpu_studio.hardware.identity import Seen, same
 from gpu_studio.hardware.nvml import Unknown, query
-from gpu_studio.hardware.pci import DEVICES, plain_bus_id
 
 LEVELS: Mapping[int, values.Path] = {
     0: "PIX",

@@ -8,19 +8,16 @@ from functools import partial
 from itertools import islice
 
 from gpu_studio.common.figures import MIB, flops, size
-from gpu_studio.placement.memory import PredictedMemory, predict
+from gpu_studio.placement.device_memory import PredictedMemory
+from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
-from gpu_studio.plan import Machine, Plan, logical_devices, replica_count
-from gpu_studio.plan.card_memory import by_available_memory, now_mib, outside_mib
+from gpu_studio.plan import Machine, Plan, logical_devices, replica_count, strategy_of
+from gpu_studio.plan.card_memory import by_available_memory, held_by, now_mib, outside_mib
 from gpu_studio.plan.cautions import checked, on_one
-from gpu_studio.plan.hiding import only_on
-from gpu_studio.plan.holders import held_by
-from gpu_studio.plan.mending import Caution, Remedy, changing
-from gpu_studio.plan.pixels import BRIGHTEST
-from gpu_studio.plan.problems import listed
-from gpu_studio.plan.replication import replica_devices
-from gpu_studio.plan.splitting import STRATIFY
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.plan.data import BRIGHTEST, STRATIFY
+from gpu_studio.plan.devices import replica_devices
+from gpu_studio.plan.edits.visibility import only_on
+from gpu_studio.plan.values import Caution, Remedy, changing, listed
 
 FAINT = 16
 """Of 255.

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
 

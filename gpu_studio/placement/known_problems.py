@@ -1,6 +1,7 @@
 """Problems that keep a plan from training and that only its data and model can show.
 
-They are listed together with the problems that the plan's own rules find.
+They are listed together with the problems that the plan's own rules find. One of them is a
+layer that cannot have its units split over several devices, judged by its kind and shape.
 """
 
 from __future__ import annotations
@@ -8,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.placement.splitting_kinds import why_not_split
-from gpu_studio.plan import Placed, Plan, Problem
-from gpu_studio.plan.mending import Remedy, changing
-from gpu_studio.plan.problems import listed, nearest, path_to
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.placement.plan_facts import GraphLayer, PlanFacts
+from gpu_studio.plan import Placed, Plan, Problem, strategy_of
+from gpu_studio.plan.values import Remedy, changing, listed, nearest, path_to
 
 PLACED = "distribution.placed"
 LAYERS = f"{PLACED}.layers"
@@ -116,3 +114,34 @@ def _only_first(places: dict[str, tuple[str, ...]], name: str) -> Places:
     return tuple(
         (each, devices[:1] if each == name else devices) for each, devices in places.items()
     )
+
+
+SPLIT_KINDS = frozenset(
+    {"Dense", "Embedding"}
+    | {f"Conv{rank}D{suffix}" for rank in (1, 2, 3) for suffix in ("", "Transpose")}
+)
+"""Each unit of these needs only its own weights. The trainer's own rule also checks the options: it
+refuses grouped convolutions, constraints, and regularizers that are not sums over a weight."""
+
+
+def why_not_split(layer: GraphLayer, devices: Sequence[str]) -> str:
+    """Why the units of `layer` cannot be split over this many devices, in a sentence.
+
+    Empty if they can.
+    """
+    if layer.kind not in SPLIT_KINDS:
+        return f"The layer {layer.name} cannot be split: a {layer.kind} has no units of its own."
+    units = units_of(layer)
+    if units is not None and units < len(devices):
+        return f"The layer {layer.name} has {units} units, fewer than {len(devices)} devices."
+    return ""
+
+
+def units_of(layer: GraphLayer) -> int | None:
+    """The number of units of a layer; None for kinds without them.
+
+    Channels are the last output axis.
+    """
+    if layer.kind not in SPLIT_KINDS or not layer.output_shape:
+        return None
+    return layer.output_shape[-1]

@@ -1,14 +1,17 @@
-"""The memory that a graph of operations holds as it runs, from the lifetimes of its tensors.
+"""The memory that a graph of operations holds as TensorFlow's executor runs it.
 
-A tensor lives from the start of the operation that makes it to the end of the last one that uses
-it. The executor decides when operations run (`executor`). Some allocate no memory: a reshape shares
-its input's, a read of a variable the variable's, and an elementwise operation overwrites an input
-that no other operation will use (`OpKernelContext::forward_input_or_allocate_output`).
+A tensor lives from the start of the operation that makes it to the end of the last one that
+uses it. Some operations allocate no memory: a reshape shares its input's, a read of a variable
+the variable's, and an elementwise operation overwrites an input that no other operation will
+use (`OpKernelContext::forward_input_or_allocate_output`). The executor decides in which order
+operations run (`in_one_queue`, `in_threads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -275,3 +278,116 @@ def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, 
     for tensor in (*(tensor for operation in operations for tensor in operation.takes), *results):
         uses[tensor] = uses.get(tensor, 0) + 1
     return uses
+
+
+CHEAP = 3e-6
+"""Seconds.
+
+What takes less is not worth handing to another thread (`kOpIsExpensiveThresholdCycles`).
+"""
+UNKNOWN = 1e-9
+"""Seconds, instead of `CHEAP`, as long as the executor does not know what operations cost.
+
+It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures:
+for ninety steps all operations but those that only pass memory on are handed to other threads
+(`kInitialCostEstimateCycles`). """
+
+
+def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
+    """One operation after the other, from a queue of those whose inputs are ready, as on a card.
+
+    There one thread launches them (Abadi et al. 2016, arXiv:1605.08695, and `executor.cc`).
+    """
+    waiting = _Waiting(operations)
+    ready = deque(waiting.first())
+    while ready:
+        place = ready.popleft()
+        yield Turn(place, begins=True)
+        yield Turn(place, begins=False)
+        ready += waiting.after(place)
+
+
+def in_threads(
+    operations: Sequence[Operation], seconds: Sequence[float], threads: int, cheap: float = CHEAP
+) -> Iterator[Turn]:
+    """The order on `threads` CPU threads, if operation i takes `seconds[i]`.
+
+    It varies from step to step with the time of each operation. A thread continues with the
+    operations that its last one made ready: with the cheap ones, one after the other, and the last
+    of the expensive ones; it leaves the others to idle threads. Cheap ones take less than `cheap`
+    seconds.
+    """
+    waiting = _Waiting(operations)
+    workers = [_Worker(cheap) for _ in range(max(1, threads))]
+    workers[0].left.extendleft(waiting.first())
+    running: list[tuple[float, int, int]] = []
+    now = 0.0
+    while True:
+        for number, worker in enumerate(workers):
+            place = None if worker.busy else worker.next(workers)
+            if place is not None:
+                worker.busy = True
+                heapq.heappush(running, (now + seconds[place], number, place))
+                yield Turn(place, begins=True)
+        if not running:
+            return
+        now, number, place = heapq.heappop(running)
+        workers[number].busy = False
+        yield Turn(place, begins=False)
+        workers[number].take(waiting.after(place), seconds)
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A thread: what it runs next, and the operations it leaves to idle threads, newest first."""
+
+    cheap: float
+    own: deque[int] = field(default_factory=deque)
+    left: deque[int] = field(default_factory=deque)
+    busy: bool = False
+
+    def take(self, ready: Sequence[int], seconds: Sequence[float]) -> None:
+        """Distribute the operations that have become ready."""
+        long = [place for place in ready if seconds[place] >= self.cheap]
+        self.own += [place for place in ready if seconds[place] < self.cheap]
+        if long and not self.own:
+            self.own.append(long.pop())
+        self.left.extendleft(long)
+
+    def next(self, workers: Sequence[_Worker]) -> int | None:
+        """The next operation: its own, else the newest it left, else the oldest of another."""
+        if self.own:
+            return self.own.popleft()
+        if self.left:
+            return self.left.popleft()
+        return next((each.left.pop() for each in workers if each.left), None)
+
+
+class _Waiting:
+    """The number of inputs that each operation still waits for."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        makers = {
+            tensor: place
+            for place, operation in enumerate(operations)
+            for tensor, _ in operation.makes
+        }
+        self._followers: list[list[int]] = [[] for _ in operations]
+        self._count = [0] * len(operations)
+        for place, operation in enumerate(operations):
+            for before in (*(makers[tensor] for tensor in operation.takes), *operation.after):
+                self._followers[before].append(place)
+                self._count[place] += 1
+
+    def first(self) -> list[int]:
+        """The operations without inputs to wait for."""
+        return [place for place, count in enumerate(self._count) if count == 0]
+
+    def after(self, place: int) -> list[int]:
+        """The operations that become ready when this one ends."""
+        ready = []
+        for follower in self._followers[place]:
+            self._count[follower] -= 1
+            if self._count[follower] == 0:
+                ready.append(follower)
+        return ready

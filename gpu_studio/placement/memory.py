@@ -1,17 +1,49 @@
-"""Predict the memory that a plan's training step takes on each logical device."""
+"""Predict the memory that a plan's training step takes on each logical device.
+
+A replica has the whole model: on one device, mirrored, or with central variables. Of a placed
+model each device has some layers, and the batch passes through them in micro-batches.
+"""
 
 from __future__ import annotations
 
-from gpu_studio.placement.device_memory import MemoryShare, PredictedMemory, measured_too
-from gpu_studio.placement.memory_placed import placed_memory
-from gpu_studio.placement.memory_replicated import central_memory, mirrored_memory, single_memory
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas, shares_of
-from gpu_studio.plan.card_memory import AvailableMemory, available_memory
-from gpu_studio.plan.replication import parameter_home
-from gpu_studio.plan.strategies import strategy_of
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-__all__ = ["MemoryShare", "PredictedMemory", "predict"]
+import numpy as np
+
+from gpu_studio.placement.device_memory import (
+    MemoryShare,
+    PredictedMemory,
+    counted,
+    measured_too,
+    per_sample,
+    with_total,
+)
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
+from gpu_studio.placement.stage_memory import (
+    StageMemory,
+    Step,
+    at_once,
+    running,
+    shares,
+    summed,
+    with_beyond,
+)
+from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.placement.work import is_copied_to
+from gpu_studio.plan import (
+    MIB,
+    Machine,
+    Placed,
+    Plan,
+    logical_devices,
+    replicas,
+    shares_of,
+    strategy_of,
+)
+from gpu_studio.plan.card_memory import AvailableMemory, available_memory
+from gpu_studio.plan.devices import parameter_home
+from gpu_studio.plan.homes import devices_of_layers
 
 
 def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMemory, ...]:
@@ -23,7 +55,7 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMe
     """
     if facts.model is None or facts.graph is None or not facts.model.steps:
         return ()
-    taken = _taken(plan, machine, facts.model)
+    taken = _by_strategy(plan, machine, facts.model)
     logical = logical_devices(plan, machine)
     reported = {
         name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()
@@ -39,7 +71,7 @@ def _factor(device: str, model: ModelFacts) -> float | None:
     return model.corrections.get(device.partition(":")[0])
 
 
-def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, PredictedMemory]:
+def _by_strategy(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, PredictedMemory]:
     names = replicas(plan, machine)
     home = parameter_home(plan, machine)
     # A plan with no sample for some replica is refused elsewhere; here each gets at least one.
@@ -59,3 +91,386 @@ def _bytes(available: AvailableMemory) -> tuple[int | None, int | None]:
         None if mib is None else mib * MIB for mib in (available.most_mib, available.now_mib)
     )
     return most, now
+
+
+@dataclass(slots=True)
+class Recomputed:
+    """The memory of one device, in bytes per sample.
+
+    `kept` is what its stages take from others, for the whole batch; `again` what the largest of its
+    stages keeps when it is recomputed, for one micro-batch.
+    """
+
+    kept: int = 0
+    again: int = 0
+
+
+@dataclass(slots=True)
+class _Stage:
+    device: str | None
+    layers: list[GraphLayer] = field(default_factory=list)
+
+
+def recomputed(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> dict[str, Recomputed]:
+    """What each device keeps and recomputes; split layers keep everything and do not count here.
+
+    As in the trainer, consecutive layers on one device are one stage.
+    """
+    outputs = {layer.name: layer.output_bytes for layer in graph.layers}
+    taken: dict[str, set[str]] = {}
+    found: dict[str, Recomputed] = {}
+    for stage in _stages(graph, devices):
+        if stage.device is None:
+            continue
+        here = found.setdefault(stage.device, Recomputed())
+        here.again = max(here.again, sum(layer.kept_bytes for layer in stage.layers))
+        names = {layer.name for layer in stage.layers}
+        taken.setdefault(stage.device, set()).update(
+            name for layer in stage.layers for name in layer.inputs if name not in names
+        )
+    for device, names in taken.items():
+        found[device].kept = sum(outputs.get(name, 0) for name in names)
+    return found
+
+
+def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator[_Stage]:
+    stage = _Stage(None)
+    for layer in graph.layers:
+        on = devices[layer.name]
+        device = on[0] if len(on) == 1 else None
+        if device != stage.device or device is None:
+            yield stage
+            stage = _Stage(device)
+        stage.layers.append(layer)
+    yield stage
+
+
+@dataclass(slots=True)
+class _Load:
+    """What is on one device; its bytes in a step are those of `StageMemory`."""
+
+    parameters: float = 0
+    trainable: float = 0
+    weights: float = 0
+    gradients: float = 0
+    slots: float = 0
+    taken: int = 0
+    kept: float = 0
+    passing: float = 0
+    again: float = 0
+    updating: float = 0
+    share: float = 0
+
+    def add(self, layer: GraphLayer, slots: int, share: float, *, keeps: bool) -> None:
+        self.parameters += layer.parameters * share
+        self.trainable += layer.trainable * share
+        self.weights += layer.weight_bytes * share
+        self.gradients += layer.trainable_bytes * share
+        self.slots += slots * share
+        self.kept += layer.kept_bytes * share * keeps
+        # A layer that computes nothing, such as a reshape, passes on the memory that it received.
+        if layer.flops_forward:
+            self.passing = max(self.passing, 2 * layer.output_bytes * share)
+        self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
+
+    def recompute(self, found: Recomputed) -> None:
+        """Keep what goes into the stages only.
+
+        Split layers compute nothing again, and what they keep is here yet.
+        """
+        self.kept += found.kept
+        self.again = found.again
+
+    def step(self, step: Step) -> int:
+        """What it takes besides weights and slots."""
+        stage = StageMemory(
+            self.gradients,
+            self.taken,
+            self.kept,
+            self.passing,
+            self.again,
+            self.updating,
+            self.share,
+        )
+        return round(float(stage.step_bytes(step)))
+
+
+def placed_memory(
+    plan: Plan, names: Sequence[str], model: ModelFacts, cores: int
+) -> dict[str, PredictedMemory]:
+    """The memory of each device that has layers. `cores` are those of the machine."""
+    placed = plan.distribution.placed or Placed()
+    graph = model.graph or ModelGraph("", ())
+    batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
+    loads = _loads(placed, devices_of(graph, placed.layers, names), model, graph, batch)
+    step = Step(batch, parts, _under_way(loads, cores))
+    first = next(iter(loads), "")
+    return {
+        name: _placed_part(
+            name,
+            load,
+            _placed_step(name, step, model, graph, cores),
+            model.shared_slots if name == first else 0,
+        )
+        for name, load in loads.items()
+    }
+
+
+def _loads(
+    placed: Placed,
+    devices_by_layer: Mapping[str, Sequence[str]],
+    model: ModelFacts,
+    graph: ModelGraph,
+    batch: int,
+) -> dict[str, _Load]:
+    loads: dict[str, _Load] = {}
+    for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
+        devices = devices_by_layer[layer.name]
+        for device in devices:
+            load = loads.setdefault(device, _Load())
+            keeps = len(devices) > 1 or not placed.recompute
+            load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
+            load.taken = load.taken if layer.inputs else graph.input_bytes
+            load.share += part_of_model / len(devices)
+    if placed.recompute:
+        for device, found in recomputed(graph, devices_by_layer).items():
+            loads[device].recompute(found)
+    else:
+        for device, load in loads.items():
+            load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
+    return loads
+
+
+def _shares(graph: ModelGraph, batch: int) -> list[float]:
+    kept = np.array([float(layer.kept_bytes) for layer in graph.layers])
+    gradients = np.array([float(layer.trainable_bytes) for layer in graph.layers])
+    return [float(share) for share in shares(kept, gradients, batch)]
+
+
+def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: int) -> Step:
+    """The step with what a device of this kind holds beyond the formula."""
+    whole = _Load(taken=graph.input_bytes)
+    for layer in graph.layers:
+        whole.add(layer, 0, 1.0, keeps=True)
+    stage = StageMemory(
+        whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating
+    )
+    cpu = device.startswith("CPU")
+    at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
+    return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
+
+
+def _under_way(devices: Collection[str], cores: int) -> int:
+    return at_once(len(devices), cores if any(name.startswith("CPU") for name in devices) else 0)
+
+
+def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
+    """What the layers on a device receive from elsewhere, in bytes per sample.
+
+    Each tensor counts once.
+    """
+    taken = {
+        name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs
+    }
+    return sum(
+        layer.output_bytes
+        for layer in graph.layers
+        if layer.name in taken and device not in devices[layer.name]
+    )
+
+
+def devices_of(
+    graph: ModelGraph, layers: Mapping[str, tuple[str, ...]], names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """The devices of every layer of `graph`; the first of `names` if `layers` decides nothing."""
+    return devices_of_layers(graph.feeds, layers, tuple(names[:1]))
+
+
+def _placed_part(name: str, load: _Load, step: Step, shared: int) -> PredictedMemory:
+    trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
+    memory = PredictedMemory(
+        name,
+        weights=_part(
+            load.weights, counted(round(load.parameters), "parameters here", round(load.weights))
+        ),
+        gradients=_part(load.gradients, trained),
+        slots=_part(
+            load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)
+        ),
+        activations=_part(load.kept * step.samples, _kept_words(load, step)),
+    )
+    total = memory.weights.bytes + memory.slots.bytes + load.step(step)
+    return with_total(memory, total, _momentary_words(load, step))
+
+
+def _part(size: float, words: str) -> MemoryShare:
+    return MemoryShare(round(size), words)
+
+
+def _kept_words(load: _Load, step: Step) -> str:
+    flight = (
+        f" ({min(step.micro_batches, step.under_way)} micro-batches in flight)"
+        if step.micro_batches > 1
+        else ""
+    )
+    return f"{per_sample(round(load.kept), step.samples)}{flight}, kept for the backward pass"
+
+
+def _momentary_words(load: _Load, step: Step) -> str:
+    words = (
+        f"the largest output here and its gradient, {per_sample(round(load.passing), step.part)}"
+    )
+    if load.taken:
+        words = f"the batch itself, {per_sample(load.taken, step.batch)}; {words}"
+    if load.again:
+        words = (
+            f"{words}; what one stage computes again, {per_sample(round(load.again), step.part)}"
+        )
+    if step.beyond * load.share >= 1:
+        words = (
+            f"{words}; what operations and the allocator take besides, "
+            f"{round(step.beyond * load.share):,} B"
+        )
+    gradients = summed(step.micro_batches, step.under_way)
+    held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
+    return (
+        f"{words}; or, if that is more, {held}what the largest update needs, "
+        f"{round(load.updating):,} B"
+    )
+
+
+_MOMENTARY_WORDS = (
+    "the batch itself, what operations need for a moment, and what the "
+    "allocator gives out beyond what is asked"
+)
+_UPDATING = 2
+"""Temporary memory of an optimizer's update, in sizes of the weight."""
+_PACKED = 2
+
+
+def single_memory(device: str, batch: int, model: ModelFacts) -> PredictedMemory:
+    """One device that trains the whole model on `batch` samples a step."""
+    parts = replace(
+        _variables(device, model),
+        gradients=_gradients(model),
+        activations=_activations(model, batch),
+    )
+    total = parts.weights.bytes + parts.slots.bytes + step_on(device, model).peak(batch)
+    return with_total(parts, total, _MOMENTARY_WORDS)
+
+
+def mirrored_memory(
+    batches: Mapping[str, int], way: str, model: ModelFacts
+) -> dict[str, PredictedMemory]:
+    """Every device has the model, and for each gradient also its sum over the replicas.
+
+    Only `hierarchical_copy` packs all gradients into one tensor, and so holds all of them, packed
+    and summed.
+    """
+    return {
+        name: _reducing(single_memory(name, batch, model), way, model)
+        for name, batch in batches.items()
+    }
+
+
+def central_memory(
+    home: str, batches: Mapping[str, int], model: ModelFacts
+) -> dict[str, PredictedMemory]:
+    """The variables are at `home`, which sums the replicas' gradients one by one.
+
+    Each reads the weights.
+    """
+    memories = {name: _reader(name, home, batch, model) for name, batch in batches.items()}
+    largest = _largest_gradient(model)
+    gathered = (len(batches) + _UPDATING) * largest
+    words = (
+        f"the largest layer's gradients of {len(batches)} replicas and its update, {gathered:,} B"
+    )
+    if home not in memories:
+        keeper = _variables(home, model)
+        return memories | {
+            home: with_total(keeper, keeper.weights.bytes + keeper.slots.bytes + gathered, words)
+        }
+    keeper, gathered = memories[home], len(batches) * largest
+    words = (
+        f"{_MOMENTARY_WORDS}; the largest layer's gradients of {len(batches)} "
+        f"replicas, {gathered:,} B"
+    )
+    return memories | {home: with_total(keeper, keeper.total + gathered, words)}
+
+
+def step_on(device: str, model: ModelFacts) -> StepMemory:
+    """What a step holds on this kind of device."""
+    return model.steps["CPU" if device.startswith("CPU") else "GPU"]
+
+
+def _reader(name: str, home: str, batch: int, model: ModelFacts) -> PredictedMemory:
+    alone = single_memory(name, batch, model)
+    if name == home:
+        return alone
+    copy = MemoryShare(alone.weights.bytes, f"a copy for the step: {alone.weights.formula}")
+    if name.startswith("CPU") and home.startswith("CPU"):
+        copy = MemoryShare(
+            0, f"nothing: logical CPUs share their memory, and the weights are on {home}"
+        )
+    elsewhere = replace(alone, weights=copy, slots=MemoryShare(0, f"nothing: they are on {home}"))
+    missing = alone.weights.bytes - copy.bytes + alone.slots.bytes
+    return with_total(elsewhere, alone.total - missing, _MOMENTARY_WORDS)
+
+
+def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedMemory:
+    packed = way == "hierarchical_copy"
+    summed = _PACKED * alone.gradients.bytes if packed else _largest_gradient(model)
+    what = (
+        "all gradients packed, and their sum"
+        if packed
+        else "the largest layer's gradients summed over the replicas"
+    )
+    return with_total(alone, alone.total + summed, f"{_MOMENTARY_WORDS}; {what}, {summed:,} B")
+
+
+def _largest_gradient(model: ModelFacts) -> int:
+    return max((layer.trainable_bytes for layer in _graph(model).layers), default=0)
+
+
+def _variables(device: str, model: ModelFacts) -> PredictedMemory:
+    return PredictedMemory(device, weights=_weights(model), slots=_slots(model))
+
+
+def _graph(model: ModelFacts) -> ModelGraph:
+    return model.graph or ModelGraph("", ())
+
+
+def _weights(model: ModelFacts) -> MemoryShare:
+    size = sum(layer.weight_bytes for layer in _graph(model).layers)
+    state = f" + {model.state_bytes:,} B of random state" if model.state_bytes else ""
+    return MemoryShare(
+        size + model.state_bytes, counted(_graph(model).parameters, "parameters", size) + state
+    )
+
+
+def _gradients(model: ModelFacts) -> MemoryShare:
+    size = sum(layer.trainable_bytes for layer in _graph(model).layers)
+    return MemoryShare(size, counted(_graph(model).trainable, "trainable parameters", size))
+
+
+def _slots(model: ModelFacts) -> MemoryShare:
+    trainable = sum(layer.trainable_bytes for layer in _graph(model).layers)
+    return MemoryShare(
+        model.slot_bytes, slot_words(sum(model.slots.values()), trainable, model.shared_slots)
+    )
+
+
+def slot_words(owned: int, trainable: int, shared: int) -> str:
+    """The optimizer's variables in words: those of each trainable weight, and shared ones."""
+    times = (
+        f"{owned / trainable:g} × {trainable:,} B of trainable parameters"
+        if trainable
+        else f"{owned:,} B"
+    )
+    return f"{times} + {shared:,} B of counters and learning rate"
+
+
+def _activations(model: ModelFacts, batch: int) -> MemoryShare:
+    size = sum(layer.kept_bytes for layer in _graph(model).layers)
+    return MemoryShare(size * batch, f"{per_sample(size, batch)}, kept for the backward pass")

@@ -2,21 +2,22 @@
 
 Stages are what TensorFlow's executor makes of a placement: consecutive layers on one device. A
 stage starts on a micro-batch as soon as its input and its device are available, the earliest
-possible first; the backward pass of a micro-batch begins when its forward pass has ended (GPipe,
-Huang et al. 2019, figure 2c). With many micro-batches, a later one begins when an earlier one has
-passed back through all stages (`stage_memory.at_once`).
+possible first; the backward pass of a micro-batch begins when its forward pass has ended
+(GPipe, Huang et al. 2019, figure 2c). With many micro-batches, a later one begins when an
+earlier one has passed back through all stages (`stage_memory.at_once`).
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from gpu_studio.placement.occupation import bubble_of, busy_seconds
+import numpy as np
+
 from gpu_studio.placement.stage_memory import at_once
-from gpu_studio.placement.work import Device, Work
+from gpu_studio.placement.work import Array, Device, Work
 
 FULL = 1 - 1e-9
 """All cores are in use, allowing for rounding."""
@@ -299,3 +300,120 @@ def common_share(work: Work, placement: Sequence[int]) -> float | None:
     shares = [work.share[device] for device in set(placement) if device < len(work.share)]
     known = [share for share in shares if share]
     return sum(known) / len(known) if known and len(known) == len(set(placement)) else None
+
+
+def timeline_of_parts(
+    work: Work,
+    devices: Sequence[Device],
+    placement: Sequence[Sequence[int]],
+    micro_batches: int,
+    workers: int | None = None,
+) -> StepTimeline:
+    """The step of `work` with layer l on the devices `placement[l]`, in equal parts.
+
+    Tasks name the layers of `work`, even for parts. The rest as in `timeline`.
+    """
+    if all(len(places) == 1 for places in placement):
+        return timeline(work, devices, [places[0] for places in placement], micro_batches, workers)
+    layers = _apart(placement)
+    parts, homes = _in_parts(work, placement, layers)
+    step = timeline(
+        parts, [*devices, Device("no device")], homes, micro_batches, workers or len(devices)
+    )
+    return _named(step, layers, len(devices))
+
+
+def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
+    """The layer of each part, in order; -1 is a pause on no device.
+
+    Consecutive layers on one device form a stage, which waits for all inputs of all its layers. A
+    part must not wait for the inputs of neighbouring layers, so a pause before and after it ends
+    the stage.
+    """
+    found: list[int] = []
+    for layer, places in enumerate(placement):
+        if len(places) == 1:
+            found.append(layer)
+        else:
+            found += [-1, *(each for _ in places for each in (layer, -1))]
+    return found
+
+
+def _in_parts(
+    work: Work, placement: Sequence[Sequence[int]], layers: Sequence[int]
+) -> tuple[Work, list[int]]:
+    """The work of the parts, and the device of each.
+
+    A pause has an index beyond the last device.
+    """
+    here: dict[int, list[int]] = {}
+    homes: list[int] = []
+    for place, layer in enumerate(layers):
+        homes.append(placement[layer][len(here.get(layer, ()))] if layer >= 0 else len(work.fixed))
+        here.setdefault(layer, []).append(place)
+    columns = np.maximum(np.array(layers), 0)
+    share = np.array([1 / len(placement[layer]) if layer >= 0 else 0.0 for layer in layers])
+    exists = np.sign(share)
+    parts = Work(
+        names=tuple(work.names[layer] if layer >= 0 else "" for layer in layers),
+        inputs=tuple(
+            tuple(part for name in work.inputs[layer] for part in here[name]) if layer >= 0 else ()
+            for layer in layers
+        ),
+        # Each part takes the fixed time of a pass in full.
+        fixed=_with_pause(work.fixed[:, columns] * exists),
+        per_sample=_with_pause(work.per_sample[:, columns] * share),
+        update=_with_pause(work.update[:, columns] * share),
+        forward_share=work.forward_share[columns],
+        output_bytes=work.output_bytes[columns] * share,
+        kept_bytes=work.kept_bytes[columns] * share,
+        passing_bytes=work.passing_bytes[columns] * share,
+        taken_bytes=work.taken_bytes[columns] * exists,
+        state_bytes=work.state_bytes[columns] * share,
+        gradient_bytes=work.gradient_bytes[columns] * share,
+        batch=work.batch,
+        directions=tuple(work.directions[layer] if work.directions else 2 for layer in columns),
+        share=(*work.share, work.share[0]) if work.share else (),
+    )
+    return parts, homes
+
+
+def _with_pause(table: Array) -> Array:
+    return np.vstack([table, np.zeros(table.shape[1])])
+
+
+def _named(step: StepTimeline, layers: Sequence[int], devices: int) -> StepTimeline:
+    """The step without the pauses, its tasks numbered by layer."""
+    tasks = tuple(
+        replace(task, layers=tuple(layers[part] for part in task.layers))
+        for task in step.tasks
+        if task.device < devices
+    )
+    return StepTimeline(tasks, step.seconds, bubble_of(busy_in(tasks).values(), step.seconds))
+
+
+Span = tuple[float, float]
+"""Begin and end, in seconds."""
+
+
+def covered(spans: Iterable[Span]) -> float:
+    """The seconds covered by at least one of the spans."""
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def busy_seconds(spells: Iterable[tuple[int, Span]]) -> dict[int, float]:
+    """For each device (by index) the seconds in which it does anything."""
+    by_device: dict[int, list[Span]] = {}
+    for device, span in spells:
+        by_device.setdefault(device, []).append(span)
+    return {device: covered(spans) for device, spans in by_device.items()}
+
+
+def bubble_of(busy: Iterable[float], seconds: float) -> float:
+    """The share of a step of `seconds` in which the devices that do anything wait."""
+    taken = list(busy)
+    return 1 - sum(taken) / (len(taken) * seconds) if taken and seconds else 0.0

@@ -1,18 +1,19 @@
-"""Suggest a placement for an objective: where layers go, what it takes, whether it is worth it."""
+"""Suggest a placement for an objective: where layers go, what it takes, whether it is worth it.
+
+It is compared with a step without placing layers: the whole model on one device, or replicated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.placement.block_memory import replica_bytes
-from gpu_studio.placement.estimate import Times, work_of
+from gpu_studio.placement.blocks import replica_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
 from gpu_studio.placement.search import Lack, Objective, placements
-from gpu_studio.placement.work import Device, Work, recomputing
-from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE
+from gpu_studio.placement.work import Device, Times, Work, recomputing, work_of
+from gpu_studio.plan import MIRRORED, ONE_DEVICE
 
 MOST_MICRO_BATCHES = 32
 WORTH_TELLING = 0.99
@@ -138,3 +139,26 @@ def _others(
 
 def _fits_on(device: Device, held: float) -> bool:
     return device.limit is None or held <= device.limit
+
+
+def one_device_seconds(work: Work, device: int) -> float:
+    """A step with everything on one device and the batch in one piece."""
+    return float(work.seconds(1)[device].sum() + work.update[device].sum())
+
+
+def mirrored_seconds(
+    work: Work, devices: Sequence[Device], gradient_bytes: float, workers: int | None = None
+) -> float:
+    """A step with a replica on each device, each with its part of the batch, and gradients summed.
+
+    A ring all-reduce sends 2 · (K - 1) / K of the gradients' bytes over the slowest link (Patarasuk
+    and Yuan 2009, equation 1). If at most `workers` devices work at once, the replicas take turns.
+    """
+    count = len(devices)
+    turns = -(-count // min(count, workers or count))
+    slowest = max(
+        float(row.sum() + update.sum())
+        for row, update in zip(work.seconds(count), work.update, strict=True)
+    )
+    link = min(device.bandwidth for device in devices)
+    return turns * slowest + 2 * (count - 1) / count * gradient_bytes / link

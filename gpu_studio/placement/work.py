@@ -1,20 +1,30 @@
 """The work to be placed, as numbers: the time of each layer on each device, and its bytes.
 
-A training step of `batch` samples in `micro_batches` M costs a layer, on one device and for each
-    micro-batch, seconds = fixed + per_sample · batch / M            (forward and backward together)
-and each tensor that another device needs is sent there once per micro-batch, and its gradient comes
-back.
+A training step of `batch` samples in `micro_batches` M costs a layer, on one device and for
+each micro-batch, fixed + per_sample · batch / M seconds (forward and backward together). Each
+tensor that another device needs is sent there once per micro-batch, and its gradient comes
+back. Times come from measurements or from FLOPs, bytes from the model's facts, devices from the
+plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_studio.common.figures import MIB
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.plan import Machine, Plan, PlannedDevice, logical_devices
+from gpu_studio.plan.card_memory import available_memory
+from gpu_studio.plan.devices import default_devices
+from gpu_studio.plan.homes import Devices, home_of, takers_of
 
 Array = NDArray[np.float64]
 
@@ -87,3 +97,264 @@ def recomputing(work: Work) -> Work:
         per_sample=work.per_sample * again,
         forward_share=work.forward_share / again,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """A layer's time on a device, in seconds: `fixed + per_sample · batch` per pass, plus `update`.
+
+    `share` is the fraction of the machine's cores that this occupies on devices that share them:
+    with 0.5 two of them run at once without slowing down.
+    """
+
+    forward_fixed: float = 0.0
+    forward_per_sample: float = 0.0
+    backward_fixed: float = 0.0
+    backward_per_sample: float = 0.0
+    update: float = 0.0
+    share: float | None = None
+
+
+Times = Mapping[str, LayerTime]
+"""By the names of the layers."""
+
+
+def by_flops(graph: ModelGraph) -> Times:
+    """Times on a device of one FLOP per second: in proportion if layers are compute-bound."""
+    return {
+        layer.name: LayerTime(
+            forward_per_sample=layer.flops_forward, backward_per_sample=layer.flops_backward
+        )
+        for layer in graph.layers
+    }
+
+
+def times_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, Times]:
+    """The times on each of `devices`, measured on the first of each physical device, in an answer.
+
+    Raises ValueError if it is not such an answer of the trainer.
+    """
+    measured = msgspec.convert(answer.get("times"), dict[str, dict[str, LayerTime]], strict=False)
+    physical = {device.name: device.physical for device in devices}
+    by_kind = {physical[name]: times for name, times in measured.items() if name in physical}
+    return {
+        device.name: by_kind[device.physical] for device in devices if device.physical in by_kind
+    }
+
+
+def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, float]:
+    """The bandwidth to each physical device from another, in bytes/s, in a trainer's answer.
+
+    Devices to which nothing is copied are left out. Raises ValueError if it is not such an answer.
+    """
+    measured = msgspec.convert(answer.get("links", {}), dict[str, float], strict=False)
+    return {device.physical: measured[device.name] for device in devices if device.name in measured}
+
+
+def work_of(
+    model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]
+) -> Work:
+    """The work of a training step of `batch` samples; `times` are given by device name.
+
+    A layer without a time takes none. Raises ValueError if the model's layers are not known.
+    """
+    if model.graph is None:
+        raise ValueError(
+            "The layers of the model are not known: "
+            f"{model.model_error or 'they were not asked for'}"
+        )
+    layers = model.graph.layers
+    places = {layer.name: place for place, layer in enumerate(layers)}
+    of = _times_of(layers, devices, times)
+    returned = with_gradients(model.graph)
+    return Work(
+        names=tuple(places),
+        inputs=tuple(
+            tuple(places[name] for name in layer.inputs if places[name] < places[layer.name])
+            for layer in layers
+        ),
+        fixed=_table([[time.forward_fixed + time.backward_fixed for time in row] for row in of]),
+        per_sample=_table(
+            [[time.forward_per_sample + time.backward_per_sample for time in row] for row in of]
+        ),
+        update=_table([[time.update for time in row] for row in of]),
+        forward_share=np.array([_forward_share(time, batch) for time in of[0]]),
+        output_bytes=np.array([float(layer.output_bytes) for layer in layers]),
+        kept_bytes=np.array([float(layer.kept_bytes) for layer in layers]),
+        passing_bytes=np.array(
+            [2.0 * layer.output_bytes * bool(layer.flops_forward) for layer in layers]
+        ),
+        taken_bytes=np.array(
+            [0.0 if layer.inputs else float(model.graph.input_bytes) for layer in layers]
+        ),
+        state_bytes=_state_bytes(layers, model),
+        gradient_bytes=np.array([float(layer.trainable_bytes) for layer in layers]),
+        batch=batch,
+        share=tuple(_share(row) for row in of),
+        later=tuple(
+            tuple(places[name] for name in layer.inputs if places[name] > places[layer.name])
+            for layer in layers
+        ),
+        directions=tuple(2 if layer.name in returned else 1 for layer in layers),
+        rehearsed=model.steps,
+    )
+
+
+def _times_of(
+    layers: Sequence[GraphLayer], devices: Sequence[Device], times: Mapping[str, Times]
+) -> list[list[LayerTime]]:
+    """The times of every layer on each device; devices with the same times share a row."""
+    every = {id(times[device.name]): times[device.name] for device in devices}
+    rows = {
+        key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()
+    }
+    return [rows[id(times[device.name])] for device in devices]
+
+
+def _share(times: Sequence[LayerTime]) -> float | None:
+    known = [time.share for time in times if time.share is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _table(rows: list[list[float]]) -> Array:
+    return np.array(rows, dtype=np.float64)
+
+
+def _state_bytes(layers: Sequence[GraphLayer], model: ModelFacts) -> Array:
+    """Weights, gradients of the trained ones, and optimizer slots.
+
+    Shared slots count for the first layer.
+    """
+    slots = [model.slots.get(layer.name, 0) for layer in layers]
+    state = [
+        float(layer.weight_bytes + layer.trainable_bytes + own)
+        for layer, own in zip(layers, slots, strict=True)
+    ]
+    return np.array([size + model.shared_slots * (not place) for place, size in enumerate(state)])
+
+
+def _forward_share(time: LayerTime, batch: int) -> float:
+    forward = time.forward_fixed + time.forward_per_sample * batch
+    whole = forward + time.backward_fixed + time.backward_per_sample * batch
+    return forward / whole if whole else 1 / 3
+
+
+THREADS = "TF_NUM_INTRAOP_THREADS"
+"""TensorFlow's environment variable for the threads of an operation on a CPU."""
+
+
+def threads_per_operation(environ: Mapping[str, str]) -> int:
+    """The threads that an operation on a CPU may use; 0 is TensorFlow's default, one per core."""
+    text = environ.get(THREADS, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def chosen_devices(plan: Plan, machine: Machine) -> tuple[PlannedDevice, ...]:
+    """The logical devices of the plan: those it names, else all GPUs, or all CPUs without a GPU."""
+    logical = logical_devices(plan, machine)
+    names = plan.distribution.devices or default_devices(logical)
+    return tuple(device for device in logical if device.name in names)
+
+
+def places(
+    devices: Sequence[PlannedDevice], machine: Machine, bandwidths: Mapping[str, float]
+) -> list[Device]:
+    """The devices with their limits in bytes; `bandwidths` gives the bytes/s to a physical device.
+
+    Between the slices of one physical device, and between logical CPUs, tensors are passed by
+    reference, whatever their size: a transfer that is not in `bandwidths` takes no time.
+    """
+    limits = limits_bytes(devices, machine)
+    return [
+        Device(each.name, limits[each.name], bandwidths.get(each.physical, math.inf))
+        for each in devices
+    ]
+
+
+def most_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str, int | None]:
+    """The most that TensorFlow could hold on each device without other users.
+
+    None as in `limits_bytes`.
+    """
+    known = {
+        name: available.most_mib for name, available in available_memory(devices, machine).items()
+    }
+    return {name: None if mib is None else mib * MIB for name, mib in known.items()}
+
+
+def limits_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str, int | None]:
+    """What TensorFlow can hold now on each device in use, in bytes.
+
+    None on a CPU, or if unknown.
+    """
+    known = {name: available.mib for name, available in available_memory(devices, machine).items()}
+    return {name: None if mib is None else mib * MIB for name, mib in known.items()}
+
+
+def workers(
+    devices: Sequence[PlannedDevice], machine: Machine, threads_per_operation: int = 0
+) -> int:
+    """How many devices work at once: one slice per card; logical CPUs as the cores allow.
+
+    An operation on a CPU takes `threads_per_operation` cores; 0 is TensorFlow's default, which is
+    all of them.
+    """
+    cards = {device.physical for device in devices if not device.physical.startswith("CPU")}
+    cpus = sum(device.physical.startswith("CPU") for device in devices)
+    at_once = max(1, machine.cpu_cores // threads_per_operation) if threads_per_operation else 1
+    return max(1, len(cards) + min(cpus, at_once))
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The output of `source` that `target` needs on another device, and its returning gradient.
+
+    `bytes` are those of a whole step. If several layers there need it, it is sent once, and
+    `target` is the first.
+    """
+
+    source: str
+    target: str
+    from_device: str
+    to_device: str
+    bytes: int
+
+
+def transfers(graph: ModelGraph, places: Devices, batch: int) -> tuple[Transfer, ...]:
+    """All transfers in a step of `batch` samples, in the order of the layers that send."""
+    takers = takers_of(graph.feeds)
+    trained = with_gradients(graph)
+    found: list[Transfer] = []
+    for layer in graph.layers:
+        directions = 2 if layer.name in trained else 1
+        found += _transfers_of(layer, takers[layer.name], places, batch * directions)
+    return tuple(found)
+
+
+def _transfers_of(
+    layer: GraphLayer, takers: Sequence[str], places: Devices, samples: int
+) -> Iterator[Transfer]:
+    devices = places[layer.name]
+    home = home_of(devices, [places[taker] for taker in takers])
+    size = layer.output_bytes * samples
+    for device in devices:
+        if device != home:
+            yield Transfer(layer.name, layer.name, device, home, round(size / len(devices)))
+    there: dict[str, str] = {}
+    for taker in takers:
+        for device in places[taker]:
+            there.setdefault(device, taker)
+    yield from (
+        Transfer(layer.name, taker, home, device, size)
+        for device, taker in there.items()
+        if device != home
+    )
+
+
+def with_gradients(graph: ModelGraph) -> set[str]:
+    """The layers whose output gets a gradient: a trained layer is before it, or it is one."""
+    found: set[str] = set()
+    for layer in graph.layers:
+        if layer.trainable or found.intersection(layer.inputs):
+            found.add(layer.name)
+    return found

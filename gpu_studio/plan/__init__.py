@@ -1,14 +1,33 @@
 """The plan: its values, its file, and its rules. Pure: no TensorFlow, Qt or NVML."""
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.plan.files import load, loads, save
-from gpu_studio.plan.logical import PlannedDevice, logical_devices, visible_cards
-from gpu_studio.plan.machine import Card, CardUser, Machine
-from gpu_studio.plan.problems import PlanError, Problem
-from gpu_studio.plan.replication import replica_count, replicas, shares_of
+from gpu_studio.plan.devices import (
+    Card,
+    CardUser,
+    Machine,
+    PlannedDevice,
+    logical_devices,
+    replica_count,
+    replicas,
+    shares_of,
+    visible_cards,
+)
+from gpu_studio.plan.files import dumps, load, loads, save
 from gpu_studio.plan.settings import with_settings, with_value
 from gpu_studio.plan.starter import starter
-from gpu_studio.plan.strategies import RUNNABLE_STRATEGIES, STRATEGIES
+from gpu_studio.plan.strategies import (
+    CENTRAL_STORAGE,
+    MIRRORED,
+    NONE,
+    ONE_DEVICE,
+    PLACED,
+    RUNNABLE_STRATEGIES,
+    STRATEGIES,
+    Strategy,
+    placement_of,
+    strategy_named,
+    strategy_of,
+)
 from gpu_studio.plan.validation import validate
 from gpu_studio.plan.values import (
     ALL_REDUCES,
@@ -26,13 +45,19 @@ from gpu_studio.plan.values import (
     Options,
     Placed,
     Plan,
+    PlanError,
+    Problem,
     Training,
 )
-from gpu_studio.plan.writing import dumps
 
 __all__ = [
     "ALL_REDUCES",
+    "CENTRAL_STORAGE",
     "MIB",
+    "MIRRORED",
+    "NONE",
+    "ONE_DEVICE",
+    "PLACED",
     "RUNNABLE_STRATEGIES",
     "STRATEGIES",
     "VERSION",
@@ -55,16 +80,20 @@ __all__ = [
     "PlanError",
     "PlannedDevice",
     "Problem",
+    "Strategy",
     "Training",
     "dumps",
     "load",
     "loads",
     "logical_devices",
+    "placement_of",
     "replica_count",
     "replicas",
     "save",
     "shares_of",
     "starter",
+    "strategy_named",
+    "strategy_of",
     "validate",
     "visible_cards",
     "with_settings",

@@ -1,16 +1,12 @@
-"""How much memory TensorFlow can have on a card, when it is empty and as it is used now.
-
-The single rule for whether a plan fits, shared by the Plan page, `gpu-studio model`, the search for
-a placement and the queue.
-"""
+"""How much memory TensorFlow can have on a card, empty or as used now, and who holds the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.plan.logical import PlannedDevice
-from gpu_studio.plan.machine import Card, Machine
+from gpu_studio.common.figures import MIB, size
+from gpu_studio.plan.devices import Card, CardUser, Machine, PlannedDevice
 
 CONTEXT_MIB = 512
 """Memory that a process's CUDA context takes on a card before TensorFlow asks how much is free.
@@ -114,3 +110,28 @@ def available_memory(
                 else AvailableMemory(most_mib(card), now_mib(card))
             )
     return found
+
+
+MOST_HOLDERS = 2
+
+
+def held_by(users: Sequence[CardUser], runs: Mapping[int, str] | None = None) -> str:
+    """The holders in words: `held by python 4711 of grace (7.2 GiB)`.
+
+    The largest are named, the others counted. `runs` gives names for processes that are runs. Empty
+    if there are no holders.
+    """
+    if not users:
+        return ""
+    named = [_in_words(user, (runs or {}).get(user.pid, "")) for user in users[:MOST_HOLDERS]]
+    left = len(users) - MOST_HOLDERS
+    more = [f"{left} {'other' if left == 1 else 'others'}"] if left > 0 else []
+    return f"held by {', '.join((*named, *more))}"
+
+
+def _in_words(user: CardUser, run: str) -> str:
+    who = run or f"{user.command or 'process'} {user.pid}"
+    whose = f" of {user.user}" if user.user else ""
+    return (
+        f"{who}{whose}" if user.used_mib is None else f"{who}{whose} ({size(user.used_mib * MIB)})"
+    )

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from gpu_studio.common.figures import whole_mib
 from gpu_studio.plan.carving import equal_slices
-from gpu_studio.plan.hiding import idle_cards, only_used
-from gpu_studio.plan.logical import CPU, visible_cards
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.mending import Caution, Remedy, changing
-from gpu_studio.plan.problems import listed
-from gpu_studio.plan.replication import replica_devices
-from gpu_studio.plan.splitting import may_validate
+from gpu_studio.plan.data import may_validate
+from gpu_studio.plan.devices import CPU, Machine, replica_devices, visible_cards
+from gpu_studio.plan.edits.visibility import idle_cards, only_used
 from gpu_studio.plan.strategies import strategy_of
 from gpu_studio.plan.strategies.one_device import alone
 from gpu_studio.plan.validation import validate
-from gpu_studio.plan.values import Carve, Plan
+from gpu_studio.plan.values import Carve, Caution, Plan, Remedy, changing, listed
 
 Find = Callable[[Plan], Iterable[Caution]]
 

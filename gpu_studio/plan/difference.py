@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.plan.problems import path_to, shown
 from gpu_studio.plan.tables import to_tables
-from gpu_studio.plan.values import Plan
+from gpu_studio.plan.values import Plan, path_to, shown
 
 
 @dataclass(frozen=True, slots=True)

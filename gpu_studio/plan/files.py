@@ -1,18 +1,21 @@
-"""Read plan files, and write them so that a crash leaves the old or the new one, never a part."""
+"""A plan file: read it, write it in fixed order, and find the line that a problem is about.
+
+A crash while writing leaves the old file or the new one, never a part.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.common.output_files import write_output
-from gpu_studio.common.regular_files import opened
-from gpu_studio.plan.problems import PlanError, Problem, printable
-from gpu_studio.plan.tables import from_tables
-from gpu_studio.plan.values import Plan
-from gpu_studio.plan.writing import dumps
+import tomli_w
+
+from gpu_studio.common.safe_files import opened, write_output
+from gpu_studio.plan.tables import SECTIONS, from_tables, to_tables
+from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
 LARGEST_BYTES = 4 * 1024 * 1024
 """A plan is small enough to write by hand.
@@ -136,3 +139,114 @@ def _syntax_problem(message: str, source: str) -> Problem:
     return Problem(
         f"{source}, {where},", f"not TOML ({why})", "mend the line; texts stand in quotes"
     )
+
+
+INLINE = frozenset({"options", "loss", "schedule", "layers"})
+"""Keys whose tables stand on the key's own line."""
+
+
+def dumps(plan: Plan) -> str:
+    """The plan as TOML, which `loads` converts back to an equal plan."""
+    tables = to_tables(plan)
+    lines = _key_lines({key: value for key, value in tables.items() if key not in SECTIONS})
+    for section in SECTIONS:
+        lines += _section_lines(section, tables[section])
+    return "\n".join(lines) + "\n"
+
+
+def _section_lines(path: str, table: Mapping[str, Any]) -> list[str]:
+    """A section with its subsections.
+
+    An empty part, such as a model not chosen yet, is left out.
+    """
+    nested = {key: value for key, value in table.items() if _is_nested(key, value)}
+    lines = _key_lines({key: value for key, value in table.items() if key not in nested})
+    lines = ["", f"[{path}]", *lines] if lines else []
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            lines += _section_lines(f"{path}.{key}", value)
+        else:
+            for each in value:
+                lines += ["", f"[[{path}.{key}]]", *_key_lines(each)]
+    return lines
+
+
+def _is_nested(key: str, value: Any) -> bool:
+    return key == "carve" or (isinstance(value, Mapping) and key not in INLINE)
+
+
+def _key_lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {inline(value)}" for key, value in table.items()]
+
+
+def inline(value: Any) -> str:
+    """A value on one line, also lists and tables, which tomli_w would spread over several."""
+    if isinstance(value, Mapping):
+        pairs = [f"{_key(key)} = {inline(value[key])}" for key in sorted(value, key=_name_first)]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline, value))}]"
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
+
+
+def _name_first(key: str) -> bool:
+    """A sort key that puts `name` first and keeps the order of the other keys."""
+    return key != "name"
+
+
+def _key(key: str) -> str:
+    return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
+
+
+_REPORTED_LINE = re.compile(r", line (\d+)")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(
+    r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*="
+)
+_PART = re.compile(r"\"[^\"]*\"|'[^']*'|[^.\s\[\]]+")
+
+_KeyPath = tuple[str, ...]
+
+
+def line_of(text: str, problem: Problem) -> int | None:
+    """The line of `text`, from 1, that a problem is about; None if it is about no single line.
+
+    A TOML syntax error gives its own line. Otherwise it is the line of the field, or of the
+    innermost table around it that is present. Keys are looked for as they are usually written: a
+    multi-line string may mislead it.
+    """
+    if reported := _REPORTED_LINE.search(problem.field):
+        return int(reported.group(1))
+    wanted, best, line = _keys_of(problem.field), 0, None
+    for number, path in _written_keys(text):
+        common = _common_keys(path, wanted)
+        if common == len(path) and common > best:
+            best, line = common, number
+    return line
+
+
+def _written_keys(text: str) -> Iterator[tuple[int, _KeyPath]]:
+    """The line number and path of each line that opens a table or sets a key."""
+    table: _KeyPath = ()
+    lists: dict[_KeyPath, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _keys_of(header.group(2))
+            if header.group(1) == "[[":
+                lists[table] = lists.get(table, -1) + 1
+                table = (*table, str(lists[table]))
+            yield number, table
+        elif key := _KEY.match(line):
+            yield number, (*table, *_keys_of(key.group(1)))
+
+
+def _keys_of(field: str) -> _KeyPath:
+    """Split `devices.carve[0].device` into `devices`, `carve`, `0`, `device`."""
+    return tuple(
+        part.strip("\"'") for part in _PART.findall(field.replace("[", ".").replace("]", ""))
+    )
+
+
+def _common_keys(one: _KeyPath, other: _KeyPath) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -9,27 +9,33 @@ from typing import Any, TypeVar
 
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
-from gpu_studio.plan.hiding import only_on
-from gpu_studio.plan.hiding import without as without_cards
-from gpu_studio.plan.keras_names import LOSSES, METRICS
-from gpu_studio.plan.limits import (
+from gpu_studio.plan.devices import CPU, Machine, replica_count, replicas, visible_cards
+from gpu_studio.plan.edits.visibility import only_on
+from gpu_studio.plan.edits.visibility import without as without_cards
+from gpu_studio.plan.keras_objects import LOSSES, METRICS
+from gpu_studio.plan.options import (
     CHECKPOINT_LIMITS,
     DATA_LIMITS,
     EARLY_STOPPING_LIMITS,
     PLACED_LIMITS,
     TRAINING_LIMITS,
+    Option,
 )
-from gpu_studio.plan.logical import CPU, visible_cards
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.mending import Remedy, changing
-from gpu_studio.plan.options import Option
-from gpu_studio.plan.problems import Problem, nearest, shown
-from gpu_studio.plan.replication import replica_count, replicas
 from gpu_studio.plan.rules.training_rules import measured
 from gpu_studio.plan.starter import starter
 from gpu_studio.plan.strategies import MIRRORED, NONE, strategy_of
 from gpu_studio.plan.validation import RULES
-from gpu_studio.plan.values import Carve, Distribution, Named, Plan
+from gpu_studio.plan.values import (
+    Carve,
+    Distribution,
+    Named,
+    Plan,
+    Problem,
+    Remedy,
+    changing,
+    nearest,
+    shown,
+)
 
 LONGEST_KEY = 20
 Value = TypeVar("Value")

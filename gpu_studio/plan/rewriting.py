@@ -9,11 +9,9 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AbstractTable, InlineTable
 
-from gpu_studio.plan.files import loads
-from gpu_studio.plan.problems import PlanError
+from gpu_studio.plan.files import INLINE, dumps, loads
 from gpu_studio.plan.tables import to_tables
-from gpu_studio.plan.values import Plan
-from gpu_studio.plan.writing import INLINE, dumps
+from gpu_studio.plan.values import Plan, PlanError
 
 
 def rewritten(text: str, plan: Plan) -> str:

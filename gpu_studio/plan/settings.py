@@ -6,9 +6,8 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from gpu_studio.plan.problems import PlanError, Problem, kind_of, shown
 from gpu_studio.plan.tables import from_tables, to_tables
-from gpu_studio.plan.values import Plan
+from gpu_studio.plan.values import Plan, PlanError, Problem, kind_of, shown
 
 SOURCE = "settings"
 

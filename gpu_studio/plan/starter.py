@@ -6,8 +6,7 @@ There is the starter plan, and a template for each strategy that runs.
 from __future__ import annotations
 
 from gpu_studio.plan.card_memory import OUTSIDE_MIB
-from gpu_studio.plan.logical import CPU, default_devices, logical_devices
-from gpu_studio.plan.machine import Card, Machine
+from gpu_studio.plan.devices import CPU, Card, Machine, default_devices, logical_devices
 from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE, Strategy, strategy_named
 from gpu_studio.plan.values import (
     Carve,

@@ -5,17 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.problems import Problem
-from gpu_studio.plan.rules import (
-    device_rules,
-    distribution_rules,
-    placed_rules,
-    source_rules,
-    split_rules,
-    training_rules,
-)
-from gpu_studio.plan.values import VERSION, Plan
+from gpu_studio.plan.devices import Machine
+from gpu_studio.plan.rules import device_rules, distribution_rules, source_rules, training_rules
+from gpu_studio.plan.values import VERSION, Plan, Problem
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
 
@@ -47,8 +39,8 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("data", _alone(source_rules.data_source)),
         ("data", _alone(source_rules.fractions)),
         ("data", source_rules.synthetic_fits),
-        ("data", _alone(split_rules.split_suits)),
-        ("data", _alone(split_rules.groups_named)),
+        ("data", _alone(source_rules.split_suits)),
+        ("data", _alone(source_rules.groups_named)),
         ("model data", _alone(source_rules.model_meets_data)),
         ("training", _alone(training_rules.numbers)),
         ("training", _alone(training_rules.optimizer)),
@@ -60,9 +52,9 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("distribution", _alone(distribution_rules.strategy)),
         ("distribution", _alone(distribution_rules.devices_of_strategy)),
         ("devices distribution", distribution_rules.device_names),
-        ("devices distribution", placed_rules.places),
-        ("training distribution", _alone(placed_rules.micro_batches)),
-        ("training distribution", _alone(placed_rules.whole_weights)),
+        ("devices distribution", distribution_rules.places),
+        ("training distribution", _alone(distribution_rules.micro_batches)),
+        ("training distribution", _alone(distribution_rules.whole_weights)),
         ("devices distribution", distribution_rules.all_reduce),
         ("devices training distribution", distribution_rules.enough_for_each),
     )

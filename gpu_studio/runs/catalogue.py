@@ -1,21 +1,37 @@
-"""The runs of a directory: list them, and delete with undo."""
+"""The runs of a directory: list them, find the one that a person means, and delete with undo.
+
+A person names a run by its number, by its id or a part of it, or by the path of its folder.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
+from gpu_studio.common.paths import expanded
 from gpu_studio.contract.directory import HIDDEN, RunDirectory
 from gpu_studio.contract.files import make_private_directory
-from gpu_studio.runs.naming import Numbers, number_all
-from gpu_studio.runs.reading import summary_cache
-from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at, unreadable
-from gpu_studio.runs.reading.summary_cache import Known, Version
+from gpu_studio.runs.labels import Numbers, number_all, numbers_in
+from gpu_studio.runs.reading.summary import (
+    WORTH_BYTES,
+    EventsVersion,
+    KnownSummaries,
+    Skimmer,
+    Summary,
+    created_at,
+    keep_summaries,
+    load_summaries,
+    unreadable,
+)
 from gpu_studio.runs.state import is_live
 
 TRASH = ".trash"
@@ -43,7 +59,7 @@ class Catalogue:
 
     def __init__(self, runs: Path) -> None:
         self.runs = runs
-        self._ended: Known | None = None
+        self._ended: KnownSummaries | None = None
         self._skimmers: dict[str, Skimmer] = {}
         self._found: dict[str, tuple[_Age, RunDirectory]] = {}
         self._read_bytes = 0
@@ -53,7 +69,7 @@ class Catalogue:
 
         That of one that cannot be read says so, in its `problem`.
         """
-        ended = summary_cache.load(self.runs) if self._ended is None else self._ended
+        ended = load_summaries(self.runs) if self._ended is None else self._ended
         runs = self._directories()
         numbers = number_all(self.runs, reversed(runs))
         found = [_numbered(self._summary(run, ended), numbers[run.id]) for run in runs]
@@ -62,8 +78,8 @@ class Catalogue:
         self._skimmers = {
             name: skimmer for name, skimmer in self._skimmers.items() if name in names
         }
-        if self._read_bytes >= summary_cache.WORTH_BYTES:
-            summary_cache.keep(self.runs, self._ended)
+        if self._read_bytes >= WORTH_BYTES:
+            keep_summaries(self.runs, self._ended)
             self._read_bytes = 0
         return found
 
@@ -76,7 +92,7 @@ class Catalogue:
                 self._found[name] = found
         return [run for _, run in sorted(self._found.values(), key=itemgetter(0), reverse=True)]
 
-    def _summary(self, run: RunDirectory, ended: Known) -> Summary:
+    def _summary(self, run: RunDirectory, ended: KnownSummaries) -> Summary:
         try:
             version = _version(run)
             known = ended.get(run.id)
@@ -205,9 +221,112 @@ def _written(path: Path) -> int | None:
         return None
 
 
-def _version(run: RunDirectory) -> Version:
+def _version(run: RunDirectory) -> EventsVersion:
     try:
         status = run.events_file.stat()
     except FileNotFoundError:
         return 0, 0
     return status.st_size, status.st_mtime_ns
+
+
+LATEST: Final = "latest"
+_NUMBER: Final = re.compile(r"(#?)([1-9][0-9]*)")
+
+
+def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
+    """Find the run that `text` means.
+
+    It is a number (`7`, `#7`), `latest`, an id, the path of the run's folder, or the beginning or
+    else any part of just one id. `elsewhere` allows the path of a run that is not under `runs`.
+
+    Raises UnknownRunError otherwise, naming the nearest or the candidates.
+    """
+    path = _path(text)
+    if path is not None:
+        return _at(runs, path, elsewhere=elsewhere)
+    found, numbers = numbered(runs)
+    known = {run.id: run for run in found}
+    if text in known:
+        return known[text]
+    here = Path(text).absolute()
+    if text and is_run(RunDirectory(here)):
+        return _at(runs, here, elsewhere=elsewhere)
+    if not known:
+        raise UnknownRunError(f"There are no runs in {runs} yet: start one, with: gpu-studio train")
+    if text == LATEST:
+        return found[0]
+    name = _with_number(runs, text, numbers, list(known)) or _with_name(text, list(known))
+    return known[name]
+
+
+def deleted(runs: Path, text: str) -> str:
+    """The id of the run in the trash of `runs` that `text` means: by number, or by its exact id."""
+    match = _NUMBER.fullmatch(text)
+    numbers = numbers_in(runs).items() if match else ()
+    return next((name for name, number in numbers if match and number == int(match[2])), text)
+
+
+def _path(text: str) -> Path | None:
+    """The path in `text`, if it is one: as completed by the shell, with a trailing slash."""
+    if os.sep not in text and text not in (".", "..") and not text.startswith("~"):
+        return None
+    path = expanded(text).absolute()
+    return path.resolve() if path.name == ".." else path
+
+
+def _at(runs: Path, path: Path, *, elsewhere: bool) -> RunDirectory:
+    run = RunDirectory(path)
+    if not is_run(run):
+        what = "there is no run in it" if path.is_dir() else "there is no such folder"
+        raise UnknownRunError(
+            f"{path} is not the folder of a run: {what}. All runs: gpu-studio runs list"
+        )
+    if os.path.realpath(path.parent) == os.path.realpath(runs):
+        return RunDirectory(runs / run.id)
+    if not elsewhere:
+        raise UnknownRunError(
+            f"{path} is not one of the runs in {runs}, so it can only be looked at (show, log, "
+            "placement, compare, "
+            f"report, export). To do more to it, name its folder: --runs-dir {path.parent}"
+        )
+    return run
+
+
+def _with_number(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) -> str | None:
+    """The id of the run with this number; None if `text` is not a number that was ever given."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    wanted = int(match[2])
+    name = next((name for name, number in numbers.items() if number == wanted), None)
+    if name in known:
+        return name
+    if name is not None:
+        # It must not match as a part of another id.
+        back = (
+            f" Take it back with: gpu-studio runs restore {name}"
+            if (runs / TRASH / name).is_dir()
+            else ""
+        )
+        raise UnknownRunError(f"Run #{wanted}, {name}, is not in {runs} any more.{back}")
+    if match[1]:
+        raise UnknownRunError(
+            f"There is no run #{wanted}. All runs with their numbers: gpu-studio runs list"
+        )
+    return None
+
+
+def _with_name(text: str, known: Sequence[str]) -> str:
+    candidates = [name for name in known if name.startswith(text)] or [
+        name for name in known if text in name
+    ]
+    if len(candidates) == 1 and text:
+        return candidates[0]
+    if candidates:
+        raise UnknownRunError(
+            f"{text!r} may mean any of {', '.join(candidates)}: write more of it."
+        )
+    near = get_close_matches(text, known, 1, cutoff=0.3)
+    raise UnknownRunError(
+        f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}."
+    )

@@ -15,17 +15,20 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.contract import kernel, lock, samples
-from gpu_studio.contract.checkpoints import checkpoints
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import Code, Failed, Model, decode
 from gpu_studio.contract.failure_mends import against_want_of_memory
-from gpu_studio.contract.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD, layer_of, refusal_in
-from gpu_studio.contract.files import last_lines_if_any
-from gpu_studio.contract.full_disk import advice_for
-from gpu_studio.contract.lines import LineTail
-from gpu_studio.contract.lost_device import lost_device_in
-from gpu_studio.plan.problems import listed
+from gpu_studio.contract.failure_texts import (
+    NO_ROOM_TO_LOAD,
+    ROOM_TO_LOAD,
+    advice_for,
+    layer_of,
+    lost_device_in,
+    refusal_in,
+)
+from gpu_studio.contract.files import LineTail, last_lines_if_any
+from gpu_studio.plan.values import listed
 from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"

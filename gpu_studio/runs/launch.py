@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio import plan as plans
-from gpu_studio.common.own_processes import module_command, module_environment
-from gpu_studio.common.regular_files import open_regular
+from gpu_studio.common.processes import module_command, module_environment
+from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.inheritance import Resume, pass_on
-from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.contract.directory import Resume, RunDirectory, pass_on
+from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.plan.rules.device_rules import allocator
-from gpu_studio.runs.queueing.queue_entry import note_in
+from gpu_studio.runs.queue_entry import note_in
 from gpu_studio.runs.sources import file_problems
 
 TRAINER_VARIABLE = "GPU_STUDIO_TRAINER"

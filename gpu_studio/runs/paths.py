@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from gpu_studio.common.user_paths import expanded
+from gpu_studio.common.paths import expanded
 
 ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
 

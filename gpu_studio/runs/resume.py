@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.checkpoints import SavedCheckpoint, checkpoints
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import Resume, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.contract.events import Model, decode
-from gpu_studio.contract.inheritance import Resume
-from gpu_studio.contract.lines import LineTail
-from gpu_studio.plan import Machine, Plan, Problem, replica_count
+from gpu_studio.contract.files import LineTail
+from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
-from gpu_studio.plan.relocation import with_absolute_files
-from gpu_studio.plan.strategies import placement_of
+from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.state import is_live
 

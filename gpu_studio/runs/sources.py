@@ -1,26 +1,30 @@
 """Check the files and folders that a plan names: present, complete, allowed, without pickles.
 
-Only names and headers are read, and Python files as text. The trainer checks whether the arrays
-match each other, and the model the data, and whether every image of a folder can be read.
+Only names and headers are read, and Python files as text. The trainer checks whether the
+arrays match each other, and the model the data, and whether every image of a folder can be
+read. The user's own Python runs only as far as it is allowed, and some folders may not be
+allowed whole.
 """
 
 from __future__ import annotations
 
 import shlex
+import stat
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from gpu_studio.contract.code_reading import read_as_text
+from platformdirs import user_downloads_path
+
 from gpu_studio.contract.consent import Standing, allowances, read_code, standing
-from gpu_studio.contract.nearest_file import hint
-from gpu_studio.contract.own_modules import code_files, modules_beside
+from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
 from gpu_studio.plan import Plan, Problem
-from gpu_studio.plan.image_folders import ImageFolderError, layout_of
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.relocation import absolute
+from gpu_studio.plan.data import ImageFolderError, layout_of
+from gpu_studio.plan.references import absolute, reference
+from gpu_studio.plan.values import listed
 
 _Check = Callable[[zipfile.ZipFile], str]
 _KERAS_PARTS = {"config.json", "model.weights.h5"}
@@ -50,10 +54,10 @@ def file_problems(plan: Plan, folder: Path) -> list[Problem]:
 
 def consent_needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
     """The readable Python files that `plan` runs and that are not allowed as they are."""
-    return _not_allowed(code_files(plan, folder))
+    return _without_consent(code_files(plan, folder))
 
 
-def _not_allowed(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
+def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
     found: list[tuple[Path, Standing]] = []
     for path in files:
         try:
@@ -91,7 +95,7 @@ def _problems_of_code(
     if wrong := found.problem or found.lacks(function):
         yield Problem(field, shown, wrong)
         return
-    for file, said in _not_allowed([path, *modules_beside(path)]):
+    for file, said in _without_consent([path, *modules_beside(path)]):
         yield ConsentProblem(field, shown, _ask_for_consent(file, said), file, said)
 
 
@@ -188,3 +192,100 @@ def _dtype(file: IO[bytes]) -> Any:
         else np.lib.format.read_array_header_2_0
     )
     return read(file)[2]
+
+
+def names_files(plan: Plan) -> bool:
+    """Whether the plan needs files or folders."""
+    return any(
+        (plan.model.file, plan.data.file, plan.data.folder, plan.model.python, plan.data.python)
+    )
+
+
+def not_allowed(plan: Plan, base: Path) -> tuple[Path, ...]:
+    """The files of `plan` that may not run as they are; relative ones are taken from `base`."""
+    return tuple(path for path, _ in consent_needed(plan, base))
+
+
+def code_of(plan: Plan, part: str, base: Path) -> Path | None:
+    """The Python file of the `model` or the `data`, relative to `base`; None for other sources."""
+    named = reference((plan.model if part == "model" else plan.data).python or "")
+    return absolute(named.file, base) if named else None
+
+
+def not_looked_into(paths: Sequence[Path]) -> str:
+    """Why a plan was not examined: `not looked into: models.py is not allowed yet`."""
+    names = listed(path.name for path in paths)
+    return f"not looked into: {names} {'is' if len(paths) == 1 else 'are'} not allowed yet"
+
+
+def problems_of_files(plan: Plan, base: Path) -> list[Problem]:
+    """Problems with the files that the plan names, worded for the window."""
+    return [_in_the_window(problem) for problem in file_problems(plan, base)]
+
+
+def _in_the_window(problem: Problem) -> Problem:
+    """The same problem without the command line for allowing a file, as a button is beside it."""
+    if not isinstance(problem, ConsentProblem):
+        return problem
+    name = problem.path.name
+    new = problem.standing is Standing.NEW
+    why = (
+        f"nothing of {name} has been run yet" if new else f"{name} has changed since it was allowed"
+    )
+    words = allowances().problem or f"{why}, and it may do whatever you may: read it, then allow it"
+    return replace(problem, advice=words)
+
+
+_TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108  to tell them from others
+_ELSEWHERE = "Move it into your home folder, or allow its files one by one."
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a folder cannot be allowed as a whole, as the end of a sentence.
+
+    And what to do instead, in a sentence.
+    """
+
+    reason: str
+    advice: str
+
+
+def objection(folder: Path) -> Objection | None:
+    """The reason not to allow all Python in and below `folder`; None if there is none."""
+    real = folder.resolve()
+    if Path.home().resolve().is_relative_to(real):
+        return Objection(
+            "all files of its user are below it", "Allow files in it, or a folder below it."
+        )
+    if real in _TEMPORARY:
+        return Objection(
+            "temporary files of all programs are put there", "Allow files in it one by one."
+        )
+    if real.is_relative_to(Path(tempfile.gettempdir()).resolve()):
+        reason = (
+            "it is among temporary files, and once it is gone anybody "
+            "may put one of that name there"
+        )
+        return Objection(reason, _ELSEWHERE)
+    if real.is_relative_to(user_downloads_path().resolve()):
+        return Objection("whatever is downloaded is put there", _ELSEWHERE)
+    try:
+        others_write = bool(real.stat().st_mode & stat.S_IWOTH)
+    except OSError as error:
+        return Objection(
+            f"it cannot be looked at ({error.strerror or error})", "Look whether it is there."
+        )
+    if others_write:
+        advice = "Take that right from them, with chmod o-w, or allow its files one by one."
+        return Objection("every user of this computer can put files there", advice)
+    return None
+
+
+def why_not(folder: Path) -> str:
+    """Why Python in and below `folder` cannot be allowed at once, as the end of a sentence.
+
+    Empty if it can be.
+    """
+    found = objection(folder)
+    return found.reason if found else ""

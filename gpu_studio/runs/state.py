@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpu_studio.common.regular_files import NotRegularError
+from gpu_studio.common.safe_files import NotRegularError
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import ENDED, TERMINAL, Failed, Finished, State, decode

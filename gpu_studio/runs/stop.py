@@ -1,6 +1,8 @@
-"""The stop ladder: request a stop, then SIGTERM, then SIGKILL, each after a grace period.
+"""Stop the trainer of a run: a request, then SIGTERM, then SIGKILL, each after a grace period.
 
-It ends there: what survives SIGKILL cannot be ended from here, and that is reported.
+Nothing is done after SIGKILL: what survives it cannot be ended from here, and that is
+reported. A process is signalled only if it has the run's lock open, and a trainer whose
+folder was moved is found by the lock that it still holds.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import psutil
 
 from gpu_studio.contract import kernel, lock
-from gpu_studio.contract.commands import send
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.open_files import has_open, who_has_open
+from gpu_studio.contract.directory import RunDirectory, send
+from gpu_studio.contract.lock import Holder
 from gpu_studio.runs.state import is_live
 
 Stage = Literal["asked", "terminated", "killed", "stuck", "gone"]
@@ -200,3 +202,99 @@ def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
         )
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False
+
+
+PROCESSES = Path("/proc")
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether process `pid` of this computer has the file open.
+
+    Raises PermissionError, ProcessLookupError.
+    """
+    try:
+        wanted = path.stat()
+    except OSError:
+        return False
+    if not (PROCESSES / "self" / "fd").is_dir():
+        return _has_open_elsewhere(pid, wanted)
+    try:
+        return any(_is(entry, wanted) for entry in os.scandir(PROCESSES / str(pid) / "fd"))
+    except FileNotFoundError:
+        raise ProcessLookupError(pid) from None
+
+
+def who_has_open(path: Path) -> list[int]:
+    """The other processes that have the file at `path` open; other users' are not visible."""
+    return [pid for pid in psutil.pids() if pid != os.getpid() and _may_have_open(pid, path)]
+
+
+def _may_have_open(pid: int, path: Path) -> bool:
+    try:
+        return has_open(pid, path)
+    except OSError:
+        return False
+
+
+def _is(entry: os.DirEntry[str], wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(entry.stat(), wanted)
+    except OSError:  # closed meanwhile
+        return False
+
+
+def _has_open_elsewhere(pid: int, wanted: os.stat_result) -> bool:
+    """For systems without /proc, such as macOS."""
+    try:
+        return any(
+            os.path.samestat(Path(file.path).stat(), wanted)
+            for file in psutil.Process(pid).open_files()
+        )
+    except psutil.AccessDenied:
+        raise PermissionError(pid) from None
+    except psutil.NoSuchProcess:
+        raise ProcessLookupError(pid) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Astray:
+    """The process `pid` trains on, in a run whose folder was moved to `run`."""
+
+    pid: int
+    run: RunDirectory
+
+
+def astray(run: RunDirectory, holder: Holder | None) -> Astray | None:
+    """The trainer of `run`, last known as `holder`, if its folder was moved while it runs.
+
+    None if the folder was deleted: such a trainer ends by itself.
+    """
+    # Not by the folder: a trainer that is stopped may recreate it for its last checkpoint.
+    if holder is None or run.lock_file.exists() or not _lives(holder):
+        return None
+    moved = _where_its_lock_is(holder.pid, run.lock_file.name)
+    return Astray(holder.pid, RunDirectory(moved.parent)) if moved is not None else None
+
+
+def _lives(holder: Holder) -> bool:
+    """Whether the process is the one that signed, and not a later one with the same id."""
+    same_start = holder.is_here and holder.boot == kernel.boot_id()
+    return (
+        same_start and holder.started is not None and kernel.started(holder.pid) == holder.started
+    )
+
+
+def _where_its_lock_is(pid: int, name: str) -> Path | None:
+    """The present path of the lock that the process has open; None if it was deleted."""
+    try:
+        links = [_target(entry) for entry in (PROCESSES / str(pid) / "fd").iterdir()]
+    except OSError:
+        return None
+    return next((path for path in links if path and path.name == name and lock.held(path)), None)
+
+
+def _target(entry: Path) -> Path | None:
+    try:
+        return entry.readlink()
+    except OSError:  # closed meanwhile
+        return None

@@ -13,9 +13,9 @@ from typing import Final, Literal
 import numpy as np
 
 from gpu_studio.common import figures
-from gpu_studio.plan.strategies import strategy_named
+from gpu_studio.plan import strategy_named
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.results.training_parts import KNOWN_VERSION
+from gpu_studio.runs.results.run_times import KNOWN_VERSION
 
 Level = Literal["warning", "error"]
 LINGER_SECONDS: Final = 10.0

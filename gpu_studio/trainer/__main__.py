@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.lock import LockHeldError
-from gpu_studio.trainer.output import forgive_full_disk, leave
+from gpu_studio.trainer.environment import forgive_full_disk, leave
 from gpu_studio.trainer.process import FAILED, train
 
 

@@ -20,19 +20,22 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from gpu_studio.trainer.environment import leave
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.output import leave
 
 QUESTIONS = {
-    "devices": "gpu_studio.trainer.answers.devices",
-    "data": "gpu_studio.trainer.answers.data",
-    "model": "gpu_studio.trainer.answers.model",
-    "times": "gpu_studio.trainer.answers.times",
-    "evaluate": "gpu_studio.trainer.answers.checkpoint_evaluation",
-    "keras_file": "gpu_studio.trainer.answers.checkpoint_file",
+    "devices": ("gpu_studio.trainer.answers.devices", "answer"),
+    "data": ("gpu_studio.trainer.answers.data", "answer"),
+    "model": ("gpu_studio.trainer.answers.layers", "layer_costs"),
+    "times": ("gpu_studio.trainer.answers.layers", "layer_times"),
+    "evaluate": ("gpu_studio.trainer.answers.checkpoint", "evaluate"),
+    "keras_file": ("gpu_studio.trainer.answers.checkpoint", "export_file"),
 }
-"""Question: the module whose `answer(about, progress)` gives the answer, and whether it holds as
-long as nothing of what it is about, the machine and the installation changes."""
+"""The module and the function for each question.
+
+Called with what the question is about and with a function for its progress, the function
+returns the answer, and whether it holds as long as nothing of what it is about, the machine and
+the installation changes."""
 
 ANSWERED, FAILED, DESERTED = 0, 1, 3
 NEW_OBJECTS = 100_000
@@ -60,10 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(chosen: argparse.Namespace, say: Say) -> int:
     try:
-        reported = import_module(QUESTIONS[chosen.question])
-        answer, lasting = reported.answer(
-            _about(chosen.about), lambda text: say({"progress": text})
-        )
+        module, function = QUESTIONS[chosen.question]
+        answering = getattr(import_module(module), function)
+        answer, lasting = answering(_about(chosen.about), lambda text: say({"progress": text}))
     except BrokenPipeError:
         raise
     # Whatever TensorFlow raises, the asker must learn of it.

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan
-from gpu_studio.common.regular_files import open_regular, opened
-from gpu_studio.contract.checkpoints import STATE_FILE, WEIGHTS_FILE
+from gpu_studio.common.safe_files import open_regular, opened
+from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.contract.events import Checkpoint, Event, Warned
+from gpu_studio.contract.failure_texts import advice_for
 from gpu_studio.contract.files import read_json
-from gpu_studio.contract.full_disk import advice_for
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.monitors import Monitor
-from gpu_studio.trainer.progress import TrainingProgress
+from gpu_studio.trainer.progress import Monitor, TrainingProgress
 
 Arrays = Mapping[str, np.ndarray]
 

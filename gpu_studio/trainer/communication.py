@@ -23,10 +23,16 @@ from typing import Any, Final
 import tensorflow as tf
 
 from gpu_studio.contract.events import Communication, DeviceTimes
-from gpu_studio.placement.occupation import Span, covered
-from gpu_studio.trainer.executed_graphs import RECEIVES, SENDS, devices_in, watched_graphs
-from gpu_studio.trainer.profiled import Executed
-from gpu_studio.trainer.step_recorder import Recorded, if_possible
+from gpu_studio.placement.schedule import Span, covered
+from gpu_studio.trainer.step_recording import (
+    RECEIVES,
+    SENDS,
+    Executed,
+    Recorded,
+    devices_in,
+    if_possible,
+    watched_graphs,
+)
 
 SCOPE: Final = "between_replicas"
 _SCOPED: Final = re.compile(rf"(?:^|/){SCOPE}(?:_\d+)?/")

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Literal
 
-from gpu_studio.contract.commands import CommandReader
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import CommandReader, RunDirectory
 
 POLL_SECONDS = 0.05
 LOOKS_A_CHECK = 20

@@ -1,13 +1,26 @@
-"""Set this process's environment variables.
+"""The environment of a trainer process: variables, output, profile folder, memory limit, cores.
 
-It happens before TensorFlow is imported, which reads them only once.
+Nothing here imports TensorFlow, which reads the variables only once, while it is imported.
 """
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
-from collections.abc import Mapping
+import resource
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TextIO
 
+import psutil
+
+from gpu_studio.contract.failure_texts import refusal_of_disk
 from gpu_studio.plan import DeviceSettings, Plan
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.trainer.errors import PlanRefused
@@ -79,3 +92,114 @@ def _cuda_name(card: str, allowed: list[str] | None) -> str:
             ],
         )
     return allowed[index]
+
+
+class ForgivingFile(io.FileIO):
+    """A file that drops what its full disk refuses: that costs lines of the log, not the run."""
+
+    def write(self, data: Any, /) -> int:
+        """Write `data`, or as much as fits; a disk that takes no more is no error."""
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        try:
+            while rest:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            if not refusal_of_disk(error):
+                raise
+        return size
+
+
+def forgive_full_disk() -> None:
+    """Let nothing printed from here on, by Keras or the user's code, fail on a full disk."""
+    sys.stdout, sys.stderr = _forgiving(sys.stdout), _forgiving(sys.stderr)
+
+
+def leave(status: int) -> None:
+    """End the process at once, after flushing its output.
+
+    TensorFlow needs a second to take itself apart.
+    """
+    with suppress(OSError):  # a full disk must not prevent it
+        sys.stdout.flush()
+        sys.stderr.flush()
+    ctypes.CDLL(None).fflush(
+        None
+    )  # what native code has printed, such as where operations were placed
+    os._exit(status)
+
+
+def _forgiving(stream: TextIO) -> TextIO:
+    stream.flush()
+    file: Any = ForgivingFile(stream.fileno(), "wb", closefd=False)
+    # Unbuffered: what was printed must be in the log however the process ends.
+    return io.TextIOWrapper(file, stream.encoding, "backslashreplace", write_through=True)
+
+
+_FOLDER_NAME: Final = "gpu-studio-profile-"
+_PATIENCE_S: Final = 1.0
+"""A profile is written within a tenth of that."""
+
+_folder_unused = threading.Event()
+_folder_unused.set()
+
+
+@contextmanager
+def profile_folder() -> Iterator[Path]:
+    """Create a folder and remove it in the end, along with those that killed processes left."""
+    _folder_unused.clear()
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"{_FOLDER_NAME}{os.getpid()}-") as folder:
+            yield Path(folder)
+    finally:
+        _folder_unused.set()
+    _remove_folders(lambda owner: not psutil.pid_exists(owner))
+
+
+def remove_own() -> None:
+    """Remove this process's folder when the process is about to end at once, on any thread.
+
+    This waits, a second at most, for what TensorFlow is just writing there: TensorFlow would create
+    the folder again.
+    """
+    _folder_unused.wait(_PATIENCE_S)
+    _remove_folders(lambda owner: owner == os.getpid())
+
+
+def _remove_folders(wanted: Callable[[int], bool]) -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_NAME}*"):
+        owner = folder.name.removeprefix(_FOLDER_NAME).partition("-")[0]
+        if owner.isdigit() and wanted(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+_OOM_SCORE = Path("/proc/self/oom_score_adj")
+_FIRST_TO_GO = "1000"
+
+
+def limit_memory() -> None:
+    """Limit this process to the memory that is free now, and let it be the first to be killed.
+
+    Whatever asks for more gets a MemoryError, or TensorFlow's own words for it. Where the system
+    knows no such limit, nothing is done.
+    """
+    with suppress(OSError):
+        _OOM_SCORE.write_text(_FIRST_TO_GO)
+    # The limit covers writable memory: neither libraries nor the address space that a driver
+    # reserves count.
+    kind = getattr(resource, "RLIMIT_DATA", None)
+    if kind is not None:
+        free = psutil.virtual_memory().available
+        _, most = resource.getrlimit(kind)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(
+                kind, (free if most == resource.RLIM_INFINITY else min(free, most), most)
+            )
+
+
+def cores() -> int:
+    """Return the number of cores.
+
+    If this process is bound to some of the machine's cores, only those count.
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,20 +1,21 @@
 """Collect the state that layers change in each part of a batch, and combine it afterwards.
 
-A part belongs to a replica or is a micro-batch. Every part starts from the same values, and what
-its layers assign is held back until all are done; then each variable gets one new value, by the
-`aggregation` that it was made with:
+A part belongs to a replica or is a micro-batch. Every part starts from the same values, and
+what its layers assign is held back until all are done; then each variable gets one new value,
+by the `aggregation` that it was made with:
 
-        sum                  its value, plus what all parts have added (a layer that counts
-        samples); only_first_replica   the value that the first part left; mean, none           the
-        mean of the values that the parts left, weighted by their samples.
+        sum                  its value, plus what all parts have added (as a count of samples);
+        only_first_replica   the value that the first part left;
+        mean, none           the mean of the values that the parts left, weighted by samples.
 
-Random state is not kept: what a part draws follows from the seed, the step and the part's number
-alone.
+Random state is not kept: what a part draws follows from the seed, the step and the part's
+number alone. Batch normalisation normalises each part by itself, unless the layer is
+synchronised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ import numpy as np
 import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
+
+from gpu_studio.contract.events import Warned
+from gpu_studio.trainer.batches import Cut
 
 # A layer may draw this often in one step before its random numbers run into the next step's.
 DRAWS_PER_STEP = 4096
@@ -189,3 +193,38 @@ def _is_random_state(variable: Any) -> bool:
 
 def _seed_in(state: Any) -> int:
     return int(np.asarray(state._value)[0])  # noqa: SLF001 (`value` is what a scope holds)
+
+
+def is_apart(layer: keras.layers.Layer) -> bool:
+    """Return whether the layer's replicas normalise separately.
+
+    A frozen layer uses the statistics that it has, and does not count.
+    """
+    return (
+        isinstance(layer, keras.layers.BatchNormalization)
+        and layer.trainable
+        and not getattr(layer, "synchronized", False)
+    )
+
+
+def replicas_apart(model: keras.Model, cut: Cut) -> Iterator[Warned]:
+    """Return a warning if several replicas train the model differently from one device."""
+    count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
+    if count:
+        layers = (
+            "Its batch normalisation normalises"
+            if count == 1
+            else f"Its {count} batch normalisations normalise"
+        )
+        yield Warned(
+            message=(
+                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} "
+                "samples by itself, so that "
+                "losses differ from those of one device."
+            ),
+            suggestion=(
+                "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
+                "normalises the whole batch, "
+                "and losses are the same. Else keep 16 samples or more for each replica."
+            ),
+        )

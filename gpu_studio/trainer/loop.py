@@ -12,16 +12,13 @@ from typing import Literal
 import numpy as np
 
 from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps
-from gpu_studio.plan.monitors import VALIDATION
-from gpu_studio.trainer.call import Call
+from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
-from gpu_studio.trainer.meters import Tally
-from gpu_studio.trainer.monitors import Monitor
-from gpu_studio.trainer.pace import CallLength
-from gpu_studio.trainer.progress import Reached, TrainingProgress
+from gpu_studio.trainer.meters import Call, Tally
+from gpu_studio.trainer.progress import CallLength, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry, finite
 

@@ -1,7 +1,7 @@
-"""Keras metrics as sums: each replica starts from zero, and its additions are summed here.
+"""Keras metrics as sums, and the results of one call of the compiled training steps.
 
-Keras keeps a metric's state in variables that each strategy treats in its own way. Its metrics are
-accumulators that start from zero, so what a batch adds can be computed as a value
+Keras keeps a metric's state in variables that each strategy treats in its own way. Its metrics
+are accumulators that start from zero, so what a batch adds can be computed as a value
 (`stateless_update_state`), summed over replicas and steps, and read at the end
 (`stateless_result`): the same numbers under every strategy, and nothing to reset.
 """
@@ -9,6 +9,7 @@ accumulators that start from zero, so what a batch adds can be computed as a val
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -108,3 +109,33 @@ class Tally:
 
 def _values(deltas: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
     return [[np.asarray(value) for value in row] for row in deltas]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`losses` has shape (steps,): the mean over each global batch.
+
+    `deltas` is what the metrics got.
+
+    `input_seconds` were spent waiting for data; `aside_seconds` on watching the call, which is no
+    training.
+    """
+
+    losses: np.ndarray
+    deltas: Deltas
+    input_seconds: float
+    aside_seconds: float = 0.0
+
+    def followed_by(self, other: Call) -> Call:
+        """Join this call and a call of later steps into one."""
+        return Call(
+            np.concatenate([self.losses, other.losses]),
+            added_up(self.deltas, other.deltas),
+            self.input_seconds + other.input_seconds,
+            self.aside_seconds + other.aside_seconds,
+        )
+
+
+def added_up(total: Deltas, added: Deltas) -> Deltas:
+    """Return what two batches together add to each metric's state."""
+    return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(total, added, strict=True)]

@@ -15,16 +15,15 @@ import time
 from contextlib import suppress
 
 from gpu_studio import __version__, plan
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Failed, Finished, Started, StateChanged
-from gpu_studio.contract.inheritance import resumed_from
 from gpu_studio.contract.lock import Lock, take
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.environment import remove_own
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext, explain
-from gpu_studio.trainer.profile_folder import remove_own
 from gpu_studio.trainer.progress import Reached
 
 

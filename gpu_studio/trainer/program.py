@@ -18,9 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from gpu_studio.contract.events import Event
-from gpu_studio.trainer.call import Call, added_up
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
-from gpu_studio.trainer.executed_graphs import logical_name
 from gpu_studio.trainer.layer_state import (
     DRAWS_PER_STEP,
     BatchPart,
@@ -29,9 +27,9 @@ from gpu_studio.trainer.layer_state import (
     contribution,
     joined,
 )
-from gpu_studio.trainer.meters import Deltas, Meters
-from gpu_studio.trainer.sole_output import sole_output
-from gpu_studio.trainer.step_recorder import StepRecorder
+from gpu_studio.trainer.meters import Call, Deltas, Meters, added_up
+from gpu_studio.trainer.model_layers import sole_output
+from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 
 RECORDED_STEPS = 5
 """So many steps tell how the time of a step is spent.

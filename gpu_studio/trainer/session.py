@@ -16,29 +16,20 @@ import tensorflow as tf
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan
-from gpu_studio.plan.monitors import VALIDATION
-from gpu_studio.plan.splitting import groups_array
-from gpu_studio.trainer import (
-    batches,
-    devices,
-    keras_objects,
-    memory,
-    precision,
-    strategies,
-    telemetry,
-    user_code,
-)
+from gpu_studio.plan.data import groups_array
+from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
-from gpu_studio.trainer.data.fingerprint import fingerprints
+from gpu_studio.trainer.data.values import fingerprints
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
+from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
+from gpu_studio.trainer.model_layers import output_shape
 from gpu_studio.trainer.models import build_model
-from gpu_studio.trainer.models.notes import name_of, notes_on
-from gpu_studio.trainer.normalisation import replicas_apart
+from gpu_studio.trainer.models.own_models import name_of, notes_on
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
-from gpu_studio.trainer.sole_output import output_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +124,7 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     logical = devices.set_up(plan.devices)
     spread = strategies.spread_over(plan.distribution, logical)
     tell(_devices_event(logical, spread))
-    policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
+    policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
     if plan.data.folder:
         tell(
             events.Log(message=f"Reading the images in {plan.data.folder}.")
@@ -173,9 +164,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     return session
 
 
-def memory_meter(session: Session) -> memory.MemoryMeter:
+def memory_meter(session: Session) -> devices.MemoryMeter:
     """The meter of the memory of the session's devices."""
-    return memory.MemoryMeter(session.logical, memory.bytes_by_device(session.program.storage))
+    return devices.MemoryMeter(session.logical, devices.bytes_by_device(session.program.storage))
 
 
 def _placed(

@@ -1,21 +1,30 @@
-"""Train a plan from its first step, or from its checkpoint, to its end."""
+"""Train a plan from its first step, or from its checkpoint, to its end.
+
+A resumed run continues exactly if the data come in the same order; otherwise it continues from
+the beginning of the epoch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.event_writer import EventWriter
-from gpu_studio.contract.events import Finished, Log, StateChanged
+from gpu_studio.contract.events import Event, Finished, Log, StateChanged, Warned
 from gpu_studio.plan import Plan
-from gpu_studio.trainer import resuming, session, user_code
+from gpu_studio.trainer import checkpoints, layer_state, session, user_code
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.data.values import TRAINING, VALIDATION
+from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
-from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.progress import Reached, TrainingProgress
+from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry
 
 
@@ -31,7 +40,7 @@ def train_plan(
 
     `context` is given what explains a failure. Raises TrainerError, and what TensorFlow raises.
     """
-    stored = resuming.stored(run)
+    stored = stored_checkpoint(run)
     context.session = made = session.build(plan, context.base, writer.write)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
@@ -40,9 +49,9 @@ def train_plan(
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
     if stored is not None:
-        reached.progress, said = resuming.progress_in(stored[0], made)
+        reached.progress, said = progress_in(stored[0], made)
         writer.write(said)
-        for warned in resuming.other_draws(stored[0], made):
+        for warned in other_draws(stored[0], made):
             writer.write(warned)
     telemetry = Telemetry(run, writer, context.meter)
     try:
@@ -66,7 +75,7 @@ def _loop(
     try:
         loop = Loop(made, control, telemetry, checkpoints, reached)
         if arrays:
-            resuming.restore(loop, made, arrays)
+            restore(loop, made, arrays)
         telemetry.start()
         writer.write(StateChanged(state="running"))
         return loop.run()
@@ -76,3 +85,130 @@ def _loop(
     finally:
         telemetry.close()
         checkpoints.close()
+
+
+_IN_WORDS = {
+    "samples_per_epoch": "their number",
+    "seed": "training.seed",
+    "data": "their name",
+    "split": "data.split",
+    "groups": "data.groups",
+    "data_code": "the code that makes them",
+}
+_SAME = "Resume with the same data and training.seed to go on exactly where it stopped."
+Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
+
+
+def stored_checkpoint(run: RunDirectory) -> Stored | None:
+    """Return the state and arrays to resume from.
+
+    None if the run starts anew. Raises TrainerError.
+    """
+    note = resumed_from(run)
+    return None if note is None else checkpoints.read(run.checkpoints / note.checkpoint)
+
+
+def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingProgress, Event]:
+    """Return where to resume, and what to say about it.
+
+    Raises TrainerError for an invalid state.
+    """
+    try:
+        progress = TrainingProgress.from_dict(dict(state))
+    except (KeyError, TypeError, ValueError) as error:
+        raise TrainerError(
+            f"The checkpoint's state cannot be read: {error!r}.",
+            ["Resume from an earlier checkpoint of the run."],
+        ) from error
+    changed = _changed(state, session.identity())
+    mixed = _are_other_samples(state, changed)
+    if mixed or "seed" in changed:
+        return replace(progress, samples=0, step_in_epoch=0), _other_training(
+            progress, changed, mixed, session
+        )
+    return progress, _same_training(progress, changed, session)
+
+
+def _changed(state: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
+    """Return which parts of the identity differ in the checkpoint.
+
+    What an older checkpoint does not state counts as the same.
+    """
+    before = {"split": None, **state}  # before plans could say how to split, every split was random
+    return [name for name, value in identity.items() if name in before and before[name] != value]
+
+
+def _are_other_samples(state: Mapping[str, Any], changed: Collection[str]) -> bool:
+    """Return whether other samples are trained on now.
+
+    If the checkpoint does not record its own, the plan's words decide.
+    """
+    if TRAINING in state:
+        return TRAINING in changed
+    return bool(changed)
+
+
+def _other_training(
+    progress: TrainingProgress, changed: Collection[str], mixed: bool, session: Session
+) -> Warned:
+    """Say that other samples are trained on (`mixed`), or the same in another order."""
+    what = (
+        "Other data than the checkpoint's"
+        if mixed
+        else "The samples come in another order than the checkpoint's"
+    )
+    reasons = (
+        ", ".join(_IN_WORDS[name] for name in changed if name in _IN_WORDS)
+        or "the samples themselves"
+    )
+    repeated = f" Epoch {progress.epoch + 1} starts anew." if progress.samples else ""
+    measured = mixed and (session.dataset.validation or session.dataset.test)
+    seen = " Samples that validate or test now may have been trained on before." if measured else ""
+    return Warned(message=f"{what} ({reasons}).{repeated}{seen}", suggestion=_SAME)
+
+
+def _same_training(progress: TrainingProgress, changed: Collection[str], session: Session) -> Event:
+    if VALIDATION in changed and session.dataset.validation:
+        return Warned(
+            message="Other validation samples than the checkpoint's: figures of before and after do not compare, "
+            "neither for early stopping nor for the best checkpoint.",
+            suggestion=_SAME,
+        )
+    return Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
+
+
+def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
+    """Warn if a batch now comes in more or fewer parts.
+
+    Layers draw random numbers separately for each part.
+    """
+    before, now = state.get("parts"), session.cut.replicas
+    if before not in (None, now) and layer_state.draws(session.model):
+        yield Warned(
+            message=(
+                f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and "
+                "other random layers "
+                "draw other numbers from here on, so that losses are not those "
+                "that the first run would have had."
+            ),
+            suggestion=(
+                "It trains as well. For the same losses resume with as many "
+                "replicas and micro-batches."
+            ),
+        )
+
+
+def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> None:
+    """Load the checkpoint's contents into the session and the loop."""
+    session.restore(arrays)
+    if loop.progress.samples:
+        loop.tally.restore(_under("tally/", arrays))
+    loop.best_weights = _under("best/", arrays)
+
+
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import warm_python
 from small_disks import SmallDisk, mounted
 
-from gpu_studio.cli import exit_codes
+from gpu_studio.cli.command import OK, REFUSED
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Steps
 from gpu_studio.plan import loads
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.tail import Tail
+from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.state import is_live, terminal_event
 
 MOMENTS, DISK_KIB, SEED = 50, 4096, 4
@@ -148,7 +148,7 @@ def _stopped(launched: Launched, disk: SmallDisk) -> float:
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     seconds = time.monotonic() - began
     # Refused is the stop of one that was gone already.
-    if done.returncode not in (exit_codes.OK, exit_codes.REFUSED) or is_live(run):
+    if done.returncode not in (OK, REFUSED) or is_live(run):
         raise BenchmarkError(f"the stop of {run.id} ended with {done.returncode}: {done.stderr}")
     disk.clear()
     if terminal_event(run) is None or isinstance(terminal_event(run), Failed):

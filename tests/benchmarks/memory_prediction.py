@@ -16,7 +16,8 @@ from typing import Any
 from measuring import Budget, Row
 from workplace import Workplace
 
-from gpu_studio.placement.memory import PredictedMemory, predict
+from gpu_studio.placement.device_memory import PredictedMemory
+from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import (
     MIB,

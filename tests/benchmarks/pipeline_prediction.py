@@ -25,10 +25,9 @@ from typing import Any
 from measuring import Budget, Row
 from workplace import Workplace
 
-from gpu_studio.placement.estimate import times_in, work_of
-from gpu_studio.placement.places import places
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.schedule import timeline
+from gpu_studio.placement.work import places, times_in, work_of
 from gpu_studio.plan import (
     Carve,
     Data,

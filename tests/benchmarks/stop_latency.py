@@ -14,11 +14,9 @@ from training import CASES, Case, plan_of
 from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.contract import events
-from gpu_studio.contract.checkpoints import WEIGHTS_FILE, checkpoints
-from gpu_studio.contract.commands import send
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, checkpoints, send
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.tail import Tail
+from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.state import terminal_event
 
 BUDGET = Budget("at most", 1.0)

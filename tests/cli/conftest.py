@@ -26,7 +26,7 @@ from gpu_studio.cli import main
 from gpu_studio.contract.lock import held
 from gpu_studio.plan import Machine, save
 from gpu_studio.runs.launch import TRAINER_VARIABLE, trainer_environment
-from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queue import Queue
 
 __all__ = ["ended", "start", "training"]
 

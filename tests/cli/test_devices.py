@@ -18,7 +18,7 @@ import time
 import pytest
 
 from gpu_studio.hardware import simulated
-from gpu_studio.hardware.spreadsheet import COLUMNS
+from gpu_studio.hardware.device_rows import COLUMNS
 
 pytestmark = pytest.mark.processes
 

@@ -8,8 +8,7 @@ import pytest
 
 from gpu_studio import plan as plans
 from gpu_studio.export import python_script
-from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.placement.plan_facts import PlanFacts, encoded
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts, encoded
 from gpu_studio.runs.questions import plan_question
 
 CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.cli.fitting import GAP, NARROWEST, fitted, shortened
+from gpu_studio.cli.runs.compare import GAP, NARROWEST, fitted, shortened
 
 words = st.text("abcdefgh 0123", max_size=40)
 tables = st.integers(2, 6).flatmap(

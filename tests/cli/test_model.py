@@ -14,7 +14,7 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 from rich.console import Console
 
 from gpu_studio.cli import model as model_command
-from gpu_studio.cli.output import RefusedError
+from gpu_studio.cli.command import RefusedError
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelNote, PlanFacts

@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from gpu_studio.cli import output
+from gpu_studio.cli import command
+from gpu_studio.cli.command import escaped, json_text
 from gpu_studio.cli.escaping_console import EscapingConsole
-from gpu_studio.cli.output import escaped, json_text
 from gpu_studio.contract.events import Epoch
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
@@ -128,6 +128,6 @@ def close(descriptors):
 def test_that_a_locale_without_the_letters_gets_them_as_escapes(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    output.make_streams_whole()
-    output.say("3 × 4 µs \udcff")
+    command.make_streams_whole()
+    command.say("3 × 4 µs \udcff")
     assert raw.getvalue() == b"3 \\xd7 4 \\xb5s \\udcff\n"

@@ -19,7 +19,7 @@ from made_machines import TWO_CARDS
 from made_plan_facts import THREE_LAYERS
 from real_runs import PATIENCE_S
 
-from gpu_studio.cli import exit_codes
+from gpu_studio.cli.command import INTERRUPTED, REFUSED
 from gpu_studio.plan import Carve, Data, DeviceSettings, ModelSettings, Plan, load, save
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
@@ -179,7 +179,7 @@ def test_that_a_file_that_is_there_is_replaced_by_force_only(
     target = tmp_path / "there.toml"
     target.write_text("precious", "utf-8")
     answer = gpu_studio("place", plan, "--to", target)
-    assert (answer.code, target.read_text("utf-8")) == (exit_codes.REFUSED, "precious")
+    assert (answer.code, target.read_text("utf-8")) == (REFUSED, "precious")
     assert "--force" in answer.err
     assert asked() == []  # refused before anything is measured
     assert gpu_studio("place", plan, "--to", target, "--force").code == 0
@@ -195,7 +195,7 @@ def test_that_a_model_without_room_is_refused_with_what_is_lacking(
     devices = DeviceSettings(visible=("GPU:0",), carve=(Carve("GPU:0", (1,)),))
     save(Plan(model=PLAN.model, data=PLAN.data, devices=devices), path)
     answer = gpu_studio("place", path, "--machine", cards, "--set", "training.batch_size=1000000")
-    assert (answer.code, answer.out) == (exit_codes.REFUSED, "")
+    assert (answer.code, answer.out) == (REFUSED, "")
     assert "GPU:0 lacks" in answer.err
     assert "a smaller batch" in answer.err
 
@@ -227,7 +227,7 @@ def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(
         "4",
     )
     refused = gpu_studio(*words)
-    assert refused.code == exit_codes.REFUSED
+    assert refused.code == REFUSED
     assert "Recomputed it fits: add --recompute." in refused.err
     told = gpu_studio(*words, "--recompute", "--json", "--to", target)
     assert told.code == 0, told.err
@@ -261,7 +261,7 @@ def test_that_an_answer_that_does_not_come_is_explained(
 ) -> None:
     asked(flag)
     answer = gpu_studio("place", plan)
-    assert (answer.code, answer.out) == (exit_codes.REFUSED, "")
+    assert (answer.code, answer.out) == (REFUSED, "")
     assert said in answer.err
     assert "Traceback" not in answer.err
 
@@ -269,13 +269,13 @@ def test_that_an_answer_that_does_not_come_is_explained(
 @pytest.mark.parametrize("count", ["0", "-1", "1025", "some"])
 def test_that_no_number_of_micro_batches_is_a_mistake(gpu_studio, plan, count) -> None:
     answer = gpu_studio("place", plan, f"--micro-batches={count}")
-    assert answer.code == exit_codes.REFUSED
+    assert answer.code == REFUSED
     assert "give one from 1 to 1024" in answer.err
 
 
 def test_that_a_plan_with_a_problem_is_not_placed(gpu_studio, plan, machine, asked) -> None:
     answer = gpu_studio("place", plan, "--set", "training.epochs=0")
-    assert answer.code == exit_codes.REFUSED
+    assert answer.code == REFUSED
     assert "epochs" in answer.err
     assert asked() == []
 
@@ -289,5 +289,5 @@ def test_that_ctrl_c_while_the_layers_are_timed_leaves_no_process(
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, out) == (exit_codes.INTERRUPTED, "")
+    assert (process.returncode, out) == (INTERRUPTED, "")
     assert "Traceback" not in errors

@@ -16,9 +16,9 @@ from gpu_studio.cli.queue_runner import Runner
 from gpu_studio.contract import lock
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import MIB, Plan, load, save, with_settings
+from gpu_studio.runs import queue as queueing
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.queueing import queue as queueing
-from gpu_studio.runs.queueing.queue_entry import noted_in
+from gpu_studio.runs.queue_entry import noted_in
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.state import is_live, state_of
 
@@ -270,7 +270,7 @@ def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
     assert (
         gpu_studio("queue", "list").err == ""
     )  # whoever has just added to it has also started its runner
-    monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
+    monkeypatch.setattr("gpu_studio.runs.queue.STARTING_SECONDS", 0.0)
     listed = gpu_studio("queue", "list")
     assert "gpu-studio queue start" in listed.err
     rows = gpu_studio("queue", "list", "--json").document

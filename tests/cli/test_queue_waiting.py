@@ -15,8 +15,8 @@ from gpu_studio import hardware
 from gpu_studio.cli import given_plan
 from gpu_studio.cli.queue_runner import Runner
 from gpu_studio.plan import MIB, CardUser
-from gpu_studio.runs.queueing import queue as queueing
-from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs import queue as queueing
+from gpu_studio.runs.queue import Queue
 
 GIB = 1024 * MIB
 

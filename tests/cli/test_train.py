@@ -15,7 +15,7 @@ from real_runs import PATIENCE_S, eventually
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import following
-from gpu_studio.contract.checkpoints import checkpoints
+from gpu_studio.contract.directory import checkpoints
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.end_reports import is_reported
 from gpu_studio.runs.state import is_live, state_of

@@ -14,14 +14,14 @@ import gpu_studio
 from gpu_studio.common import figures
 from gpu_studio.common.figures import GIB, KIB, MIB
 from gpu_studio.plan import CardUser
-from gpu_studio.plan.holders import held_by
-from gpu_studio.runs.queueing.queue_choice import Need, in_words
+from gpu_studio.plan.card_memory import held_by
+from gpu_studio.runs.queue_choice import Need, in_words
 from gpu_studio.runs.reading.settled_eta import in_words as left_in_words
-from gpu_studio.runs.results.report.axes import seconds_axis
+from gpu_studio.runs.results.report.chart import seconds_axis
 from gpu_studio.runs.ticks import time_ticks
 from gpu_studio.trainer.data.values import check_memory
 from gpu_studio.trainer.errors import DataError
-from gpu_studio.ui.train.memory_now import DeviceMemoryNow
+from gpu_studio.ui.train.device_figures import DeviceMemoryNow
 
 PACKAGE = Path(gpu_studio.__file__).parent
 ROOMS = ("cli", "contract", "hardware", "placement", "plan", "runs", "trainer", "ui")
@@ -32,9 +32,9 @@ OWN_WAY = re.compile(
 )
 # Sizes of buffers and arenas, which nobody reads.
 NO_TEXT = {
-    "placement/arena.py",
-    "hardware/simulated/link_functions.py",
-    "hardware/simulated/programs.py",
+    "placement/rehearsal.py",
+    "hardware/simulated/cards.py",
+    "hardware/simulated/profiles.py",
 }
 
 

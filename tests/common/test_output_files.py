@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.common.output_files import is_stream, write_output
+from gpu_studio.common.safe_files import is_stream, write_output
 
 
 def test_that_a_new_file_is_its_owners_alone(tmp_path):

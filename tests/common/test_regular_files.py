@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.common.regular_files import NotRegularError, open_regular, read_regular, read_text
-from gpu_studio.contract.full_disk import refusal_of_disk
+from gpu_studio.common.safe_files import NotRegularError, open_regular, read_regular, read_text
+from gpu_studio.contract.failure_texts import refusal_of_disk
 
 
 def a_socket(path: Path) -> None:
@@ -64,9 +64,7 @@ def test_that_what_was_swapped_after_the_look_is_refused_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "x")
-    monkeypatch.setattr(
-        "gpu_studio.common.regular_files._refuse_irregular", lambda path, follow: None
-    )
+    monkeypatch.setattr("gpu_studio.common.safe_files._refuse_irregular", lambda path, follow: None)
     with pytest.raises(NotRegularError):
         open_regular(tmp_path / "x")
     (tmp_path / "y").symlink_to("/etc/hostname")

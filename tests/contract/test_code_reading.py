@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.contract.code_reading import Reading, read_as_text
+from gpu_studio.contract.user_files import Reading, read_as_text
 
 FILE = b"""
 import helpers as h, os.path

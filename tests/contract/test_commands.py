@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from gpu_studio.contract.commands import CommandReader, send
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import CommandReader, RunDirectory, send
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from real_runs import PLAN
 
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing, allowances, standing
-from gpu_studio.contract.own_modules import code_files
+from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import Data, ModelSettings
 
 

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.contract.failure_texts import device_in, layer_of, operations_in, refusal_in
-from gpu_studio.contract.lost_device import lost_device_in
+from gpu_studio.contract.failure_texts import (
+    device_in,
+    layer_of,
+    lost_device_in,
+    operations_in,
+    refusal_in,
+)
 
 STEP = (
     "W0000 00:00:1795224048.377882    3419 bfc_allocator.cc:502] Allocator "

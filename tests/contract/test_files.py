@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.common.regular_files import NotRegularError
-from gpu_studio.contract.commands import send
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.common.safe_files import NotRegularError
+from gpu_studio.contract.directory import RunDirectory, send
 from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.files import append_line, last_lines, read_json, write_private
 from gpu_studio.contract.lock import take

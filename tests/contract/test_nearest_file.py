@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.contract.nearest_file import hint, nearest_file
+from gpu_studio.contract.user_files import hint, nearest_file
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from real_runs import kill_trainers
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window.live_runs import NO
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import LEAVE
-from gpu_studio.ui.window.run_ends import NO
 
 
 @pytest.fixture

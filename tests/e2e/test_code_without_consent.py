@@ -19,7 +19,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed
 from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queue import Queue
 from gpu_studio.runs.state import terminal_event
 
 pytestmark = pytest.mark.slow

@@ -20,11 +20,10 @@ from training_runs import PATIENCE, until
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Placement
-from gpu_studio.placement.transfers import transfers
+from gpu_studio.placement.work import transfers
 from gpu_studio.plan import Plan, loads
-from gpu_studio.runs.reading.early_events import first_of
-from gpu_studio.runs.reading.placement_words import headline
-from gpu_studio.runs.reading.placements import judged
+from gpu_studio.runs.reading.event_file import first_of
+from gpu_studio.runs.reading.placements import headline, judged
 from gpu_studio.runs.state import state_of
 
 PROGRAM = Path(__file__).parents[1] / "support" / "lanes_window.py"

@@ -14,7 +14,7 @@ from fault_windows import taken
 from PySide6.QtCore import Qt
 from training_runs import small_plan
 
-from gpu_studio.contract import commands, events, lock
+from gpu_studio.contract import directory, events, lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Host, decode
 from gpu_studio.plan import save
@@ -99,7 +99,7 @@ def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
         assert live.run == run
         qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
     before = len(list(events_of(run)))
-    commands.send(run, "stop")
+    directory.send(run, "stop")
     qtbot.waitUntil(lambda: live.state == "stopped", timeout=LONG_MS)
     all_of_it = list(events_of(run))
     assert [event.seq for event in all_of_it] == list(range(len(all_of_it)))

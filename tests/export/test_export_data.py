@@ -19,13 +19,13 @@ from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import data_sets, files_beside, python_script
-from gpu_studio.export.errors import ExportError
-from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.export.facts import ExportError
+from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
-from gpu_studio.plan.splitting import SPLITS
+from gpu_studio.plan.data import SPLITS
 from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.data.downloaded import keras_home
+from gpu_studio.trainer.data.built_in import keras_home
 
 
 def functions_of(

@@ -13,8 +13,8 @@ from export_plans import plan_of
 from training_runs import small_plan
 
 from gpu_studio.export import python_script
-from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
-from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS
+from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
+from gpu_studio.plan.keras_objects import LOSSES, METRICS, OPTIMIZERS
 
 
 def test_that_every_name_of_a_plan_has_a_class():
@@ -27,15 +27,15 @@ def test_that_every_name_of_a_plan_has_a_class():
 def test_that_the_classes_are_those_that_the_trainer_finds():
     import keras
 
-    from gpu_studio.trainer.keras_objects import losses, metrics
+    from gpu_studio.trainer.keras_objects import compiled
+    from gpu_studio.trainer.keras_objects.compiled import Wants
     from gpu_studio.trainer.keras_objects.named import keras_class, parameters
-    from gpu_studio.trainer.keras_objects.tasks import Wants
 
     for name, cls in OPTIMIZER_CLASSES.items():
         assert keras_class(keras.optimizers, name) is getattr(keras.optimizers, cls)
     for module, ours, wanted, renamed in (
-        (keras.losses, LOSS_CLASSES, losses.WANTS, {}),
-        (keras.metrics, METRIC_CLASSES, metrics.WANTS, metrics.CLASSES),
+        (keras.losses, LOSS_CLASSES, compiled.LOSS_WANTS, {}),
+        (keras.metrics, METRIC_CLASSES, compiled.METRIC_WANTS, compiled.CLASSES),
     ):
         for name, fitting in ours.items():
             factory = keras_class(module, renamed.get(name, name))

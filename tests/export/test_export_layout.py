@@ -9,9 +9,14 @@ from exported_scripts import RUFF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call, indented, listing, with_comments_wrapped
-from gpu_studio.export.literals import literal
+from gpu_studio.export.script_text import (
+    call,
+    fill,
+    indented,
+    listing,
+    literal,
+    with_comments_wrapped,
+)
 
 
 def formatted(source: str) -> str:

@@ -20,7 +20,7 @@ from training_runs import Finished, small_plan, trained
 
 from gpu_studio.contract import events
 from gpu_studio.contract.consent import allow_file
-from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -12,8 +12,8 @@ from training_runs import small_plan
 
 from gpu_studio.export import ExportError, python_script
 from gpu_studio.export.strategies.placed import places
-from gpu_studio.placement.memory_placed import devices_of
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
+from gpu_studio.placement.memory import devices_of
+from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.plan.homes import Feeds
 
 DEVICES = ("CPU:0", "CPU:1", "CPU:2")

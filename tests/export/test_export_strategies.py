@@ -8,10 +8,10 @@ import pytest
 from training_runs import small_plan
 
 from gpu_studio.export import python_script
-from gpu_studio.export.filling import expression_of
+from gpu_studio.export.script_text import expression_of
 from gpu_studio.export.strategies import WRITTEN
 from gpu_studio.plan import RUNNABLE_STRATEGIES
-from gpu_studio.plan.gradients import cards_alone
+from gpu_studio.plan.devices import cards_alone
 from gpu_studio.plan.strategies.central_storage import usual_home
 
 

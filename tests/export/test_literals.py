@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.export.literals import comment, literal
+from gpu_studio.export.script_text import comment, literal
 
 TEXTS = st.text(max_size=30) | st.sampled_from(
     [

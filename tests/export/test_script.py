@@ -20,7 +20,7 @@ from gpu_studio.export import ExportError, files_beside, python_script
 from gpu_studio.export.strategies import WRITTEN
 from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
-from gpu_studio.plan.keras_names import LOSSES_OF, METRICS_OF
+from gpu_studio.plan.keras_objects import LOSSES_OF, METRICS_OF
 
 HERE = Path("/nowhere")
 

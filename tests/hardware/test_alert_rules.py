@@ -16,8 +16,8 @@ from gpu_studio.hardware.alerts import (
     Watched,
     alerts,
 )
+from gpu_studio.hardware.nvml import THROTTLES
 from gpu_studio.hardware.picture import CardNow
-from gpu_studio.hardware.questions import THROTTLES
 
 
 def card(fast: dict | None = None, slow: dict | None = None, **facts) -> CardNow:

@@ -16,7 +16,7 @@ from plan_strategies import machines
 
 from gpu_studio.hardware import InventoryError, inventory, parse_inventory
 from gpu_studio.hardware.asking import WITH_USERS
-from gpu_studio.hardware.card_users import known_here
+from gpu_studio.hardware.probe import known_here
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import Card, Machine
 

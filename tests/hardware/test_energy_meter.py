@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.card_account import LONGEST_GAP, EnergyMeter
+from gpu_studio.hardware.accounting import LONGEST_GAP, EnergyMeter
 
 steps = st.floats(0.01, LONGEST_GAP)
 watts = st.floats(0, 1000)

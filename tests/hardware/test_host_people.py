@@ -11,8 +11,8 @@ import pytest
 
 from gpu_studio.contract.samples import HostProcess, HostProcesses, decode, encode
 from gpu_studio.hardware.command_words import is_trainer
-from gpu_studio.hardware.sampler import host as host_people
-from gpu_studio.hardware.sampler.host import HostPeople
+from gpu_studio.hardware.sampler import processes as host_people
+from gpu_studio.hardware.sampler.processes import HostPeople
 
 PAUSE = "import signal; print('ready', flush=True); signal.pause()"
 SPIN = "print('ready', flush=True)\nwhile True: pass"

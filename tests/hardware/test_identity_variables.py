@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.identity import Identity
-from gpu_studio.hardware.identity_variables import Variables, effect
+from gpu_studio.hardware.identity import Identity, Variables, effect
 
 CARDS = (
     Identity("GPU-aa", "0000:01:00.0", "H100"),

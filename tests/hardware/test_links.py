@@ -26,7 +26,7 @@ from gpu_studio.plan import (
     Plan,
     validate,
 )
-from gpu_studio.plan.replication import replica_devices
+from gpu_studio.plan.devices import replica_devices
 
 NO_CARDS = Machine(cpu_cores=4)
 

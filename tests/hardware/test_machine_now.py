@@ -8,8 +8,7 @@ import pytest
 from simulated_machines import simulated_machine
 from watched_machine import watched
 
-from gpu_studio.hardware.machine_now import NEWS_MIB, is_news, machine_now
-from gpu_studio.hardware.picture import MachinePicture
+from gpu_studio.hardware.picture import NEWS_MIB, MachinePicture, is_news, machine_now
 from gpu_studio.hardware.sampler.watching import Request
 from gpu_studio.hardware.simulated.profiles import LOST, NAMES, profile
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pci_folders import listed_device
 
-from gpu_studio.hardware.pci import PciCard, bus_order, pci_cards, plain_bus_id
+from gpu_studio.hardware.host import PciCard, bus_order, pci_cards, plain_bus_id
 
 
 def test_that_cards_are_listed_in_the_order_of_their_addresses(tmp_path):

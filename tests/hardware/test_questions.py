@@ -7,16 +7,18 @@ from fake_nvml import FakeCard, FakeNvml, installed
 from pynvml import NVML_ERROR_NO_PERMISSION
 
 from gpu_studio import hardware
-from gpu_studio.hardware.nvml import Unknown, query, running
-from gpu_studio.hardware.questions import (
+from gpu_studio.hardware.nvml import (
     BUS_ID,
     CAPACITY,
     NAME,
     TOTAL_AND_USED,
     UUID,
+    Unknown,
     answers,
     asking,
     put,
+    query,
+    running,
 )
 
 CARD = FakeCard("GPU-aaaa", bus_id=b"00000000:2D:00.0", used=512, reserved=200)
@@ -38,7 +40,7 @@ def test_that_what_is_asked_of_a_card_is_written_in_one_table(function: str) -> 
     # A simulated card answers, and so has every name too.
     asking = [path for path in folder.rglob("*.py") if path.parent.name != "simulated"]
     assert [path.name for path in asking if f'"nvmlDeviceGet{function}"' in path.read_text()] == [
-        "questions.py"
+        "nvml.py"
     ]
 
 

@@ -10,7 +10,7 @@ from gpu_studio.hardware import inventory, simulated
 from gpu_studio.hardware.recorder import Recorder
 from gpu_studio.hardware.simulated.profiles import profile
 from gpu_studio.hardware.simulated.recording import Replay, recorded
-from gpu_studio.hardware.words import SimulationError
+from gpu_studio.hardware.source import SimulationError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from watched_machine import watched
 
 from gpu_studio.contract.samples import Pcie
 from gpu_studio.hardware.sampler.watching import MEASURED_NEXT, NAMES, RESTARTED, NvlinkRates
-from gpu_studio.hardware.simulated.link_functions import KIB_A_SECOND
+from gpu_studio.hardware.simulated.cards import KIB_A_SECOND
 from gpu_studio.hardware.simulated.profiles import profile
 
 PER_SECOND = KIB_A_SECOND / 1024

@@ -30,10 +30,9 @@ from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.samples import Owner, decode
 from gpu_studio.hardware import inventory
 from gpu_studio.hardware.picture import MachinePicture
-from gpu_studio.hardware.sampler.people import LONGEST_COMMAND
-from gpu_studio.hardware.supervision import Watchdog, sampler_command
-from gpu_studio.hardware.supervisor import Supervisor
-from gpu_studio.hardware.words import RENEW
+from gpu_studio.hardware.sampler.processes import LONGEST_COMMAND
+from gpu_studio.hardware.source import RENEW
+from gpu_studio.hardware.supervision import Supervisor, Watchdog, sampler_command
 
 pytestmark = [
     pytest.mark.slow,

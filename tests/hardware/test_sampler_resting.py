@@ -11,7 +11,7 @@ import pytest
 from pci_folders import listed_device
 from watched_machine import Watched, watched
 
-from gpu_studio.hardware.pci import PciCard, PciWatch, pci_cards
+from gpu_studio.hardware.host import PciCard, PciWatch, pci_cards
 from gpu_studio.hardware.sampler.driver import ASLEEP, RESTING
 from gpu_studio.hardware.sampler.watching import IDLE_AFTER, LONGEST_REST, SHORTEST_REST, Resting
 from gpu_studio.hardware.simulated.profiles import L4, RTX_4090, machine

@@ -9,9 +9,8 @@ from watched_machine import watched
 
 from gpu_studio.hardware import inventory, simulated
 from gpu_studio.hardware.simulated.cards import moment
-from gpu_studio.hardware.simulated.profiles import KINDS, NAMES, profile
-from gpu_studio.hardware.simulated.programs import FIRST_PID, known
-from gpu_studio.hardware.words import SimulationError
+from gpu_studio.hardware.simulated.profiles import FIRST_PID, KINDS, NAMES, known, profile
+from gpu_studio.hardware.source import SimulationError
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import csv
 
 from watched_machine import watched
 
+from gpu_studio.hardware.device_rows import COLUMNS, FIGURES, csv_lines
 from gpu_studio.hardware.simulated.profiles import profile
-from gpu_studio.hardware.spreadsheet import COLUMNS, FIGURES, csv_lines
 
 
 def test_that_every_card_has_a_line_with_a_figure_or_a_reason_in_each_column() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpu_studio.hardware.source import RENEW
 from gpu_studio.hardware.supervision import LONGEST, Watchdog, sampler_command
-from gpu_studio.hardware.words import RENEW
 
 OPENING = b'{"sample":"opening","time":1}'
 FAST = b'{"sample":"fast","time":1,"cards":[]}'

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from gpu_studio.contract.samples import Owner, decode
-from gpu_studio.hardware.supervision import Watchdog
-from gpu_studio.hardware.supervisor import Supervisor
+from gpu_studio.hardware.supervision import Supervisor, Watchdog
 
 PATIENCE = 30.0
 OPENING = 'print(\'{"sample":"opening","time":1}\', flush=True)'
@@ -88,7 +87,7 @@ def test_that_a_new_program_is_asked_what_the_old_one_was():
     "code", ["import sys; sys.stdin.read()", "import signal\nwhile True: signal.pause()"]
 )
 def test_that_closing_ends_the_program_whatever_it_does(code, monkeypatch):
-    monkeypatch.setattr("gpu_studio.hardware.supervisor.LONGEST_DYING", 0.3)
+    monkeypatch.setattr("gpu_studio.hardware.supervision.LONGEST_DYING", 0.3)
     supervisor = supervised(f"{OPENING}\n{code}")
     assert supervisor.lines(PATIENCE)
     process = supervisor.process

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from made_topologies import bridged_pairs, cube_mesh, joined, switched, topologies, without_peers
 
-from gpu_studio.hardware.topology import Joint, Topology, TopologyNode
-from gpu_studio.hardware.topology_advice import advise, best_pairs, islands
+from gpu_studio.hardware.topology import Joint, Topology, TopologyNode, advise, best_pairs, islands
 
 
 def told(topology: Topology) -> str:

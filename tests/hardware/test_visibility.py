@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.identity_variables import left_visible, why_hidden
+from gpu_studio.hardware.identity import left_visible, why_hidden
 
 CARDS = [{"uuid": "GPU-aa11"}, {"uuid": "GPU-aa22"}, {"uuid": "GPU-bb33"}, {"uuid": ""}]
 

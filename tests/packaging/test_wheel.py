@@ -175,7 +175,7 @@ def test_that_the_installed_program_trains_on_the_bundled_digits(call, isolated_
 
 def test_that_the_installed_window_finds_its_resources(call):
     ask = (
-        "from gpu_studio.common.resource_files import resource as r; "
+        "from gpu_studio.common.paths import resource as r; "
         "print(r('style/window.qss').read_text()[:1] != '')"
     )
     assert call("python", "-c", ask) == "True\n"

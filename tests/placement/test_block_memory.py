@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.block_memory import BlockMemory
-from gpu_studio.placement.blocks import entering
-from gpu_studio.placement.estimate import by_flops, work_of
+from gpu_studio.placement.blocks import BlockMemory, entering
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.places import places
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, suggest
+from gpu_studio.placement.work import by_flops, places, work_of
 from gpu_studio.plan import (
     Carve,
     DeviceSettings,

@@ -5,8 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.executor import CHEAP, UNKNOWN, in_one_queue, in_threads
-from gpu_studio.placement.liveness import Operation, Size, Turn, Variable, block_of, history
+from gpu_studio.placement.liveness import (
+    CHEAP,
+    UNKNOWN,
+    Operation,
+    Size,
+    Turn,
+    Variable,
+    block_of,
+    history,
+    in_one_queue,
+    in_threads,
+)
 
 BATCH = 10
 KB = Size(1000)

@@ -23,12 +23,10 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from training_runs import Finished, small_plan, trained
 
 from gpu_studio.contract import events
-from gpu_studio.placement.estimate import by_flops
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.placement.places import chosen_devices, places
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
+from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph, PlanFacts, decoded
 from gpu_studio.placement.suggestion import Suggestion, suggest
+from gpu_studio.placement.work import by_flops, chosen_devices, places
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Placed, Plan, save
 from gpu_studio.runs.questions.plan_question import ask_about
 

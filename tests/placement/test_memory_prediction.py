@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
-from gpu_studio.placement.memory import predict
-from gpu_studio.placement.memory_placed import devices_of
+from gpu_studio.placement.memory import devices_of, predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory

@@ -1,4 +1,4 @@
-"""How long devices work and wait, and a predicted step next to a measured one."""
+"""How long devices work and wait in a step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.comparison import DeviceShares, compare
-from gpu_studio.placement.occupation import bubble_of, busy_seconds, covered
-from gpu_studio.placement.schedule import StageTask, StepTimeline
+from gpu_studio.placement.schedule import bubble_of, busy_seconds, covered
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -31,25 +29,3 @@ def test_that_the_bubble_is_the_share_in_which_devices_wait() -> None:
     assert bubble_of([3.0, 1.0], 4.0) == pytest.approx(0.5)
     assert bubble_of([], 4.0) == 0.0
     assert bubble_of([0.0], 0.0) == 0.0
-
-
-def test_that_a_prediction_stands_beside_what_was_measured_device_by_device() -> None:
-    tasks = (StageTask(0, (0,), 0, "forward", 0.0, 1.0), StageTask(1, (1,), 0, "forward", 1.0, 4.0))
-    found = compare(
-        StepTimeline(tasks, 4.0, 0.5),
-        ("CPU:0", "CPU:1", "CPU:2"),
-        {"CPU:0": 2.0, "CPU:1": 4.0},
-        5.0,
-    )
-    assert found.devices == (DeviceShares("CPU:0", 0.25, 0.4), DeviceShares("CPU:1", 0.75, 0.8))
-    assert (found.predicted_seconds, found.measured_seconds, found.predicted_bubble) == (
-        4.0,
-        5.0,
-        0.5,
-    )
-    assert found.measured_bubble == pytest.approx(0.4)
-
-
-def test_that_a_device_that_worked_though_nothing_was_predicted_for_it_is_told() -> None:
-    found = compare(StepTimeline((), 0.0, 0.0), ("CPU:0", "CPU:1"), {"CPU:1": 1.0}, 2.0)
-    assert found.devices == (DeviceShares("CPU:1", 0.0, 0.5),)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.parts import timeline_of_parts
-from gpu_studio.placement.schedule import timeline
+from gpu_studio.placement.schedule import timeline, timeline_of_parts
 from gpu_studio.placement.work import Device, Work, recomputing
 
 

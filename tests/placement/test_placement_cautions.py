@@ -26,9 +26,9 @@ from gpu_studio.plan import (
     validate,
 )
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
-from gpu_studio.plan.mending import Caution
-from gpu_studio.plan.splitting import STRATIFY
-from gpu_studio.runs.queueing.queue_choice import needs_of, waits_for
+from gpu_studio.plan.data import STRATIFY
+from gpu_studio.plan.values import Caution
+from gpu_studio.runs.queue_choice import needs_of, waits_for
 
 
 def a_plan(

@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gpu_studio.placement.greedy import least_loaded
-from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
+from gpu_studio.placement.suggestion import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.work import Device, Work
 
 WORK = Work(
@@ -40,22 +35,3 @@ def test_that_replicas_share_the_batch_wait_for_the_slowest_and_sum_their_gradie
     assert mirrored_seconds(WORK, devices, 200.0, workers=1) == pytest.approx(
         2 * slowest + 200 / 50
     )
-
-
-@given(st.lists(st.floats(0, 100), max_size=7), st.integers(1, 3))
-def test_that_the_fullest_device_is_as_full_as_the_bound_says_at_most(
-    loads: list[float], devices: int
-) -> None:
-    def fullest(placed: tuple[int, ...]) -> float:
-        return max(
-            sum(load for load, on in zip(loads, placed, strict=True) if on == device)
-            for device in range(devices)
-        )
-
-    best = min(fullest(placed) for placed in product(range(devices), repeat=len(loads)))
-    assert fullest(least_loaded(loads, devices)) <= best * (4 / 3 - 1 / (3 * devices)) + 1e-9
-
-
-def test_that_loads_need_a_device() -> None:
-    with pytest.raises(ValueError, match="cannot be dealt to 0 devices"):
-        least_loaded([1.0], 0)

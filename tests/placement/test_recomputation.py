@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from made_machines import WITHOUT_CARDS
 from made_plan_facts import FACTS
 
-from gpu_studio.placement.memory import predict
-from gpu_studio.placement.memory_placed import Recomputed, recomputed
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
+from gpu_studio.placement.memory import Recomputed, predict, recomputed
+from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan, Training
 
 CHAIN = ModelGraph(

@@ -5,10 +5,8 @@ What they hold on a card, and on a CPU in whatever order its threads happen to r
 
 from __future__ import annotations
 
-from gpu_studio.placement.arena import Arena
-from gpu_studio.placement.executor import CHEAP
-from gpu_studio.placement.liveness import Operation, Size, Variable
-from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, TensorKinds, on_card, on_cpu
+from gpu_studio.placement.liveness import CHEAP, Operation, Size, Variable
+from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, Arena, TensorKinds, on_card, on_cpu
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)

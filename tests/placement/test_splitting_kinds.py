@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.placement.model_graph import GraphLayer
-from gpu_studio.placement.splitting_kinds import units_of, why_not_split
+from gpu_studio.placement.known_problems import units_of, why_not_split
+from gpu_studio.placement.plan_facts import GraphLayer
 
 TWO, THREE = ("GPU:0", "GPU:1"), ("GPU:0", "GPU:1", "GPU:2")
 

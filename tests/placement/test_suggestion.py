@@ -3,13 +3,19 @@ from __future__ import annotations
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
-from gpu_studio.placement.estimate import LayerTime, by_flops, work_of
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.places import chosen_devices, limits_bytes, places, workers
-from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.search import Lack
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, candidates, suggest
-from gpu_studio.placement.work import Device
+from gpu_studio.placement.work import (
+    Device,
+    LayerTime,
+    by_flops,
+    chosen_devices,
+    limits_bytes,
+    places,
+    work_of,
+    workers,
+)
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Machine, Plan
 
 CHAIN = ModelGraph(

@@ -6,11 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_studio.placement.blocks import entering
-from gpu_studio.placement.estimate import by_flops, work_of
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.placement.transfers import Transfer, transfers
-from gpu_studio.placement.work import Device
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
+from gpu_studio.placement.work import Device, Transfer, by_flops, transfers, work_of
 
 A, B = ("GPU:0",), ("GPU:1",)
 

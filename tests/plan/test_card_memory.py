@@ -23,10 +23,10 @@ from gpu_studio.plan.card_memory import (
     available_memory,
     by_available_memory,
     given_mib,
+    held_by,
     kept_back_mib,
     outside_mib,
 )
-from gpu_studio.plan.holders import held_by
 
 L4 = Card(
     0,

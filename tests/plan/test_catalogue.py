@@ -8,7 +8,7 @@ import pytest
 
 from gpu_studio.plan import Training
 from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, IMAGES, MODELS, SCHEDULES
-from gpu_studio.plan.keras_names import (
+from gpu_studio.plan.keras_objects import (
     AUTO_METRICS,
     LOSSES,
     METRICS,
@@ -16,14 +16,15 @@ from gpu_studio.plan.keras_names import (
     keras_name,
     result_name,
 )
-from gpu_studio.plan.limits import (
+from gpu_studio.plan.options import (
     CHECKPOINT_LIMITS,
     DATA_LIMITS,
     EARLY_STOPPING_LIMITS,
     PLACED_LIMITS,
     TRAINING_LIMITS,
+    BuiltIn,
+    Option,
 )
-from gpu_studio.plan.options import BuiltIn, Option
 
 ENTRIES = [*MODELS.values(), *DATA.values(), IMAGES, *SCHEDULES.values()]
 OPTIONS = [

@@ -9,8 +9,8 @@ from plan_strategies import machines, plans
 
 from gpu_studio.plan import Card, Machine, Plan, logical_devices, validate, with_settings
 from gpu_studio.plan.cautions import cautions
-from gpu_studio.plan.hiding import idle_cards, only_used
-from gpu_studio.plan.replication import replica_devices
+from gpu_studio.plan.devices import replica_devices
+from gpu_studio.plan.edits.visibility import idle_cards, only_used
 
 CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0, 0] }]'
 SLICES = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024] }]'

@@ -9,8 +9,7 @@ import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
 from gpu_studio.plan import PlannedDevice, with_settings
-from gpu_studio.plan.gradients import effective, suited, why_not_nccl
-from gpu_studio.plan.replication import replica_devices
+from gpu_studio.plan.devices import effective, replica_devices, suited, why_not_nccl
 
 CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]'
 SLICES = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024] }]'

@@ -11,13 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_images import put
 
-from gpu_studio.plan.image_folders import (
-    ImageFolderError,
-    Layout,
-    is_image_name,
-    layout_of,
-    watched_folders,
-)
+from gpu_studio.plan.data import ImageFolderError, Layout, is_image_name, layout_of, watched_folders
 
 
 def made(folder: Path, *files: str) -> Path:

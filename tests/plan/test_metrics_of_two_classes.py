@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.plan.keras_options import is_of_class_1
+from gpu_studio.plan.keras_objects import is_of_class_1
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from gpu_studio.plan import (
     visible_cards,
 )
 from gpu_studio.plan.card_memory import available_memory
-from gpu_studio.plan.edits.carving import set_slices
+from gpu_studio.plan.carving import set_slices
+from gpu_studio.plan.devices import is_physical_name
 from gpu_studio.plan.edits.visibility import hide_card, show_card
-from gpu_studio.plan.logical import is_physical_name
 from gpu_studio.plan.remedies import mend_of
 from gpu_studio.plan.starter import spread
 from gpu_studio.trainer.environment import settings_for

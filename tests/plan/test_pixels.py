@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.plan.pixels import are_pixels, are_scaled
+from gpu_studio.plan.data import are_pixels, are_scaled
 
 
 @pytest.mark.parametrize(

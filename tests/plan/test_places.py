@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import PlanError, Problem, loads
-from gpu_studio.plan.places import line_of
+from gpu_studio.plan.files import line_of
 
 TEXT = """\
 version = 1

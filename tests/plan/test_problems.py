@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import PlanError, Problem
-from gpu_studio.plan.problems import (
+from gpu_studio.plan.values import (
     LONGEST_SHOWN,
     choose_one,
     listed,

@@ -6,7 +6,7 @@ from pathlib import Path
 from real_runs import PLAN
 
 from gpu_studio.plan import Data, ModelSettings
-from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.plan.references import with_absolute_files
 
 FOLDER = Path("/plans")
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Named, Training
-from gpu_studio.plan.catalogue import SCHEDULES
-from gpu_studio.plan.schedules import Length, rate_of
+from gpu_studio.plan.catalogue import SCHEDULES, Length, rate_of
 
 LENGTH = Length(10, 60)
 

@@ -8,8 +8,8 @@ import pytest
 from plan_samples import a_plan
 
 from gpu_studio.plan import Data, Machine, PlanError, dumps, loads, validate
+from gpu_studio.plan.data import SPLITS, may_validate
 from gpu_studio.plan.remedies import mend_of
-from gpu_studio.plan.splitting import SPLITS, may_validate
 
 OWN = Data(file="own.npz")
 WRONG = {

@@ -26,8 +26,8 @@ from gpu_studio.plan import (
     visible_cards,
 )
 from gpu_studio.plan.cautions import cautions
+from gpu_studio.plan.files import dumps
 from gpu_studio.plan.starter import spread, template
-from gpu_studio.plan.writing import dumps
 
 FREE_CARDS = replace(TWO_CARDS, cards=tuple(replace(card, used_mib=0) for card in TWO_CARDS.cards))
 

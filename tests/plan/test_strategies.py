@@ -13,7 +13,7 @@ from gpu_studio.plan.strategies import BY_NAME, strategy_named
 
 PACKAGE = Path(gpu_studio.__file__).parent
 COMMON_WORDS = {"none", "tpu"}
-IN_A_GRAPH = "trainer/placed/scopes.py"
+IN_A_GRAPH = "trainer/placed/devices.py"
 """Here `placed` marks operations in TensorFlow's graph."""
 
 

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from gpu_studio.plan import Data, ModelSettings, Named, Training
-from gpu_studio.plan.keras_names import AUTO_METRICS, LOSSES_OF, METRICS_OF, OPTIMIZERS, result_name
+from gpu_studio.plan.keras_objects import (
+    AUTO_METRICS,
+    LOSSES_OF,
+    METRICS_OF,
+    OPTIMIZERS,
+    result_name,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpu_studio.contract import events, lock
-from gpu_studio.contract.commands import CommandReader
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import CommandReader, RunDirectory
 from gpu_studio.contract.event_writer import EventWriter
 
 BATCH = 10

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.allowable_folders import objection, why_not
+from gpu_studio.runs.sources import objection, why_not
 
 
 def made(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from made_runs import Script, make_run
 from real_runs import eventually
 
 from gpu_studio.contract import lock
-from gpu_studio.contract.checkpoints import checkpoints
+from gpu_studio.contract.directory import checkpoints
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
 from gpu_studio.runs.questions.checkpoint_question import (
     AskOptions,

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.lineage import read_history
-from gpu_studio.runs.reading.curves import curve, thinned
+from gpu_studio.runs.lineage import curve, read_history, thinned
 
 NOW = 1.7e9
 STARTED = events.Started(run="r", plan="p", pid=1, host="here", gpu_studio="0", python="3.11")

@@ -9,7 +9,7 @@ from made_runs import Script, make_run, tell
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Devices, Placement, Started, Timeline
-from gpu_studio.runs.reading.early_events import first_of
+from gpu_studio.runs.reading.event_file import first_of
 
 
 def test_that_the_first_event_of_a_kind_is_found(runs_dir: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gpu_studio.contract import events
 from gpu_studio.contract.events import decode, encode
+from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.tail import Tail
 
 times = st.one_of(st.floats(1e9, 2e9), st.floats(-1e15, 1e15))
 seconds = st.one_of(st.floats(0, 10), st.floats(-1e300, 1e300))

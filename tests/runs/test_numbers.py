@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.catalogue import UnknownRunError, list_runs
-from gpu_studio.runs.finding import deleted, find
-from gpu_studio.runs.naming import FILE, number_all, number_of, numbers_in, title_of
+from gpu_studio.runs.catalogue import UnknownRunError, deleted, find, list_runs
+from gpu_studio.runs.labels import NUMBERS_FILE, number_all, number_of, numbers_in, title_of
 
 
 def add(runs: Path, second: int) -> RunDirectory:
@@ -83,7 +82,7 @@ def test_that_whatever_stands_in_the_place_of_the_numbers_keeps_no_list_from_bei
     tmp_path: Path, make
 ) -> None:
     first, second = add(tmp_path, 1), add(tmp_path, 2)
-    make(tmp_path / FILE)
+    make(tmp_path / NUMBERS_FILE)
     assert numbers(tmp_path) == {first.id: 1, second.id: 2}
 
 
@@ -93,7 +92,7 @@ def test_that_whatever_the_file_holds_no_two_runs_share_a_number(
 ) -> None:
     runs = tmp_path_factory.mktemp("runs")
     made = [add(runs, 1), add(runs, 2), add(runs, 3)]
-    (runs / FILE).write_bytes(data + made[1].id.encode())
+    (runs / NUMBERS_FILE).write_bytes(data + made[1].id.encode())
     given_ = numbers(runs)
     assert len(set(given_.values())) == 3
     assert given_ == numbers(runs)
@@ -165,7 +164,7 @@ def test_that_a_run_that_is_kept_elsewhere_can_only_be_looked_at(
         find(runs, str(other.path))
     monkeypatch.chdir(other.path.parent)
     assert find(runs, other.id, elsewhere=True) == other
-    assert not (other.path.parent / FILE).exists()
+    assert not (other.path.parent / NUMBERS_FILE).exists()
 
 
 def test_that_a_folder_without_a_run_says_so(tmp_path: Path) -> None:

@@ -14,15 +14,17 @@ from real_runs import PLAN
 
 from gpu_studio.contract import consent
 from gpu_studio.plan import Data, ModelSettings
-from gpu_studio.runs.questions import own_code
-from gpu_studio.runs.questions.own_code import NotAllowedError, files_of_code
+from gpu_studio.runs.questions import plan_question
 from gpu_studio.runs.questions.plan_question import (
+    NotAllowedError,
     ask_about,
+    ask_times,
     data_question,
+    files_of_code,
     kept_about,
     model_question,
+    times_question,
 )
-from gpu_studio.runs.questions.times_question import ask_times, times_question
 
 BOTH = replace(
     PLAN, model=ModelSettings(python="models.py:build"), data=Data(python="data.py:load")
@@ -101,7 +103,7 @@ def test_that_a_plan_without_code_depends_on_none(folder: Path) -> None:
 
 
 def test_that_a_folder_of_very_many_files_is_not_looked_through(folder: Path, monkeypatch) -> None:
-    monkeypatch.setattr(own_code, "MOST_FILES", 2)
+    monkeypatch.setattr(plan_question, "MOST_FILES", 2)
     for number in range(5):
         (folder / f"a{number}.py").touch()
     found = files_of_code(BOTH, folder)

@@ -12,15 +12,15 @@ from made_placements import CROSSINGS, MLP, asked_of, mlp_placement, placement_o
 from msgspec.structs import replace
 
 from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement, decode, encode
-from gpu_studio.runs.reading.placement_words import (
+from gpu_studio.runs.reading.placements import (
     asked_in_words,
     choice,
     edge_in_words,
     headline,
+    judged,
     misplaced_in_words,
     ran_in_words,
 )
-from gpu_studio.runs.reading.placements import judged
 
 DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 places = st.lists(st.sampled_from(DEVICES), min_size=1, max_size=4, unique=True)

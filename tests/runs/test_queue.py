@@ -14,8 +14,8 @@ from real_runs import PLAN, eventually
 from gpu_studio.contract import lock
 from gpu_studio.plan import PlanError
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.queueing.queue import Queue, QueueError, ensure_runner
-from gpu_studio.runs.queueing.queue_entry import Wait
+from gpu_studio.runs.queue import Queue, QueueError, ensure_runner
+from gpu_studio.runs.queue_entry import Wait
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def _changes(queue: Queue, change, name: str) -> bool:
 def test_that_somebody_who_never_lets_go_is_not_waited_for_for_ever(
     queue: Queue, monkeypatch
 ) -> None:
-    monkeypatch.setattr("gpu_studio.runs.queueing.queue._EDIT_SECONDS", 0.05)
+    monkeypatch.setattr("gpu_studio.runs.queue._EDIT_SECONDS", 0.05)
     add(queue, "a")
     held = lock.take(queue.folder / ".lock")
     with pytest.raises(QueueError, match="changing the queue"):

@@ -12,7 +12,7 @@ from real_runs import PLAN
 
 from gpu_studio.plan import MIB, CardUser, Machine, with_settings
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB, OUTSIDE_MIB
-from gpu_studio.runs.queueing.queue_choice import (
+from gpu_studio.runs.queue_choice import (
     WHOLE_CARD,
     Need,
     Occupant,
@@ -23,7 +23,7 @@ from gpu_studio.runs.queueing.queue_choice import (
     never_fits,
     waits_for,
 )
-from gpu_studio.runs.queueing.queue_entry import Wait
+from gpu_studio.runs.queue_entry import Wait
 
 GIB = 1024 * MIB
 CPU, CARDS = "CPU:0", ("GPU:0", "GPU:1")

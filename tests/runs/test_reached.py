@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.reading.reached import reached, saved_at, trained
+from gpu_studio.runs.reading.progress import reached, saved_at, trained
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from made_images import put
 from real_runs import eventually, has_trained, told
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.checkpoints import checkpoints
-from gpu_studio.contract.inheritance import resumed_from
+from gpu_studio.contract.directory import checkpoints, resumed_from
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import read_history

@@ -10,9 +10,7 @@ from made_machines import TWO_CARDS
 from made_runs import Script, make_run
 from real_runs import PLAN
 
-from gpu_studio.contract.checkpoints import SavedCheckpoint, checkpoints
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.inheritance import Resume
+from gpu_studio.contract.directory import Resume, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.plan import Machine, Plan, with_settings
 from gpu_studio.runs.resume import other_draws, problems_of, trained_batch
 

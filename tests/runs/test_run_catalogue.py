@@ -5,12 +5,10 @@ import os
 import pytest
 from real_runs import eventually, has_trained
 
-from gpu_studio.contract.commands import send
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, send
 from gpu_studio.contract.events import Epoch, Steps
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, list_runs
-from gpu_studio.runs.finding import find
+from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, find, list_runs
 from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.summary import headline, summarise
 

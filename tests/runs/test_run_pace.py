@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.contract.events import Steps
-from gpu_studio.runs.reading.pace import Pace
+from gpu_studio.runs.reading.progress import Pace
 
 
 def call(time, *, steps=10, seconds=0.5, input_seconds=0.1, samples=100, epoch=1):

@@ -6,18 +6,17 @@ from made_runs import Script, make_run
 
 from gpu_studio.contract import events
 from gpu_studio.contract.events import encode
-from gpu_studio.runs.reading import run_preview
+from gpu_studio.runs.reading import event_file
+from gpu_studio.runs.reading.event_file import RunPreview, Tail, mirrored
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.run_preview import RunPreview, mirrored
-from gpu_studio.runs.reading.tail import Tail
 
 LONG = Script(trained=40, epochs=60, steps=1000, per_call=10, call_seconds=0.5)
 
 
 @pytest.fixture
 def small_ends(monkeypatch):
-    monkeypatch.setattr(run_preview, "_END_BYTES", 32 * 1024)
-    monkeypatch.setattr(run_preview, "PLACES", 64)
+    monkeypatch.setattr(event_file, "_END_BYTES", 32 * 1024)
+    monkeypatch.setattr(event_file, "PLACES", 64)
 
 
 def seen_of(path):

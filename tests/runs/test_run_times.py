@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.reading.curves import curve
+from gpu_studio.runs.lineage import curve
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_times import read_times
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_disks import SmallDisk
 
 from gpu_studio.contract import events
-from gpu_studio.contract.full_disk import has_no_room
+from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS, CardSight, Concern, concerns_of
 

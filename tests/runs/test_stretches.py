@@ -10,19 +10,16 @@ from msgspec.structs import replace
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import events
 from gpu_studio.contract.events import decode, encode
-from gpu_studio.runs.reading import bookmarks, run_preview
-from gpu_studio.runs.reading.bookmarks import Bookmarks
+from gpu_studio.runs.reading import event_file
+from gpu_studio.runs.reading.event_file import Bookmarks, RunPreview, StretchReader, Tail
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.run_preview import RunPreview
-from gpu_studio.runs.reading.stretch import StretchReader
-from gpu_studio.runs.reading.tail import Tail
 
 UNKNOWN = b'{"event":"dreamt","seq":7,"time":1.5,"of":"sheep"}\n'
 
 
 @pytest.fixture(autouse=True)
 def near_bookmarks(monkeypatch):
-    monkeypatch.setattr(bookmarks, "APART", 4 * 1024)
+    monkeypatch.setattr(event_file, "APART", 4 * 1024)
 
 
 @pytest.fixture
@@ -133,8 +130,8 @@ def test_that_a_file_cut_off_or_taken_away_meanwhile_is_no_whole_stretch(path):
 
 
 def test_that_what_a_glimpse_has_seen_finds_a_stretch_too(path, monkeypatch):
-    monkeypatch.setattr(run_preview, "_END_BYTES", 16 * 1024)
-    monkeypatch.setattr(run_preview, "PLACES", 32)
+    monkeypatch.setattr(event_file, "_END_BYTES", 16 * 1024)
+    monkeypatch.setattr(event_file, "PLACES", 32)
     whole, _ = read(path)
     seen, found = RunPreview(path), Bookmarks()
     while seen.look():
@@ -149,7 +146,7 @@ def test_that_what_a_glimpse_has_seen_finds_a_stretch_too(path, monkeypatch):
 
 
 def test_that_bookmarks_stay_few_however_long_the_file(monkeypatch):
-    monkeypatch.setattr(bookmarks, "MOST", 64)
+    monkeypatch.setattr(event_file, "MOST_BOOKMARKS", 64)
     found = Bookmarks()
     clock = SteadyClock()
     for second in range(5000):

@@ -9,13 +9,13 @@ from made_runs import Script, make_run, tell
 
 from gpu_studio.contract import events
 from gpu_studio.runs.catalogue import Catalogue
-from gpu_studio.runs.reading import summary_cache
+from gpu_studio.runs.reading import summary
 from gpu_studio.runs.reading.summary import Skimmer
 
 
 @pytest.fixture
 def worth_it(monkeypatch):
-    monkeypatch.setattr(summary_cache, "WORTH_BYTES", 1)
+    monkeypatch.setattr("gpu_studio.runs.catalogue.WORTH_BYTES", 1)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def read(monkeypatch):
 
 
 def kept_file(runs_dir):
-    return summary_cache._file(runs_dir)
+    return summary._cache_file(runs_dir)
 
 
 def two_runs(runs_dir):
@@ -71,7 +71,7 @@ def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(
     two_runs(runs_dir)
     before = Catalogue(runs_dir).summaries()
     if spoil is None:
-        monkeypatch.setattr(summary_cache, "__version__", "another")
+        monkeypatch.setattr(summary, "__version__", "another")
     else:
         kept_file(runs_dir).write_bytes(spoil)
     assert Catalogue(runs_dir).summaries() == before
@@ -85,8 +85,8 @@ def test_that_runs_which_are_gone_are_forgotten_when_it_is_written_next(runs_dir
     gone.path.rename(runs_dir / ".gone")
     make_run(runs_dir, Script(trained=1, epochs=1, ending="completed"))
     Catalogue(runs_dir).summaries()
-    assert len(summary_cache.load(runs_dir)) == 2
-    assert gone.id not in summary_cache.load(runs_dir)
+    assert len(summary.load_summaries(runs_dir)) == 2
+    assert gone.id not in summary.load_summaries(runs_dir)
 
 
 def test_that_little_is_not_worth_keeping(runs_dir):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.contract import lines
+from gpu_studio.contract import files
 from gpu_studio.contract.events import Log, decode, encode
-from gpu_studio.runs.reading.tail import Tail
+from gpu_studio.runs.reading.event_file import Tail
 
 
 def messages(events):
@@ -67,7 +67,7 @@ def test_that_one_read_takes_no_more_than_its_limit_and_says_that_more_is_waitin
 
 
 def test_that_a_line_without_an_end_does_not_fill_the_memory(path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
     path.write_bytes(b"x" * 5000 + b"\n" + encode(Log(message="after")))
     tail = Tail(path)
     events = tail.read(limit=300)
@@ -78,7 +78,7 @@ def test_that_a_line_without_an_end_does_not_fill_the_memory(path, monkeypatch):
 
 
 def test_that_the_end_of_a_line_that_was_too_long_is_no_event_of_its_own(path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
     path.write_bytes(
         b"x" * 1200 + encode(Log(message="part of the line")) + encode(Log(message="after"))
     )

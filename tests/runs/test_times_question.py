@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.placement.estimate import LayerTime, links_in, times_in
+from gpu_studio.placement.work import LayerTime, links_in, times_in
 from gpu_studio.plan import (
     Carve,
     Data,
@@ -25,7 +25,7 @@ from gpu_studio.plan import (
     Training,
     logical_devices,
 )
-from gpu_studio.runs.questions.times_question import times_question
+from gpu_studio.runs.questions.plan_question import times_question
 
 FOLDER = Path("/nowhere")
 MACHINE = Machine(cpu_cores=4)

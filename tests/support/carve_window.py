@@ -16,8 +16,8 @@ from PySide6.QtGui import QExposeEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
-from gpu_studio.plan.edits.carving import slices_of
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.plan.carving import slices_of
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.plan.devices_card import DevicesCard
 from gpu_studio.ui.window.app import make_application
 

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.kit.choosing.choosable import ChoiceRow, Tile
-from gpu_studio.ui.kit.labels import Elided
+from gpu_studio.ui.kit.basic_widgets import Elided
+from gpu_studio.ui.kit.choosable import ChoiceRow, Tile
 
 SLACK = 1
 """Pixels that rounding may take at a broken scale."""

@@ -105,7 +105,7 @@ def _value(plane: Any, stat: Any) -> Any:
 def _measured(made: Any) -> dict[str, int]:
     import tensorflow as tf
 
-    from gpu_studio.trainer.placed.marks import mark_of
+    from gpu_studio.trainer.placed.devices import mark_of
 
     homes = {seat.number: seat.home.removeprefix("/") for seat in made.program.placed.seats}
     stream = made.training_stream(0, 0)

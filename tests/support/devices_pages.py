@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine
 from gpu_studio.ui.devices.devices_page import DevicesPage
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient
 
 ShowDevices = Callable[[Machine, SamplerClient], DevicesPage]

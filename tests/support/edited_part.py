@@ -8,9 +8,14 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.placement.data_facts import DataFacts, DataSample
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    DataFacts,
+    DataSample,
+    GraphLayer,
+    ModelFacts,
+    ModelGraph,
+    PlanFacts,
+)
 from gpu_studio.plan import Machine, Plan, validate
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.ui.plan.plan_facts import FactsReader

@@ -14,7 +14,7 @@ from pathlib import Path
 import warm_python
 
 from gpu_studio.export import files_beside, python_script
-from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
 
 PATIENCE_S = 150.0

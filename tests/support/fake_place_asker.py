@@ -19,7 +19,7 @@ import fake_plan_asker
 import msgspec
 from made_plan_facts import THREE_LAYERS
 
-from gpu_studio.placement.estimate import LayerTime
+from gpu_studio.placement.work import LayerTime
 
 OF_TIMES = ("hang-times", "refuse-times", "nonsense-times")
 TIME = LayerTime(

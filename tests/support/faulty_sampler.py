@@ -18,11 +18,9 @@ from quick_sampler import hurry
 from gpu_studio.hardware import nvml
 from gpu_studio.hardware.sampler.__main__ import _arguments, watch
 from gpu_studio.hardware.sampler.watching import Request
-from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS
-from gpu_studio.hardware.simulated.handles import handle_of
+from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS, handle_of
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
-from gpu_studio.hardware.simulated.profiles import machine, profile
-from gpu_studio.hardware.simulated.programs import known
+from gpu_studio.hardware.simulated.profiles import known, machine, profile
 from gpu_studio.hardware.source import MachineSource
 
 CARD: Final = 1

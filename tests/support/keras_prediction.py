@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.common.own_processes import module_environment
+from gpu_studio.common.processes import module_environment
 
 PATIENCE_S = 120
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.known_problems import known_problems
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import DataFacts, GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.plan import (
     Carve,

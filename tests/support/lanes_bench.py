@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Machine, Plan
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.placing import places_of
+from gpu_studio.plan.edits.distribution import places_of
 from gpu_studio.ui.plan.layers.layer_list import LayerList
 from gpu_studio.ui.plan.layers.layers_tab import LayersTab
+from gpu_studio.ui.plan.layers.step_line import TimesReader
 from gpu_studio.ui.plan.plan_document import PlanDocument
-from gpu_studio.ui.plan.times_reader import TimesReader
 
 ALT, NO_KEY = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.NoModifier
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import ModelSettings, Plan, Training, dumps
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.plan.layers.layers_tab import LayersTab
 from gpu_studio.ui.window.app import make_application
 

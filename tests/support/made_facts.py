@@ -6,22 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from gpu_studio.hardware.doctor.facts import (
+    Build,
+    Cuda,
+    CudaCard,
     DeviceNode,
     DiskSpace,
     DriverCard,
     Facts,
-    Survey,
-    System,
-)
-from gpu_studio.hardware.doctor.findings import Finding
-from gpu_studio.hardware.tensorflow_view import (
-    Build,
-    Cuda,
-    CudaCard,
     Library,
     Physical,
+    Survey,
+    System,
     TensorFlowView,
 )
+from gpu_studio.hardware.doctor.findings import Finding
 
 BUS = "0000:01:00.0"
 CARD = DriverCard(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.data_facts import DataFacts, DataSample
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    DataFacts,
+    DataSample,
+    GraphLayer,
+    ModelFacts,
+    ModelGraph,
+    PlanFacts,
+)
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
 

@@ -9,7 +9,7 @@ from gpu_studio.contract import samples
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.files import append_line
 from gpu_studio.contract.samples import CardFacts, FastFigures, Instance, Sample
-from gpu_studio.hardware.pci import plain_bus_id
+from gpu_studio.hardware.host import plain_bus_id
 from gpu_studio.hardware.simulated.profiles import SimulatedCard, profile
 
 NO_UTILISATION = {"utilisation_percent": "not supported by this card"}

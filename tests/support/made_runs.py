@@ -17,10 +17,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from gpu_studio.contract import events
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import ResumedFrom, RunDirectory
 from gpu_studio.contract.events import DeviceMemory, Event, LogicalDevice
 from gpu_studio.contract.files import append_line, write_private
-from gpu_studio.contract.inheritance import ResumedFrom
 
 MIB = 1024 * 1024
 TESTED = {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962}

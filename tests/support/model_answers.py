@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.common.own_processes import module_environment
+from gpu_studio.common.processes import module_environment
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import model_question
@@ -58,11 +58,11 @@ def _facts(facts: PlanFacts) -> ModelFacts:
 
 def main(folder: Path) -> None:
     """Answer all that is asked on stdin."""
-    from gpu_studio.trainer.answers.model import answer
+    from gpu_studio.trainer.answers.layers import layer_costs
 
     questions = json.load(sys.stdin)
     _save_models(folder)
-    told = [answer(about, lambda _text: None)[0] for about in questions]
+    told = [layer_costs(about, lambda _text: None)[0] for about in questions]
     sys.stdout.write(json.dumps(told) + "\n")
 
 

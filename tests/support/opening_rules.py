@@ -9,8 +9,7 @@ from pathlib import Path
 import import_rules
 
 RULE = (
-    "open it with gpu_studio.common.regular_files: it may be a pipe, "
-    "a device, a link, or have no end"
+    "open it with gpu_studio.common.safe_files: it may be a pipe, a device, a link, or have no end"
 )
 BY_ATTRIBUTE = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 BY_NAME = frozenset(
@@ -29,30 +28,27 @@ _BUNDLED = "files of the package itself"
 _OF_THE_KERNEL = "files of the kernel, which are no regular ones"
 _OF_THE_USER = "data that the plan's user names, looked at before"
 ALLOWED: Mapping[str, str] = {
-    "common/regular_files.py": "the rule itself",
-    "common/output_files.py": "files that a person asks for by name, devices and pipes too",
-    "cli/output.py": "/dev/null",
+    "common/safe_files.py": "the rule itself, and files that a person asks for by name, devices and pipes too",
+    "cli/command.py": "/dev/null",
     "cli/entry.py": "/dev/null",
-    "cli/export.py": _BUNDLED,
+    "cli/plans.py": _BUNDLED,
     "ui/window/scripts.py": _BUNDLED,
-    "ui/kit/theme/icons.py": _BUNDLED,
-    "ui/kit/theme/manager.py": _BUNDLED,
+    "ui/kit/theme.py": _BUNDLED,
     "export/builders.py": _BUNDLED,
     "runs/results/report/elements.py": _BUNDLED,
     "contract/kernel.py": _OF_THE_KERNEL,
     "runs/questions/answer_cache.py": _OF_THE_KERNEL,
-    "hardware/doctor/system.py": _OF_THE_KERNEL,
+    "hardware/doctor/facts.py": _OF_THE_KERNEL,
     "hardware/host.py": _OF_THE_KERNEL,
-    "hardware/pci.py": _OF_THE_KERNEL,
     "hardware/sampler/watching.py": _OF_THE_KERNEL,
     "hardware/topology_reading.py": _OF_THE_KERNEL,
-    "trainer/answers/memory_limit.py": _OF_THE_KERNEL,
+    "trainer/environment.py": _OF_THE_KERNEL,
     "hardware/doctor/__main__.py": "what the doctor's caller names, a pipe too",
     "trainer/checkpoints.py": "a folder, to have it on the disk",
-    "trainer/data/downloaded.py": _OF_THE_USER,
+    "trainer/data/built_in.py": _OF_THE_USER,
     "trainer/data/image_headers.py": _OF_THE_USER,
     "trainer/data/npz.py": _OF_THE_USER,
-    "trainer/profiled.py": "a folder that only this process knows",
+    "trainer/step_recording.py": "a folder that only this process knows",
 }
 """Files that open by themselves, each with what and why."""
 

@@ -156,7 +156,7 @@ def _watched(made: Any, told: list[Any]) -> Any:
     from made_models import PLACES
 
     from gpu_studio.trainer.model_layers import placeable_layers
-    from gpu_studio.trainer.placed.assignment import LayerAssignment
+    from gpu_studio.trainer.placed.placing import LayerAssignment
     from gpu_studio.trainer.placed.proof import Proof
 
     found = placeable_layers(made.model)

@@ -24,8 +24,8 @@ from gpu_studio.plan import (
     Training,
 )
 from gpu_studio.plan.catalogue import COLOURS, DATA, MODELS, OPTIMIZERS, SCHEDULES
-from gpu_studio.plan.keras_names import LOSSES, METRICS
-from gpu_studio.plan.splitting import SPLITS
+from gpu_studio.plan.data import SPLITS
+from gpu_studio.plan.keras_objects import LOSSES, METRICS
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -18,8 +18,8 @@ from PySide6.QtCore import QEvent, QPoint, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.cli import main
-from gpu_studio.plan.edits.carving import slices_of
-from gpu_studio.ui.kit.button import PrimaryButton
+from gpu_studio.plan.carving import slices_of
+from gpu_studio.ui.kit.basic_widgets import PrimaryButton
 from gpu_studio.ui.kit.settings import QUIT
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.window import app

@@ -10,7 +10,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.labels import Labels
 from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.ui.runs.run_row import RunRow
+from gpu_studio.ui.runs.run_rows import RunRow
 
 MIB = 1024 * 1024
 

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QDialog, QWidget
 
 from gpu_studio.cli import main
-from gpu_studio.ui.kit.button import ActionButton
+from gpu_studio.ui.kit.basic_widgets import ActionButton
 from gpu_studio.ui.kit.settings import QUIT
 from gpu_studio.ui.runs.runs_model import RUN
 from gpu_studio.ui.window import app

@@ -18,13 +18,13 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Machine, Plan, Training
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.kit.settings import Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.frame import SMALLEST
 from gpu_studio.ui.window.main_window import MainWindow
-from gpu_studio.ui.window.pages import PAGES
+from gpu_studio.ui.window.services import PAGES
 
 STRATEGIES = ("mirrored", "one_device", "central_storage", "placed", "none", "tpu")
 DIALOGS = ("shortcuts", "about", "palette")

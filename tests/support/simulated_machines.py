@@ -9,8 +9,7 @@ from fake_nvml import installed
 from gpu_studio.hardware import parse_inventory
 from gpu_studio.hardware.probe import probe
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
-from gpu_studio.hardware.simulated.profiles import profile
-from gpu_studio.hardware.simulated.programs import known
+from gpu_studio.hardware.simulated.profiles import known, profile
 from gpu_studio.hardware.source import MachineSource
 from gpu_studio.plan import Machine
 

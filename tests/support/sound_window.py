@@ -12,9 +12,9 @@ import story_window
 from runs_window import whole
 
 from gpu_studio.cli import main
-from gpu_studio.ui.plan.concern_list import ConcernList
+from gpu_studio.ui.plan.concerns import ConcernList
 from gpu_studio.ui.window import app
-from gpu_studio.ui.window.disk_strip import DiskStrip
+from gpu_studio.ui.window.disk_changes import DiskStrip
 
 
 class Window(story_window.Window):

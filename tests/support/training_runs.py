@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 import warm_python
 
-from gpu_studio.contract import commands, events
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.inheritance import Resume
+from gpu_studio.contract import directory, events
+from gpu_studio.contract.directory import Action, Resume, RunDirectory
 from gpu_studio.contract.lock import held
 from gpu_studio.plan import Plan, loads, with_settings
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.reading.tail import Tail
+from gpu_studio.runs.reading.event_file import Tail
 
 PATIENCE = 120.0
 E = TypeVar("E", bound=events.Event)
@@ -88,9 +87,9 @@ class Running:
         assert held, self.log()
         return held
 
-    def send(self, action: commands.Action) -> None:
+    def send(self, action: Action) -> None:
         """Ask the trainer for something."""
-        commands.send(self.directory, action)
+        directory.send(self.directory, action)
 
     def kill(self) -> None:
         """Kill the trainer as the kernel would.

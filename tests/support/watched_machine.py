@@ -12,8 +12,7 @@ from gpu_studio.contract.samples import AnySample, Sample, decode, encode
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sampler.watching import Sampler
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
-from gpu_studio.hardware.simulated.profiles import Profile
-from gpu_studio.hardware.simulated.programs import known
+from gpu_studio.hardware.simulated.profiles import Profile, known
 from gpu_studio.hardware.source import MachineSource
 
 

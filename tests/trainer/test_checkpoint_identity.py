@@ -12,8 +12,7 @@ import pytest
 from gpu_studio.contract.events import Event, Log, Warned
 from gpu_studio.plan import Data, Plan, Training
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.data.fingerprint import fingerprint
-from gpu_studio.trainer.data.values import Split
+from gpu_studio.trainer.data.values import Split, fingerprint
 
 SAMPLES = 60
 ARRAYS = {
@@ -53,7 +52,7 @@ def written_by(session: Any, samples: int = 16) -> dict[str, Any]:
 
 def resumed(state: dict[str, Any], session: Any) -> tuple[int, Event]:
     """How many samples of the epoch count as trained, and what is said."""
-    from gpu_studio.trainer.resuming import progress_in
+    from gpu_studio.trainer.training import progress_in
 
     written_by(session)
     progress, said = progress_in(state, session)
@@ -157,7 +156,7 @@ def test_that_an_older_checkpoint_is_not_told_to_have_other_data(
 def test_that_of_large_samples_some_are_looked_at_and_all_targets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gpu_studio.trainer.data.fingerprint.LOOKED_AT_BYTES", 1 << 10)
+    monkeypatch.setattr("gpu_studio.trainer.data.values.LOOKED_AT_BYTES", 1 << 10)
     x, y = np.zeros((5000, 4), np.uint8), np.zeros(5000, np.uint8)
     known = [fingerprint(Split(x, y)), fingerprint(Split(x, y, np.arange(1, 5000)))]
     y[1234] = 1

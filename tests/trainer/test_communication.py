@@ -13,14 +13,14 @@ REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def ran(name, begin, end, kind="MatMul", kernel="", card=""):
-    from gpu_studio.trainer.profiled import Executed
+    from gpu_studio.trainer.step_recording import Executed
 
     return Executed(name, float(begin), float(end), kind, kernel, card)
 
 
 def told(executed, where, devices, *, steps=1, waited=0.0, replicas=2):
     from gpu_studio.trainer.communication import communication_of
-    from gpu_studio.trainer.step_recorder import Recorded
+    from gpu_studio.trainer.step_recording import Recorded
 
     return communication_of(Recorded(executed, 7, steps, waited), where, devices, replicas)
 
@@ -185,7 +185,7 @@ def test_that_copies_between_slices_of_a_card_are_known_by_their_edge():
 def test_that_the_device_of_an_edge_is_the_sender_s():
     from tensorflow.core.framework.graph_pb2 import GraphDef
 
-    from gpu_studio.trainer.executed_graphs import devices_in
+    from gpu_studio.trainer.step_recording import devices_in
 
     task = "/job:localhost/replica:0/task:0/device"
     graph = GraphDef()
@@ -198,7 +198,7 @@ def test_that_the_device_of_an_edge_is_the_sender_s():
 
 def test_that_a_tensorflow_that_shows_no_graphs_fails_no_call_and_nothing_is_told(monkeypatch):
     from gpu_studio.trainer import communication
-    from gpu_studio.trainer.step_recorder import Recorded
+    from gpu_studio.trainer.step_recording import Recorded
 
     def refuses():
         raise AttributeError("enable_run_metadata")

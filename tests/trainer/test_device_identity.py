@@ -52,10 +52,10 @@ class FakeTensorFlow:
 
 @pytest.mark.slow
 def test_that_every_slice_tells_the_card_it_was_carved_from(monkeypatch):
-    from gpu_studio.trainer import devices, identities
+    from gpu_studio.trainer import cuda_driver, devices
 
     monkeypatch.setattr(devices, "tf", FakeTensorFlow())
-    monkeypatch.setattr(identities, "cuda_driver", lambda: CUDA)
+    monkeypatch.setattr(cuda_driver, "cuda_driver", lambda: CUDA)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     found = devices.set_up(DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)))
     assert [(one.name, one.physical, one.limit_mib, one.uuid, one.bus_id) for one in found] == [

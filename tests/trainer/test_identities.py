@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.trainer.identities import NO_CARD, CardIdentity, identities, identity
+from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities, identity
 
 CARDS = [
     {"ordinal": 0, "uuid": "GPU-b", "bus_id": "0000:2D:00.0", "name": "NVIDIA L4"},

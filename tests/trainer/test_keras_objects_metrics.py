@@ -9,7 +9,7 @@ import made_data
 import numpy as np
 import pytest
 
-from gpu_studio.plan.keras_names import LOSSES_OF, METRICS_OF, result_name
+from gpu_studio.plan.keras_objects import LOSSES_OF, METRICS_OF, result_name
 from gpu_studio.plan.values import Named, Training
 from gpu_studio.trainer.errors import PlanRefused
 
@@ -184,10 +184,10 @@ def test_that_the_names_are_those_that_a_plan_can_monitor(dataset):
 
 
 def test_that_only_metrics_of_the_plans_vocabulary_have_wants():
-    from gpu_studio.trainer.keras_objects import losses, metrics
+    from gpu_studio.trainer.keras_objects import compiled
 
-    assert set(metrics.WANTS) < set(METRICS_OF["classes"])
-    assert set(losses.WANTS) < set(LOSSES_OF["classes"])
+    assert set(compiled.METRIC_WANTS) < set(METRICS_OF["classes"])
+    assert set(compiled.LOSS_WANTS) < set(LOSSES_OF["classes"])
 
 
 def test_that_options_reach_keras():

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS
-from gpu_studio.plan.keras_options import loss_options, metric_options, optimizer_options
+from gpu_studio.plan.keras_objects import (
+    LOSSES,
+    METRICS,
+    OPTIMIZERS,
+    loss_options,
+    metric_options,
+    optimizer_options,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +35,10 @@ def test_that_every_option_of_every_loss_is_suggested() -> None:
 
 
 def test_that_every_option_of_every_metric_is_suggested() -> None:
-    from gpu_studio.trainer.keras_objects.metrics import CLASSES, WANTS
+    from gpu_studio.trainer.keras_objects.compiled import CLASSES, METRIC_WANTS
 
     for name in METRICS[1:]:
-        fixed = ("from_logits",) if name in WANTS and WANTS[name].probabilities else ()
+        fixed = (
+            ("from_logits",) if name in METRIC_WANTS and METRIC_WANTS[name].probabilities else ()
+        )
         assert set(metric_options(name)) == taken("metrics", CLASSES.get(name, name), *fixed), name

@@ -44,7 +44,7 @@ def took(monkeypatch):
     """
     import tensorflow as tf
 
-    from gpu_studio.trainer import links
+    from gpu_studio.trainer.answers import measurements
 
     def set_up(rate, room=float("inf")):
         def seconds(_source, _target, size):
@@ -52,8 +52,8 @@ def took(monkeypatch):
                 raise tf.errors.ResourceExhaustedError(None, None, "no room")
             return 1e-4 + size / rate
 
-        monkeypatch.setattr(links, "_seconds", seconds)
-        return links.bandwidth("GPU:0", "GPU:1")
+        monkeypatch.setattr(measurements, "_seconds", seconds)
+        return measurements.bandwidth("GPU:0", "GPU:1")
 
     return set_up
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gpu_studio.trainer.monitors import Monitor
+from gpu_studio.trainer.progress import Monitor
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_disks import SmallDisk
 
-from gpu_studio.trainer.output import ForgivingFile
+from gpu_studio.trainer.environment import ForgivingFile
 
 
 def test_that_printing_to_a_full_disk_costs_the_lines_only(small_disk: SmallDisk) -> None:

@@ -15,9 +15,8 @@ from training_runs import PATIENCE, running, small_plan, trained
 from written_code import SCALE, Written
 
 from gpu_studio.contract import events
-from gpu_studio.contract.commands import send
 from gpu_studio.contract.consent import digest
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, send
 from gpu_studio.plan import Data, Distribution, ModelSettings, Placed, Plan, save
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live, terminal_event

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.trainer.pace import CALL_SECONDS, CallLength
+from gpu_studio.trainer.progress import CALL_SECONDS, CallLength
 
 
 def settled(pace: CallLength, step_seconds: float) -> int:

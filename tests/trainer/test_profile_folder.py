@@ -10,7 +10,7 @@ import sys
 WRITES_ON = """
 import os, sys, threading
 from pathlib import Path
-from gpu_studio.trainer.profile_folder import profile_folder, remove_own
+from gpu_studio.trainer.environment import profile_folder, remove_own
 
 def leave():
     remove_own()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 REAL = """
 import tensorflow as tf
-from gpu_studio.trainer.profiled import profiled
+from gpu_studio.trainer.step_recording import profiled
 
 @tf.function(autograph=False)
 def step(x):
@@ -53,7 +53,7 @@ def plane(space, name, events, stats=()):
 
 
 def test_that_operations_have_name_type_and_seconds_on_one_clock(space):
-    from gpu_studio.trainer.profiled import Executed, executed_in
+    from gpu_studio.trainer.step_recording import Executed, executed_in
 
     plane(space, "/host:CPU", [("a/b/MatMul:MatMul", {}), ("a/c/relu:Relu", {})])
     assert executed_in(space) == [
@@ -66,14 +66,14 @@ def test_that_operations_have_name_type_and_seconds_on_one_clock(space):
     "text", ["ExecutorState::Process", "Session Run: 3", "matmul", "a:", "tsl::x:y"]
 )
 def test_that_what_the_host_does_besides_is_no_operation(space, text):
-    from gpu_studio.trainer.profiled import executed_in
+    from gpu_studio.trainer.step_recording import executed_in
 
     plane(space, "/host:CPU", [(text, {})])
     assert executed_in(space) == []
 
 
 def test_that_of_a_card_the_kernels_count_and_not_their_launching(space):
-    from gpu_studio.trainer.profiled import Executed, executed_in
+    from gpu_studio.trainer.step_recording import Executed, executed_in
 
     plane(space, "/host:CPU", [("a/MatMul:MatMul", {}), ("a/Range:Range", {})])
     gemm = ("ampere_sgemm_128x64", {0: {"str_value": "a/MatMul:MatMul"}})
@@ -86,7 +86,7 @@ def test_that_of_a_card_the_kernels_count_and_not_their_launching(space):
 
 
 def test_that_a_kernel_names_its_operation_by_reference_or_without_its_type_too(space):
-    from gpu_studio.trainer.profiled import executed_in
+    from gpu_studio.trainer.step_recording import executed_in
 
     events = [("sgemm", {0: {"ref_value": 2}}), ("relu", {0: {"str_value": "a/relu"}})]
     plane(space, "/device:GPU:0", events, stats=("a/MatMul:MatMul",))
@@ -97,7 +97,7 @@ def test_that_a_kernel_names_its_operation_by_reference_or_without_its_type_too(
 
 
 def test_that_what_goes_between_cards_is_known_by_its_kernel_where_no_operation_launched_it(space):
-    from gpu_studio.trainer.profiled import executed_in
+    from gpu_studio.trainer.step_recording import executed_in
 
     reduced = (
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)",
@@ -115,7 +115,7 @@ def test_that_what_goes_between_cards_is_known_by_its_kernel_where_no_operation_
 
 
 def test_that_other_planes_are_left_alone(space):
-    from gpu_studio.trainer.profiled import executed_in
+    from gpu_studio.trainer.step_recording import executed_in
 
     plane(space, "/host:metadata", [("a/MatMul:MatMul", {})])
     assert executed_in(space) == []
@@ -134,7 +134,7 @@ def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_pat
 
 
 def test_that_a_process_that_ends_at_once_takes_its_folder_along(tmp_path, monkeypatch):
-    from gpu_studio.trainer.profile_folder import profile_folder, remove_own
+    from gpu_studio.trainer.environment import profile_folder, remove_own
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with profile_folder() as folder:

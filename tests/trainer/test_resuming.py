@@ -10,8 +10,7 @@ import pytest
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
-from gpu_studio.contract.commands import Action
-from gpu_studio.contract.inheritance import Resume
+from gpu_studio.contract.directory import Action, Resume
 from gpu_studio.plan import Plan
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
@@ -180,7 +179,7 @@ STATE = "seed_generator_state"
 def test_that_a_resume_that_draws_other_random_numbers_says_so(
     before: int | None, state_names: list[str], told: int
 ) -> None:
-    from gpu_studio.trainer.resuming import other_draws
+    from gpu_studio.trainer.training import other_draws
 
     variables = [SimpleNamespace(name=name) for name in state_names]
     session: Any = SimpleNamespace(

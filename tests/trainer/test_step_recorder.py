@@ -35,7 +35,7 @@ def recorded(monkeypatch, clock):
 
     The profiler does what it is told to.
     """
-    from gpu_studio.trainer import step_recorder
+    from gpu_studio.trainer import step_recording
 
     def made(begin=None, end=None, reader=None, most_steps=5):
         @contextmanager
@@ -56,11 +56,13 @@ def recorded(monkeypatch, clock):
             handed.append((what.executed, what.step, what.steps, what.input_seconds))
             return Log(message="read")
 
-        monkeypatch.setattr(step_recorder, "profiled", profiled)
-        monkeypatch.setattr(step_recorder, "time", SimpleNamespace(perf_counter=clock.perf_counter))
+        monkeypatch.setattr(step_recording, "profiled", profiled)
+        monkeypatch.setattr(
+            step_recording, "time", SimpleNamespace(perf_counter=clock.perf_counter)
+        )
         handed, told = [], []
         readers = [reader, read] if reader else [read]
-        return step_recorder.StepRecorder(watching, readers, told.append, most_steps), handed, told
+        return step_recording.StepRecorder(watching, readers, told.append, most_steps), handed, told
 
     return made
 
@@ -70,7 +72,7 @@ def training(clock=None):
 
     The losses are the numbers of the steps, each waits 0.5 s for data.
     """
-    from gpu_studio.trainer.call import Call
+    from gpu_studio.trainer.meters import Call
 
     def train(_stream, first, count):
         if clock:

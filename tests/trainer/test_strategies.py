@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES, Distribution, Placed, PlannedDevice
-from gpu_studio.plan.strategies import strategy_named
+from gpu_studio.plan import RUNNABLE_STRATEGIES, Distribution, Placed, PlannedDevice, strategy_named
 
 pytestmark = pytest.mark.slow
 ONE_CPU = [PlannedDevice("CPU:0", "CPU:0")]

@@ -21,16 +21,16 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from real_runs import PATIENCE_S
 
-from gpu_studio.common.own_processes import module_command
+from gpu_studio.common.processes import module_command
 from gpu_studio.plan import Machine
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window.live_runs import NO
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import LEAVE
-from gpu_studio.ui.window.run_ends import NO
 
 OpenWindow = Callable[..., MainWindow]
 QUICK = {

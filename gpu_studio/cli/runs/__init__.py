@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpu_studio.cli.arguments import Commands, add_group
-from gpu_studio.cli.runs import checkpoint, compare, labels, listing, live, placement, show, stored
+from gpu_studio.cli.command import Commands, add_group
+from gpu_studio.cli.runs import checkpoint, compare, listing, live, show, stored
 
 _EXAMPLES = """examples:
   gpu-studio runs list
@@ -14,5 +14,11 @@ _EXAMPLES = """examples:
 def register(commands: Commands) -> None:
     """Add the command and its actions, in the order of its help."""
     actions = add_group(commands, "runs", "list runs, and act on them", _EXAMPLES)
-    for each in (listing, compare, labels, show, live, checkpoint, placement, stored):
-        each.register(actions)
+    listing.register(actions)
+    compare.register(actions)
+    listing.register_labels(actions)
+    show.register(actions)
+    live.register(actions)
+    checkpoint.register(actions)
+    show.register_placement(actions)
+    stored.register(actions)

@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
+    RefusedError,
     add_allowing,
     add_command,
     add_force,
     add_json,
     add_run,
     named_run,
+    note,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import RefusedError, note, say, say_json
 
 if TYPE_CHECKING:
     from gpu_studio.contract.directory import RunDirectory
@@ -75,7 +78,7 @@ def evaluate_checkpoint(arguments: argparse.Namespace) -> int:
             f"{found.checkpoint}  {found.split} split, {found.samples:,} samples  "
             f"{metrics_in_words(found.metrics)}"
         )
-    return exit_codes.OK
+    return OK
 
 
 def save_checkpoint_model(arguments: argparse.Namespace) -> int:
@@ -98,7 +101,7 @@ def save_checkpoint_model(arguments: argparse.Namespace) -> int:
         say_json({**document, "bytes": written})
     else:
         note(f"{arguments.file} holds the model of {checkpoint.name}, {size(written)}.")
-    return exit_codes.OK
+    return OK
 
 
 def _have_allowed(run: RunDirectory, arguments: argparse.Namespace) -> None:

@@ -1,29 +1,40 @@
-"""`runs compare`, `runs report` and `runs export`: results for people, browsers and programs."""
+"""`runs compare`, `runs report` and `runs export`: results for people, browsers and programs.
+
+The table of a comparison fits the terminal: columns are narrowed, and stacked if that is not
+enough.
+"""
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
+    RefusedError,
     add_command,
     add_force,
     add_json,
     add_run,
     add_runs,
+    json_text,
     named_run,
     named_runs,
+    note,
+    refuse_to_replace,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import RefusedError, json_text, note, refuse_to_replace, say, say_json
 
 if TYPE_CHECKING:
     from gpu_studio.contract.directory import RunDirectory
     from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, Value
-    from gpu_studio.runs.results.run_figures import RunFigures
+    from gpu_studio.runs.results.run_facts import RunFigures
 
 MOST = 32
 """Runs that can still be told apart beside each other."""
@@ -91,10 +102,9 @@ def _add_output(parser: argparse.ArgumentParser, metavar: str, what: str) -> Non
 
 def compare(chosen: argparse.Namespace) -> int:
     """Show what differs between runs."""
-    from gpu_studio.cli.fitting import fitted, terminal_width
     from gpu_studio.runs.results.comparison import compare as compared
     from gpu_studio.runs.results.comparison import metric_names
-    from gpu_studio.runs.results.run_figures import figures_of
+    from gpu_studio.runs.results.run_facts import figures_of
 
     if len(chosen.runs) < 2:
         raise RefusedError(
@@ -109,7 +119,7 @@ def compare(chosen: argparse.Namespace) -> int:
     else:
         for line in fitted(list(_table(comparison)), terminal_width()):
             say(line)
-    return exit_codes.OK
+    return OK
 
 
 def write_report(chosen: argparse.Namespace) -> int:
@@ -128,13 +138,13 @@ def write_report(chosen: argparse.Namespace) -> int:
     note(f"{path}: written. It opens in any browser, and needs nothing beside it.")
     if chosen.open and not webbrowser.open(path.absolute().as_uri()):
         note("There is no browser here to open it in: copy the file to where there is one.")
-    return exit_codes.OK
+    return OK
 
 
 def export_run(chosen: argparse.Namespace) -> int:
     """Write the curves and figures of a run."""
     from gpu_studio.runs.results.exporting import csv_lines
-    from gpu_studio.runs.results.run_figures import figures_of
+    from gpu_studio.runs.results.run_facts import figures_of
 
     run = named_run(chosen, elsewhere=True)
     if chosen.what and chosen.format != "csv":
@@ -154,7 +164,7 @@ def export_run(chosen: argparse.Namespace) -> int:
             say(line)
     else:
         _write_all({_inside(chosen.output, name): lines}, chosen.force)
-    return exit_codes.OK
+    return OK
 
 
 def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
@@ -186,7 +196,7 @@ def _export_all(run: RunDirectory, chosen: argparse.Namespace) -> int:
     _write_all(
         {folder / f"{run.id}-{what}.csv": csv_lines(run, what) for what in _WHAT}, chosen.force
     )
-    return exit_codes.OK
+    return OK
 
 
 def _document_lines(figures: RunFigures, kind: str) -> Iterator[str]:
@@ -280,3 +290,75 @@ def _number(value: Value) -> Value:
     import math
 
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+GAP: Final = 2
+NARROWEST: Final = 18
+"""Characters that a cell keeps, so that a figure with its unit can still be read."""
+_ENDLESS: Final = 1 << 20
+
+Rows = Sequence[Sequence[str]]
+
+
+def terminal_width() -> int:
+    """The columns of the terminal that stdout is; without an end where it is a file or a pipe."""
+    return shutil.get_terminal_size((_ENDLESS, 24)).columns if sys.stdout.isatty() else _ENDLESS
+
+
+def fitted(rows: Rows, width: int) -> Iterator[str]:
+    """Yield the lines of a table at most `width` wide, as long as that leaves room for its first
+    column and one more.
+
+    The first column, and the first row where the table is cut into several, stand in each part.
+    """
+    first = max((len(row[0]) for row in rows), default=0)
+    for number, columns in enumerate(_parts(rows, width - first)):
+        if number:
+            yield ""
+        yield from _lines([[row[0], *(row[column] for column in columns)] for row in rows], width)
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut `text` to `width` characters, in its middle: ids and names differ at their ends."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+def _parts(rows: Rows, space: int) -> Iterator[range]:
+    """Cut the columns after the first into as many as fit beside each other when they are at their
+    narrowest.
+    """
+    widths = _widths(rows)[1:]
+    begin, used = 1, 0
+    for column, natural in enumerate(widths, 1):
+        needed = GAP + min(natural, NARROWEST)
+        if used + needed > space and column > begin:
+            yield range(begin, column)
+            begin, used = column, 0
+        used += needed
+    yield range(begin, len(widths) + 1)
+
+
+def _lines(rows: Rows, width: int) -> Iterator[str]:
+    widths = _narrowed(_widths(rows), width)
+    for row in rows:
+        cells = (
+            shortened(text, space).ljust(space) for text, space in zip(row, widths, strict=True)
+        )
+        yield (" " * GAP).join(cells).rstrip()
+
+
+def _widths(rows: Rows) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _narrowed(widths: list[int], width: int) -> list[int]:
+    """Take from the widest columns but the first until all fit, or none can give any more."""
+    excess = sum(widths) + GAP * (len(widths) - 1) - width
+    while excess > 0 and max(widths[1:], default=0) > NARROWEST:
+        widest = max(range(1, len(widths)), key=lambda column: widths[column])
+        widths = [*widths[:widest], widths[widest] - 1, *widths[widest + 1 :]]
+        excess -= 1
+    return widths

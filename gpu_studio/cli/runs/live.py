@@ -7,22 +7,23 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
     Handler,
+    RefusedError,
     add_command,
     add_json,
     add_run,
     add_seconds,
     named_run,
+    note,
+    say_json,
 )
-from gpu_studio.cli.output import RefusedError, note, say_json
 from gpu_studio.cli.train import add_resuming, resume_changed
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.commands import Action
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract.directory import Action, RunDirectory
     from gpu_studio.runs.reading.history import History
 
 _POLL_SECONDS: Final = 0.05
@@ -63,7 +64,7 @@ def attach(chosen: argparse.Namespace) -> int:
     """Follow a run to its end; Ctrl+C leaves it running."""
     from gpu_studio.cli.following import LeaveRun, follow
     from gpu_studio.cli.sinks import sink_for
-    from gpu_studio.common.interrupts import counted_interrupts
+    from gpu_studio.common.processes import counted_interrupts
 
     run = named_run(chosen)
     with counted_interrupts() as interrupts:
@@ -128,9 +129,9 @@ def _ask(
     done: Callable[[History, float], bool],
     words: str,
 ) -> int:
-    from gpu_studio.contract.commands import send
+    from gpu_studio.contract.directory import send
+    from gpu_studio.runs.reading.event_file import Tail
     from gpu_studio.runs.reading.history import History
-    from gpu_studio.runs.reading.tail import Tail
     from gpu_studio.runs.state import is_live
 
     _refuse_unless_live(run)
@@ -160,7 +161,7 @@ def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
         )
     else:
         note(text)
-    return exit_codes.OK
+    return OK
 
 
 def _refuse_unless_live(run: RunDirectory) -> None:

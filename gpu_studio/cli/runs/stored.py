@@ -6,16 +6,18 @@ import argparse
 import io
 from typing import Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.arguments import (
+from gpu_studio.cli.command import (
+    OK,
     Commands,
     add_command,
     add_json,
     add_run,
     named_run,
+    note,
     runs_folder,
+    say,
+    say_json,
 )
-from gpu_studio.cli.output import note, say, say_json
 
 _LAST_BYTES: Final = 64 * 1024 * 1024
 """So far back the last lines of a log are looked for, and no line of it is longer."""
@@ -59,13 +61,12 @@ def delete(chosen: argparse.Namespace) -> int:
         say_json({"run": run.id, "trash": str(path)})
     else:
         note(f"{run.id} is deleted. Take it back with: gpu-studio runs restore {run.id}")
-    return exit_codes.OK
+    return OK
 
 
 def restore_run(chosen: argparse.Namespace) -> int:
     """Take a deleted run back."""
-    from gpu_studio.runs.catalogue import restore
-    from gpu_studio.runs.finding import deleted
+    from gpu_studio.runs.catalogue import deleted, restore
 
     runs = runs_folder(chosen)
     run = restore(runs, deleted(runs, chosen.run))
@@ -73,21 +74,21 @@ def restore_run(chosen: argparse.Namespace) -> int:
         say_json({"run": run.id, "directory": str(run.path)})
     else:
         note(f"{run.id} is back.")
-    return exit_codes.OK
+    return OK
 
 
 def log(chosen: argparse.Namespace) -> int:
     """Print what the trainer wrote, or the last lines of it."""
-    from gpu_studio.common.regular_files import opened
+    from gpu_studio.common.safe_files import opened
     from gpu_studio.contract.files import last_lines
 
     run = named_run(chosen, elsewhere=True)
     if chosen.tail is not None:
         for last in last_lines(run.log_file, _LAST_BYTES)[-chosen.tail :] if chosen.tail else ():
             say(last.decode("utf-8", "replace"))
-        return exit_codes.OK
+        return OK
     # A line at a time: user code may have printed more than there is memory for.
     with io.TextIOWrapper(opened(run.log_file), encoding="utf-8", errors="replace") as text:
         while line := text.readline(_LAST_BYTES):
             say(line.rstrip("\n"))
-    return exit_codes.OK
+    return OK

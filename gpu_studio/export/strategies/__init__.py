@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.strategies import central_storage, mirrored, none, one_device, placed
 from gpu_studio.export.strategies.written import Written
-from gpu_studio.plan import Plan
-from gpu_studio.plan.strategies import CENTRAL_STORAGE, MIRRORED, NONE, ONE_DEVICE, PLACED
+from gpu_studio.plan import CENTRAL_STORAGE, MIRRORED, NONE, ONE_DEVICE, PLACED, Plan
 
 __all__ = ["WRITTEN", "strategy", "written_as"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import expression_of, fill
-from gpu_studio.export.literals import literal
+from gpu_studio.export.script_text import expression_of, fill, literal
 from gpu_studio.export.strategies.written import Written, devices_of
 from gpu_studio.plan.strategies.central_storage import usual_home
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
+from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.written import Written, devices_of
 
 _MAKE = """\

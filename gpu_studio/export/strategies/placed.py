@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_studio.export.builders import CalledLayer
-from gpu_studio.export.errors import ExportError
-from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import indented, listing
-from gpu_studio.export.literals import literal
+from gpu_studio.export.facts import ExportError, ScriptFacts
+from gpu_studio.export.script_text import fill, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.plan import Placed, Plan
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.homes import Feeds, devices_of_layers
-from gpu_studio.plan.keras_names import keras_name
-from gpu_studio.plan.problems import choose_one, shown
+from gpu_studio.plan.keras_objects import keras_name
+from gpu_studio.plan.values import choose_one, shown
 
 
 def feeds_of(layers: Iterable[CalledLayer]) -> Feeds:

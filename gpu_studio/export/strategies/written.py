@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.layout import listing
-from gpu_studio.export.literals import literal
+from gpu_studio.export.script_text import listing, literal
 from gpu_studio.plan import Plan
 
 

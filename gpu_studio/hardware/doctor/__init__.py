@@ -10,20 +10,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpu_studio.hardware.doctor.examination import examine
+    from gpu_studio.hardware.doctor.examination import (
+        Report,
+        as_json,
+        examine,
+        gather,
+        judge,
+        lines,
+    )
     from gpu_studio.hardware.doctor.facts import Facts
     from gpu_studio.hardware.doctor.findings import Finding
-    from gpu_studio.hardware.doctor.reporting import Report, as_json, gather, judge, lines
 
 _PLACES = {
     "examine": "examination",
     "Facts": "facts",
     "Finding": "findings",
-    "Report": "reporting",
-    "as_json": "reporting",
-    "gather": "reporting",
-    "judge": "reporting",
-    "lines": "reporting",
+    "Report": "examination",
+    "as_json": "examination",
+    "gather": "examination",
+    "judge": "examination",
+    "lines": "examination",
 }
 
 __all__ = ["Facts", "Finding", "Report", "as_json", "examine", "gather", "judge", "lines"]

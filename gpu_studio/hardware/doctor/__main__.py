@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.hardware.doctor.reporting import as_json, gather, judge, lines
+from gpu_studio.hardware.doctor.examination import as_json, gather, judge, lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

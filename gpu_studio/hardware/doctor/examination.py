@@ -1,15 +1,139 @@
-"""Run all checks on the facts, in the order in which a person would do them."""
+"""The doctor's examination: collect the facts, run all checks on them, and report.
+
+The checks run in the order in which a person would do them. The report tells the findings,
+every card under all its names, and the links between cards.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
 
-from gpu_studio.hardware.doctor import access_checks, card_checks, driver_checks, tensorflow_checks
-from gpu_studio.hardware.doctor.facts import Facts
-from gpu_studio.hardware.doctor.findings import Finding, State
-from gpu_studio.hardware.identity import Identity, find, join
-from gpu_studio.hardware.identity_variables import Effect, effect
-from gpu_studio.hardware.topology_advice import advise
+import msgspec
+
+from gpu_studio.common.processes import module_command
+from gpu_studio.hardware.asking import NoAnswerError, answer_of
+from gpu_studio.hardware.doctor import card_checks, machine_checks
+from gpu_studio.hardware.doctor.facts import Facts, Survey, ViewError, system, tensorflow_view
+from gpu_studio.hardware.doctor.findings import Finding, State, all_well, gathered
+from gpu_studio.hardware.identity import Effect, Identity, effect, find, join
+from gpu_studio.hardware.topology import advise, as_text
+
+COMMAND = tuple(module_command("gpu_studio.hardware.doctor.survey"))
+
+
+def take_survey(timeout: float = 15.0, command: Sequence[str] = COMMAND) -> Survey:
+    """The driver's answers. Takes slightly more than `timeout` seconds at most; raises nothing."""
+    try:
+        return msgspec.json.decode(answer_of(command, timeout), type=Survey)
+    except NoAnswerError as error:
+        return Survey(why_no_answer=str(error))
+    except msgspec.MsgspecError as error:
+        return Survey(
+            why_no_answer=f"asking the NVIDIA driver failed (the answer is no survey: {error})"
+        )
+
+
+NEVER_ASKED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The doctor's findings, and the facts on which they are based."""
+
+    facts: Facts
+    findings: tuple[Finding, ...]
+    cards: ExaminedCards
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing must be fixed."""
+        return all_well(self.findings)
+
+
+def gather(
+    runs: Path | None,
+    tensorflow: Mapping[str, Any] | None,
+    why_not: str = NEVER_ASKED,
+    timeout: float = 15.0,
+) -> Facts:
+    """Collect the facts; a separate process queries the driver, for at most `timeout` seconds.
+
+    `tensorflow` is the answer to the question `devices`, or None and `why_not` the reason; `runs`
+    is the runs' folder.
+    """
+    survey = take_survey(timeout)
+    if tensorflow is None:
+        return Facts(system(runs), survey, None, why_not)
+    try:
+        return Facts(system(runs), survey, tensorflow_view(tensorflow))
+    except ViewError as error:
+        return Facts(system(runs), survey, None, str(error))
+
+
+def judge(facts: Facts) -> Report:
+    """Judge the facts."""
+    return Report(facts, tuple(examine(facts)), identify(facts))
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report for programs.
+
+    `well`, `findings`, `cards`, `variables`, `topology`, `advice`, `tensorflow`.
+    """
+    topology, view = report.facts.survey.topology, report.facts.tensorflow
+    advice = advise(topology)
+    return {
+        "well": report.well,
+        "findings": [finding.as_json() for finding in report.findings],
+        "cards": [
+            asdict(card) | {"tensorflow_name": card.tensorflow_name}
+            for card in report.cards.identities
+        ],
+        "variables": {
+            "visible": report.facts.system.variables.visible,
+            "words": list(report.cards.effect.words),
+        },
+        "topology": asdict(topology),
+        "advice": asdict(advice) if advice else None,
+        "tensorflow": asdict(view) if view else None,
+    }
+
+
+def lines(report: Report, width: int = 100) -> str:
+    """The report for a terminal of `width` columns: mark, title and finding.
+
+    Below it what to type.
+    """
+    findings = gathered(report.findings)
+    titles = max((len(finding.title) for finding in findings), default=0)
+    rows = [
+        line
+        for finding in findings
+        for line in _lines(finding, titles, max(width - titles - 4, 30))
+    ]
+    topology = report.facts.survey.topology
+    if len(topology.nodes) > 1:
+        rows += ["", as_text(topology)]
+    return "\n".join([*rows, "", _ending(report)])
+
+
+def _lines(finding: Finding, titles: int, width: int) -> list[str]:
+    first, *rest = wrap(finding.found, width)
+    # A command to type stays on one line, so that it can be copied.
+    below = (f"{'':{titles + 4}}{line}" for line in (*rest, *finding.mend))
+    return [f"{finding.mark} {finding.title:<{titles}}  {first}", *below]
+
+
+def _ending(report: Report) -> str:
+    bad = sum(finding.state == "bad" for finding in report.findings)
+    if bad:
+        return f"{bad} thing{'s' if bad > 1 else ''} must be mended (✘)."
+    warnings = sum(finding.state == "warning" for finding in report.findings)
+    return "Nothing must be mended." if warnings else "All is well."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +151,7 @@ def examine(facts: Facts) -> list[Finding]:
         *_machine(facts, cards),
         *_each_card(facts, cards),
         _joined(facts),
-        access_checks.disk_space(facts),
+        machine_checks.disk_space(facts),
     ]
     return [finding for finding in found if finding is not None]
 
@@ -50,25 +174,25 @@ def _machine(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     if facts.survey.simulated:
         # Neither this machine's files nor its CUDA know simulated cards.
         reported = (
-            driver_checks.simulation,
-            driver_checks.card,
-            driver_checks.driver,
-            tensorflow_checks.tensorflow,
+            machine_checks.simulation,
+            machine_checks.card,
+            machine_checks.driver,
+            card_checks.tensorflow,
         )
         return [check(facts) for check in reported]
     return [
-        driver_checks.card(facts),
-        driver_checks.driver(facts),
-        driver_checks.module(facts),
-        driver_checks.wsl(facts),
-        access_checks.container(facts),
-        access_checks.nodes(facts),
-        access_checks.shared_memory(facts),
-        access_checks.variables(drivers, cards.effect),
-        tensorflow_checks.tensorflow(facts),
-        driver_checks.newer_cuda(facts) if facts.has_card else None,
-        tensorflow_checks.libraries(facts),
-        tensorflow_checks.cuda(facts),
+        machine_checks.card(facts),
+        machine_checks.driver(facts),
+        machine_checks.module(facts),
+        machine_checks.wsl(facts),
+        machine_checks.container(facts),
+        machine_checks.nodes(facts),
+        machine_checks.shared_memory(facts),
+        machine_checks.variables(drivers, cards.effect),
+        card_checks.tensorflow(facts),
+        machine_checks.newer_cuda(facts) if facts.has_card else None,
+        card_checks.libraries(facts),
+        card_checks.cuda(facts),
     ]
 
 

@@ -1,12 +1,28 @@
-"""The facts that the doctor's checks judge, collected beforehand so that tests can make them up."""
+"""The facts that the doctor's checks judge, collected beforehand so that tests can invent them.
+
+`system` reads what the operating system knows of cards and driver, without the driver.
+`tensorflow_view` parses a trainer process's answer to the question `devices` of
+`gpu_studio.trainer.ask`. The driver's part, a `Survey`, is made in a process of its own.
+"""
 
 from __future__ import annotations
 
+import getpass
+import grp
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from gpu_studio.hardware.identity import Seen
-from gpu_studio.hardware.identity_variables import Variables
-from gpu_studio.hardware.tensorflow_view import TensorFlowView
+import msgspec
+
+from gpu_studio.common.figures import MIB
+from gpu_studio.hardware.host import pci_cards
+from gpu_studio.hardware.identity import Seen, Variables
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan import CardUser
 
@@ -122,3 +138,261 @@ class Facts:
     def has_card(self) -> bool:
         """Whether there is an NVIDIA card according to any source, answering or not."""
         return bool(self.survey.cards or self.survey.asleep or self.system.listed)
+
+
+class ViewError(ValueError):
+    """An answer that does not contain TensorFlow's view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What this TensorFlow was built for.
+
+    `capabilities` are `sm_80` (machine code) and `compute_90` (PTX).
+    """
+
+    cuda: str = ""
+    cudnn: str = ""
+    capabilities: tuple[str, ...] = ()
+    is_cuda: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A physical device of TensorFlow, `GPU:0`.
+
+    TensorFlow gives a card's PCI address, but no UUID.
+    """
+
+    name: str
+    card: str = ""
+    bus_id: str = ""
+    capability: tuple[int, int] | None = None
+
+    @property
+    def seen(self) -> Seen:
+        """The device in the form used to match it with the driver's cards."""
+        return Seen(int(self.name.rpartition(":")[2]), bus_id=self.bus_id, name=self.card)
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """A logical device of TensorFlow. `limit_bytes` is the most that TensorFlow would use.
+
+    None is unknown.
+    """
+
+    name: str
+    limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CudaCard:
+    """A card as CUDA numbers it."""
+
+    ordinal: int
+    uuid: str = ""
+    bus_id: str = ""
+    name: str = ""
+
+    @property
+    def seen(self) -> Seen:
+        """The card in the form used to match it with the driver's."""
+        return Seen(self.ordinal, self.uuid, self.bus_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Cuda:
+    """The CUDA of the driver (libcuda).
+
+    `why_not` says in words why it cannot be used; `error` is CUDA's own name.
+    """
+
+    version: str = ""
+    cards: tuple[CudaCard, ...] = ()
+    error: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A CUDA library that this TensorFlow loads: its path, or why it cannot be loaded."""
+
+    name: str
+    path: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFlowView:
+    """TensorFlow in a trainer process. `errors` are its messages where it did not answer."""
+
+    tensorflow: str
+    keras: str = ""
+    python: str = ""
+    executable: str = ""
+    build: Build = field(default_factory=Build)
+    physical: tuple[Physical, ...] = ()
+    logical: tuple[Logical, ...] = ()
+    cuda: Cuda = field(default_factory=Cuda)
+    libraries: tuple[Library, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def gpus(self) -> tuple[Physical, ...]:
+        """The cards among the physical devices."""
+        return tuple(device for device in self.physical if device.name.startswith("GPU:"))
+
+
+def tensorflow_view(answer: Mapping[str, Any]) -> TensorFlowView:
+    """The view in an answer to the question `devices`. Raises ViewError if it is none."""
+    try:
+        return msgspec.convert(answer, TensorFlowView)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ViewError(f"the answer does not tell what TensorFlow sees: {error}") from error
+
+
+ROOT = Path("/")
+CONTROLS = ("nvidiactl", "nvidia-uvm", "dxg")
+RIVALS = ("nouveau", "vfio_pci")
+CONTAINER_FILES = (("run/.containerenv", "podman"), (".dockerenv", "docker"))
+CONTAINER_WORDS = (
+    ("kubepods", "kubernetes"),
+    ("docker", "docker"),
+    ("libpod", "podman"),
+    ("lxc", "lxc"),
+)
+
+
+def system(
+    runs: Path | None = None, environment: Mapping[str, str] | None = None, root: Path = ROOT
+) -> System:
+    """Read the system. `runs` is the folder whose disk is examined.
+
+    `root` contains /proc, /sys and /dev.
+    """
+    variables = os.environ if environment is None else environment
+    return System(
+        platform=sys.platform,
+        wsl=is_wsl(root),
+        container=container(variables, root),
+        user=_user(),
+        module=module_version(root),
+        rival=_rival(root),
+        listed=tuple(card.bus_id for card in pci_cards(root / "sys/bus/pci/devices")),
+        nodes=device_nodes(root),
+        variables=Variables(
+            variables.get("CUDA_VISIBLE_DEVICES"), variables.get("CUDA_DEVICE_ORDER")
+        ),
+        container_cards=variables.get("NVIDIA_VISIBLE_DEVICES"),
+        shared_mib=_shared(root),
+        library_path=variables.get("LD_LIBRARY_PATH", ""),
+        disk_space=disk_space(runs) if runs is not None else None,
+    )
+
+
+def is_wsl(root: Path = ROOT) -> bool:
+    """Whether this Linux runs inside Windows."""
+    return "microsoft" in _read(root / "proc/version").lower()
+
+
+def container(environment: Mapping[str, str], root: Path = ROOT) -> str:
+    """What kind of container this is: docker, podman, kubernetes, lxc or another's name.
+
+    Empty if it is none.
+    """
+    if "KUBERNETES_SERVICE_HOST" in environment:
+        return "kubernetes"
+    for file, name in CONTAINER_FILES:
+        if (root / file).exists():
+            return name
+    groups = _read(root / "proc/1/cgroup")
+    known = (name for word, name in CONTAINER_WORDS if word in groups)
+    return next(known, environment.get("container", ""))
+
+
+def module_version(root: Path = ROOT) -> str:
+    """The version of the NVIDIA kernel module that is loaded; empty if none is."""
+    version = _read(root / "sys/module/nvidia/version").strip()
+    if version:
+        return version
+    words = _read(root / "proc/driver/nvidia/version").split()
+    numbers = (word for word in words if word[:1].isdigit() and "." in word)
+    return next(numbers, "")
+
+
+def device_nodes(root: Path = ROOT) -> tuple[DeviceNode, ...]:
+    """The device files of the driver, in the order of their names."""
+    folder = root / "dev"
+    names = [*CONTROLS, *(path.name for path in folder.glob("nvidia[0-9]*"))]
+    return tuple(_node(folder / name, root) for name in sorted(names) if (folder / name).exists())
+
+
+def disk_space(folder: Path) -> DiskSpace:
+    """The space for runs: on the disk of `folder`, or of its nearest existing parent."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    try:
+        usage = shutil.disk_usage(there)
+    except OSError as error:
+        return DiskSpace(str(folder), why_unusable=error.strerror or str(error))
+    why = _why_unusable(there)
+    return DiskSpace(str(folder), usage.free // MIB, usage.total // MIB, why)
+
+
+def _why_unusable(there: Path) -> str:
+    if not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK | os.X_OK) else f"{there} may not be written to"
+
+
+def _node(path: Path, root: Path) -> DeviceNode:
+    try:
+        status = path.stat()
+    except OSError:
+        return DeviceNode(f"/{path.relative_to(root)}", readable=False, writable=False)
+    return DeviceNode(
+        f"/{path.relative_to(root)}",
+        os.access(path, os.R_OK),
+        os.access(path, os.W_OK),
+        _group(status.st_gid),
+        f"{stat.S_IMODE(status.st_mode):04o}",
+    )
+
+
+def _group(number: int) -> str:
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A user id without a name, as in containers.
+        return str(os.getuid())
+
+
+def _rival(root: Path) -> str:
+    """Another driver that is in use for one of the cards."""
+    for name in RIVALS:
+        holders = root / "sys/bus/pci/drivers" / name.replace("_", "-")
+        held = {path.name for path in holders.glob("*:*")} if holders.exists() else set()
+        if held & {card.bus_id for card in pci_cards(root / "sys/bus/pci/devices")}:
+            return name
+    return ""
+
+
+def _shared(root: Path) -> int | None:
+    try:
+        return shutil.disk_usage(root / "dev/shm").total // MIB
+    except OSError:
+        return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

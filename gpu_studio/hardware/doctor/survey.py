@@ -14,23 +14,24 @@ from typing import Any
 import msgspec
 
 from gpu_studio.hardware import topology_reading
-from gpu_studio.hardware.card_users import users_of
 from gpu_studio.hardware.doctor.facts import DriverCard, Survey
-from gpu_studio.hardware.nvml import Unknown, query, running
-from gpu_studio.hardware.opening import open_source
-from gpu_studio.hardware.pci import DEVICES, PciCard
-from gpu_studio.hardware.questions import (
+from gpu_studio.hardware.host import DEVICES, PciCard
+from gpu_studio.hardware.nvml import (
     BUS_ID,
     MIG,
     NAME,
     TOTAL_AND_USED,
     UUID,
     Ask,
+    Unknown,
     answers,
     asking,
     instances_of,
     one,
+    query,
+    running,
 )
+from gpu_studio.hardware.probe import open_source, users_of
 from gpu_studio.hardware.source import KnownProcess, is_recording, simulated
 from gpu_studio.plan import CardUser
 

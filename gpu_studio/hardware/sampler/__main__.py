@@ -20,12 +20,18 @@ import msgspec
 
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.samples import Sample, encode
-from gpu_studio.hardware.opening import open_source
+from gpu_studio.hardware.probe import open_source
 from gpu_studio.hardware.sampler.driver import RenewError
 from gpu_studio.hardware.sampler.schedule import CLASSES, USUAL_RATE
 from gpu_studio.hardware.sampler.watching import Request, Sampler
-from gpu_studio.hardware.source import SIMULATE, MachineSource, is_recording, simulated
-from gpu_studio.hardware.words import RENEW, SimulationError
+from gpu_studio.hardware.source import (
+    RENEW,
+    SIMULATE,
+    MachineSource,
+    SimulationError,
+    is_recording,
+    simulated,
+)
 
 READ = 65536
 LONGEST_REQUEST = 65536

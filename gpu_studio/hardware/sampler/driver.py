@@ -11,8 +11,8 @@ import msgspec
 
 from gpu_studio.contract.samples import CardFacts, Cards
 from gpu_studio.hardware import nvml
+from gpu_studio.hardware.host import PciCard, bus_order
 from gpu_studio.hardware.nvml import NAMELESS, Unknown
-from gpu_studio.hardware.pci import PciCard, bus_order
 from gpu_studio.hardware.probe import NONE_FOUND
 from gpu_studio.hardware.sampler.card import DriverCalls, SampledCard
 from gpu_studio.hardware.source import MachineSource

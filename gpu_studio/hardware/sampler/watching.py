@@ -14,15 +14,12 @@ from gpu_studio import __version__
 from gpu_studio.common.figures import MIB
 from gpu_studio.contract import samples
 from gpu_studio.hardware import nvml
-from gpu_studio.hardware.nvml import Unknown
-from gpu_studio.hardware.pci import PciCard
-from gpu_studio.hardware.questions import FAST, PCIE, SLOW
+from gpu_studio.hardware.host import PciCard
+from gpu_studio.hardware.nvml import FAST, PCIE, SLOW, Unknown
 from gpu_studio.hardware.sampler import schedule
-from gpu_studio.hardware.sampler.card import Answerer
+from gpu_studio.hardware.sampler.card import Answerer, Events
 from gpu_studio.hardware.sampler.driver import Driver
-from gpu_studio.hardware.sampler.events import Events
-from gpu_studio.hardware.sampler.host import HostPeople, HostWatch
-from gpu_studio.hardware.sampler.people import People, is_used
+from gpu_studio.hardware.sampler.processes import HostPeople, HostWatch, People, is_used
 from gpu_studio.hardware.sampler.schedule import Schedule
 from gpu_studio.hardware.source import MachineSource
 

@@ -44,7 +44,7 @@ def install(name: str) -> MachineSource:
     """
     from gpu_studio.hardware import nvml
     from gpu_studio.hardware.simulated.library import SimulatedLibrary
-    from gpu_studio.hardware.simulated.programs import known
+    from gpu_studio.hardware.simulated.profiles import known
 
     machine = profile(name)
     library = SimulatedLibrary(machine, began=_began())

@@ -11,9 +11,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpu_studio.hardware.pci import PciCard, plain_bus_id
-from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS, CardFunction
-from gpu_studio.hardware.simulated.handles import InstanceOf, handle_of, put_handle, set_handle
+from gpu_studio.hardware.host import PciCard, plain_bus_id
+from gpu_studio.hardware.simulated.cards import (
+    CARD_FUNCTIONS,
+    CardFunction,
+    InstanceOf,
+    handle_of,
+    put_handle,
+    set_handle,
+)
 from gpu_studio.hardware.simulated.profiles import Profile, SimulatedCard
 
 SUCCESS, UNINITIALISED, INVALID, NOT_FOUND, TIMEOUT = 0, 1, 2, 6, 10

@@ -1,4 +1,7 @@
-"""The machines that can be simulated, with their cards."""
+"""The machines that can be simulated, with their cards and the programs on them.
+
+The programs' process ids cannot be real: nobody can end one by mistake.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpu_studio.hardware.words import SimulationError
+from gpu_studio.hardware.source import KnownProcess, SimulationError
 
 NOT_SUPPORTED, NO_PERMISSION, LOST = 3, 4, 15
 """NVML's numbers of these errors."""
@@ -158,3 +161,25 @@ _CHOICE = (
     f"choose from {', '.join(NAMES)}, with a number of cards before "
     "it (8xH100), or name a recording"
 )
+
+
+FIRST_PID = 2**22 + 1
+"""Linux counts processes to 2²² at most."""
+_COMMANDS = (
+    ("ada", "python train.py --config large.toml"),
+    ("grace", "python -m gpu_studio.trainer runs/20261120T190000Z-digits"),
+    ("emmy", "jupyter-kernel sweep.ipynb"),
+)
+
+
+def pid_on(place: int, instance: int = 0) -> int:
+    """The process on the card with this index, or on its instance in MIG mode."""
+    return FIRST_PID + place + MOST_CARDS * instance
+
+
+def known(pid: int) -> KnownProcess | None:
+    """The user and command of a simulated process; None for any other id."""
+    if pid < FIRST_PID:
+        return None
+    user, command = _COMMANDS[(pid - FIRST_PID) % len(_COMMANDS)]
+    return KnownProcess(user, command, 96.0, 4_210)

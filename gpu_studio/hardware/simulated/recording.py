@@ -12,7 +12,7 @@ import msgspec
 from gpu_studio.contract import samples
 from gpu_studio.contract.samples import AnySample, Fast, SampleError
 from gpu_studio.hardware.accounting import lines_of
-from gpu_studio.hardware.words import SimulationError
+from gpu_studio.hardware.source import SimulationError
 
 LONGEST_PAUSE = 10.0
 """Seconds: longer pauses of a recording are shortened to this."""

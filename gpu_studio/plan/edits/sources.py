@@ -1,15 +1,21 @@
-"""Edits of where the model and the data come from."""
+"""Edits of where the model and the data come from.
+
+A Python source, `models.py:build_model`, has two parts: the file and its function.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpu_studio.plan import Plan
 from gpu_studio.plan.catalogue import DATA, MODELS
-from gpu_studio.plan.edits.plan_path import value_at, with_value
+from gpu_studio.plan.edits.change import value_at, with_value
+from gpu_studio.plan.references import absolute
 from gpu_studio.plan.validation import validate
 
 SOURCES = {"model": ("name", "file", "python"), "data": ("name", "file", "folder", "python")}
@@ -63,3 +69,59 @@ def _fitting(plan: Plan, part: str) -> str:
 
 def _fits(plan: Plan) -> bool:
     return not any(problem.field.startswith(("model", "data")) for problem in validate(plan))
+
+
+_FILE_AND_FUNCTION = re.compile(r"(.*\.py):(\w*)", re.IGNORECASE | re.DOTALL)
+
+
+def file_part(plan: Plan, path: str) -> str:
+    """The file that the source at `path` names, even if no function is named yet."""
+    return _file_and_function(value_at(plan, path) or "")[0]
+
+
+def function_part(plan: Plan, path: str) -> str:
+    """The function that the source at `path` names; empty where none is."""
+    return _file_and_function(value_at(plan, path) or "")[1]
+
+
+def code_path(plan: Plan, path: str, base: Path) -> Path | None:
+    """The path of the source's file, relative names taken from `base`; None if no file is named."""
+    name = file_part(plan, path)
+    return absolute(name, base) if name and name.isprintable() else None
+
+
+def with_file_part(plan: Plan, path: str, text: str) -> Plan:
+    """The plan with another file. Text that also names a function, as when pasted, changes both."""
+    both = _FILE_AND_FUNCTION.fullmatch(text)
+    file, function = both.groups() if both else (text, "")
+    return with_value(plan, path, _python_source(file, function or function_part(plan, path)))
+
+
+def with_function_part(plan: Plan, path: str, name: str) -> Plan:
+    """The plan with another function."""
+    return with_value(plan, path, _python_source(file_part(plan, path), name))
+
+
+def with_file(plan: Plan, path: str, file: str, functions: Sequence[str]) -> Plan:
+    """The plan with a newly chosen file, which defines `functions`.
+
+    The plan keeps its function if the file defines it; otherwise it names the file's only function,
+    or none.
+    """
+    before = function_part(plan, path)
+    only = functions[0] if len(functions) == 1 else ""
+    return with_value(plan, path, _python_source(file, before if before in functions else only))
+
+
+def names_both(text: str) -> bool:
+    """Whether text typed as a file also names a function."""
+    return _FILE_AND_FUNCTION.fullmatch(text) is not None
+
+
+def _file_and_function(text: str) -> tuple[str, str]:
+    file, colon, function = text.rpartition(":")
+    return (file, function) if colon else (text, "")
+
+
+def _python_source(file: str, function: str) -> str:
+    return f"{file}:{function}" if file or function else ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpu_studio.plan import EarlyStopping, Named, Plan
 from gpu_studio.plan.catalogue import data_entry
-from gpu_studio.plan.keras_names import METRICS_OF, keras_name
+from gpu_studio.plan.keras_objects import METRICS_OF, keras_name
 
 
 def set_training(plan: Plan, **values: object) -> Plan:

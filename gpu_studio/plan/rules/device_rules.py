@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_studio.common.figures import whole_mib
-from gpu_studio.plan.logical import CPU, is_physical_name, physical_name, visible_cards
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.problems import Problem, listed, shown
-from gpu_studio.plan.values import Carve, Plan
+from gpu_studio.plan.devices import CPU, Machine, is_physical_name, physical_name, visible_cards
+from gpu_studio.plan.values import Carve, Plan, Problem, listed, shown
 
 MOST_SLICES = 64
 LEAST_MIB = 1

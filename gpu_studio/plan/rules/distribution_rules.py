@@ -1,25 +1,37 @@
-"""Rules for `[distribution]`: a strategy that runs, existing devices, and work for each of them."""
+"""Rules for `[distribution]`: a strategy that runs, existing devices, and work for each.
+
+For `[distribution.placed]` also non-empty micro-batches and possible splits.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_studio.plan.gradients import halves_leave_one_out, nccl_refusals
-from gpu_studio.plan.logical import (
+from gpu_studio.plan.devices import (
     CPU,
+    Machine,
     PlannedDevice,
     cpus,
     default_devices,
     gpus,
+    halves_leave_one_out,
     is_logical_name,
     logical_devices,
+    nccl_refusals,
 )
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.problems import Problem, choose_one, listed, shown
+from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
+from gpu_studio.plan.options import PLACED_LIMITS, bounded
 from gpu_studio.plan.rules.device_rules import there_are
-from gpu_studio.plan.strategies import BY_NAME, RUNNABLE_STRATEGIES, STRATEGIES, strategy_of
-from gpu_studio.plan.values import ALL_REDUCES, Plan
+from gpu_studio.plan.strategies import (
+    BY_NAME,
+    PLACED,
+    RUNNABLE_STRATEGIES,
+    STRATEGIES,
+    placement_of,
+    strategy_of,
+)
+from gpu_studio.plan.values import ALL_REDUCES, Plan, Problem, choose_one, listed, path_to, shown
 
 
 def strategy(plan: Plan) -> Iterator[Problem]:
@@ -169,3 +181,69 @@ def _are(logical: tuple[PlannedDevice, ...]) -> str:
         names = [device.name for device in logical if device.name.startswith(kind)]
         spans += names if len(names) <= 2 else [f"{names[0]} … {names[-1]}"]
     return f"{'is' if len(logical) == 1 else 'are'} {listed(spans)}"
+
+
+PART = "distribution.placed"
+LAYERS = f"{PART}.layers"
+
+WHOLE_WEIGHT_OPTIMIZERS = ("adafactor", "muon")
+"""They look at a weight as a whole: its rows and columns, or its singular values."""
+
+WHOLE_WEIGHT_OPTIONS = ("clipnorm",)
+"""Options of every optimizer that do so."""
+
+
+def places(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """The part appears only with its strategy, and each layer is on devices that TensorFlow sees.
+
+    Each device is named once. Whether the model has the layers is for the trainer to say.
+    """
+    part = plan.distribution.placed
+    if part is None:
+        return
+    if not strategy_of(plan).places_layers:
+        advice = f'leave [distribution.placed] out, or choose strategy = "{PLACED.name}"'
+        yield Problem(PART, f"given with strategy {shown(plan.distribution.strategy)}", advice)
+    yield from bounded(PART, part, PLACED_LIMITS)
+    for layer, devices in part.layers.items():
+        yield from _places_of_layer(path_to(LAYERS, layer), devices, plan, machine)
+
+
+def micro_batches(plan: Plan) -> Iterator[Problem]:
+    """Every micro-batch has at least one sample."""
+    part, batch = placement_of(plan), plan.training.batch_size
+    if part and 1 <= batch < part.micro_batches:
+        most = f"a batch of {batch:,} samples has at most {batch:,} parts"
+        advice = f"{most}: give {batch} or less, or a larger batch_size"
+        yield Problem(f"{PART}.micro_batches", str(part.micro_batches), advice)
+
+
+def whole_weights(plan: Plan) -> Iterator[Problem]:
+    """No layer is split if the optimizer needs its weights whole."""
+    part = placement_of(plan)
+    split = [layer for layer, devices in part.layers.items() if len(devices) > 1] if part else []
+    if not split:
+        return
+    advice = f"give {shown(split[0])} one device, or"
+    name = keras_name(plan.training.optimizer, OPTIMIZERS)
+    if name in WHOLE_WEIGHT_OPTIMIZERS:
+        said = f"{shown(name)} with layers split over devices"
+        yield Problem(
+            "training.optimizer", said, f'it looks at whole weights: {advice} choose "adam"'
+        )
+    for option in WHOLE_WEIGHT_OPTIONS:
+        if plan.training.options.get(option):
+            said = "given with layers split over devices"
+            why = f"it looks at whole weights: {advice} write global_clipnorm"
+            yield Problem(f"training.options.{option}", said, why)
+
+
+def _places_of_layer(
+    field: str, devices: tuple[str, ...], plan: Plan, machine: Machine | None
+) -> Iterator[Problem]:
+    if not devices:
+        yield Problem(field, "empty", "name the device, or the devices, that the layer runs on")
+    for device in [each for each, count in Counter(devices).items() if count > 1]:
+        yield Problem(field, f"given {shown(device)} more than once", "name each device once")
+    for device in dict.fromkeys(devices):
+        yield from logical_problems(field, device, plan, machine)

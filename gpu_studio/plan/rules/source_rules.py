@@ -1,4 +1,7 @@
-"""Rules for `[model]` and `[data]`: one source each, valid options, a model that suits the data."""
+"""Rules for `[model]` and `[data]`: one source each, valid options, a model that fits the data.
+
+Also whether the data can be split into training, validation and test samples as the plan says.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,11 @@ from gpu_studio.plan.catalogue import (
     ModelEntry,
     data_entry,
 )
-from gpu_studio.plan.limits import DATA_LIMITS
-from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.options import BuiltIn
-from gpu_studio.plan.problems import Problem, Unnamed, choose_one, listed, shown
+from gpu_studio.plan.data import GROUPS
+from gpu_studio.plan.devices import Machine
+from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.rules.number_rules import bounded
-from gpu_studio.plan.values import Plan
+from gpu_studio.plan.values import Plan, Problem, Unnamed, choose_one, listed, shown
 
 FLOAT_BYTES = 4
 
@@ -195,3 +196,35 @@ def _python(part: str, function: str | None, example: str) -> Iterator[Problem]:
 
 def _wrong(field: str, text: str, advice: str) -> Problem:
     return Problem(field, shown(text), advice) if text else Unnamed(field, "empty", advice)
+
+
+def split_suits(plan: Plan) -> Iterator[Problem]:
+    """The data can be split in the way that the plan names."""
+    data, entry = plan.data, data_entry(plan.data)
+    advice = ""
+    if data.split == "grouped" and data.file is None and data.python is None:
+        advice = "only an .npz file or a Python function says of which group each sample is"
+    elif data.split == "ordered" and data.folder is not None:
+        advice = "images stand in the order of their classes, and whole classes would be kept aside"
+    elif data.split == "stratified" and entry is not None and entry.task == "values":
+        advice = f"{entry.name} has numbers to learn, and no classes"
+    if advice:
+        fitting = (
+            "random or ordered"
+            if entry is not None and entry.task == "values"
+            else "random or stratified"
+        )
+        yield Problem("data.split", shown(data.split), f"{advice}: choose {fitting}")
+
+
+def groups_named(plan: Plan) -> Iterator[Problem]:
+    """The array with the groups has a name, and is used."""
+    groups = plan.data.groups
+    if groups is None:
+        return
+    if not groups or not groups.isprintable():
+        advice = f"give the name of the array with the group of each sample, such as {GROUPS}"
+        yield Problem("data.groups", shown(groups), advice)
+    elif plan.data.split != "grouped":
+        advice = 'it is read only where data.split is "grouped": set that, or leave it out'
+        yield Problem("data.groups", shown(groups), advice)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES, data_entry
-from gpu_studio.plan.keras_names import (
+from gpu_studio.plan.data import may_validate
+from gpu_studio.plan.keras_objects import (
     AUTO_METRICS,
     LOSSES,
     LOSSES_OF,
@@ -14,12 +15,22 @@ from gpu_studio.plan.keras_names import (
     keras_name,
     result_name,
 )
-from gpu_studio.plan.limits import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
-from gpu_studio.plan.options import Option
-from gpu_studio.plan.problems import Problem, choose_one, listed, shown
-from gpu_studio.plan.rules.number_rules import bounded
-from gpu_studio.plan.splitting import may_validate
-from gpu_studio.plan.values import CheckpointSettings, Named, Plan
+from gpu_studio.plan.options import (
+    CHECKPOINT_LIMITS,
+    EARLY_STOPPING_LIMITS,
+    TRAINING_LIMITS,
+    Option,
+    bounded,
+)
+from gpu_studio.plan.values import (
+    CheckpointSettings,
+    Named,
+    Plan,
+    Problem,
+    choose_one,
+    listed,
+    shown,
+)
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
 MOST_LETTERS = 200

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_studio.plan.problems import Problem
 from gpu_studio.plan.strategies.strategy import ALONE, OnOneDevice
-from gpu_studio.plan.values import Distribution
+from gpu_studio.plan.values import Distribution, Problem
 
 
 class _None(OnOneDevice):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_studio.plan.mending import Remedy, changing
-from gpu_studio.plan.problems import Problem
 from gpu_studio.plan.strategies.strategy import ALONE, OnOneDevice
-from gpu_studio.plan.values import Distribution, Plan
+from gpu_studio.plan.values import Distribution, Plan, Problem, Remedy, changing
 
 
 class _OneDevice(OnOneDevice):

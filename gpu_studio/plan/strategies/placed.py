@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpu_studio.plan.mending import Caution
 from gpu_studio.plan.strategies.one_device import alone
 from gpu_studio.plan.strategies.strategy import Strategy
-from gpu_studio.plan.values import Distribution, Placed, Plan
+from gpu_studio.plan.values import Caution, Distribution, Placed, Plan
 
 TEMPLATE_MICRO_BATCHES = 4
 """Enough for two stages to overlap by four fifths (GPipe: the bubble is (K - 1) / (M + K - 1))."""

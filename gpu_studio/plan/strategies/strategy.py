@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpu_studio.plan.mending import Caution
-from gpu_studio.plan.problems import Problem
-from gpu_studio.plan.values import Distribution, Placed, Plan
+from gpu_studio.plan.values import Caution, Distribution, Placed, Plan, Problem
 
 Pace = Literal["one replica", "synchronous", "asynchronous"]
 DevicesUsed = Literal["none", "one", "many", "choice"]

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.common.interrupts import Interrupts, held_interrupts
+from gpu_studio.common.processes import Interrupts, held_interrupts
 from gpu_studio.runs.launch import trainer_command, trainer_environment
 from gpu_studio.runs.questions import answer_cache
 

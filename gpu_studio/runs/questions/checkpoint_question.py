@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.checkpoints import WEIGHTS_FILE, SavedCheckpoint, checkpoints
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.contract.events import Model
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.ask import ask
-from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
-from gpu_studio.runs.questions.plan_question import files_of_data, stamps
+from gpu_studio.runs.questions.plan_question import (
+    files_of_code,
+    files_of_data,
+    refuse_unless_allowed,
+    stamps,
+)
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.resume import ResumeError, named
 from gpu_studio.runs.state import is_live

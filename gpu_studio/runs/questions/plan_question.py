@@ -1,22 +1,28 @@
-"""Questions to TensorFlow about a plan: first its data, then its model for these data.
+"""Questions to TensorFlow about a plan: its data, its model, and the times of its layers.
 
-The first is answered quickly. Each question contains only what its answer depends on, so that other
-edits still find the cached answer.
+The data are asked about first, then the model for these data, and the first answer is quick.
+Each question contains only what its answer depends on, so that other edits still find the
+cached answer. A question that would run the user's Python code is asked only once that code
+is allowed, and again when it changes.
 """
 
 from __future__ import annotations
 
+import shlex
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.plan.image_folders import watched_folders
-from gpu_studio.plan.relocation import absolute, with_absolute_files
-from gpu_studio.runs.questions.ask import ask, kept
-from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
+from gpu_studio.contract.user_files import code_files
+from gpu_studio.plan import Plan, PlannedDevice
+from gpu_studio.plan.data import watched_folders
+from gpu_studio.plan.references import absolute, with_absolute_files
+from gpu_studio.plan.values import listed
+from gpu_studio.runs.questions.ask import AskError, ask, kept
 from gpu_studio.runs.sources import consent_needed
 
 Reported = Callable[[dict[str, Any]], None]
@@ -156,3 +162,109 @@ def stamps(*names: str | None) -> dict[str, list[int]]:
             continue
         stamps[name] = [found.st_size, found.st_mtime_ns]
     return stamps
+
+
+TIMES_TIMEOUT = 900.0
+"""Seconds: real steps are trained, on each kind of device, of a model that may be large."""
+
+
+def times_question(
+    plan: plans.Plan, base: Path, devices: Sequence[PlannedDevice]
+) -> dict[str, Any]:
+    """What the answer depends on; relative file names of `plan` are taken from `base`.
+
+    Of the slices of a physical device only the first is measured, because they are equally fast.
+    """
+    plan = with_absolute_files(plan, base.absolute())
+    asked = plans.Plan(
+        name="question",
+        devices=plan.devices,
+        model=plan.model,
+        data=plan.data,
+        training=replace(of_the_step(plan.training), batch_size=plan.training.batch_size),
+    )
+    first = {device.physical: device.name for device in reversed(devices)}
+    return {
+        "plan": plans.dumps(asked),
+        "base": str(base.absolute()),
+        "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan, base)),
+        "devices": sorted(first.values()),
+        "wanted": ["layers", "links", "share", "held"],
+    }
+
+
+def ask_times(
+    plan: plans.Plan,
+    base: Path,
+    devices: Sequence[PlannedDevice],
+    *,
+    command: Sequence[str] | None = None,
+    fresh: bool = False,
+    progress: Callable[[str], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> dict[str, Any]:
+    """The layers' times on the first of `devices` of each kind, for `placement.estimate.times_in`.
+
+    Raises AskError, including NotAllowedError before any question about code that may not run.
+    """
+    refuse_unless_allowed(plan, base)
+    about = times_question(plan, base, devices)
+    options: dict[str, Any] = {"command": command, "progress": progress, "cancel": cancel}
+    return ask("times", about=about, timeout=TIMES_TIMEOUT, fresh=fresh, **options).value
+
+
+MOST_FILES = 500
+"""So many Python files of a folder are looked at for changes: a question waits for that."""
+_MOST_ENTRIES = 10_000
+
+
+class NotAllowedError(AskError):
+    """The question was not asked, because it would run `files`, which are not allowed as they are.
+
+    `short` says so without advice.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        are = "is" if len(files) == 1 else "are"
+        self.files = tuple(files)
+        self.short = f"{listed(path.name for path in files)} {are} not allowed yet"
+        super().__init__(
+            f"{self.short}: read first, then allow (gpu-studio code allow "
+            f"{shlex.join(map(str, files))})."
+        )
+
+
+def refuse_unless_allowed(plan: Plan, base: Path) -> None:
+    """Raise NotAllowedError if a question about `plan` would run code that is not allowed."""
+    if needed := consent_needed(plan, base):
+        raise NotAllowedError([path for path, _ in needed])
+
+
+def files_of_code(plan: Plan, base: Path) -> list[str]:
+    """The Python files that an answer about `plan` depends on: those that it runs, and all beside.
+
+    Includes those of packages there; at most MOST_FILES in total.
+    """
+    named = code_files(plan, base)
+    beside = (
+        path
+        for folder in dict.fromkeys(file.parent for file in named)
+        for path in _python_files(folder)
+    )
+    return [str(path) for path in dict.fromkeys((*named, *islice(beside, MOST_FILES)))]
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    entries = _entries(folder)
+    yield from (path for path in entries if path.suffix == ".py")
+    for package in entries:
+        inside = [] if package.suffix else _entries(package)
+        if any(path.name == "__init__.py" for path in inside):
+            yield from (path for path in inside if path.suffix == ".py")
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(islice(folder.iterdir(), _MOST_ENTRIES))
+    except OSError:  # a file, or gone
+        return []

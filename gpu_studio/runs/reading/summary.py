@@ -1,21 +1,29 @@
-"""A run in one row, for lists of runs, without folding every step of every run."""
+"""A run in one row, for lists of runs, without folding every step of every run.
+
+The summaries of ended runs are cached, so that a folder of a thousand runs is listed at once.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from gpu_studio.contract.directory import RunDirectory
+import msgspec
+from platformdirs import user_cache_path
+
+from gpu_studio import __version__
+from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.events import ENDED, AnyEvent, Devices, State, decode
-from gpu_studio.contract.inheritance import resumed_from
-from gpu_studio.contract.lines import LineTail
-from gpu_studio.runs.naming import number_of, plan_name
+from gpu_studio.contract.files import LineTail, make_private_directory, read_json, write_private
+from gpu_studio.runs.labels import number_of, plan_name
 from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.reached import reached, trained
+from gpu_studio.runs.reading.progress import reached, trained
 from gpu_studio.runs.state import is_live
 
 # A row needs only the newest of these kinds, which make up nearly all of the file.
@@ -239,3 +247,73 @@ def _summary(run: RunDirectory, history: History) -> Summary:
 def _losses(epochs: EpochTable) -> tuple[float, ...]:
     name = "val_loss" if "val_loss" in epochs.metrics else "loss"
     return tuple(epochs.metric(name).tolist())
+
+
+WORTH_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of events that have to be read anew before it is worth while to write what came of them."""
+EventsVersion = tuple[int, int]
+"""Size in bytes and time of the last change, in nanoseconds, of the events of a run.
+
+One that has ended keeps both.
+"""
+KnownSummaries = dict[str, tuple[EventsVersion, Summary]]
+_LARGEST_CACHE: Final = 256 * 1024 * 1024
+_CACHE_FORMAT: Final = 2
+
+
+class _CacheFile(msgspec.Struct):
+    """What the file holds.
+
+    Who wrote it, of which folder, and the summaries by the ids of the runs.
+    """
+
+    written_by: list[str]
+    folder: str
+    known: KnownSummaries
+
+
+def load_summaries(runs: Path) -> KnownSummaries:
+    """The cached summaries of this folder; none if unreadable or written by another version."""
+    try:
+        kept = read_json(_cache_file(runs), _decoder.decode, _LARGEST_CACHE)
+    except OSError:
+        return {}
+    if kept.written_by != _cache_writer() or kept.folder != str(runs):
+        return {}
+    return kept.known
+
+
+def keep_summaries(runs: Path, known: Mapping[str, tuple[EventsVersion, Summary]]) -> None:
+    """Replace the cache by these. A failure is ignored: they are then read again."""
+    try:
+        make_private_directory(_cache_file(runs).parent)
+        write_private(
+            _cache_file(runs), _encoder.encode(_CacheFile(_cache_writer(), str(runs), dict(known)))
+        )
+    except OSError:
+        return
+
+
+def _cache_writer() -> list[str]:
+    return [str(_CACHE_FORMAT), __version__, *(field.name for field in fields(Summary))]
+
+
+def _cache_file(runs: Path) -> Path:
+    digest = hashlib.sha256(str(runs).encode("utf-8", "surrogateescape")).hexdigest()
+    return Path(user_cache_path("gpu-studio")) / "summaries" / f"{digest[:32]}.msgpack"
+
+
+def _path_as_text(value: Any) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError
+
+
+def _text_as_path(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_path_as_text)
+_decoder = msgspec.msgpack.Decoder(_CacheFile, dec_hook=_text_as_path)

@@ -19,7 +19,7 @@ from gpu_studio.common.figures import (
 )
 from gpu_studio.plan.difference import section
 from gpu_studio.runs.reading.epochs import higher_is_better
-from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.results.run_facts import RunFigures
 
 Value = float | str | None
 Write = Callable[[float | None], str]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import append_line
-from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.files import LineTail, append_line
 
 
 class Evaluation(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gpu_studio.common.csv_text import csv_line
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import csv_line, write_output
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Epoch, LearningRate, Memory, Steps
 from gpu_studio.contract.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
@@ -20,7 +19,7 @@ from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import lines_of
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.results.run_facts import RunFigures
 
 Cell = str | int | float | None
 Rows = Iterator[Sequence[Cell]]

@@ -9,11 +9,11 @@ from typing import Final
 from gpu_studio import plan as plans
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Timeline
-from gpu_studio.contract.own_modules import code_files
+from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import CheckpointSettings, Plan, PlanError, Training
-from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.reading.early_events import first_of
+from gpu_studio.runs.reading.event_file import first_of
 
 MOST_RUNS: Final = 200
 """So many of the newest runs are looked through."""

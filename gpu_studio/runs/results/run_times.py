@@ -1,4 +1,9 @@
-"""Where the time of a run went: seconds in each state, and those spent waiting for data."""
+"""Where the time of a run went: seconds in each state, and the parts of its training calls.
+
+Waiting for data is measured in every step. The rest is divided into computing, communication
+and idle time in the proportions of the steps that were profiled once, near the beginning of
+the run: these three parts are extrapolated, and always labelled so.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import (
     AnyEvent,
     Checkpoint,
+    Communication,
+    Devices,
     Event,
     Failed,
     Finished,
@@ -20,7 +27,7 @@ from gpu_studio.contract.events import (
     StateChanged,
     decode,
 )
-from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.files import LineTail
 
 TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
@@ -216,3 +223,47 @@ class _Reader:
         if self._state is not None:
             self.times.spans.append(StateSpan(self._state, self._since, self._now))
         self._state, self._since = state, self._now
+
+
+KNOWN_VERSION: Final = 1
+"""The newest rules of telling communication from computing that can be read here."""
+ONE_DEVICE: Final = "none: one device"
+NOT_MEASURED: Final = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds or shares: any device computes; none computes and any communicates; all are idle."""
+
+    compute: float
+    communication: float
+    idle: float
+
+    def of(self, whole: float) -> Parts:
+        """The same proportions of another total."""
+        return Parts(self.compute * whole, self.communication * whole, self.idle * whole)
+
+
+def step_parts(reported: Communication | None) -> Parts | None:
+    """The shares (sum 1) of a step's time without its wait for data; None if that was not measured.
+
+    While one replica waits for data others may compute: the wait is taken from the idle time.
+    """
+    if reported is None or reported.version > KNOWN_VERSION:
+        return None
+    idle = max(0.0, reported.seconds - reported.compute - reported.exposed - reported.input_seconds)
+    whole = reported.compute + reported.exposed + idle
+    return Parts(reported.compute, reported.exposed, idle).of(1 / whole) if whole > 0 else None
+
+
+def why_no_communication(devices: Devices | None) -> str:
+    """The text in place of an unknown communication time."""
+    if devices is None or len(devices.replicas) != 1:
+        return NOT_MEASURED
+    return ONE_DEVICE if devices.parameter_device in (None, *devices.replicas) else NOT_MEASURED
+
+
+def steps_in_words(reported: Communication) -> str:
+    """Which steps were profiled, counted from 1: `step 3`, `steps 3 to 7`."""
+    first, last = reported.step + 1, reported.step + reported.steps
+    return f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"

@@ -1,26 +1,33 @@
-"""Describe the data that a plan names: their shapes, their number and the first few samples.
+"""Describe the data that a plan names: their shapes, their number and a few samples to look at.
 
-Built-in data and `.npz` files need no TensorFlow. Of a folder of images, only the images shown are
-decoded.
+The samples are small pictures, or the first numbers. Built-in data and `.npz` files need no
+TensorFlow. Of a folder of images, only the images shown are decoded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gpu_studio import plan as plans
-from gpu_studio.common.user_paths import expanded
-from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
-from gpu_studio.placement.plan_facts import PlanFacts, encoded
+from gpu_studio.common.paths import expanded
+from gpu_studio.placement.plan_facts import (
+    PREVIEWED,
+    ROW,
+    DataFacts,
+    DataSample,
+    PlanFacts,
+    encoded,
+)
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.trainer.answers.checkpoint import HOST
-from gpu_studio.trainer.answers.memory_limit import limit_memory
-from gpu_studio.trainer.answers.preview import previewed, varied
-from gpu_studio.trainer.data import Dataset, downloaded, load_data
+from gpu_studio.trainer.data import Dataset, built_in, load_data
 from gpu_studio.trainer.data.image_folder import (
     ImageFiles,
     ImageFolder,
@@ -29,10 +36,9 @@ from gpu_studio.trainer.data.image_folder import (
     images_in,
     sample_shape,
 )
-from gpu_studio.trainer.data.loading import refuse_unnamed
-from gpu_studio.trainer.data.splits import held_out, missing_classes, split_indices
+from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
 from gpu_studio.trainer.data.values import Array, Split, free_bytes
-from gpu_studio.trainer.environment import settle
+from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 
 
@@ -124,7 +130,7 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     if plan.data.python or plan.data.folder:
         settle(replace(plan, devices=HOST))  # a look must not occupy a card
     progress("reading the data")
-    downloaded._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
+    built_in._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
     try:
         facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
         return encoded(PlanFacts(data=facts)), True
@@ -223,3 +229,65 @@ def _count(split: Split | None) -> int:
 
 def _no_download(*_: Any) -> None:
     raise NotHereError("it is downloaded by the first run")
+
+
+_SIDE = 96
+"""Pixels of a previewed picture's longer side, at most: what is larger is thinned out."""
+
+
+def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample, ...]:
+    """Return the first samples of the split.
+
+    Samples of classes come in an order that shows as many classes as fit. Targets are given by
+    their `class_names` if there are any.
+    """
+    places = varied(split.wanted(slice(None)))
+    x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
+    if _is_image(x):
+        return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
+    rows = x.reshape(len(x), -1)[:, :ROW]
+    return tuple(
+        DataSample(label, row=tuple(map(float, row)))
+        for row, label in zip(rows, labels, strict=True)
+    )
+
+
+def varied(y: Array) -> list[int]:
+    """Return the places of samples with as many different class ids as possible, in turn."""
+    if not np.issubdtype(y.dtype, np.integer):
+        return list(range(min(PREVIEWED, len(y))))
+    order = np.argsort(y, kind="stable")
+    _, firsts, counts = np.unique(y[order], return_index=True, return_counts=True)
+    classes = list(zip(firsts[:PREVIEWED], counts[:PREVIEWED], strict=True))
+    turns = (
+        order[first + turn] for turn in range(PREVIEWED) for first, count in classes if turn < count
+    )
+    return [int(place) for place in islice(turns, PREVIEWED)]
+
+
+def _is_image(x: Array) -> bool:
+    return x.ndim == 4 and x.shape[3] in (1, 3) and min(x.shape[1:3]) > 1
+
+
+def _bytes(images: Array) -> Array:
+    """Return the images as bytes, thinned out where they are large.
+
+    All are scaled together, so that 0…1, or else their whole range, maps to 0…255.
+    """
+    step = max(1, -(-max(images.shape[1:3]) // _SIDE))
+    thin = images[:, ::step, ::step]
+    low, high = min(0.0, float(thin.min())), max(1.0, float(thin.max()))
+    scaled: Array = np.rint((thin - low) * (255 / (high - low))).astype(np.uint8)
+    return scaled
+
+
+def _picture(image: Array, label: str) -> DataSample:
+    height, width, channels = image.shape
+    return DataSample(label, image.tobytes(), height, width, channels)
+
+
+def _label(target: Array, class_names: Sequence[str]) -> str:
+    value = np.asarray(target).reshape(-1)[0]
+    if not np.issubdtype(value.dtype, np.integer):
+        return f"{float(value):.4g}"
+    return class_names[int(value)] if class_names else str(int(value))

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.trainer.answers.cuda_driver import cuda_driver
+from gpu_studio.trainer.cuda_driver import cuda_driver
 
 
 def libraries(

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.trainer.cores import cores
 from gpu_studio.trainer.data.image_headers import check_header, damaged, unreadable
 from gpu_studio.trainer.data.values import Array
+from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.errors import DataError
 
 _BATCH = 64

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from gpu_studio.contract.nearest_file import hint
+from gpu_studio.contract.user_files import hint
 from gpu_studio.trainer.data.arrays import NAMES, no_groups, source_of, wanted_names
 from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError

@@ -18,20 +18,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.checkpoints import checkpoints
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.trainer import checkpoints as stored
 from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.batches import order_of
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.failures.not_finite import NotFiniteFinding, StepExamination
-from gpu_studio.trainer.model_layers import placeable_layers
+from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
+from gpu_studio.trainer.model_layers import placeable_layers, replaced_call, sole_output
 from gpu_studio.trainer.models import build_model
-from gpu_studio.trainer.pace import CallLength
-from gpu_studio.trainer.progress import TrainingProgress
+from gpu_studio.trainer.progress import CallLength, TrainingProgress
 from gpu_studio.trainer.session import Session
-from gpu_studio.trainer.sole_output import sole_output
-from gpu_studio.trainer.traced_layers import replaced_call
 
 PATIENCE_SECONDS = 30.0
 Arrays = Mapping[str, np.ndarray]

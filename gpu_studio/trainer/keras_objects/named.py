@@ -10,9 +10,9 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpu_studio.plan.keras_names import keras_name
+from gpu_studio.plan.keras_objects import keras_name
 from gpu_studio.plan.options import Kind, Option
-from gpu_studio.plan.problems import choose_one, listed, nearest, shown, with_kind
+from gpu_studio.plan.values import choose_one, listed, nearest, shown, with_kind
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
 

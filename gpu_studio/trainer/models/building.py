@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from gpu_studio.common.user_paths import expanded
+from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
 from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.data import Dataset

@@ -1,10 +1,11 @@
 """The compiled steps of a placed model, with unrolled micro-batches.
 
-TensorFlow's executor overlaps the stages. A batch comes as M parts whose weights sum to 1 together,
-so the sum of their losses is the batch's loss, and the sum of their gradients its gradient, also
-where M does not divide it. A stage starts on a part as soon as its input is there (Huang et al.
-2019, "GPipe", arXiv:1811.06965). The order is left to the executor; only the number of parts under
-way at once is limited to what keeps the devices busy.
+TensorFlow's executor overlaps the stages. A batch comes as M parts whose weights sum to 1
+together, so the sum of their losses is the batch's loss, and the sum of their gradients its
+gradient, also where M does not divide it. A stage starts on a part as soon as its input is
+there (Huang et al. 2019, "GPipe", arXiv:1811.06965). The order is left to the executor; only
+the number of parts under way at once is limited to what keeps the devices busy. The state that
+layers change in the parts is combined once per step.
 """
 
 from __future__ import annotations
@@ -21,22 +22,18 @@ import tensorflow as tf
 from gpu_studio.contract.events import Event, Timeline, Warned
 from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.trainer.batches import Cut
-from gpu_studio.trainer.call import added_up
 from gpu_studio.trainer.communication import CommunicationMeter
-from gpu_studio.trainer.cores import cores
-from gpu_studio.trainer.layer_state import BatchPart, Caught
-from gpu_studio.trainer.meters import Deltas, Meters
-from gpu_studio.trainer.model_layers import graph_of
-from gpu_studio.trainer.placed.placing import PlacedModel
+from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, joined
+from gpu_studio.trainer.meters import Deltas, Meters, added_up
+from gpu_studio.trainer.model_layers import graph_of, sole_output
+from gpu_studio.trainer.placed.devices import Updates, following_inputs, move_slots
+from gpu_studio.trainer.placed.placing import LayerAssignment, PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
-from gpu_studio.trainer.placed.scopes import following_inputs
-from gpu_studio.trainer.placed.statistics import Statistics, normalisations
 from gpu_studio.trainer.placed.step_timeline import timeline_of
-from gpu_studio.trainer.placed.updates import Updates, move_slots
 from gpu_studio.trainer.program import Program
-from gpu_studio.trainer.sole_output import sole_output
-from gpu_studio.trainer.step_recorder import Recorded, StepRecorder
+from gpu_studio.trainer.step_recording import Recorded, StepRecorder
 
 
 class Accumulation:
@@ -296,3 +293,55 @@ def _at_once(devices: Collection[str]) -> int:
     """Return how many micro-batches are under way; logical CPUs share this process's cores."""
     shared = any(device.startswith("CPU") for device in devices)
     return at_once(len(devices), cores() if shared else 0)
+
+
+def normalisations(seats: Sequence[LayerAssignment]) -> list[Any]:
+    """Return the batch normalisations of a model, also those within composite layers."""
+    # No public name.
+    layers = [layer for seat in seats for layer in seat.layer._flatten_layers()]  # noqa: SLF001
+    return [layer for layer in layers if isinstance(layer, keras.layers.BatchNormalization)]
+
+
+class Statistics:
+    """Writes, once per step, what a model's layers changed in the step's micro-batches.
+
+    Each micro-batch starts from the same state V and leaves V_i behind. Their combination is
+    mostly their mean, weighted by samples. For the moving variance of batch normalisation that is
+    not enough: with momentum m, V_i = m·V + (1 − m)·b_i, and the variance of the whole batch is the
+    mean of the variances plus the variance of the means, so that Σ w_i (M_i − M)² / (1 − m) is
+    added, M_i being the moving means. Each micro-batch is normalised by itself.
+
+    This is the deferred batch normalisation of Kim et al. 2020, "torchgpipe" (arXiv:2004.09910),
+    section 3.2.1, after Huang et al. 2019, "GPipe" (arXiv:1811.06965), section 2.2.
+    """
+
+    def __init__(self, layers: Sequence[Any]) -> None:
+        """`layers` are the model's batch normalisations."""
+        self._means = {
+            id(layer.moving_variance): (layer.moving_mean, layer.momentum) for layer in layers
+        }
+
+    def write(self, parts: Sequence[tuple[Caught, BatchPart]]) -> None:
+        """Write what was recorded in each micro-batch."""
+        for variable in parts[0][0].changed:
+            with tf.device(variable.value.device):
+                variable.value.assign(self._together(variable, parts))
+
+    def _together(self, variable: Any, parts: Sequence[tuple[Caught, BatchPart]]) -> Any:
+        if len(parts) == 1:
+            return parts[0][0].get_current_value(variable)
+        total = tf.add_n([contribution(variable, *each) for each in parts])
+        moving_mean, momentum = self._means.get(id(variable), (None, 1.0))
+        if moving_mean is not None and momentum != 1.0:
+            total += tf.cast(_spread(moving_mean, parts), total.dtype) / (1.0 - momentum)
+        return joined(variable.value, total)
+
+
+def _spread(variable: Any, parts: Sequence[tuple[Caught, BatchPart]]) -> Any:
+    """Return the variance of what the micro-batches left, weighted by samples."""
+    values = [
+        (tf.cast(caught.get_current_value(variable), tf.float32), part.share)
+        for caught, part in parts
+    ]
+    centre = tf.add_n([value * share for value, share in values])
+    return tf.add_n([tf.square(value - centre) * share for value, share in values])

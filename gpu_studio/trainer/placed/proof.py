@@ -1,14 +1,16 @@
 """Compare where a step's operations were executed, in TensorFlow's graphs, with the plan.
 
-TensorFlow places a function's operations, optimises them, and cuts the result into one graph per
-device. These partition graphs are what runs, and what is read here: an operation that was fused,
-moved or merged counts as what it has become. Only the layer of an operation comes from this
-program, by the names that it gave (`scopes.MARK`).
+TensorFlow places a function's operations, optimises them, and cuts the result into one graph
+per device. These partition graphs are what runs, and what is read here: an operation that was
+fused, moved or merged counts as what it has become. Only the layer of an operation comes from
+this program, by the names that it gave (`placed.devices`), and the size of a tensor from the
+graph in which the step was traced.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.contract.events import AskedPlace, Crossing, Event, PartRow, Placement, Warned
-from gpu_studio.trainer.executed_graphs import RECEIVES, SENDS, logical_name, watched_graphs
-from gpu_studio.trainer.placed.assignment import LayerAssignment
-from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
-from gpu_studio.trainer.placed.sizes import Sizes
+from gpu_studio.trainer.placed.devices import PLUMBING, Mark, mark_of
+from gpu_studio.trainer.placed.placing import LayerAssignment
+from gpu_studio.trainer.step_recording import RECEIVES, SENDS, logical_name, watched_graphs
 
 # The loop condition, which is sent to every device to keep the loop over the steps going.
 _LOOP_CONDITION = "LoopCond"
@@ -229,3 +230,51 @@ def asked_of(seat: LayerAssignment, mark: Mark) -> str:
     if mark.part == "join" or int(mark.part) >= len(seat.devices):
         return seat.home
     return seat.devices[int(mark.part)]
+
+
+# The body of the loop over the steps is inlined under this name.
+_BODY = re.compile(r"^while/body/_\d+/")
+
+
+class Sizes:
+    """Sizes in bytes of the tensors of a traced graph.
+
+    Its samples' axis is unknown: `rows` stands for it.
+    """
+
+    def __init__(self, traced: Any, rows: float) -> None:
+        """`rows` are the samples of a micro-batch: the mean, so that they sum to the batch's."""
+        self._traced = traced
+        self._rows = rows
+
+    def of(self, operation: str, output: int) -> float | None:
+        """Return the bytes of an output.
+
+        None if TensorFlow's optimiser created it or it has no shape.
+        """
+        try:
+            tensor = self._traced.get_operation_by_name(_BODY.sub("", operation)).outputs[output]
+        except (KeyError, IndexError):
+            return None
+        shapes = [self._elements(each) for each in (tensor, *_reshaped(tensor))]
+        elements = next((each for each in shapes if each is not None), None)
+        return None if elements is None else elements * tensor.dtype.size
+
+    def _elements(self, tensor: Any) -> float | None:
+        if tensor.shape.rank is None or None in tensor.shape[1:]:
+            return None
+        axes = list(tensor.shape)
+        first = axes[0] if axes else 1
+        return float((self._rows if first is None else first) * math.prod(axes[1:]))
+
+
+def _reshaped(tensor: Any) -> list[Any]:
+    """The same numbers in another shape.
+
+    The gradient of a sum has no shape until it is given that of its operand.
+    """
+    return [
+        each.outputs[0]
+        for each in tensor.consumers()
+        if each.type == "Reshape" and each.inputs[0] is tensor
+    ]

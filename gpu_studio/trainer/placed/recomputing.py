@@ -18,7 +18,7 @@ from keras.src import backend
 
 from gpu_studio.trainer.layer_state import Caught
 from gpu_studio.trainer.model_layers import graph_of, leaves_below, nodes_of
-from gpu_studio.trainer.placed.assignment import LayerAssignment
+from gpu_studio.trainer.placed.placing import LayerAssignment
 
 
 @dataclass(slots=True)

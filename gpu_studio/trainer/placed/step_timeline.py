@@ -1,7 +1,7 @@
 """The timeline of one real step of a placed model, from TensorFlow's profiler.
 
 It shows when each stage did what. The name of each operation gives its layer and pass
-(`placed.marks`), and its micro-batch: gradients are computed micro-batch by micro-batch, and
+(`placed.devices`), and its micro-batch: gradients are computed micro-batch by micro-batch, and
 TensorFlow numbers their scopes `gradients`, `gradients_1`, …. The scope after that is the one in
 which the forward pass of the same micro-batch was traced, so that its number is known too.
 """
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.contract.events import Stage, StageSpan, Timeline
-from gpu_studio.placement.occupation import covered
-from gpu_studio.trainer.placed.assignment import LayerAssignment
-from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
-from gpu_studio.trainer.profiled import Executed
+from gpu_studio.placement.schedule import covered
+from gpu_studio.trainer.placed.devices import PLUMBING, Mark, mark_of
+from gpu_studio.trainer.placed.placing import LayerAssignment
+from gpu_studio.trainer.step_recording import Executed
 
 _GRADIENTS = re.compile(r"(?:^|/)gradients(?:_(\d+))?/(.*)")
 _LOOP = re.compile(r"^(?:while/)?(?:body/_\d+/)?(?:while/)?")

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpu_studio.plan import Distribution, Training
-from gpu_studio.plan.logical import DeviceLike, default_devices
-from gpu_studio.plan.strategies import CENTRAL_STORAGE, MIRRORED, NONE, ONE_DEVICE, PLACED
+from gpu_studio.plan import (
+    CENTRAL_STORAGE,
+    MIRRORED,
+    NONE,
+    ONE_DEVICE,
+    PLACED,
+    Distribution,
+    Training,
+)
+from gpu_studio.plan.devices import DeviceLike, default_devices
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies import central_storage, mirrored, none, one_device, placed
 from gpu_studio.trainer.strategies.spread import Spread

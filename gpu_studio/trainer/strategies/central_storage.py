@@ -7,10 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.plan import Distribution, Training
-from gpu_studio.plan.keras_names import OPTIMIZERS, keras_name
-from gpu_studio.plan.logical import DeviceLike
-from gpu_studio.plan.strategies import CENTRAL_STORAGE
+from gpu_studio.plan import CENTRAL_STORAGE, Distribution, Training
+from gpu_studio.plan.devices import DeviceLike
+from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 

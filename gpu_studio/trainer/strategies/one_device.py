@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gpu_studio.plan import Distribution
-from gpu_studio.plan.logical import DeviceLike
-from gpu_studio.plan.strategies import ONE_DEVICE
+from gpu_studio.plan import ONE_DEVICE, Distribution
+from gpu_studio.plan.devices import DeviceLike
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gpu_studio.plan import Distribution, Placed
-from gpu_studio.plan.logical import DeviceLike
-from gpu_studio.plan.strategies import PLACED
+from gpu_studio.plan import PLACED, Distribution, Placed
+from gpu_studio.plan.devices import DeviceLike
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 

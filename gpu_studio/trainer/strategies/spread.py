@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.plan import Distribution, Placed
-from gpu_studio.plan.logical import DeviceLike
-from gpu_studio.plan.strategies import Strategy
+from gpu_studio.plan import Distribution, Placed, Strategy
+from gpu_studio.plan.devices import DeviceLike
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,34 @@
 """Call a function of the user's own.
 
-It is given the plan's options, and what its signature asks for by name.
+It is given the plan's options, and what its signature asks for by name. While it runs, it
+imports from its own folder, and a stop need not wait for its end.
 """
 
 from __future__ import annotations
 
 import inspect
 import linecache
+import os
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
-from gpu_studio.common.user_paths import expanded
-from gpu_studio.plan.problems import choose_one, listed
+from gpu_studio.common.paths import expanded
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.values import choose_one, listed
 from gpu_studio.trainer.errors import UserCodeError
-from gpu_studio.trainer.user_code.gate import Admitted, admit
-from gpu_studio.trainer.user_code.running import at_work
+from gpu_studio.trainer.user_code.admission import (
+    Admitted,
+    admit,
+    executed,
+    find_own_modules,
+    own_folders,
+)
 from gpu_studio.trainer.user_code.telling import as_user_error
 
 T = TypeVar("T")
@@ -186,3 +195,88 @@ def _choice(name: str, known: list[str]) -> str:
     """Return a sentence with the known name that `name` may be meant to be."""
     advice = f"did you mean {known[0]}?" if len(known) == 1 else choose_one(name, known)
     return f"{advice[0].upper()}{advice[1:]}{'' if advice.endswith('?') else '.'}"
+
+
+_GENERATED = "__autograph_generated_file"
+_hooked = False
+
+
+def watch(folder: Path) -> None:
+    """Let nothing in and below `folder`, a real path, run here unless its user has allowed it."""
+    global _hooked
+    own_folders.add(folder)
+    find_own_modules()
+    if not _hooked:
+        _hooked = True
+        sys.addaudithook(_look)
+
+
+def _look(event: str, arguments: tuple[Any, ...]) -> None:
+    """Check what Python is about to do. Raises UserCodeError where code may not run."""
+    if event == "exec" and isinstance(arguments[0], CodeType):
+        _look_at_code(arguments[0].co_filename)
+    elif event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(".pyc"):
+        _look_at_byte_code(Path(arguments[0]))
+
+
+def _look_at_code(name: str) -> None:
+    if name.startswith("<"):
+        return
+    path = Path(name).absolute()
+    # TensorFlow writes what it makes of a function to a file, and runs that.
+    generated = path.name.startswith(_GENERATED) and path.parent == Path(tempfile.gettempdir())
+    if own_folders.hold(path) and path.is_file() and not generated:
+        admit(path)
+        executed[path] = None
+
+
+def _look_at_byte_code(path: Path) -> None:
+    """Hide byte code of the user's own, so that Python compiles the source.
+
+    The byte code may have been compiled from anything.
+    """
+    if own_folders.hold(path.absolute()):
+        raise FileNotFoundError(f"{path} is not used.")
+
+
+_depth = 0
+
+
+def under_way() -> bool:
+    """Return whether the user's code has been called and has not returned: it may never."""
+    return _depth > 0
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Let code from `folder` find the modules and files beside it.
+
+    The folder is searched first meanwhile, as Python does for a program there, and last from then
+    on: what a layer imports when it is called is found, and none of TensorFlow's modules is hidden
+    by one of the same name. Python writes no byte code to the user's folders.
+    """
+    global _depth
+    before = _current_folder()
+    sys.dont_write_bytecode = True
+    watch(folder)
+    sys.path.insert(0, str(folder))
+    _depth += 1
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        _depth -= 1
+        with suppress(ValueError):  # the code may change the list
+            sys.path.remove(str(folder))
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+        if before is not None:
+            with suppress(OSError):
+                os.chdir(before)
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted
+        return None

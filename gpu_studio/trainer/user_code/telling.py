@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from gpu_studio.plan.problems import nearest, printable
+from gpu_studio.plan.values import nearest, printable
 from gpu_studio.trainer.errors import UserCodeError
 
 _LONGEST = 300

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.hardware.alerts import IDLE_PERCENT, Alert, Watched, alerts
+from gpu_studio.hardware.device_rows import run_of
 from gpu_studio.hardware.picture import CardNow, MachinePicture
-from gpu_studio.hardware.who import run_of
 
 if TYPE_CHECKING:
     from gpu_studio.hardware.device_history import DeviceHistory

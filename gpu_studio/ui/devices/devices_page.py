@@ -23,22 +23,23 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.common.output_files import write_output
-from gpu_studio.hardware.device_rows import DeviceRow, rows_of, rows_of_machine
-from gpu_studio.hardware.spreadsheet import csv_lines
+from gpu_studio.common.safe_files import write_output
+from gpu_studio.hardware.device_rows import DeviceRow, csv_lines, rows_of, rows_of_machine
 from gpu_studio.ui.devices.alerts import AlertWatch
-from gpu_studio.ui.devices.devices_model import DevicesModel, as_text
-from gpu_studio.ui.devices.devices_table import DevicesTable
-from gpu_studio.ui.kit.button import ActionButton, Button
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.labels import Label, Paragraph
-from gpu_studio.ui.kit.page import GAP, Page
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix, readable
+from gpu_studio.ui.devices.devices_table import DevicesModel, DevicesTable, as_text
+from gpu_studio.ui.kit.basic_widgets import (
+    GAP,
+    ActionButton,
+    Button,
+    CardFrame,
+    Label,
+    Page,
+    Paragraph,
+)
+from gpu_studio.ui.kit.theme import ThemeManager, font, mix, readable
+from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.machine.checkup import Checkup
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient
 
 if TYPE_CHECKING:

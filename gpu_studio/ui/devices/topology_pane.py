@@ -19,21 +19,19 @@ from PySide6.QtWidgets import (
 
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.topology import Path, Topology, as_text
-from gpu_studio.ui.devices.topology_layout import NODE, TopologyLayout
 from gpu_studio.ui.devices.topology_picture import (
+    NODE,
     Band,
     Bracket,
     LinkRail,
+    TopologyLayout,
     TopologyPicture,
     links_of,
     picture_of,
     sentences,
 )
-from gpu_studio.ui.kit.labels import Paragraph
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
-from gpu_studio.ui.kit.theme.tokens import GRID, Tokens
+from gpu_studio.ui.kit.basic_widgets import Paragraph
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.machine.checkup import Checkup
 
 _WIDTH = 240

@@ -10,8 +10,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
-from gpu_studio.ui.kit.theme.icons import icon
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager, icon
 
 MenuName = Literal["File", "Edit", "Run", "View", "Help"]
 

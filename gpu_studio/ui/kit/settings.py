@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from platformdirs import user_config_path
 from PySide6.QtCore import QByteArray, QSettings
 
-from gpu_studio.common.user_paths import expanded
+from gpu_studio.common.paths import expanded
 from gpu_studio.contract.files import make_private_directory
 
 ENVIRONMENT = "GPU_STUDIO_SETTINGS"

@@ -1,21 +1,23 @@
-"""The status line at the foot of the window: the machine, TensorFlow, the live run."""
+"""The status line at the foot of the window: the machine, TensorFlow, the live run.
+
+`LiveButton` shows how many runs are alive and leads to each; the Train page has one too.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QStatusBar, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStatusBar, QWidget
 
-from gpu_studio.ui.kit.labels import Elided
-from gpu_studio.ui.kit.live_button import LiveButton
-from gpu_studio.ui.kit.theme.icons import coloured_icon
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.states import ICONS, state_colour
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.basic_widgets import Elided
+from gpu_studio.ui.kit.options import OptionButton
+from gpu_studio.ui.kit.theme import GRID, ICONS, ThemeManager, coloured_icon, state_colour
 
 if TYPE_CHECKING:
     from gpu_studio.contract.events import State
@@ -150,3 +152,35 @@ def _row(*widgets: QWidget) -> QWidget:
             row.addSpacing(GRID)
     row.addStretch(1)
     return holder
+
+
+TIP = "Runs that are training now: choose the one to show"
+
+
+class LiveButton(OptionButton):
+    """`2 live`, with a menu of the runs.
+
+    It is hidden while no run is alive, or only the one that is shown.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("", theme, TIP, parent)
+        self.runs = QMenu("Live runs", self)
+        self.set_menu(self.runs)
+        self.hide()
+
+    def show_runs(self, titles: Mapping[str, str], shown: str) -> None:
+        """Offer these runs, whose titles stand by their ids.
+
+        The one that is `shown` has a check.
+        """
+        self.runs.clear()
+        for run, title in titles.items():
+            action = self.runs.addAction(title.replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(run == shown)
+            action.triggered.connect(partial(self.chosen.emit, run))
+        self.set_text(f"{len(titles)} live")
+        self.setVisible(bool(set(titles) - {shown}))

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
-from gpu_studio.common.own_processes import module_command, module_environment
+from gpu_studio.common.processes import module_command, module_environment
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.topology import Topology
 

@@ -21,19 +21,16 @@ from gpu_studio.contract.consent import (
     standing,
     withdraw,
 )
-from gpu_studio.plan.problems import printable
-from gpu_studio.runs.allowable_folders import why_not
-from gpu_studio.ui.kit.asking.dialogs import Dialog
-from gpu_studio.ui.kit.button import Button
+from gpu_studio.plan.values import printable
+from gpu_studio.runs.sources import why_not
+from gpu_studio.ui.kit.basic_widgets import Button, Elided, Paragraph
 from gpu_studio.ui.kit.code_view import CodeView
-from gpu_studio.ui.kit.labels import Elided, Paragraph
-from gpu_studio.ui.kit.note import Note
-from gpu_studio.ui.kit.plain_table import PlainTable
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.kit.tables.table import Table
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.plan.code_file import CodeFile, moment, read_code_file
+from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit.notice import Note
+from gpu_studio.ui.kit.table import PlainTable, Table
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.plan.python_files import CodeFile, moment, read_code_file
 
 ALLOWED_TITLE = "Allowed Python"
 WORDS = (

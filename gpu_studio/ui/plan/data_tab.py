@@ -13,28 +13,22 @@ from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.placement.data_facts import DataFacts, DataSample
+from gpu_studio.placement.plan_facts import DataFacts, DataSample
 from gpu_studio.plan import Data, Plan
 from gpu_studio.plan.catalogue import ARRAYS, DATA, IMAGES
-from gpu_studio.plan.limits import DATA_LIMITS
-from gpu_studio.plan.splitting import GROUPS, SPLITS
+from gpu_studio.plan.data import GROUPS, SPLITS
+from gpu_studio.plan.options import DATA_LIMITS
 from gpu_studio.plan.values import DataSplit
+from gpu_studio.ui.kit.basic_widgets import Label, Scrolled
 from gpu_studio.ui.kit.fields import Choice, Typed
-from gpu_studio.ui.kit.labels import Label
-from gpu_studio.ui.kit.scrolled import Scrolled
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.kit.tables.table import HEADER, Table
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.plan.data_words import RowsModel, data_lines, fit_of
-from gpu_studio.ui.plan.facts_bar import FactsBar
-from gpu_studio.ui.plan.form.field import Field
-from gpu_studio.ui.plan.form.form import Form
-from gpu_studio.ui.plan.lines import FactLines
-from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.kit.table import HEADER, Table
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.plan.facts_words import RowsModel, data_lines, fit_of
+from gpu_studio.ui.plan.form.form import FactLines, Field, Form
+from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder
+from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder
 
 PICTURE = 64
 _FORMATS = {

@@ -16,28 +16,28 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.plan import Plan
-from gpu_studio.plan.edits.carving import set_slices
+from gpu_studio.plan.carving import set_slices
+from gpu_studio.plan.devices import CPU
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.device_names import (
+from gpu_studio.plan.edits.visibility import (
+    forget_device,
+    hide_card,
     name_by_number,
     name_by_uuid,
     named_cards,
     names_by_uuid,
+    set_devices,
+    show_card,
 )
-from gpu_studio.plan.edits.visibility import forget_device, hide_card, set_devices, show_card
-from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
+from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
-from gpu_studio.ui.kit.labels import Elided, Label, Paragraph
-from gpu_studio.ui.kit.tables.cells import CheckDelegate
-from gpu_studio.ui.kit.theme.icons import coloured_icon
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.plan.card_editor import CardEditor
+from gpu_studio.ui.kit.table import CheckDelegate
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, coloured_icon
+from gpu_studio.ui.plan.carving.card_editor import CardEditor
 from gpu_studio.ui.plan.carving.slice_bar import SliceBar
 from gpu_studio.ui.plan.carving.strips import NO_LIMIT, Strip, all_strips, in_words, said_of_all
-from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.problem_line import ProblemLine
+from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 
 ROW_PX = 28
 _CHECK = Qt.ItemDataRole.CheckStateRole

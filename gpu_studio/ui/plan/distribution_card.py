@@ -5,16 +5,16 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from gpu_studio.common.figures import plural
+from gpu_studio.plan import Machine, Placed, Plan, replicas
+from gpu_studio.plan.devices import effective, parameter_home
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import set_strategy
-from gpu_studio.plan.strategies import BY_NAME, strategy_named
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.choosing.choosable import ChoiceGroup, Tile
-from gpu_studio.ui.kit.labels import Paragraph
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_named, strategy_of
+from gpu_studio.ui.kit.basic_widgets import CardFrame, Paragraph
+from gpu_studio.ui.kit.choosable import ChoiceGroup, Tile
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.strategy.strategy_words import in_brief
 
 COLUMNS = 4
 
@@ -92,3 +92,28 @@ def _tile(name: str, theme: ThemeManager) -> Tile:
     tile.setToolTip(" ".join(each for each in (facts.line, facts.why_not) if each))
     tile.setAccessibleDescription(tile.toolTip())
     return tile
+
+
+def in_brief(plan: Plan, machine: Machine) -> str:
+    """Return the pace, the replicas and the all-reduce.
+
+    `synchronous · 8 replicas · gradients by nccl`.
+
+    Empty for a strategy that cannot run here: none of it would happen.
+    """
+    strategy = strategy_of(plan)
+    return "" if strategy.why_not else " · ".join([strategy.pace, *_where(plan, machine, strategy)])
+
+
+def _where(plan: Plan, machine: Machine, strategy: Strategy) -> list[str]:
+    names = replicas(plan, machine)
+    count = plural(len(names), "replica")
+    if strategy.places_layers:
+        part = plan.distribution.placed or Placed()
+        cut = "whole batches" if part.micro_batches == 1 else f"{part.micro_batches} micro-batches"
+        return [plural(len(part.layers), "layer") + " placed", cut]
+    if strategy.sums_gradients:
+        return [count, f"gradients by {effective(plan, machine).replace('_', ' ')}"]
+    if home := parameter_home(plan, machine):
+        return [count, f"variables on {home}"]
+    return [f"on {name}" for name in names]

@@ -8,17 +8,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.placement.plan_facts import ModelGraph
 from gpu_studio.plan.catalogue import MODELS
-from gpu_studio.ui.kit.labels import Elided, Label
-from gpu_studio.ui.kit.scrolled import Scrolled
-from gpu_studio.ui.kit.tables.table import HEADER, Table
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.plan.facts_bar import FactsBar
-from gpu_studio.ui.plan.layers_model import LayersModel, totals
-from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.kit.basic_widgets import Elided, Label, Scrolled
+from gpu_studio.ui.kit.table import HEADER, Table
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.plan.facts_words import LayersModel, totals
+from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file
+from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.source_form import SourceForm, SourceKind, ask_for_file
 
 _WIDTHS = {1: 132, 2: 100, 3: 96, 4: 80, 5: 72}
 _NARROW_WIDTHS = {1: 92, 2: 80, 3: 96, 4: 74, 5: 66}

@@ -15,24 +15,16 @@ from gpu_studio.common.figures import plural
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.labels import Label, Paragraph
+from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
-from gpu_studio.ui.kit.scrolled import Scrolled
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.machine.checkup import Checkup
-from gpu_studio.ui.plan.concern_list import ConcernList
-from gpu_studio.ui.plan.concerns import Obstacles, PlanConcern, warnings
-from gpu_studio.ui.plan.facts_bar import FactsBar
+from gpu_studio.ui.plan.concerns import ConcernList, Obstacles, PlanConcern, warnings
 from gpu_studio.ui.plan.form.tab_order import follow_layout
-from gpu_studio.ui.plan.memory_row import MemoryRow, shades
-from gpu_studio.ui.plan.outlook import MemoryPart, Prospect, facts, prospects
-from gpu_studio.ui.plan.parts import mistakes
-from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.outlook import MemoryPart, MemoryRow, Prospect, facts, prospects, shades
+from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
+from gpu_studio.ui.plan.plan_view import PlanView, mistakes
 
 _SIGN = 10
 
@@ -261,7 +253,7 @@ class OutlookCard(CardFrame):
 
     def _read(self, concern: PlanConcern) -> None:
         # Imported when it is first opened, so that it does not delay the window's start.
-        from gpu_studio.ui.kit.asking.dialogs import TraceDialog
+        from gpu_studio.ui.kit.dialogs import TraceDialog
 
         TraceDialog(sentence(concern.text), concern.details, concern.source, self.window()).show()
 

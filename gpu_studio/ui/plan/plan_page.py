@@ -15,24 +15,26 @@ from gpu_studio.common.figures import plural
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.button import ActionButton, Button, PrimaryButton
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.labels import Paragraph
-from gpu_studio.ui.kit.page import GAP, Page
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.basic_widgets import (
+    GAP,
+    ActionButton,
+    Button,
+    CardFrame,
+    Page,
+    Paragraph,
+    PrimaryButton,
+)
+from gpu_studio.ui.kit.theme import ThemeManager, font
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.devices_card import DevicesCard
 from gpu_studio.ui.plan.distribution_card import DistributionCard
 from gpu_studio.ui.plan.outlook_card import OutlookCard
-from gpu_studio.ui.plan.parts import mistakes
 from gpu_studio.ui.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.plan_view import PlanView, mistakes
 from gpu_studio.ui.plan.readiness import Readiness
-from gpu_studio.ui.plan.tabs import add_tabs
 from gpu_studio.ui.plan.training_card import TrainingCard
-from gpu_studio.ui.plan.workspace import Workspace
+from gpu_studio.ui.plan.workspace import Workspace, add_tabs
 
 if TYPE_CHECKING:
     from gpu_studio.ui.plan.repair_pane import RepairPane

@@ -1,12 +1,23 @@
-"""What the parts of the Plan page are given to show."""
+"""What the parts of the Plan page are given to show, and how they show its problems.
+
+A problem belongs to the tab that shows its field; beside the field stands its line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from gpu_studio.common.figures import plural
 from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.plan.values import Unnamed
+from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
+from gpu_studio.ui.kit.theme import ThemeManager, pixmap
+from gpu_studio.ui.kit.words import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +46,91 @@ class PlanView:
 
 def _is_within(field: str, whole: str) -> bool:
     return field == whole or (field.startswith(whole) and field[len(whole)] in ".[")
+
+
+_PARTS = (
+    ("devices", "Devices"),
+    ("model", "Model"),
+    ("data", "Data"),
+    ("training", "Training"),
+    ("distribution.placed", "Layers"),
+    ("distribution", "Strategy"),
+)
+"""Fields of a plan, and the tab that shows what is in them: the first that fits."""
+
+
+def part_of(field: str) -> str:
+    """Return the name of the tab that shows `field`; empty if none does."""
+    found = (
+        part
+        for whole, part in _PARTS
+        if field == whole or field.startswith((f"{whole}.", f"{whole}["))
+    )
+    return next(found, "")
+
+
+def mistakes(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Return the real errors, without fields that only have to be named still."""
+    return tuple(each for each in problems if not isinstance(each, Unnamed))
+
+
+def problems_of_parts(problems: Sequence[Problem]) -> dict[str, str]:
+    """Return the problem of each tab that has one, or the number of its problems."""
+    found: dict[str, list[Problem]] = {}
+    for problem in mistakes(problems):
+        found.setdefault(part_of(problem.field), []).append(problem)
+    return {part: _in_words(each) for part, each in found.items()}
+
+
+def _in_words(problems: Sequence[Problem]) -> str:
+    return sentence(str(problems[0])) if len(problems) == 1 else plural(len(problems), "problem")
+
+
+_SIGN = 14
+
+
+class ProblemLine(QWidget):
+    """One or more sentences; hidden if there are none.
+
+    On a single line the text is elided, and the tooltip holds all of it.
+    """
+
+    def __init__(
+        self, theme: ThemeManager, parent: QWidget | None = None, *, one_line: bool = False
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._bad = False
+        self._sign = QLabel()
+        self._sign.setFixedWidth(_SIGN)
+        self._text: Label = Elided(role="caption") if one_line else Paragraph(role="caption")
+        self._text.setSizePolicy(QSizePolicy.Policy.Ignored if one_line else QSizePolicy.Policy.Preferred,
+                                 QSizePolicy.Policy.Preferred)  # fmt: skip
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._text, 1)
+        theme.changed.connect(self._draw_sign)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """The text shown."""
+        return self._text.text()
+
+    def say(self, errors: tuple[str, ...], caution: str = "") -> None:
+        """Show the errors or, if there are none, the caution, in another colour."""
+        text = " ".join(sentence(each) for each in errors or filter(None, (caution,)))
+        self.setVisible(bool(text))
+        if text == self._text.text() and self._bad == bool(errors):
+            return
+        self._text.setText(text)
+        self._text.set_tone("bad" if errors else "")
+        self._bad = bool(errors)
+        self._draw_sign()
+
+    def _draw_sign(self) -> None:
+        tokens = self._theme.tokens
+        colour = tokens.bad if self._bad else tokens.warning
+        self._sign.setPixmap(pixmap("warning", colour, self.devicePixelRatioF(), _SIGN))

@@ -11,13 +11,11 @@ from gpu_studio.common.figures import plural
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.plan import Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
-from gpu_studio.runs.own_code import names_files, problems_of_files
-from gpu_studio.runs.sources import ConsentProblem
-from gpu_studio.ui.machine.inventory import Inventory
-from gpu_studio.ui.machine.live_machine import LiveMachine
-from gpu_studio.ui.plan.parts import mistakes
+from gpu_studio.runs.sources import ConsentProblem, names_files, problems_of_files
+from gpu_studio.ui.machine.live_machine import Inventory, LiveMachine
 from gpu_studio.ui.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.plan.plan_view import mistakes
 
 
 class Readiness(QObject):

@@ -1,4 +1,7 @@
-"""A run that is about to be resumed: its plan is open, and is checked against what must stay."""
+"""A run that is about to be resumed: its plan is open, and is checked against what must stay.
+
+The strip above the Plan page says so.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.runs.labels import title_of
+from gpu_studio.ui.kit.basic_widgets import ActionButton, Paragraph, let_go_of_focus
+from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.plan_document import PlanDocument
 from gpu_studio.ui.plan.readiness import Readiness
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.inheritance import Resume
+    from gpu_studio.contract.directory import Resume
 
 
 class Resuming(QObject):
@@ -95,3 +104,41 @@ class Resuming(QObject):
             self._was = self.target
             self._readiness.check()
             self.changed.emit()
+
+
+MAY_CHANGE = "Model, data, optimizer and global batch stay; all else may change."
+
+
+class ResumingStrip(QFrame):
+    """Says which run, and from which step; hidden while the plan trains from the beginning."""
+
+    def __init__(self, resuming: Resuming, cancel: QAction, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.setProperty("tone", "accent")
+        self._resuming = resuming
+        self.words = Paragraph(role="strong")
+        self._rule = Paragraph(MAY_CHANGE, "caption")
+        self.cancel = ActionButton(cancel, text="Cancel", small=True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(GRID + 4, GRID - 2, GRID, GRID - 2)
+        row.setSpacing(2 * GRID)
+        row.addWidget(self.words)
+        row.addWidget(self._rule, 1)
+        row.addWidget(self.cancel)
+        resuming.changed.connect(self._show)
+        resuming.warning_changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        target = self._resuming.target
+        if target is None:
+            let_go_of_focus(self)
+        self.setVisible(target is not None)
+        if target is not None:
+            text = f"Resuming {title_of(target.run)} from step {grouped(target.checkpoint.step)}"
+            self.words.setText(text)
+            self.words.setMinimumWidth(self.words.fontMetrics().horizontalAdvance(text) + GRID)
+            rule = self._resuming.warning or MAY_CHANGE
+            self._rule.setText(rule)
+            self.setAccessibleName(f"{text}. {rule}")

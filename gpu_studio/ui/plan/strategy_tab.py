@@ -8,24 +8,21 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_of
-from gpu_studio.ui.kit.labels import Label, Paragraph
-from gpu_studio.ui.kit.scrolled import Scrolled
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.basic_widgets import Label, Paragraph, Scrolled
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.problem_line import ProblemLine
-from gpu_studio.ui.plan.strategy.section import Section, StrategyAnswers
-from gpu_studio.ui.plan.strategy.sections import (
+from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
+from gpu_studio.ui.plan.strategy_picture import StrategyPicture, drawing_of
+from gpu_studio.ui.plan.strategy_sections import (
     AllReduce,
     OneDevice,
     ParameterDevice,
     PlacedOptions,
     ReplicaDevices,
+    Section,
+    StrategyAnswers,
 )
-from gpu_studio.ui.plan.strategy.strategy_drawing import drawing_of
-from gpu_studio.ui.plan.strategy_picture import StrategyPicture
 
 SIDE_BY_SIDE = 660
 """From this width on the options stand beside the drawing, else over it.

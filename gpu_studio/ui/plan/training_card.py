@@ -12,18 +12,15 @@ from gpu_studio.plan import Data, ModelSettings, Problem
 from gpu_studio.plan.catalogue import MODELS, OPTIMIZERS, data_entry
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.training import set_optimizer, set_training
-from gpu_studio.plan.limits import TRAINING_LIMITS
-from gpu_studio.plan.problems import shown
-from gpu_studio.ui.kit.card import CardFrame
+from gpu_studio.plan.options import TRAINING_LIMITS
+from gpu_studio.plan.values import shown
+from gpu_studio.ui.kit.basic_widgets import CardFrame, Elided, Label
 from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
 from gpu_studio.ui.kit.fields.typed import bounds_of
-from gpu_studio.ui.kit.labels import Elided, Label
 from gpu_studio.ui.kit.painting import PaintedLine
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.plan.data_words import data_in_short
-from gpu_studio.ui.plan.layers_model import totals, widths
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.plan.facts_words import data_in_short, totals, widths
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
 

@@ -26,14 +26,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, metric_names
-from gpu_studio.ui.kit.button import Button
-from gpu_studio.ui.kit.card import CardFrame
+from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Label
 from gpu_studio.ui.kit.fields.choices import Switch
-from gpu_studio.ui.kit.labels import Label
-from gpu_studio.ui.kit.tables.table import HEADER, Table
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.runs.run_summary import metric_words
+from gpu_studio.ui.kit.table import HEADER, Table
+from gpu_studio.ui.kit.theme import ThemeManager, font
+from gpu_studio.ui.runs.summary_card import metric_words
 
 Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1

@@ -9,9 +9,9 @@ from gpu_studio.common.figures import duration, metric
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Model
 from gpu_studio.runs.end_reports import ended_at
-from gpu_studio.runs.naming import title_of
-from gpu_studio.runs.reading.early_events import first_of
-from gpu_studio.runs.reading.reached import reached
+from gpu_studio.runs.labels import title_of
+from gpu_studio.runs.reading.event_file import first_of
+from gpu_studio.runs.reading.progress import reached
 from gpu_studio.runs.state import terminal_event
 
 LONGEST = 240

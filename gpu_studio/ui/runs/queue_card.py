@@ -10,11 +10,9 @@ from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.button import ActionButton, Button
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.labels import Label
+from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, CardFrame, Label
 from gpu_studio.ui.kit.settings import QUEUE_FOLDED, Settings
-from gpu_studio.ui.kit.tables.table import HEADER, ROW, Table
+from gpu_studio.ui.kit.table import HEADER, ROW, Table
 from gpu_studio.ui.runs.queue_model import QueueModel
 
 MOST_ROWS, FEWEST_ROWS = 4, 2

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 # The window's start needs this module, but not the modules that make a row.
 if TYPE_CHECKING:
-    from gpu_studio.ui.runs.run_row import RunRow
+    from gpu_studio.ui.runs.run_rows import RunRow
 
 NONE_SELECTED = "Select a run on the Runs page"
 MOST_COMPARED = 8

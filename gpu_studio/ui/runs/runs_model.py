@@ -20,10 +20,8 @@ from PySide6.QtCore import (
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import duration
-from gpu_studio.ui.kit.metric_names import metric_label
-from gpu_studio.ui.runs.run_filter import RunFilter
-from gpu_studio.ui.runs.run_order import KEYS, Order, arranged
-from gpu_studio.ui.runs.run_row import RunRow
+from gpu_studio.ui.kit.words import metric_label
+from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunFilter, RunRow, arranged
 
 
 class Identified(Protocol):
@@ -285,7 +283,7 @@ class RunsModel(QAbstractTableModel):
             return f"Best {self._metric}" if section == BEST and self._metric else _HEADERS[section]
         if role == Qt.ItemDataRole.AccessibleTextRole and section == MARK:
             return "State in a sign"
-        if role == Qt.ItemDataRole.ToolTipRole and COLUMNS[section] in KEYS:
+        if role == Qt.ItemDataRole.ToolTipRole and COLUMNS[section] in SORT_KEYS:
             return f"Sort by {COLUMNS[section]}; runs that are live stay on top"
         return (
             _ALIGNED_RIGHT

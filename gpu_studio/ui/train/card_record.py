@@ -1,22 +1,25 @@
-"""The samples recorded beside a run.
+"""The samples recorded beside a run, and the curves that its cards and the host make of them.
 
-Its `hardware.jsonl` is read as it grows, and once more after the end.
+Its `hardware.jsonl` is read as it grows, and once more after the end: on the window's thread,
+in slices of a few milliseconds, so that the window never blocks.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.files import LineTail
 from gpu_studio.contract.samples import (
     AnySample,
     CardFacts,
@@ -28,11 +31,11 @@ from gpu_studio.contract.samples import (
 )
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.hardware.picture import MachinePicture
-from gpu_studio.runs.reading.bookmarks import Bookmarks
-from gpu_studio.ui.train.card_figures import CardFigures
-from gpu_studio.ui.train.slices import Slices
+from gpu_studio.hardware.sample_points import Figure, run_points
+from gpu_studio.runs.reading.event_file import Bookmarks
+from gpu_studio.runs.reading.series import Series
 
-LONGEST_GAP: Final = 30.0
+LONGEST_SILENCE: Final = 30.0
 """Seconds without a word about a card after which nobody knows whether its clocks are still held
 down.
 """
@@ -100,7 +103,7 @@ class CardEvents:
         """Extend what still holds, end what does not, begin what is new."""
         for key in [key for key in self._open if key[0] == card]:
             held = self._open[key]
-            near = time - held.end <= LONGEST_GAP
+            near = time - held.end <= LONGEST_SILENCE
             if near:
                 held.end = max(held.end, time)
                 self.revision += 1
@@ -245,3 +248,112 @@ def samples_in(lines: Iterable[bytes], clock: SteadyClock) -> Iterator[AnySample
                 if (sample := decode(line)) is not None:
                     time = clock.at(sample.time, sample.steady)
                     yield sample if time == sample.time else replace(sample, time=time)
+
+
+MOST_POINTS: Final = 1 << 14
+"""A curve keeps the newest hour of seconds whole, and takes 0.25 MiB at most."""
+LONGEST_GAP: Final = 15.0
+"""Seconds after which a figure says nothing of a moment any more, and a curve is broken."""
+
+
+class CardFigures:
+    """A series of time (seconds since 1970) and value for each card, or the host, and figure.
+
+    Memory is in bytes, utilisation in percent, power in watts. Unlike the window's own history,
+    which forgets what is older than a day, this reaches back to the beginning of the run, however
+    long that was.
+    """
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.last = 0.0
+        self._series: dict[tuple[str, Figure], Series] = {}
+
+    def add(self, samples: Iterable[AnySample]) -> None:
+        """Add the figures of samples, which is cheaper together.
+
+        Samples without figures are ignored.
+        """
+        points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
+        for sample in samples:
+            for key, figure, value in run_points(sample):
+                if value is not None:
+                    points[key, figure].append((sample.time, value))
+        for curve, found in points.items():
+            self._of(*curve).add_rows(found)
+            self.first = found[0][0] if self.first is None else self.first
+            self.last = max(self.last, found[-1][0])
+
+    def series(self, key: str, figure: Figure) -> Series | None:
+        """Return the curve of a card; None if it has never reported this figure."""
+        return self._series.get((key, figure))
+
+    @property
+    def all(self) -> dict[tuple[str, Figure], Series]:
+        """Every existing curve, by card and figure."""
+        return self._series
+
+    def has(self, figure: Figure, keys: Iterable[str]) -> bool:
+        """Return whether any of these cards has reported this figure."""
+        return any((key, figure) in self._series for key in keys)
+
+    def longest_gap(self, key: str, figure: Figure) -> float:
+        """The seconds without a figure that make a gap: more where points were thinned."""
+        series = self.series(key, figure)
+        return LONGEST_GAP * (series.group if series else 1)
+
+    def value_at(self, key: str, figure: Figure, time: float) -> float | None:
+        """Return the newest value up to a moment.
+
+        None if there was none, or none for so long that it is a gap.
+        """
+        series = self.series(key, figure)
+        if series is None:
+            return None
+        series = series.nearest(time)
+        times = series.column("time")
+        place = int(np.searchsorted(times, time, side="right")) - 1
+        if place < 0 or time - float(times[place]) > self.longest_gap(key, figure):
+            return None
+        return float(series.column("value")[place])
+
+    def _of(self, key: str, figure: Figure) -> Series:
+        found = self._series.get((key, figure))
+        if found is None:
+            found = self._series[key, figure] = Series(
+                "time", "value", by="value", along="time", most=MOST_POINTS
+            )
+        return found
+
+
+FEWEST_BYTES: Final = 16 * 1024
+MOST_BYTES: Final = 1024 * 1024
+_ENOUGH: Final = 0.5
+_GROWTH: Final = 2.0
+
+
+class Slices:
+    """Reads as many bytes at once as a slice has time for.
+
+    Many together are cheaper.
+    """
+
+    def __init__(self, milliseconds: float) -> None:
+        self._seconds = milliseconds / 1000
+        self.chunk = FEWEST_BYTES
+
+    def read(self, read: Callable[[int], bool]) -> None:
+        """Call `read` with a number of bytes until it says that nothing is waiting, or the slice is
+        over.
+        """
+        began = before = time.perf_counter()
+        while read(self.chunk):
+            now = time.perf_counter()
+            self._adapt(now - before)
+            if now - began >= _ENOUGH * self._seconds:
+                return
+            before = now
+
+    def _adapt(self, took: float) -> None:
+        factor = min(self._seconds / max(took, 1e-6), _GROWTH)
+        self.chunk = min(max(int(self.chunk * factor), FEWEST_BYTES), MOST_BYTES)

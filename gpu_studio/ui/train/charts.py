@@ -12,21 +12,20 @@ from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.reading.history import History
+from gpu_studio.ui.kit.basic_widgets import Scrolled
 from gpu_studio.ui.kit.plots.axes import TIME, AxisKind, Ruler, StepClock, StepRuler, TrainingTime
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.scrolled import Scrolled
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.close_up import CloseUp
 from gpu_studio.ui.train.device_plot import DevicePlot
 from gpu_studio.ui.train.earlier import Earlier, EarlierReader
 from gpu_studio.ui.train.live_run import LiveRun
-from gpu_studio.ui.train.loss_plot import EARLIER, LossPlot
 from gpu_studio.ui.train.marks import marks, marks_version, pauses, throttled
-from gpu_studio.ui.train.metric_plot import MetricPlot
 from gpu_studio.ui.train.plot_files import PlotFiles
-from gpu_studio.ui.train.plot_menu import add_menu
+from gpu_studio.ui.train.plot_header import add_menu
+from gpu_studio.ui.train.training_plots import EARLIER, LossPlot, MetricPlot
 
 
 class TrainingClock:

@@ -1,9 +1,17 @@
-"""Run the actions on the shown run's checkpoints, and report their results."""
+"""Work on the shown run's checkpoints: the desk that runs the actions, and its queue of jobs.
+
+Each job evaluates a checkpoint or saves it as a `.keras` file. If the user closes the window
+meanwhile, a dialog shows the progress until the work is done.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -11,14 +19,20 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.common import figures
-from gpu_studio.contract.checkpoints import SavedCheckpoint
-from gpu_studio.contract.directory import RunDirectory, slug
+from gpu_studio.common.figures import grouped
+from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, slug
 from gpu_studio.contract.events import Checkpoint
+from gpu_studio.plan import PlanError
+from gpu_studio.runs.questions import checkpoint_question as questions
+from gpu_studio.runs.questions.ask import AskCancelledError, AskError
+from gpu_studio.runs.questions.checkpoint_question import AskOptions, CheckpointError
 from gpu_studio.runs.reading.history import Level
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
-from gpu_studio.ui.train.checkpoint_jobs import CheckpointJobs, Job
-from gpu_studio.ui.train.checkpoints_model import CheckpointsModel, in_short
-from gpu_studio.ui.train.checkpoints_pane import CheckpointsPane
+from gpu_studio.ui.kit.basic_widgets import Button, Paragraph
+from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit.task import BackgroundTask, Report
+from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane, in_short
 from gpu_studio.ui.train.live_run import LiveRun
 
 OnceAllowed = Callable[[RunDirectory, Callable[[], object]], object]
@@ -168,3 +182,187 @@ def _saved(folder: Path, reported: Checkpoint) -> SavedCheckpoint:
 
 def _busy(job: Job, current: Job | None) -> str:
     return "evaluating…" if job == current else "waiting to be evaluated"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A checkpoint of a run to be evaluated.
+
+    With a `file`, its model to be saved there, replacing what is there.
+    """
+
+    run: RunDirectory
+    checkpoint: SavedCheckpoint
+    file: Path | None = None
+
+    @property
+    def words(self) -> str:
+        """What is done: `evaluating step-00000012`."""
+        return f"{'saving' if self.file else 'evaluating'} {self.checkpoint.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a job came to nothing, in words."""
+
+    why: str
+
+
+Outcome = Evaluation | int | Refused | None
+
+
+class CheckpointJobs(QObject):
+    """A queue that runs independently of the run shown. Equal jobs are queued once.
+
+    `changed` fires when a job comes, goes or progresses. `evaluated(Job, Evaluation)`, `saved(Job,
+    int)` with the size in bytes, and `refused(Job, str)` report the results. `command` is asked
+    instead of the trainer's.
+    """
+
+    changed = Signal()
+    evaluated = Signal(object, object)
+    saved = Signal(object, object)
+    refused = Signal(object, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.command: Sequence[str] | None = None
+        self.current: Job | None = None
+        self.progress = ""
+        self._waiting: deque[Job] = deque()
+        self._task = BackgroundTask("checkpoint", self)
+        self._task.reported.connect(self._show_progress)
+        self._task.done.connect(self._take)
+        self._task.failed.connect(self._take_failure)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The running job, then the waiting ones."""
+        return (*([self.current] if self.current else []), *self._waiting)
+
+    def add(self, job: Job) -> None:
+        """Queue this job."""
+        if job not in self.jobs:
+            self._waiting.append(job)
+            self._next()
+            self.changed.emit()
+
+    def cancel(self) -> None:
+        """Cancel all jobs."""
+        self._waiting.clear()
+        self._task.cancel()
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Cancel all jobs, and stop the process and the thread."""
+        self.blockSignals(True)
+        self.cancel()
+        self._task.close()
+        self.current = None
+        self.blockSignals(False)
+
+    def _next(self) -> None:
+        if self._task.busy or not self._waiting:
+            return
+        self.current = job = self._waiting.popleft()
+        self.progress = ""
+        self._task.start_work(partial(_done, job, self.command))
+
+    def _show_progress(self, text: str) -> None:
+        self.progress = text
+        self.changed.emit()
+
+    def _take_failure(self, error: Exception) -> None:
+        self._take(Refused(str(error)))
+
+    def _take(self, outcome: Outcome) -> None:
+        job, self.current = self.current, None
+        match outcome:
+            case Evaluation():
+                self.evaluated.emit(job, outcome)
+            case Refused(why):
+                self.refused.emit(job, why)
+            case int():
+                self.saved.emit(job, outcome)
+        self._next()
+        self.changed.emit()
+
+
+def _done(
+    job: Job, command: Sequence[str] | None, report: Report, cancelled: threading.Event
+) -> Outcome:
+    """Run a job and report its progress; return None if it was cancelled."""
+    asking = AskOptions(command, report, cancelled)
+    try:
+        if job.file is not None:
+            return questions.save_model(job.run, job.checkpoint, job.file, asking, replace=True)
+        return questions.evaluate(job.run, job.checkpoint, asking)
+    except AskCancelledError:
+        return None
+    except (CheckpointError, AskError, PlanError) as error:
+        return Refused(str(error))
+    except OSError as error:
+        return Refused(
+            f"{error.strerror or error}. Look whether there is room, and "
+            "whether the run is still there."
+        )
+
+
+FINISH, GIVE_UP = "Finish first", "Give up"
+_DIALOG_WIDTH = 440
+
+
+class FinishingDialog(Dialog):
+    """Shows the progress of the jobs.
+
+    `done_with` fires when all are done, `left` when the user will not wait. If a job fails, the
+    dialog closes, so that the reason can be read in the window.
+    """
+
+    done_with = Signal()
+    left = Signal()
+
+    def __init__(self, jobs: CheckpointJobs, parent: QWidget) -> None:
+        super().__init__("Finishing before the window closes", parent)
+        self.setModal(True)
+        self._jobs = jobs
+        self.line = Paragraph()
+        self.column.addWidget(self.line)
+        self.leave = Button(GIVE_UP)
+        self.leave.setToolTip("Close the window now, and leave this undone")
+        self.leave.clicked.connect(self.left)
+        # Return must not cancel what the user has just chosen to wait for.
+        self.add_buttons(self.leave, last="Keep the window open").setFocus()
+        jobs.changed.connect(self._look)
+        jobs.refused.connect(self.reject)
+        self.finished.connect(self._rest)
+        self._look()
+        self.fit(_DIALOG_WIDTH)
+
+    def _rest(self) -> None:
+        """Stop following the jobs: their results no longer close the window."""
+        self._jobs.changed.disconnect(self._look)
+
+    def _look(self) -> None:
+        if self._jobs.current is None:
+            self.done_with.emit()
+            return
+        more = len(self._jobs.jobs) - 1
+        waiting = f", and {grouped(more)} more after it" if more else ""
+        self.line.setText(
+            sentence(f"{self._jobs.current.words}: {self._jobs.progress or 'starting'}{waiting}")
+        )
+
+
+def words(jobs: Sequence[Job]) -> tuple[str, str]:
+    """Return the question about running jobs: a title, and what either answer means."""
+    saves, it = any(job.file for job in jobs), "it" if len(jobs) == 1 else "them"
+    title = f"{grouped(len(jobs))} checkpoints are still being worked on"
+    if len(jobs) == 1:
+        title = f"A checkpoint is still being {'saved' if saves else 'evaluated'}"
+    lost = "no file is written" if saves else "the results are not kept"
+    text = (
+        f"Finish {it} first, and the window closes by itself. Give {it} up, and {lost}; "
+        "the run and its checkpoints stay as they are."
+    )
+    return title, text

@@ -12,13 +12,10 @@ from typing import Final, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from gpu_studio.runs.reading.bookmarks import Bookmarks, UnreadLines
+from gpu_studio.runs.reading.event_file import Bookmarks, LinesAgain, StretchReader, UnreadLines
 from gpu_studio.runs.reading.series import Near, Series
-from gpu_studio.runs.reading.stretch import LinesAgain, StretchReader
-from gpu_studio.ui.train.card_figures import CardFigures
-from gpu_studio.ui.train.card_record import samples_in
+from gpu_studio.ui.train.card_record import CardFigures, Slices, samples_in
 from gpu_studio.ui.train.live_run import LiveRun
-from gpu_studio.ui.train.slices import Slices
 
 MOST_STEPS: Final = 200_000
 """Steps in sight from which on none of them is read again.

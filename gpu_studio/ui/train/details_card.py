@@ -8,16 +8,12 @@ from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QTabBar, QWidget
 
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract.directory import slug
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.icons import coloured_icon
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.basic_widgets import CardFrame
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, coloured_icon, font
 from gpu_studio.ui.train.checkpoints_desk import CheckpointsDesk
-from gpu_studio.ui.train.checkpoints_model import CheckpointsModel
-from gpu_studio.ui.train.checkpoints_pane import CheckpointsPane
+from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.log_pane import LogPane
 from gpu_studio.ui.train.placement_pane import PlacementPane

@@ -13,36 +13,34 @@ from gpu_studio.hardware.picture import CardNow
 from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.kit.choosing.option import OptionButton
+from gpu_studio.ui.kit.options import OptionButton, tab_bar
 from gpu_studio.ui.kit.painting import PaintedLine
 from gpu_studio.ui.kit.plots.axes import BYTES, PERCENT, WATTS, Scale
-from gpu_studio.ui.kit.plots.backdrop import Limit
+from gpu_studio.ui.kit.plots.backdrop import Limit, PlotSpan
 from gpu_studio.ui.kit.plots.gestures import HELP
 from gpu_studio.ui.kit.plots.legend import LegendEntry
-from gpu_studio.ui.kit.plots.marks import PlotSpan
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.tabs import tab_bar
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.train.card_readout import TEXTS
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.train.card_record import CardRecord
-from gpu_studio.ui.train.drawing import (
+from gpu_studio.ui.train.device_figures import (
     CPU_OF_HOST,
+    TEXTS,
     CurveLine,
+    DeviceMemoryNow,
     Drawing,
     card_lines,
     faint_style_of,
     host_lines,
     joined,
+    memory_now,
     not_recorded,
+    places,
     simulated,
     style_of,
 )
-from gpu_studio.ui.train.hidden_curves import remember_hidden
-from gpu_studio.ui.train.memory_now import DeviceMemoryNow, memory_now, places
-from gpu_studio.ui.train.tag import Tag
+from gpu_studio.ui.train.plot_header import Tag, remember_hidden
 
 MOST_VALUES: Final = 4
 _FIGURES: Final[dict[Figure, str]] = {"utilisation": "utilisation_percent", "power": "power_w"}

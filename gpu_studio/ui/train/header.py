@@ -11,17 +11,22 @@ from gpu_studio.common.figures import UNKNOWN, duration
 from gpu_studio.contract.events import Finished, State
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.settled_eta import SettledEta
-from gpu_studio.ui.kit.button import Button
-from gpu_studio.ui.kit.labels import Elided
-from gpu_studio.ui.kit.live_button import LiveButton
-from gpu_studio.ui.kit.metric_names import metric_label
+from gpu_studio.ui.kit.basic_widgets import Button, Elided
 from gpu_studio.ui.kit.painting import PaintedLine
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.icons import coloured_icon, icon
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix, readable
-from gpu_studio.ui.kit.theme.states import ICONS, LIVE, state_colour
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.status_line import LiveButton
+from gpu_studio.ui.kit.theme import (
+    GRID,
+    ICONS,
+    LIVE,
+    ThemeManager,
+    coloured_icon,
+    font,
+    icon,
+    mix,
+    readable,
+    state_colour,
+)
+from gpu_studio.ui.kit.words import metric_label
 from gpu_studio.ui.train.live_run import LiveRun
 
 _HEIGHT = 22

@@ -1,30 +1,30 @@
-"""One run directory as a Qt object: its events so far, its state, and requests to its trainer."""
+"""One run directory as a Qt object: its events so far, its state, and requests to its trainer.
+
+A timer stops the run: politely without a time limit, or up the whole ladder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
-from gpu_studio.contract.commands import Action, send
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import Action, RunDirectory, send
 from gpu_studio.contract.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
 from gpu_studio.contract.lock import Holder, holder
-from gpu_studio.runs.astray import Astray, astray
-from gpu_studio.runs.naming import name_of, number_of, title
-from gpu_studio.runs.reading.bookmarks import Bookmarks
-from gpu_studio.runs.reading.gathering import FREQUENT
+from gpu_studio.runs.labels import name_of, number_of, title
+from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Tail
+from gpu_studio.runs.reading.frequent_events import FREQUENT
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.run_preview import SMALLEST, RunPreview
-from gpu_studio.runs.reading.tail import Tail
 from gpu_studio.runs.state import state_of
-from gpu_studio.ui.train.calls import RunCalls
-from gpu_studio.ui.train.card_record import CardRecord
+from gpu_studio.runs.stop import Astray, Patience, Stage, StopLadder, astray
+from gpu_studio.ui.train.card_record import CardRecord, Slices
+from gpu_studio.ui.train.readout import RunCalls
 from gpu_studio.ui.train.run_log import RunLog
-from gpu_studio.ui.train.slices import Slices
-from gpu_studio.ui.train.stopper import Stopper
 
 LIVE_MS: Final = 100
 SLICE_MS: Final = 8
@@ -315,3 +315,92 @@ class LiveRun(QObject):
             self._leave()
             self.record.finish()
             self.ended.emit()
+
+
+STOPPER_MS: Final = 200
+POLITE: Final = Patience(asked=math.inf, terminated=math.inf)
+NOW: Final = Patience(asked=5.0, terminated=5.0)
+OFFER_AFTER: Final = 10.0
+
+_POLITE_WORDS = "stopping: this call ends, then a checkpoint is written…"
+_NOW_WORDS = "stopping without a checkpoint…"
+
+
+class Stopper(QObject):
+    """Stops a run, politely or now.
+
+    A polite stop waits for as long as it takes; after ten seconds it is `overdue`, and the person
+    may `escalate`: SIGTERM first, then SIGKILL. A stop `now` goes up these rungs by itself.
+
+    `changed` says that `words` changed.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        *,
+        now: bool = False,
+        parent: QObject | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(parent)
+        self.now = now
+        self.clock = clock
+        self._ladder = StopLadder(run, now=now, patience=NOW if now else POLITE, clock=clock)
+        self.since = clock()
+        self._words = self.words
+        self.timer = QTimer(self)
+        self.timer.timeout.connect(self.tick)
+        self.timer.start(STOPPER_MS)
+
+    @property
+    def stage(self) -> Stage:
+        """The rung of the ladder."""
+        return self._ladder.stage
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a polite stop has waited so long that going further should be offered."""
+        waited = self.clock() - self.since
+        return not self.now and waited >= OFFER_AFTER and self.stage in ("asked", "terminated")
+
+    @property
+    def words(self) -> str:
+        """What is being waited for; empty once the trainer is gone."""
+        if self._ladder.problem:
+            return self._ladder.problem
+        refusal = self._ladder.refusal
+        why = f"its folder takes no request ({refusal})" if refusal else "it did not answer"
+        return {
+            "asked": _NOW_WORDS if self.now else _POLITE_WORDS,
+            "terminated": f"{why}: SIGTERM sent, waiting for it to end…",
+            "killed": f"{why}: killed, waiting for the system to clear it away…",
+        }.get(self.stage, "")
+
+    @property
+    def next_rung(self) -> str:
+        """What `escalate` would do, as the words on a button; empty if there is nothing more."""
+        return {"asked": "Terminate", "terminated": "Kill"}.get(self.stage, "")
+
+    def escalate(self) -> None:
+        """Climb one rung now."""
+        self._ladder.escalate()
+        self.since = self.clock()
+        self._tell()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.timer.stop()
+
+    def tick(self) -> None:
+        """Go on to what the ladder does next, if it is time."""
+        if self._ladder.advance() == "gone":
+            self.timer.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        before, self._words = self._words, self.words
+        if before != self._words or self.overdue:
+            self.changed.emit()

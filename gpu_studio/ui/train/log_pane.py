@@ -18,14 +18,11 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.runs.reading.history import Level
-from gpu_studio.ui.kit.button import Button
-from gpu_studio.ui.kit.choosing.option import ChoiceOption, OptionButton
-from gpu_studio.ui.kit.labels import Label
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.basic_widgets import Button, Label
+from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.train.live_run import LiveRun
-from gpu_studio.ui.train.log_view import LogView, ShownLine, shown_line
-from gpu_studio.ui.train.output_log import SLICES, OutputLog, level_of
+from gpu_studio.ui.train.run_log import SLICES, LogView, OutputLog, ShownLine, level_of, shown_line
 
 _FIELD = 240
 

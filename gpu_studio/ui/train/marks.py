@@ -11,10 +11,10 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import whole_duration
 from gpu_studio.contract.events import Checkpoint
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.reached import saved_at
+from gpu_studio.runs.reading.progress import saved_at
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.runs.results.run_cards import RunCard, run_cards
-from gpu_studio.ui.kit.plots.marks import MarkKind, PlotMarks, PlotSpan
+from gpu_studio.ui.kit.plots.backdrop import MarkKind, PlotMarks, PlotSpan
 from gpu_studio.ui.kit.plots.reduce import Indices
 from gpu_studio.ui.train.card_record import CardRecord
 

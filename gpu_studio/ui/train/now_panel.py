@@ -8,15 +8,12 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.choosing.option import OptionButton
-from gpu_studio.ui.kit.labels import Label
+from gpu_studio.ui.kit.basic_widgets import CardFrame, Label
+from gpu_studio.ui.kit.options import OptionButton
 from gpu_studio.ui.kit.painting import HEIGHT as BAR
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.train.memory_now import DeviceMemoryNow
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.train.device_figures import DeviceMemoryNow
 from gpu_studio.ui.train.readout import Readout
 from gpu_studio.ui.train.value_table import ValueTable
 

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Final, Literal
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.checkpoints import checkpoints
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import Failed
 from gpu_studio.contract.failure_mends import offered
 from gpu_studio.plan.references import reference
 from gpu_studio.runs.diagnosis import Explanation, explain
-from gpu_studio.runs.own_code import not_allowed
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.reached import reached
+from gpu_studio.runs.reading.progress import reached
+from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import terminal_event
 
 USER_CODE = "user_code"

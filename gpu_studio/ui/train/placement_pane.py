@@ -15,20 +15,15 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped
 from gpu_studio.contract.events import Placement, Timeline
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.placement_words import NONE, choice, headline
-from gpu_studio.runs.reading.placements import Judgement, Verdict, judged
-from gpu_studio.ui.kit.labels import Elided
-from gpu_studio.ui.kit.note import Note
+from gpu_studio.runs.reading.placements import NONE, Judgement, Verdict, choice, headline, judged
+from gpu_studio.ui.kit.basic_widgets import Elided
+from gpu_studio.ui.kit.notice import Note
 from gpu_studio.ui.kit.painting import LEFT
-from gpu_studio.ui.kit.step_picture import measured_picture
-from gpu_studio.ui.kit.step_view import StepView
-from gpu_studio.ui.kit.tables.cells import SIDE, Index, PaintedCell
-from gpu_studio.ui.kit.tables.table import HEADER, Table, model_as_text
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID, Tokens
+from gpu_studio.ui.kit.step_view import StepView, measured_picture
+from gpu_studio.ui.kit.table import HEADER, SIDE, Index, PaintedCell, Table, model_as_text
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font
 from gpu_studio.ui.train.card_record import CardRecord
-from gpu_studio.ui.train.memory_now import places
+from gpu_studio.ui.train.device_figures import places
 from gpu_studio.ui.train.placement_rows import (
     ASKED,
     BETWEEN,

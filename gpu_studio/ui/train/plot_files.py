@@ -16,11 +16,10 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QProgressDialog, QWidge
 
 from gpu_studio.common.figures import plural
 from gpu_studio.contract.directory import slug
-from gpu_studio.ui.kit.file_job import FileJobs, write_parts
-from gpu_studio.ui.kit.plots.picture import PlotPicture
-from gpu_studio.ui.kit.plots.time_plot import TimePlot
+from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
+from gpu_studio.ui.kit.task import FileJobs, write_parts
 from gpu_studio.ui.train.live_run import LiveRun
 
 Array = NDArray[np.float64]

@@ -1,17 +1,18 @@
-"""A run's numbers at one moment."""
+"""A run's numbers at one moment, among them the speed of each call of the compiled function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_studio.common import figures
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.events import Steps
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Series
-from gpu_studio.ui.kit.metric_names import metric_label, metric_names
-from gpu_studio.ui.train.calls import RunCalls
+from gpu_studio.ui.kit.words import metric_label, metric_names
 from gpu_studio.ui.train.earlier import Earlier
 
 Row = tuple[str, str]
@@ -151,3 +152,64 @@ def _at(series: Series, column: str, time: float) -> float | None:
     series = series.nearest(time)
     index = int(np.searchsorted(series.column("time"), time, side="right")) - 1
     return float(series.column(column)[index]) if index >= 0 else None
+
+
+_MOST_CALLS = 1 << 16
+_CALL_COLUMNS = ("time", "step", "input", "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """One call.
+
+    It has seconds per step, the share (0 to 1) of the time spent waiting for data, and samples per
+    second.
+    """
+
+    step_seconds: float
+    input_share: float
+    samples_per_second: float
+
+
+class RunCalls:
+    """The calls of a run in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self._series = Series(*_CALL_COLUMNS, by="step", along="time", most=_MOST_CALLS)
+        self._clock = SteadyClock()
+
+    def add(self, event: Steps) -> None:
+        """Add a call; one without steps or time is ignored."""
+        self.add_all((event,))
+
+    def add_all(self, reported: Iterable[Steps]) -> None:
+        """Add calls, which is cheaper together than one by one."""
+        points = [
+            (
+                self._clock.at(call.time, call.elapsed),
+                call.seconds / len(call.losses),
+                call.input_seconds / call.seconds,
+                call.samples / call.seconds,
+            )
+            for call in reported
+            if call.losses and call.seconds > 0
+        ]
+        if points:
+            self._series.add_rows(points)
+
+    def foresee(self, later: RunCalls) -> None:
+        """Use the calls of `later`, which are still to be added, until they are."""
+        self._series.foresee(*(later._series.column(name) for name in _CALL_COLUMNS))
+
+    def at(self, time: float) -> CallFigures | None:
+        """Return the newest call that had ended by `time`, in seconds since 1970.
+
+        None if there is none.
+        """
+        index = int(np.searchsorted(self._series.column("time"), time, side="right")) - 1
+        if index < 0:
+            return None
+        step, waiting, samples = (
+            float(self._series.column(name)[index]) for name in _CALL_COLUMNS[1:]
+        )
+        return CallFigures(step, waiting, samples)

@@ -11,20 +11,18 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.ui.kit.empty_state import EmptyState
-from gpu_studio.ui.kit.live_button import LiveButton
+from gpu_studio.ui.kit.basic_widgets import EmptyState
 from gpu_studio.ui.kit.plots.axes import AxisKind
 from gpu_studio.ui.kit.settings import Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.status_line import LiveButton
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.body import Body
-from gpu_studio.ui.train.card_readout import device_table
 from gpu_studio.ui.train.charts import Charts
-from gpu_studio.ui.train.checkpoint_jobs import CheckpointJobs
-from gpu_studio.ui.train.checkpoints_desk import OnceAllowed
+from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs, OnceAllowed
 from gpu_studio.ui.train.details_card import LOG, DetailsCard
+from gpu_studio.ui.train.device_figures import device_table, memory_now
 from gpu_studio.ui.train.header import RunHeader
 from gpu_studio.ui.train.live_run import LiveRun
-from gpu_studio.ui.train.memory_now import memory_now
 from gpu_studio.ui.train.now_panel import NowPanel
 from gpu_studio.ui.train.outcome import outcome
 from gpu_studio.ui.train.outcome_banner import GoneBanner, OutcomeBanner, StopBanner

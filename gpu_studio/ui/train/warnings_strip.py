@@ -11,14 +11,11 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.contract.events import Warned
-from gpu_studio.contract.full_disk import has_no_room
+from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
-from gpu_studio.ui.kit.button import Button
-from gpu_studio.ui.kit.labels import Elided
-from gpu_studio.ui.kit.theme.icons import pixmap
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.basic_widgets import Button, Elided
+from gpu_studio.ui.kit.theme import GRID, ThemeManager, pixmap
 from gpu_studio.ui.train.live_run import LiveRun
 
 LOOK_MS: Final = 1000

@@ -16,9 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.icons import SIZE
-from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.kit.theme import GRID, SIZE, font
 
 NAME, KEYS = range(2)
 _ACTION = Qt.ItemDataRole.UserRole

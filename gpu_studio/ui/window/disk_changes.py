@@ -1,14 +1,19 @@
-"""React when another program changes the open plan's file, without losing edits on either side."""
+"""React when another program changes the open plan's file, without losing edits on either side.
+
+`DiskStrip` stands above the Plan page while the file differs from what was edited here.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gpu_studio.plan import Plan
-from gpu_studio.ui.plan.plan_document import PlanDocument, plan_in
-from gpu_studio.ui.plan.plan_on_disk import PlanOnDisk
+from gpu_studio.ui.kit.basic_widgets import Button, Paragraph, let_go_of_focus
+from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.plan.plan_document import PlanDocument, PlanOnDisk, plan_in
 
 Conflict = Literal["", "changed", "broken", "gone"]
 
@@ -103,3 +108,49 @@ class DiskChanges(QObject):
         if conflict != self.conflict:
             self.conflict = conflict
             self.changed.emit()
+
+
+class DiskStrip(QFrame):
+    """Says what happened to the file, with what can be done about it.
+
+    Gone where there is nothing to decide.
+    """
+
+    def __init__(self, disk: DiskChanges, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.setProperty("tone", "warning")
+        self._disk = disk
+        self.words = Paragraph()
+        self.compare = Button("Compare", small=True)
+        self.read_again = Button("Read it again", small=True)
+        self.keep = Button("Keep mine", small=True)
+        self.compare.setToolTip("Show the fields in which the open plan differs from the file")
+        self.read_again.setToolTip(
+            "Open the plan that is in the file now; undo brings back the one edited here"
+        )
+        self.keep.setToolTip("Keep the plan as it is here; saving replaces the file")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(GRID + 4, GRID - 2, GRID, GRID - 2)
+        row.setSpacing(GRID)
+        row.addWidget(self.words, 1)
+        for button, action in (
+            (self.compare, disk.compare),
+            (self.read_again, disk.read_again),
+            (self.keep, disk.keep_mine),
+        ):
+            button.clicked.connect(action)
+            row.addWidget(button)
+        disk.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        conflict = self._disk.conflict
+        self.words.setText(self._disk.words)
+        self.setAccessibleName(self._disk.words)
+        self.compare.setVisible(conflict == "changed")
+        self.read_again.setVisible(conflict == "changed")
+        self.keep.setVisible(conflict in ("changed", "broken"))
+        if not conflict:
+            let_go_of_focus(self)
+        self.setVisible(bool(conflict))

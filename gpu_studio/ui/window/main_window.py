@@ -1,41 +1,38 @@
-"""The main window: it creates services, pages and controllers, and connects them."""
+"""The main window: it creates services, pages and controllers, and connects them.
+
+`Settling` puts off what the first painted window need not wait for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QCloseEvent, QShowEvent
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.state import live_run
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.plan.resuming_strip import ResumingStrip
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.machine.live_machine import Inventory
+from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window import wiring
-from gpu_studio.ui.window.code_consent import CodeConsent
-from gpu_studio.ui.window.disk_strip import DiskStrip
-from gpu_studio.ui.window.drops import Drops
-from gpu_studio.ui.window.frame import WindowFrame
-from gpu_studio.ui.window.live_runs import LiveRuns
-from gpu_studio.ui.window.pages import PAGES, PageName, Pages
+from gpu_studio.ui.window.disk_changes import DiskStrip
+from gpu_studio.ui.window.frame import Drops, Rail, WindowFrame
+from gpu_studio.ui.window.live_runs import LiveRuns, RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.quitting import Quitting
-from gpu_studio.ui.window.rail import Rail
 from gpu_studio.ui.window.repairs import Repairs
-from gpu_studio.ui.window.run_control import RunControl
-from gpu_studio.ui.window.run_ends import RunEnds
-from gpu_studio.ui.window.run_plans import RunPlans
+from gpu_studio.ui.window.run_control import CodeConsent, RunControl, RunPlans
 from gpu_studio.ui.window.scripts import Scripts
-from gpu_studio.ui.window.services import Given, make_services
-from gpu_studio.ui.window.settling import Settling
+from gpu_studio.ui.window.services import PAGES, Given, PageName, Pages, make_services
 from gpu_studio.ui.window.window_state import WindowState
 
 if TYPE_CHECKING:
     from gpu_studio.ui.runs.runs_page import RunsPage
-    from gpu_studio.ui.train.checkpoint_jobs import CheckpointJobs
+    from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
     from gpu_studio.ui.train.live_run import LiveRun
     from gpu_studio.ui.train.train_page import TrainPage
     from gpu_studio.ui.window.run_list import RunList
@@ -256,3 +253,40 @@ class MainWindow(WindowFrame):
                 part.close()
         self.pages.close_parts()
         super().closeEvent(event)
+
+
+SETTLE_MS: Final = 40
+LONGEST_UNSETTLED_MS: Final = 1500
+
+
+class Settling(QObject):
+    """Does one thing once, soon after `begin`."""
+
+    def __init__(self, inventory: Inventory, action: Callable[[], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._inventory = inventory
+        self._begun = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(action)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        return self._begun and not self._timer.isActive()
+
+    def begin(self) -> None:
+        """Wait from now on; asked for again nothing is done."""
+        if not self._begun:
+            self._begun = True
+            self._timer.start(LONGEST_UNSETTLED_MS)
+            self._inventory.changed.connect(self._soon)
+            self._soon()
+
+    def close(self) -> None:
+        """Leave it, if it is not done yet."""
+        self._timer.stop()
+
+    def _soon(self) -> None:
+        if self._timer.isActive() and not self._inventory.looking:
+            self._timer.start(SETTLE_MS)

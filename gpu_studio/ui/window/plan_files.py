@@ -15,13 +15,13 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Machine, Plan, PlanError
-from gpu_studio.plan.problems import printable
 from gpu_studio.plan.starter import template
-from gpu_studio.ui.kit.asking.dialogs import Question
+from gpu_studio.plan.values import printable
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS
-from gpu_studio.ui.plan.code_file import moment
 from gpu_studio.ui.plan.drafts import Draft
 from gpu_studio.ui.plan.plan_document import plan_in
+from gpu_studio.ui.plan.python_files import moment
 from gpu_studio.ui.window.disk_changes import DiskChanges
 from gpu_studio.ui.window.draft_keeper import DraftKeeper
 from gpu_studio.ui.window.services import Services

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from gpu_studio.plan import Plan, PlanError
-from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Wait
+from gpu_studio.runs.queue_entry import FORSAKEN, Wait
 from gpu_studio.ui.plan.plan_document import folder_of
 from gpu_studio.ui.runs.queue_model import QueueModel, QueueRow
-from gpu_studio.ui.window.code_consent import CodeConsent
-from gpu_studio.ui.window.pages import Pages
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.run_control import CodeConsent
+from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
-    from gpu_studio.runs.queueing.queue import Queue
-    from gpu_studio.runs.queueing.queue_entry import QueueEntry
+    from gpu_studio.runs.queue import Queue
+    from gpu_studio.runs.queue_entry import QueueEntry
 
 Done = TypeVar("Done")
 SETTLE_MS = 50
@@ -73,7 +72,7 @@ class QueueControl(QObject):
     def queue(self) -> Queue:
         """The queue on disk."""
         # Imported when it is first needed: the window's start waits for this module.
-        from gpu_studio.runs.queueing.queue import Queue
+        from gpu_studio.runs.queue import Queue
 
         return Queue(self._runs_dir)
 
@@ -232,7 +231,7 @@ class QueueControl(QObject):
 
         Returns what the action gave; None if it failed.
         """
-        from gpu_studio.runs.queueing.queue import QueueError
+        from gpu_studio.runs.queue import QueueError
 
         done: Done | None = None
         try:
@@ -264,7 +263,7 @@ class QueueControl(QObject):
 
     def _start_runner(self) -> None:
         """Start the runner, if it is wanted and not there. Raises OSError."""
-        from gpu_studio.runs.queueing.queue import ensure_runner
+        from gpu_studio.runs.queue import ensure_runner
 
         if not self._is_starting and (process := ensure_runner(self._runs_dir)) is not None:
             self.runner = process
@@ -282,7 +281,7 @@ class QueueControl(QObject):
         return not self._is_starting and queue.is_forsaken
 
     def _needs_of(self, queue: Queue, entry: QueueEntry) -> str:
-        from gpu_studio.runs.queueing.queue_choice import in_words, needs_of
+        from gpu_studio.runs.queue_choice import in_words, needs_of
 
         machine = self._services.readiness.machine
         if machine is None:
@@ -293,7 +292,7 @@ class QueueControl(QObject):
             return "not known"
 
     def _never_fits(self, plan: Plan, predicted: dict[str, int]) -> str:
-        from gpu_studio.runs.queueing.queue_choice import needs_of, never_fits
+        from gpu_studio.runs.queue_choice import needs_of, never_fits
 
         machine = self._services.readiness.machine
         return "" if machine is None else never_fits(needs_of(plan, machine, predicted), machine)

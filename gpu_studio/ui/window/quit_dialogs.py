@@ -10,14 +10,13 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.plan.problems import listed
-from gpu_studio.runs.naming import title_of
-from gpu_studio.ui.kit.asking.dialogs import Dialog, Question
-from gpu_studio.ui.kit.button import Button
+from gpu_studio.plan.values import listed
+from gpu_studio.runs.labels import title_of
+from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
+from gpu_studio.ui.kit.dialogs import Dialog, Question
 from gpu_studio.ui.kit.fields.choices import Switch
-from gpu_studio.ui.kit.labels import Label, Paragraph
-from gpu_studio.ui.kit.sentences import sentence
-from gpu_studio.ui.train.stopper import Stopper
+from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.train.live_run import Stopper
 
 MOST_NAMED = 3
 WIDTH = 480

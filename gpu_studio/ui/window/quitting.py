@@ -14,13 +14,12 @@ from PySide6.QtGui import QGuiApplication
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.state import live_runs
 from gpu_studio.ui.kit.settings import QUIT
-from gpu_studio.ui.window.pages import Pages
 from gpu_studio.ui.window.queue_control import QueueControl
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
-    from gpu_studio.ui.kit.asking.dialogs import Dialog
-    from gpu_studio.ui.train.checkpoint_jobs import CheckpointJobs
+    from gpu_studio.ui.kit.dialogs import Dialog
+    from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
     from gpu_studio.ui.window.quit_dialogs import QuitQuestion
 
 ASK, LEAVE = "ask", "leave"
@@ -76,14 +75,14 @@ class Quitting(QObject):
         self._services.actions["ask_quit"].setChecked(asks)
 
     def _ask_about(self, jobs: CheckpointJobs) -> None:
-        from gpu_studio.ui.kit.asking.dialogs import Question
-        from gpu_studio.ui.train.finishing_dialog import FINISH, GIVE_UP, words
+        from gpu_studio.ui.kit.dialogs import Question
+        from gpu_studio.ui.train.checkpoints_desk import FINISH, GIVE_UP, words
 
         answers = {FINISH: lambda: self._finish(jobs), GIVE_UP: self._give_up}
         self._show(Question(*words(jobs.jobs), answers, self._window))
 
     def _finish(self, jobs: CheckpointJobs) -> None:
-        from gpu_studio.ui.train.finishing_dialog import FinishingDialog
+        from gpu_studio.ui.train.checkpoints_desk import FinishingDialog
 
         if not jobs.jobs:
             self._window.close()

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.common.figures import plural
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import write_output
 from gpu_studio.plan import PlanError
 from gpu_studio.plan.files import read_text
 from gpu_studio.ui.plan.drafts import Draft, Drafts, made_of_text, repair_id_of
 from gpu_studio.ui.window import draft_keeper
-from gpu_studio.ui.window.pages import Pages
 from gpu_studio.ui.window.plan_files import PlanFiles, restored_in_words
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
     from gpu_studio.ui.plan.repair_pane import RepairPane

@@ -1,30 +1,38 @@
 """Start runs: the open plan as a new run, a resumed run, a run's plan once more.
 
-What starts a run is imported when one is started: it brings numpy, for which the window's own start
-need not wait.
+`CodeConsent` asks first whether the user's Python may run. `RunPlans` opens a run's plan again:
+to resume the run differently, to train it changed, or with a remedy applied. What starts a run
+is imported when one is started: it brings numpy, for which the window's own start need not
+wait.
 """
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from gpu_studio import plan as plans
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import Plan, PlanError, load
+from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.plan.plan_document import folder_of
-from gpu_studio.ui.window.code_consent import CodeConsent
-from gpu_studio.ui.window.pages import Pages
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.plan_files import PlanFiles
+from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
+    from gpu_studio.contract.directory import Resume
+    from gpu_studio.contract.event_parts import SuggestedChange
     from gpu_studio.runs.launch import Launched
+    from gpu_studio.ui.plan.code_dialogs import AllowDialog
 
 REAP_MS = 1000
 BREATH_MS = 1000
@@ -181,3 +189,188 @@ class RunControl(QObject):
         ]
         if not self.launched and not self._recorders:
             self._reaper.stop()
+
+
+class CodeConsent(QObject):
+    """Opens the dialogs.
+
+    Nobody is asked unless he wants to be, or starts something that needs the answer.
+    """
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services.window)
+        self._theme, self._readiness = services.theme, services.readiness
+        self._window = services.window
+
+    def ask(self, path: Path, then: Callable[[], object] | None = None) -> AllowDialog:
+        """Ask about the file at `path`; `then` is done once it is allowed."""
+        # Imported when somebody is asked: the window's start waits for this module.
+        from gpu_studio.ui.plan.code_dialogs import AllowDialog
+
+        dialog = AllowDialog(path, self._theme, self._window)
+        dialog.allowed.connect(partial(self._go_on, then))
+        dialog.show()
+        return dialog
+
+    def ask_about_plan(self) -> None:
+        """Ask about each file of the open plan that is not allowed, one after the other."""
+        missing = self._readiness.not_allowed
+        if missing:
+            self.ask(missing[0].path, self.ask_about_plan)
+
+    def obtain(self, plan: Plan, base: Path, then: Callable[[], object]) -> None:
+        """Do `then` if all Python that `plan` names is allowed, at once or after having asked about
+        each file.
+        """
+        missing = not_allowed(plan, base)
+        if missing:
+            self._readiness.look_again()
+            self.ask(missing[0], lambda: self.obtain(plan, base, then))
+        else:
+            then()
+
+    def obtain_for_run(self, run: RunDirectory, then: Callable[[], object]) -> None:
+        """The same for the plan of a run; what is wrong with that plan itself, `then` says."""
+        try:
+            plan = load(run.plan_file)
+        except PlanError:
+            then()
+        else:
+            self.obtain(plan, run.path, then)
+
+    def show_allowed(self) -> None:
+        """List what is allowed."""
+        from gpu_studio.ui.plan.code_dialogs import AllowedDialog
+
+        dialog = AllowedDialog(self._window)
+        dialog.changed.connect(self._readiness.look_again)
+        dialog.show()
+
+    def _go_on(self, then: Callable[[], object] | None) -> None:
+        self._readiness.look_again()
+        if then is not None:
+            then()
+
+
+class RunPlans(QObject):
+    """Handlers of the actions that open a run's plan.
+
+    They are about the run that is shown, or else selected.
+    """
+
+    def __init__(self, services: Services, pages: Pages, plan_files: PlanFiles) -> None:
+        super().__init__(services.window)
+        self._services, self._pages, self._plan_files = services, pages, plan_files
+
+    @property
+    def run(self) -> RunDirectory | None:
+        """On the Train page the run that is shown, elsewhere the one that is selected on the Runs
+        page.
+        """
+        shown = self._pages.shown_run
+        if shown is not None and self._pages.current == "train":
+            return shown.run
+        selected = self._pages.runs.selected
+        return selected.directory if selected else None
+
+    def resume_with_changes(
+        self, run: RunDirectory | None = None, checkpoint: str | None = None
+    ) -> None:
+        """Open a run's plan, to go on with the run from a checkpoint (the newest) once the plan is
+        changed.
+        """
+        from gpu_studio.runs.resume import ResumeError, choose
+
+        run = run or self.run
+        if run is None:
+            return
+        try:
+            target = choose(run, checkpoint)
+        except ResumeError as error:
+            self._services.notice.say(str(error), "warning")
+        else:
+            self._take(
+                run, lambda plan: plan, lambda plan: self._services.resuming.begin(target, plan)
+            )
+
+    def duplicate(self, run: RunDirectory | None = None) -> None:
+        """Open a run's plan as a new one, and show how it differs from the run's."""
+        run = run or self.run
+        if run is not None:
+            self._take(run, _renamed, lambda _: self._compare(run))
+
+    def open_changed(self, run: RunDirectory, mend: SuggestedChange) -> None:
+        """Open a run's plan, and make the change that may help it as a step that can be undone.
+
+        Where the run has a checkpoint from which it can go on with that change, it will.
+        """
+
+        def change(plan: Plan) -> None:
+            mended = plans.with_value(plan, mend.field, mend.value)
+            self._services.document.replace(mended, f"{mend.text[:1].lower()}{mend.text[1:]}")
+            if (target := self._to_go_on_from(run, plan, mended)) is not None:
+                self._services.resuming.begin(target, plan)
+
+        self._take(run, lambda plan: plan, change)
+
+    def open_part(self, part: str) -> None:
+        """Show the tab of a part of the run's plan, `model` or `data`.
+
+        The open plan's, where that is the same plan.
+        """
+        run = self.run
+        if run is None:
+            return
+        document = self._services.document
+        here = document.plan and with_absolute_files(document.plan, folder_of(document.path))
+        if run.exists() and here == _plan_of(run):
+            self._show_part(part)
+        else:
+            self._take(run, lambda plan: plan, lambda _: self._show_part(part))
+
+    def _show_part(self, part: str) -> None:
+        self._pages.turn_to("plan")
+        self._pages.plan.open_part(part.capitalize())
+
+    def _to_go_on_from(self, run: RunDirectory, plan: Plan, changed: Plan) -> Resume | None:
+        from gpu_studio.runs.resume import ResumeError, choose, problems_of
+
+        try:
+            target = choose(run)
+        except ResumeError:
+            return None
+        return (
+            None if problems_of(target, plan, changed, self._services.inventory.machine) else target
+        )
+
+    def _take(
+        self, run: RunDirectory, make: Callable[[Plan], Plan], then: Callable[[Plan], object]
+    ) -> None:
+        try:
+            plan = make(plans.load(run.plan_file))
+        except PlanError as error:
+            self._services.notice.say(str(error), "bad")
+        else:
+            self._plan_files.take(plan, lambda: then(plan))
+
+    def _compare(self, run: RunDirectory) -> None:
+        self._pages.plan.compare(Path(run.id), plans.load(run.plan_file))
+
+
+def _plan_of(run: RunDirectory) -> Plan | None:
+    try:
+        return plans.load(run.plan_file)
+    except PlanError:
+        return None
+
+
+def _renamed(plan: Plan) -> Plan:
+    return replace(plan, name=next_name(plan.name))
+
+
+def next_name(name: str) -> str:
+    """What a second plan called `name` is called: `digits (2)`, and of that `digits (3)`."""
+    stem, bracket, number = name.rpartition(" (")
+    if bracket and number.endswith(")") and number[:-1].isdecimal():
+        return f"{stem} ({int(number[:-1]) + 1})"
+    return f"{name} (2)"

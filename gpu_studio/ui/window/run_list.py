@@ -14,23 +14,27 @@ from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import plural
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import PlanError
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
-from gpu_studio.runs.labels import Change, Changed, change_labels, with_name, with_note, with_tags
-from gpu_studio.runs.naming import title_of
-from gpu_studio.ui.kit.file_job import CancelledError, FileJobs, Stop, write_lines
+from gpu_studio.runs.labels import (
+    Change,
+    Changed,
+    change_labels,
+    title_of,
+    with_name,
+    with_note,
+    with_tags,
+)
 from gpu_studio.ui.kit.notice import Notice, Tone
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.runs.label_dialogs import NameDialog, NoteDialog, TagDialog
-from gpu_studio.ui.runs.run_filter import known_tags
-from gpu_studio.ui.runs.runs_page import RunsPage
-from gpu_studio.ui.window.pages import Pages
+from gpu_studio.ui.kit.task import BackgroundTask, CancelledError, FileJobs, Stop, write_lines
+from gpu_studio.ui.runs.run_rows import known_tags
+from gpu_studio.ui.runs.runs_page import NameDialog, NoteDialog, RunsPage, TagDialog
 from gpu_studio.ui.window.plan_files import SUFFIX, PlanFiles, file_name
 from gpu_studio.ui.window.run_control import RunControl
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.services import Pages, Services
 
 _CSV = {
     "Each epoch (*.csv)": "epochs",
@@ -90,7 +94,7 @@ class RunExports(QObject):
         def write(stop: Stop) -> None:
             # Imported when first needed: most windows never write one.
             from gpu_studio.runs.results.report.writing import report
-            from gpu_studio.runs.results.run_figures import figures_of
+            from gpu_studio.runs.results.run_facts import figures_of
 
             text = report([figures_of(run) for run in runs if _go_on(stop)])
             write_output(path, [text.encode("utf-8", "replace")])

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import write_output
 from gpu_studio.ui.plan.plan_document import folder_of
 from gpu_studio.ui.window.plan_files import SUFFIX, file_name
 from gpu_studio.ui.window.services import Services

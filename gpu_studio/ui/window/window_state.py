@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer
 
 from gpu_studio.common.figures import grouped, plural, whole_duration
-from gpu_studio.runs.naming import title_of
+from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.notice import Tone
 from gpu_studio.ui.kit.settings import PLAN_TAB
-from gpu_studio.ui.kit.theme.states import LIVE
+from gpu_studio.ui.kit.theme import LIVE
 from gpu_studio.ui.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.window.actions.train_actions import OF_CHECKPOINTS, OF_LOG, OF_PLOTS
-from gpu_studio.ui.window.pages import Pages
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
     from gpu_studio.runs.reading.history import History
-    from gpu_studio.ui.runs.run_row import RunRow
+    from gpu_studio.ui.runs.run_rows import RunRow
     from gpu_studio.ui.runs.runs_page import RunsPage
     from gpu_studio.ui.train.live_run import LiveRun
     from gpu_studio.ui.train.train_page import TrainPage

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.kit.settings import THEME
-from gpu_studio.ui.kit.theme.manager import Mode
+from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.actions.train_actions import AXES, FORMATS, OF_CHECKPOINTS
-from gpu_studio.ui.window.code_consent import CodeConsent
-from gpu_studio.ui.window.pages import PAGES, Pages
+from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, restored_in_words
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.quitting import Quitting
 from gpu_studio.ui.window.repairs import FILE, Repairs
-from gpu_studio.ui.window.run_control import RunControl
-from gpu_studio.ui.window.run_ends import RunEnds
-from gpu_studio.ui.window.run_plans import RunPlans
+from gpu_studio.ui.window.run_control import CodeConsent, RunControl, RunPlans
 from gpu_studio.ui.window.scripts import Scripts
-from gpu_studio.ui.window.services import Services
+from gpu_studio.ui.window.services import PAGES, Pages, Services
 
 if TYPE_CHECKING:
     from gpu_studio.ui.train.plot_files import Kind
@@ -267,7 +264,7 @@ def _open_palette(services: Services) -> None:
 
 
 def _open_shortcuts(services: Services) -> None:
-    from gpu_studio.ui.kit.asking.dialogs import shortcuts_dialog
+    from gpu_studio.ui.kit.dialogs import shortcuts_dialog
 
     shortcuts_dialog(services.actions.all(), services.window).show()
 
@@ -279,6 +276,6 @@ def _open_doctor(services: Services) -> None:
 
 
 def _open_about(services: Services) -> None:
-    from gpu_studio.ui.kit.asking.dialogs import about_dialog
+    from gpu_studio.ui.kit.dialogs import about_dialog
 
     about_dialog(services.window).show()

@@ -20,7 +20,7 @@ from gpu_studio.contract.samples import Fast, FastFigures
 from gpu_studio.hardware.device_history import DeviceHistory
 from gpu_studio.hardware.device_rows import DeviceRow
 from gpu_studio.ui.devices.history_plot import SPANS, HistoryPlot
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.window.app import make_application
 
 CARDS, SECONDS, FRAMES = 16, 86_400, 60

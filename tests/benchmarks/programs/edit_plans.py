@@ -19,11 +19,11 @@ from PySide6.QtCore import QDeadlineTimer, QEventLoop
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Plan
+from gpu_studio.plan.carving import set_slices
 from gpu_studio.plan.edits import distribution
-from gpu_studio.plan.edits.carving import set_slices
 from gpu_studio.plan.edits.training import set_optimizer, set_training
 from gpu_studio.ui.kit.settings import Settings
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 

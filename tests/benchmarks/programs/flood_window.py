@@ -33,7 +33,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 

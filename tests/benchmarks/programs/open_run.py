@@ -20,7 +20,7 @@ from PySide6.QtCore import QDeadlineTimer, QEvent, QEventLoop
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.window.app import make_application
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.plan import Distribution, Machine, Placed, Plan, load, logical_devices
-from gpu_studio.runs.questions.times_question import times_question
+from gpu_studio.runs.questions.plan_question import times_question
 from gpu_studio.trainer import environment
-from gpu_studio.trainer.answers import times
+from gpu_studio.trainer.answers import layers
 
 SECONDS_A_CALL = 0.15
 WARM_STEPS = 6
@@ -42,7 +42,7 @@ def main(path: Path, repetitions: int, placements: dict[str, Any]) -> None:
     answers: list[Any] = []
     steps: dict[str, list[float]] = {label: [] for label in placements}
     for _ in range(repetitions):
-        answers.append(times.answer(about, lambda _text: None)[0])
+        answers.append(layers.layer_times(about, lambda _text: None)[0])
         for label, document in placements.items():
             steps[label].append(Steps(placed(plan, document)).seconds())
     sys.stdout.write(json.dumps({"answers": answers, "steps": steps}) + "\n")

@@ -8,7 +8,7 @@ import pytest
 from made_placements import mlp_placement
 from made_runs import Script, make_run, tell
 
-from gpu_studio.cli import exit_codes
+from gpu_studio.cli.command import ELSEWHERE
 from gpu_studio.contract.directory import RunDirectory
 
 SHORT = Script(trained=0.5)
@@ -44,7 +44,7 @@ def test_that_each_layer_stands_with_what_was_asked_and_where_each_pass_ran(
 def test_that_what_ran_elsewhere_is_marked_said_and_in_the_exit_code(gpu_studio, runs_dir) -> None:
     run = placed_run(runs_dir, strayed=True)
     answer = gpu_studio("runs", "placement", run.id)
-    assert answer.code == exit_codes.ELSEWHERE == 5
+    assert answer.code == ELSEWHERE == 5
     row = next(line for line in answer.out.splitlines() if line.startswith("dense_1"))
     assert row.split()[1:] == ["CPU:2", "!", "CPU:0", "6", "CPU:2", "6", "CPU:2", "6"]
     assert (

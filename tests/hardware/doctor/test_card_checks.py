@@ -9,8 +9,8 @@ from made_facts import CARD, VIEW, WELL, states, the, with_card, with_survey, wi
 from made_topologies import joined, without_peers
 
 from gpu_studio.hardware.doctor import examine
-from gpu_studio.hardware.identity_variables import Variables
-from gpu_studio.hardware.tensorflow_view import Cuda, CudaCard, Physical
+from gpu_studio.hardware.doctor.facts import Cuda, CudaCard, Physical
+from gpu_studio.hardware.identity import Variables
 from gpu_studio.hardware.topology import Joint
 from gpu_studio.plan import CardUser
 

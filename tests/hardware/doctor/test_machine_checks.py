@@ -19,9 +19,8 @@ from made_facts import (
 )
 
 from gpu_studio.hardware.doctor import Facts, examine
-from gpu_studio.hardware.doctor.facts import DiskSpace, System
-from gpu_studio.hardware.identity_variables import Variables
-from gpu_studio.hardware.tensorflow_view import Build, Cuda, Library
+from gpu_studio.hardware.doctor.facts import Build, Cuda, DiskSpace, Library, System
+from gpu_studio.hardware.identity import Variables
 
 
 def test_that_a_machine_on_which_all_is_well_has_no_complaint():

@@ -15,7 +15,7 @@ from made_topologies import switched
 
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.doctor import as_json, gather, judge, lines
-from gpu_studio.hardware.tensorflow_view import ViewError, tensorflow_view
+from gpu_studio.hardware.doctor.facts import ViewError, tensorflow_view
 
 pytestmark = pytest.mark.processes
 

@@ -14,9 +14,9 @@ import pytest
 from fake_links import SWITCH, Ways, with_ways
 from fake_nvml import FakeCard, FakeNvml, installed
 
-from gpu_studio.hardware.doctor.reporting import take_survey
+from gpu_studio.hardware.doctor.examination import take_survey
 from gpu_studio.hardware.doctor.survey import survey
-from gpu_studio.hardware.pci import PciCard
+from gpu_studio.hardware.host import PciCard
 
 NEAR = FakeCard("GPU-near", bus_id=b"00000000:2D:00.0", used=512)
 FAR = FakeCard("GPU-far", bus_id=b"00000000:C1:00.0")

@@ -21,8 +21,8 @@ from nvml_library import (
 )
 
 from gpu_studio.hardware.doctor import Finding, examine
+from gpu_studio.hardware.doctor.examination import take_survey
 from gpu_studio.hardware.doctor.facts import Facts, Survey
-from gpu_studio.hardware.doctor.reporting import take_survey
 
 pytestmark = [
     pytest.mark.processes,

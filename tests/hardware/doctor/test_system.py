@@ -8,7 +8,7 @@ import os
 import pytest
 from pci_folders import listed_device
 
-from gpu_studio.hardware.doctor.system import (
+from gpu_studio.hardware.doctor.facts import (
     container,
     device_nodes,
     disk_space,

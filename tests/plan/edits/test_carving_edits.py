@@ -17,9 +17,10 @@ from gpu_studio.plan import (
     logical_devices,
     validate,
 )
-from gpu_studio.plan.carving import CardSlices, capacity_mib
-from gpu_studio.plan.edits.carving import (
+from gpu_studio.plan.carving import (
+    CardSlices,
     Carved,
+    capacity_mib,
     change_of,
     equal_change,
     set_cut,

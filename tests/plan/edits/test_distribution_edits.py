@@ -20,13 +20,13 @@ from gpu_studio.plan import (
     validate,
 )
 from gpu_studio.plan.edits import distribution as edits
-from gpu_studio.ui.plan.strategy.strategy_rows import (
+from gpu_studio.ui.plan.distribution_card import in_brief
+from gpu_studio.ui.plan.strategy_sections import (
     LEFT_OPEN,
     one_device_rows,
     parameter_rows,
     replica_rows,
 )
-from gpu_studio.ui.plan.strategy.strategy_words import in_brief
 
 MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["CPU", "cards"])
 

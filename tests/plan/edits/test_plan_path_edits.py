@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from plan_strategies import plans
 
 from gpu_studio.plan import Named, Plan, Training
-from gpu_studio.plan.edits.plan_path import value_at, with_option, with_value, without_option
+from gpu_studio.plan.edits.change import value_at, with_option, with_value, without_option
 
 PATHS = (
     "name",

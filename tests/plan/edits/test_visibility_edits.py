@@ -17,15 +17,17 @@ from gpu_studio.plan import (
     validate,
     visible_cards,
 )
-from gpu_studio.plan.carving import CardSlices
-from gpu_studio.plan.edits.carving import set_cut, set_slices
-from gpu_studio.plan.edits.device_names import (
+from gpu_studio.plan.carving import CardSlices, set_cut, set_slices
+from gpu_studio.plan.edits.visibility import (
+    forget_device,
+    hide_card,
     name_by_number,
     name_by_uuid,
     named_cards,
     names_by_uuid,
+    set_devices,
+    show_card,
 )
-from gpu_studio.plan.edits.visibility import forget_device, hide_card, set_devices, show_card
 
 EIGHT = Machine(
     tuple(

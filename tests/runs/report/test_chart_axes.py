@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.results.report.axes import (
+from gpu_studio.runs.results.report.chart import (
     bytes_axis,
     log_axis,
     number_axis,

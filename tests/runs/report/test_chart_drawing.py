@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.results.report.axes import log_axis, number_axis, steps_axis
-from gpu_studio.runs.results.report.chart import COLOURS, DASHES, Chart, ChartLine, Level, draw
+from gpu_studio.runs.results.report.chart import (
+    COLOURS,
+    DASHES,
+    Chart,
+    ChartLine,
+    Level,
+    draw,
+    log_axis,
+    number_axis,
+    steps_axis,
+)
 from gpu_studio.runs.results.report.writing import stacked
-from gpu_studio.ui.kit.theme.tokens import DASHES as WINDOW_DASHES
-from gpu_studio.ui.kit.theme.tokens import LIGHT
+from gpu_studio.ui.kit.theme import DASHES as WINDOW_DASHES
+from gpu_studio.ui.kit.theme import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 

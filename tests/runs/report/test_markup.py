@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from read_page import Page
 
-from gpu_studio.runs.results.report.markup import Markup, join, tag, text
+from gpu_studio.runs.results.report.chart import Markup, join, tag, text
 
 anything = st.text(st.characters(exclude_categories=()), max_size=60)
 

@@ -12,15 +12,14 @@ from read_page import Page
 from reported_runs import reported_run, tell_communication, tell_placement
 
 from gpu_studio.common.figures import size, spent
-from gpu_studio.common.resource_files import resource
+from gpu_studio.common.paths import resource
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results.evaluations import Evaluation, keep
 from gpu_studio.runs.results.report.writing import curves_svg, report, write_report
-from gpu_studio.runs.results.run_figures import figures_of
-from gpu_studio.ui.kit.theme.palette import contrast, mix
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
+from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.ui.kit.theme import DARK, LIGHT, contrast, mix
 
 EVIL = '<script>alert(1)</script> "quoted" & <b>'
 MIB = 1024 * 1024

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu_studio.hardware.tensorflow_view import tensorflow_view
+from gpu_studio.hardware.doctor.facts import tensorflow_view
 from gpu_studio.runs.launch import trainer_environment
 from gpu_studio.runs.questions.ask import ask, ask_command
 from gpu_studio.trainer.answers.devices import DeviceListing, address_in

@@ -13,10 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_studio.contract.checkpoints import WEIGHTS_FILE
-from gpu_studio.trainer.answers.checkpoint import in_words, load_weights
-from gpu_studio.trainer.answers.checkpoint_evaluation import _split
-from gpu_studio.trainer.answers.checkpoint_file import write
+from gpu_studio.contract.directory import WEIGHTS_FILE
+from gpu_studio.trainer.answers.checkpoint import _split, in_words, load_weights, write
 from gpu_studio.trainer.errors import TrainerError
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from gpu_studio.trainer.answers.cuda_driver import cuda_driver
+from gpu_studio.trainer.cuda_driver import cuda_driver
 
 SOURCE = r"""
 #include <stdio.h>

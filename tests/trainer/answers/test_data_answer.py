@@ -15,13 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_images import put, two_classes
 
-from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
-from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.placement.plan_facts import PREVIEWED, DataFacts, PlanFacts, decoded
 from gpu_studio.plan import Data, Plan
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question
-from gpu_studio.trainer.answers.data import announced, facts_of
-from gpu_studio.trainer.answers.preview import previewed
+from gpu_studio.trainer.answers.data import announced, facts_of, previewed
 from gpu_studio.trainer.data import Split, load_data
 
 pytestmark = pytest.mark.processes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu_studio.placement.correction import held_in
-from gpu_studio.placement.estimate import links_in, times_in
+from gpu_studio.placement.work import links_in, times_in
 from gpu_studio.plan import (
     Carve,
     Data,
@@ -19,7 +19,7 @@ from gpu_studio.plan import (
     logical_devices,
 )
 from gpu_studio.runs.questions import answer_cache, ask
-from gpu_studio.runs.questions.times_question import times_question
+from gpu_studio.runs.questions.plan_question import times_question
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("warm_asker")]
 

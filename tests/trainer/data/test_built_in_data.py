@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.common.resource_files import resource
+from gpu_studio.common.paths import resource
 from gpu_studio.trainer.data.built_in import bilinear_weights, digits, grow, regression, synthetic
 
 # Of the data's description: how many images there are of each digit.

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
-from gpu_studio.trainer.data.splits import cut, held_out, split_indices
+from gpu_studio.trainer.data.loading import cut, held_out, split_indices
 from gpu_studio.trainer.data.values import LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 

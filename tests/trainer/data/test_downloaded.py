@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, idx, images, labels
 
-from gpu_studio.trainer.data.downloaded import (
+from gpu_studio.trainer.data.built_in import (
     Download,
     cifar10,
     fashion_mnist,

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
-from gpu_studio.plan.splitting import SPLITS
-from gpu_studio.trainer.data.splits import (
+from gpu_studio.plan.data import SPLITS
+from gpu_studio.trainer.data.loading import (
     WAYS,
     cut,
     held_out,
@@ -92,7 +92,7 @@ def test_that_samples_in_order_are_trained_on_before_they_are_validated_and_test
 
 def test_that_another_process_splits_alike():
     code = (
-        "import numpy as np; from gpu_studio.trainer.data.splits import split_indices; ids = "
+        "import numpy as np; from gpu_studio.trainer.data.loading import split_indices; ids = "
         "np.arange(60) % 7\n"
         f"for way in {list(SPLITS)}: print([part.tolist() for part in split_indices(60, 0.2, 0.2, "
         "9, way, ids, ids)])"

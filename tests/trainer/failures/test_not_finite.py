@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.trainer.failures.not_finite import NotFiniteFinding, StepExamination
+from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
 
 CASES = {
     "Repeated from step 7 on, it was finite: the cause is not in the plan alone.": NotFiniteFinding(

@@ -14,7 +14,7 @@ from training_runs import small_plan
 
 from gpu_studio.plan import Plan
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.failures.not_finite import StepExamination
+from gpu_studio.trainer.failures.failure_context import StepExamination
 from gpu_studio.trainer.progress import TrainingProgress
 
 if TYPE_CHECKING:

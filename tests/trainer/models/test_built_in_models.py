@@ -25,8 +25,8 @@ MNIST, CIFAR = made_data.classes((28, 28, 1), 10), made_data.classes((32, 32, 3)
 
 def build(model, dataset, base=NOWHERE, seed=0):
     from gpu_studio.trainer.models import (
-        build_model,
-    )  # not above: it starts TensorFlow, also where nothing is tested
+        build_model,  # not above: it starts TensorFlow, also where nothing is tested
+    )
 
     return build_model(model, dataset, base, seed)
 

@@ -41,8 +41,8 @@ def saved(tmp_path):
 
 def build(model, dataset, base=Path()):
     from gpu_studio.trainer.models import (
-        build_model,
-    )  # not above: it starts TensorFlow, also where nothing is tested
+        build_model,  # not above: it starts TensorFlow, also where nothing is tested
+    )
 
     return build_model(model, dataset, base, 0)
 

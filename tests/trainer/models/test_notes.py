@@ -66,7 +66,7 @@ SCALING: dict[str, tuple[Callable[[Any], Any], str]] = {
 def test_that_scaling_is_found_wherever_a_model_does_it(kind: str) -> None:
     import keras
 
-    from gpu_studio.trainer.models.notes import own_scaling
+    from gpu_studio.trainer.models.own_models import own_scaling
 
     make, words = SCALING[kind]
     inputs = keras.Input(SHAPE)
@@ -76,7 +76,7 @@ def test_that_scaling_is_found_wherever_a_model_does_it(kind: str) -> None:
 def test_that_a_model_that_cannot_be_traced_is_said_nothing_of() -> None:
     import keras
 
-    from gpu_studio.trainer.models.notes import own_scaling
+    from gpu_studio.trainer.models.own_models import own_scaling
 
     inputs = keras.Input(SHAPE)
     assert own_scaling(keras.Model(inputs, keras.layers.Flatten()(inputs)), (5,)) == ""

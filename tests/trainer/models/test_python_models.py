@@ -102,8 +102,8 @@ def file(written: Written) -> Path:
 
 def build(path: Path, function: str, seed: int = 0, **options: object) -> Any:
     from gpu_studio.trainer.models import (
-        build_model,
-    )  # not above: it starts TensorFlow, also where nothing is tested
+        build_model,  # not above: it starts TensorFlow, also where nothing is tested
+    )
 
     return build_model(
         ModelSettings(python=f"{path}:{function}", options=options), DATASET, Path(), seed
@@ -151,7 +151,7 @@ def test_that_options_reach_the_function(file: Path) -> None:
     ("function", "logits"), [("subclassed", True), ("shares", False), ("sequential", True)]
 )
 def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: bool) -> None:
-    from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
+    from gpu_studio.trainer.keras_objects.compiled import ends_in_logits
 
     assert ends_in_logits(build(file, function), DATASET) is logits
 

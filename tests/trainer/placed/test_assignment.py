@@ -18,7 +18,7 @@ def seated(
     graph: dict[str, tuple[str, ...]], chosen: dict[str, tuple[str, ...]], default: str = "CPU:0"
 ):
     from gpu_studio.trainer.model_layers import PlaceableLayer
-    from gpu_studio.trainer.placed.assignment import seats
+    from gpu_studio.trainer.placed.placing import seats
 
     layers = [PlaceableLayer(path, object(), inputs) for path, inputs in graph.items()]
     return {seat.path: seat for seat in seats(layers, Placed(1, chosen), KNOWN, default)}

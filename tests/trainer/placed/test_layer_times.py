@@ -22,7 +22,7 @@ SEATS = [SimpleNamespace(number=0, path="dense"), SimpleNamespace(number=1, path
 
 def executed(**seconds):
     """So many executions of each operation, one after another."""
-    from gpu_studio.trainer.profiled import Executed
+    from gpu_studio.trainer.step_recording import Executed
 
     names = {
         "matmul": MATMUL,
@@ -39,13 +39,13 @@ def executed(**seconds):
 
 
 def step(batch, seconds=1.0, **spent):
-    from gpu_studio.trainer.placed.layer_times import StepTimes
+    from gpu_studio.trainer.answers.measurements import StepTimes
 
     return StepTimes(batch, seconds, {("dense", way): took for way, took in spent.items()})
 
 
 def test_that_each_operation_counts_for_its_layer_and_pass_with_its_median():
-    from gpu_studio.trainer.placed.layer_times import spent_in
+    from gpu_studio.trainer.answers.measurements import spent_in
 
     seen = executed(
         matmul=[1.0, 1.0, 70.0],
@@ -65,7 +65,7 @@ def test_that_each_operation_counts_for_its_layer_and_pass_with_its_median():
 
 
 def test_that_an_operation_that_runs_twice_a_step_counts_twice():
-    from gpu_studio.trainer.placed.layer_times import spent_in
+    from gpu_studio.trainer.answers.measurements import spent_in
 
     assert spent_in(executed(matmul=[1.0] * 6), SEATS, 3) == {
         ("dense", "forward"): pytest.approx(2.0)
@@ -73,7 +73,7 @@ def test_that_an_operation_that_runs_twice_a_step_counts_twice():
 
 
 def test_that_the_layers_together_take_what_a_step_takes_on_the_clock():
-    from gpu_studio.trainer.placed.layer_times import _stretched
+    from gpu_studio.trainer.answers.measurements import _stretched
 
     assert _stretched({("a", "forward"): 1.0, ("", ""): 3.0}, 8.0) == {
         ("a", "forward"): 2.0,
@@ -89,7 +89,7 @@ def test_that_the_layers_together_take_what_a_step_takes_on_the_clock():
     st.floats(0, 1, allow_subnormal=False),
 )
 def test_that_the_line_goes_through_both_sizes(small, factor, fixed, slope):
-    from gpu_studio.trainer.placed.layer_times import line_through
+    from gpu_studio.trainer.answers.measurements import line_through
 
     batches = (small, small * factor)
     one, other = (
@@ -109,7 +109,7 @@ def test_that_the_line_goes_through_both_sizes(small, factor, fixed, slope):
 
 @given(st.floats(0, 10, allow_subnormal=False), st.floats(0, 10, allow_subnormal=False))
 def test_that_no_noise_makes_a_time_negative_or_the_larger_size_wrong(one, other):
-    from gpu_studio.trainer.placed.layer_times import line_through
+    from gpu_studio.trainer.answers.measurements import line_through
 
     found = line_through(step(8, forward=one), step(32, forward=other), ["dense"])["dense"]
     assert found.forward_fixed >= 0
@@ -118,8 +118,8 @@ def test_that_no_noise_makes_a_time_negative_or_the_larger_size_wrong(one, other
 
 
 def test_that_a_layer_that_was_not_seen_takes_no_time():
-    from gpu_studio.placement.estimate import LayerTime
-    from gpu_studio.trainer.placed.layer_times import line_through
+    from gpu_studio.placement.work import LayerTime
+    from gpu_studio.trainer.answers.measurements import line_through
 
     assert line_through(step(8), step(32), ["flatten"]) == {"flatten": LayerTime()}
 
@@ -129,13 +129,13 @@ def test_that_a_layer_that_was_not_seen_takes_no_time():
     [(4 * 1.0 + 0.5, 1.0), (2 * 1.0 + 0.5, 0.5), (3 * 1.0 + 0.5, 0.75), (9.0, 1.0)],
 )
 def test_that_the_share_of_the_cores_is_how_much_sooner_micro_batches_end_together(seconds, share):
-    from gpu_studio.trainer.placed.layer_times import share_of
+    from gpu_studio.trainer.answers.measurements import share_of
 
     small, large = step(8, 1.25, update=0.25), step(32, 4.5, update=0.5)
     assert share_of(small, large, 4, seconds) == pytest.approx(share)
 
 
 def test_that_a_step_of_updates_alone_shares_nothing():
-    from gpu_studio.trainer.placed.layer_times import share_of
+    from gpu_studio.trainer.answers.measurements import share_of
 
     assert share_of(step(8, 1.0, update=1.0), step(32, 1.0, update=1.0), 4, 1.0) == 1.0

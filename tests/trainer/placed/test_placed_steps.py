@@ -16,7 +16,7 @@ from placed_jobs import Job, answers, spread
 from gpu_studio.contract.events import Placement
 from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.runs.reading.placements import judged
-from gpu_studio.trainer.cores import cores
+from gpu_studio.trainer.environment import cores
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

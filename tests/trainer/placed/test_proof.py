@@ -10,8 +10,8 @@ pytestmark = pytest.mark.slow
 
 
 def told(*found: tuple[int, str, str, str, int]) -> list[tuple[str, ...]]:
-    from gpu_studio.trainer.placed.assignment import LayerAssignment
-    from gpu_studio.trainer.placed.marks import Mark
+    from gpu_studio.trainer.placed.devices import Mark
+    from gpu_studio.trainer.placed.placing import LayerAssignment
     from gpu_studio.trainer.placed.proof import parts_of, rows_of
 
     seats = {
@@ -57,8 +57,8 @@ def test_that_operations_of_no_layer_of_the_model_are_left_out() -> None:
 
 
 def test_that_of_very_many_mismatches_only_some_are_warned_of_and_the_others_counted() -> None:
-    from gpu_studio.trainer.placed.assignment import LayerAssignment
-    from gpu_studio.trainer.placed.marks import Mark
+    from gpu_studio.trainer.placed.devices import Mark
+    from gpu_studio.trainer.placed.placing import LayerAssignment
     from gpu_studio.trainer.placed.proof import MOST_WARNINGS, warnings_of
 
     seats = {

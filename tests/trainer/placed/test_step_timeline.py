@@ -25,7 +25,7 @@ SEATS = [seat(0, "one", "CPU:0"), seat(1, "two", "CPU:0"), seat(2, "three", "CPU
 
 def seen(*rows):
     """Operations as (name, begin, end) with a type that is work."""
-    from gpu_studio.trainer.profiled import Executed
+    from gpu_studio.trainer.step_recording import Executed
 
     return [
         Executed(f"{LOOP}/{name}", float(begin), float(end), "MatMul") for name, begin, end in rows
@@ -107,7 +107,7 @@ def test_that_parts_of_a_layer_are_busy_on_their_own_devices():
 
 
 def test_that_carrying_values_about_is_no_work():
-    from gpu_studio.trainer.profiled import Executed
+    from gpu_studio.trainer.step_recording import Executed
 
     early = Executed(f"{LOOP}/model_1/one/placed.0.0/ReadVariableOp", 0.0, 0.5, "ReadVariableOp")
     assert told([early, *seen(*STEP)]).tasks == told(seen(*STEP)).tasks

@@ -20,7 +20,7 @@ from gpu_studio.contract import consent
 from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import codes_imported_by_name, codes_of, digest_of_part, give
-from gpu_studio.trainer.user_code.own_folders import OwnFolders
+from gpu_studio.trainer.user_code.admission import OwnFolders
 
 HELPER = "UNITS = 1\n"
 HOSTILE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nUNITS = 2\n"

@@ -16,7 +16,7 @@ from gpu_studio.ui.kit.plots.axes import LINEAR
 from gpu_studio.ui.kit.plots.reduce import AxisView
 from gpu_studio.ui.kit.plots.time_view import TimeWindow
 from gpu_studio.ui.machine.checkup import Checkup
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import IN_THE_BACKGROUND, SamplerClient
 
 PATIENT = 20_000

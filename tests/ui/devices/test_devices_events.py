@@ -22,8 +22,8 @@ from gpu_studio.contract.samples import (
 )
 from gpu_studio.hardware.command_words import short_command
 from gpu_studio.hardware.device_history import DeviceHistory
+from gpu_studio.hardware.device_rows import run_of
 from gpu_studio.hardware.picture import MachinePicture
-from gpu_studio.hardware.who import run_of
 from gpu_studio.ui.devices.alerts import EventLog
 from gpu_studio.ui.devices.processes_model import (
     COMMAND,
@@ -33,7 +33,7 @@ from gpu_studio.ui.devices.processes_model import (
     ProcessesModel,
     on_devices,
 )
-from gpu_studio.ui.devices.processes_pane import ProcessEnder, why_not
+from gpu_studio.ui.devices.side_card import ProcessEnder, why_not
 
 TRAINER = "python -m gpu_studio.trainer runs/20261120T190000Z-digits-on-four-1a2b"
 

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, encode
-from gpu_studio.hardware.spreadsheet import COLUMNS
+from gpu_studio.hardware.device_rows import COLUMNS
 from gpu_studio.ui.devices.devices_page import NOTHING_YET, DevicesFile
 from gpu_studio.ui.machine.sampler import SamplerClient
 

@@ -26,11 +26,11 @@ from gpu_studio.contract.samples import (
     Slow,
     SlowFigures,
 )
-from gpu_studio.hardware.device_rows import rows_of, rows_of_machine
+from gpu_studio.hardware.device_rows import me, rows_of, rows_of_machine
 from gpu_studio.hardware.picture import MachinePicture
-from gpu_studio.hardware.who import me
 from gpu_studio.plan import Machine
-from gpu_studio.ui.devices.devices_model import (
+from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.devices.devices_table import (
     DEVICE,
     MEMORY,
     POWER,
@@ -41,9 +41,8 @@ from gpu_studio.ui.devices.devices_model import (
     DevicesModel,
     as_text,
 )
-from gpu_studio.ui.devices.devices_page import DevicesPage
 from gpu_studio.ui.devices.processes_model import on_devices
-from gpu_studio.ui.kit.button import Button
+from gpu_studio.ui.kit.basic_widgets import Button
 from gpu_studio.ui.machine.sampler import SamplerClient
 
 __all__ = ["show_devices"]

@@ -19,8 +19,8 @@ from gpu_studio.hardware import supervision
 from gpu_studio.hardware.sampler.driver import SILENT
 from gpu_studio.hardware.supervision import Watchdog, sampler_environment
 from gpu_studio.plan import Machine
-from gpu_studio.ui.devices.devices_model import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
 from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.devices.devices_table import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
 from gpu_studio.ui.machine import sampler as sampler_model
 from gpu_studio.ui.machine.sampler import SamplerClient
 

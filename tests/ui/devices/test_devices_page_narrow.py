@@ -19,7 +19,8 @@ from gpu_studio.contract.samples import (
     SlowFigures,
 )
 from gpu_studio.contract.samples import encode as line
-from gpu_studio.ui.devices.devices_model import (
+from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.devices.devices_table import (
     MEMORY,
     POWER,
     TEMPERATURE,
@@ -27,12 +28,11 @@ from gpu_studio.ui.devices.devices_model import (
     UTILISATION,
     text_of,
 )
-from gpu_studio.ui.devices.devices_page import DevicesPage
 from gpu_studio.ui.devices.processes_model import COMMAND, DEVICE, PID
 from gpu_studio.ui.devices.processes_model import MEMORY as HELD
-from gpu_studio.ui.kit.theme.fonts import font
+from gpu_studio.ui.kit.theme import font
 from gpu_studio.ui.machine.checkup import Checkup, Diagnosis
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient
 
 SMALLEST = (940, 624)

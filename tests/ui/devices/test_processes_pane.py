@@ -25,7 +25,7 @@ from gpu_studio.contract.samples import (
 )
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.ui.devices.processes_model import COMMAND, DEVICE, USER
-from gpu_studio.ui.devices.processes_pane import (
+from gpu_studio.ui.devices.side_card import (
     ELSEWHERE,
     NONE_CHOSEN,
     SIMULATED,
@@ -33,8 +33,8 @@ from gpu_studio.ui.devices.processes_pane import (
     ProcessEnder,
     ProcessesPane,
 )
-from gpu_studio.ui.kit.asking.dialogs import Dialog
-from gpu_studio.ui.kit.button import Button
+from gpu_studio.ui.kit.basic_widgets import Button
+from gpu_studio.ui.kit.dialogs import Dialog
 
 PAUSE = "import signal; print('ready', flush=True); signal.pause()"
 ME = psutil.Process().username()

@@ -11,10 +11,9 @@ from PySide6.QtGui import QFontMetricsF, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from gpu_studio.hardware.topology import Joint, Topology
-from gpu_studio.ui.devices.topology_layout import TopologyLayout
 from gpu_studio.ui.devices.topology_pane import STYLES, TopologyDrawing
-from gpu_studio.ui.devices.topology_picture import picture_of, sentences
-from gpu_studio.ui.kit.theme.fonts import font
+from gpu_studio.ui.devices.topology_picture import TopologyLayout, picture_of, sentences
+from gpu_studio.ui.kit.theme import font
 
 SIXTEEN = joined(
     16,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from plan_strategies import machines
 
 from gpu_studio.plan import Carve, DeviceSettings, Plan, PlannedDevice, logical_devices
-from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.theme.tokens import DARK, HOST, LIGHT
+from gpu_studio.ui.kit.device_place import HOST, places
+from gpu_studio.ui.kit.theme import DARK, LIGHT
 
 
 def on(*physical: str) -> list[PlannedDevice]:

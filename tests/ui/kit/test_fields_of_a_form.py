@@ -7,7 +7,7 @@ from edited_part import click, in_window, type_in
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.plan.writing import inline
+from gpu_studio.plan.files import inline
 from gpu_studio.ui.kit.fields import Choice, Segments, Suggested, Switch, Typed, WholeNumber
 from gpu_studio.ui.kit.fields.typed import read_toml, read_wholes, write_wholes
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.schedule import StageTask
-from gpu_studio.ui.kit.step_picture import tracks_of
+from gpu_studio.ui.kit.step_view import tracks_of
 
 
 def task(begin: float, end: float) -> StageTask:

@@ -6,9 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage, QStandardItem, QStandardItemModel
 
-from gpu_studio.ui.kit.tables.table import PADDING, Table
-from gpu_studio.ui.kit.theme.manager import make_style_sheet
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
+from gpu_studio.ui.kit.table import PADDING, Table
+from gpu_studio.ui.kit.theme import DARK, LIGHT, make_style_sheet
 
 
 @pytest.fixture

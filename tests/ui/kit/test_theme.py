@@ -9,13 +9,26 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFontInfo, QFontMetricsF, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gpu_studio.common.resource_files import resource
-from gpu_studio.ui.kit.theme.fonts import MONO, SANS, FontRole, font, load_fonts
-from gpu_studio.ui.kit.theme.icons import icon, pixmap
-from gpu_studio.ui.kit.theme.manager import ThemeManager, make_style_sheet
-from gpu_studio.ui.kit.theme.palette import contrast, mix, readable
-from gpu_studio.ui.kit.theme.states import ICONS, state_colour
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT, Tokens
+from gpu_studio.common.paths import resource
+from gpu_studio.ui.kit.theme import (
+    DARK,
+    ICONS,
+    LIGHT,
+    MONO,
+    SANS,
+    FontRole,
+    ThemeManager,
+    Tokens,
+    contrast,
+    font,
+    icon,
+    load_fonts,
+    make_style_sheet,
+    mix,
+    pixmap,
+    readable,
+    state_colour,
+)
 
 BOTH = pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=lambda tokens: tokens.name)
 colours = st.integers(0, 0xFFFFFF).map(lambda number: f"#{number:06x}")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_strategies import options
 
-from gpu_studio.plan.writing import inline
+from gpu_studio.plan.files import inline
 from gpu_studio.ui.kit.fields.typed import (
     read_real,
     read_toml,

@@ -9,16 +9,11 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from gpu_studio.common.figures import plural, size_from_mib, used_of, whole_duration
 from gpu_studio.contract.events import State
-from gpu_studio.ui.kit.button import ActionButton, PrimaryButton
-from gpu_studio.ui.kit.card import CardFrame
-from gpu_studio.ui.kit.labels import Elided, Label
+from gpu_studio.ui.kit.basic_widgets import ActionButton, CardFrame, Elided, Label, PrimaryButton
 from gpu_studio.ui.kit.notice import Notice
-from gpu_studio.ui.kit.sentences import sentence
 from gpu_studio.ui.kit.status_line import StatusLine
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
-from gpu_studio.ui.kit.theme.states import ICONS, state_colour
+from gpu_studio.ui.kit.theme import ICONS, ThemeManager, font, mix, state_colour
+from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.carving.slice_bar import SliceBar, fitting
 from gpu_studio.ui.plan.carving.strips import Segment
 from gpu_studio.ui.train.header import Badge

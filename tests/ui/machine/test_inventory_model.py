@@ -8,8 +8,8 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
 
 from gpu_studio.plan import starter
-from gpu_studio.ui.machine import inventory as module
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine import live_machine as module
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.plan_document import PlanDocument
 from gpu_studio.ui.plan.readiness import Readiness
 

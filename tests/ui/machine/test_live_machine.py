@@ -9,15 +9,13 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.common.figures import size_from_mib
-from gpu_studio.common.own_processes import module_environment
+from gpu_studio.common.processes import module_environment
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures
 from gpu_studio.hardware.device_rows import rows_of
-from gpu_studio.hardware.machine_now import NEWS_MIB
-from gpu_studio.hardware.picture import MachinePicture
+from gpu_studio.hardware.picture import NEWS_MIB, MachinePicture
 from gpu_studio.hardware.source import SIMULATE, SIMULATED_SINCE
 from gpu_studio.plan import Machine
-from gpu_studio.ui.machine.inventory import Inventory
-from gpu_studio.ui.machine.live_machine import CLASSES, VIEWER, LiveMachine
+from gpu_studio.ui.machine.live_machine import CLASSES, VIEWER, Inventory, LiveMachine
 from gpu_studio.ui.window.main_window import MainWindow
 
 PATIENCE_MS = 30_000

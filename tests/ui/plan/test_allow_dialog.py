@@ -18,7 +18,7 @@ from gpu_studio.contract.consent import (
     read_code,
     standing,
 )
-from gpu_studio.ui.kit.labels import Label
+from gpu_studio.ui.kit.basic_widgets import Label
 from gpu_studio.ui.plan.code_dialogs import (
     CHANGED_MEANWHILE,
     WHAT_IT_MEANS,

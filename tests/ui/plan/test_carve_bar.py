@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
-from gpu_studio.plan.edits.carving import slices_of
-from gpu_studio.ui.kit.theme.palette import mix
+from gpu_studio.plan.carving import slices_of
+from gpu_studio.ui.kit.theme import mix
 from gpu_studio.ui.plan.carving.carve_bar import CarveBar
 from gpu_studio.ui.plan.devices_card import DevicesCard
 

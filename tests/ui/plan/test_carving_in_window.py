@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gpu_studio.plan import loads
-from gpu_studio.plan.edits.carving import slices_of
+from gpu_studio.plan.carving import slices_of
 from gpu_studio.ui.window.main_window import MainWindow
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier

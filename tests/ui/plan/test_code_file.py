@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from gpu_studio.contract.consent import Standing, allow_file
-from gpu_studio.ui.plan.code_file import LONGEST_LINE, MOST_LINES, read_code_file
-from gpu_studio.ui.plan.python_functions import Parameter, PythonFunction, functions_in
+from gpu_studio.ui.plan.python_files import (
+    LONGEST_LINE,
+    MOST_LINES,
+    Parameter,
+    PythonFunction,
+    functions_in,
+    read_code_file,
+)
 
 MARKER = "executed"
 HOSTILE = f"""

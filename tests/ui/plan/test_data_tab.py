@@ -13,11 +13,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.placement.data_facts import DataFacts, DataSample
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import DataFacts, DataSample, ModelFacts, PlanFacts
 from gpu_studio.plan import Data, Training
 from gpu_studio.ui.plan.data_tab import PICTURE, DataTab, SampleGrid, picture
-from gpu_studio.ui.plan.data_words import batches, data_lines, fit_of
+from gpu_studio.ui.plan.facts_words import batches, data_lines, fit_of
 
 LINE = DataFacts("line", "values", None, 9, x_shape=(1,))
 

@@ -10,9 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
-from gpu_studio.plan.edits.carving import slices_of
-from gpu_studio.ui.plan.carving.strip_view import StripView
-from gpu_studio.ui.plan.devices_card import LOW, DevicesCard
+from gpu_studio.plan.carving import slices_of
+from gpu_studio.ui.plan.devices_card import LOW, DevicesCard, StripView
 from gpu_studio.ui.plan.plan_view import PlanView
 
 

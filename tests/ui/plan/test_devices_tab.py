@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, validate
-from gpu_studio.plan.edits.carving import slices_of
+from gpu_studio.plan.carving import slices_of
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.ui.plan.devices_card import DevicesCard
 from gpu_studio.ui.plan.plan_view import PlanView

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, dumps, loads, validate
-from gpu_studio.plan.edits.carving import slices_of
+from gpu_studio.plan.carving import slices_of
 
 __all__ = ["bench", "opened"]
 

@@ -9,10 +9,9 @@ from plan_samples import a_plan
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.placement.model_graph import GraphLayer
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, PlanFacts
 from gpu_studio.plan import ModelSettings, loads
-from gpu_studio.ui.plan.layers_model import shape_in_words, totals, widths
+from gpu_studio.ui.plan.facts_words import shape_in_words, totals, widths
 from gpu_studio.ui.plan.model_tab import ModelTab
 
 

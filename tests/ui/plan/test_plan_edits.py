@@ -18,7 +18,7 @@ from gpu_studio.plan import (
     shares_of,
     validate,
 )
-from gpu_studio.plan.edits.carving import set_slices, slices_of
+from gpu_studio.plan.carving import set_slices, slices_of
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.ui.plan.carving.strips import strips_of

@@ -9,8 +9,7 @@ from PySide6.QtGui import QAction, QTextCursor
 
 from gpu_studio.plan import Plan, Training, dumps
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.plan.changes_tab import ChangesTab
-from gpu_studio.ui.plan.file_tab import FileTab
+from gpu_studio.ui.plan.file_tabs import ChangesTab, FileTab
 from gpu_studio.ui.plan.plan_view import PlanView
 
 PLAN = Plan(name="mine", training=Training(epochs=3))

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QWidget
 
 from gpu_studio.plan import Data, EarlyStopping, ModelSettings, Named, Plan, Training, validate
 from gpu_studio.ui.plan.data_tab import DataTab
-from gpu_studio.ui.plan.form.row import FormRow
+from gpu_studio.ui.plan.form.form import FormRow
 from gpu_studio.ui.plan.model_tab import ModelTab
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.training_card import TrainingCard

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel
 
 from gpu_studio.plan import Data, Distribution, dumps, loads
 from gpu_studio.plan.edits.training import set_training
-from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.plan_page import PlanPage
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from reaching import spoken
 
 from gpu_studio.plan import Data, ModelSettings, loads, validate
-from gpu_studio.plan.edits.python_source import file_part, function_part, with_file_part
-from gpu_studio.runs.own_code import problems_of_files
+from gpu_studio.plan.edits.sources import file_part, function_part, with_file_part
+from gpu_studio.runs.sources import problems_of_files
 from gpu_studio.ui.plan.data_tab import DataTab
 from gpu_studio.ui.plan.model_tab import ModelTab
 from gpu_studio.ui.plan.plan_view import PlanView

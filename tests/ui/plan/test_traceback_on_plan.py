@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import ModelSettings
-from gpu_studio.ui.kit.asking.dialogs import TraceDialog
+from gpu_studio.ui.kit.dialogs import TraceDialog
 from gpu_studio.ui.plan.model_tab import ModelTab
 from gpu_studio.ui.plan.outlook_card import OutlookCard
 

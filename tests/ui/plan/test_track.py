@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Card
 from gpu_studio.ui.plan.carving import carve_steps
-from gpu_studio.ui.plan.carving.track import Track, caution_of, overflow_of, segments_of, track_of
+from gpu_studio.ui.plan.carving.strips import Track, caution_of, overflow_of, segments_of, track_of
 from gpu_studio.ui.plan.carving.track_view import snapped
 
 TRACK = Track("GPU:0", total=20_000, reserved=500, used=1500, capacity=18_000, sizes=(4096, 4096))

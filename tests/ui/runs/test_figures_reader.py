@@ -8,9 +8,9 @@ import pytest
 from made_runs import Script, make_run
 
 from gpu_studio.runs.reading.summary import Summary, summarise
-from gpu_studio.runs.results.run_figures import figures_of
-from gpu_studio.ui.runs import figures_reader
-from gpu_studio.ui.runs.figures_reader import FiguresReader
+from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.ui.runs import readers
+from gpu_studio.ui.runs.readers import FiguresReader
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_that_a_run_at_which_reading_breaks_off_does_not_hold_up_the_others(
             raise ValueError("nobody foresaw this")
         return figures_of(run)
 
-    monkeypatch.setattr(figures_reader, "figures_of", broken)
+    monkeypatch.setattr(readers, "figures_of", broken)
     with qtbot.captureExceptions() as raised:
         reader.want(summaries)
         qtbot.waitUntil(lambda: reader.waiting == 0)

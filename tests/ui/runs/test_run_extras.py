@@ -11,8 +11,7 @@ from made_runs import Script, make_run
 from gpu_studio.contract import lock
 from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.labels import Labels, labels_file, write_labels
-from gpu_studio.ui.runs.run_extras import RunExtras
-from gpu_studio.ui.runs.runs_reader import RunsReader
+from gpu_studio.ui.runs.readers import RunExtras, RunsReader
 
 FACTS = made_recordings.cards("8xH100")
 

@@ -6,8 +6,15 @@ from hypothesis import strategies as st
 from run_rows import run_row
 
 from gpu_studio.runs.reading.epochs import BestValue
-from gpu_studio.ui.runs.run_filter import RunFilter, Term, known_tags, parse
-from gpu_studio.ui.runs.run_order import KEYS, Order, arranged
+from gpu_studio.ui.runs.run_rows import (
+    SORT_KEYS,
+    Order,
+    RunFilter,
+    Term,
+    arranged,
+    known_tags,
+    parse,
+)
 
 ROWS = [
     run_row(
@@ -81,7 +88,7 @@ def test_that_tags_are_offered_the_most_frequent_first() -> None:
 
 @given(
     st.lists(st.sampled_from(ROWS), unique_by=lambda row: row.id),
-    st.sampled_from(sorted(KEYS)),
+    st.sampled_from(sorted(SORT_KEYS)),
     st.booleans(),
 )
 def test_that_any_order_keeps_live_runs_on_top_and_all_of_them(

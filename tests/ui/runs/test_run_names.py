@@ -8,7 +8,7 @@ from run_rows import run_row
 
 from gpu_studio.runs.labels import Labels
 from gpu_studio.ui.runs.lower_part import RunColours
-from gpu_studio.ui.runs.run_names import names_apart, short_names
+from gpu_studio.ui.runs.run_rows import names_apart, short_names
 
 ids = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 

@@ -8,8 +8,8 @@ from made_runs import Script, make_run
 from reported_runs import tell_communication
 
 from gpu_studio.runs.results.prediction import Prediction, write
-from gpu_studio.runs.results.run_figures import RunFigures, figures_of
-from gpu_studio.ui.runs.run_summary import metric_words, summary_groups
+from gpu_studio.runs.results.run_facts import RunFigures, figures_of
+from gpu_studio.ui.runs.summary_card import metric_words, summary_groups
 
 FACTS = made_recordings.cards("8xH100")
 MIB = 1024 * 1024

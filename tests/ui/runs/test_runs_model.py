@@ -13,10 +13,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from run_rows import run_row
 
 from gpu_studio.runs.reading.epochs import BestValue
-from gpu_studio.ui.runs.run_cells import curve_in, tags_within
-from gpu_studio.ui.runs.run_filter import RunFilter, parse
-from gpu_studio.ui.runs.run_order import KEYS, Order
-from gpu_studio.ui.runs.run_row import RunRow
+from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunFilter, RunRow, parse
+from gpu_studio.ui.runs.run_table import curve_in, tags_within
 from gpu_studio.ui.runs.runs_model import (
     BEST,
     COLOUR_ROLE,
@@ -42,7 +40,7 @@ rows = st.builds(
 versions = st.tuples(
     st.lists(rows, max_size=8, unique_by=lambda each: each.id),
     st.sampled_from(["", "state:failed", "plan a", "-failed"]),
-    st.builds(Order, st.sampled_from(sorted(KEYS)), st.booleans()),
+    st.builds(Order, st.sampled_from(sorted(SORT_KEYS)), st.booleans()),
 )
 
 

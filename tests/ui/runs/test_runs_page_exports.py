@@ -12,8 +12,8 @@ from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QFileDialog
 from window_pages import with_runs
 
-from gpu_studio.ui.kit.button import ActionButton
-from gpu_studio.ui.kit.file_job import FileJobs, write_lines
+from gpu_studio.ui.kit.basic_widgets import ActionButton
+from gpu_studio.ui.kit.task import FileJobs, write_lines
 from gpu_studio.ui.window.main_window import MainWindow
 
 LEFT = Qt.MouseButton.LeftButton

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 from window_pages import with_runs
 
 from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
-from gpu_studio.ui.runs.label_dialogs import NameDialog, NoteDialog, TagDialog
 from gpu_studio.ui.runs.runs_model import RUN
+from gpu_studio.ui.runs.runs_page import NameDialog, NoteDialog, TagDialog
 from gpu_studio.ui.window.main_window import MainWindow
 
 CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.contract.samples import Happened, Slow, SlowFigures
-from gpu_studio.ui.train.card_record import LONGEST_GAP, CardEvents
+from gpu_studio.ui.train.card_record import LONGEST_SILENCE, CardEvents
 
 BOTH = {"a": None, "b": None}
 
@@ -58,7 +58,9 @@ def test_that_what_somebody_chose_and_what_is_not_known_is_no_throttling():
 
 def test_that_a_gap_in_the_recording_ends_a_while_and_nothing_is_made_up_for_it():
     events = CardEvents()
-    events.add([slow(0.0, a=["heat"]), slow(4.0, a=["heat"]), slow(10.0 + LONGEST_GAP, a=["heat"])])
+    events.add(
+        [slow(0.0, a=["heat"]), slow(4.0, a=["heat"]), slow(10.0 + LONGEST_SILENCE, a=["heat"])]
+    )
     assert held(events) == [("heat", 0.0, 4.0, ("a",)), ("heat", 40.0, 40.0, ("a",))]
 
 

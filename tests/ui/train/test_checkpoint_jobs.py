@@ -13,9 +13,8 @@ from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.contract import lock
 from gpu_studio.runs.results.evaluations import evaluations
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.train.checkpoints_model import EVALUATED
-from gpu_studio.ui.train.checkpoints_pane import LIVE, NONE_SELECTED, ONE_ONLY
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.train.checkpoints_pane import EVALUATED, LIVE, NONE_SELECTED, ONE_ONLY
 from gpu_studio.ui.train.train_page import TrainPage
 
 pytestmark = pytest.mark.processes

@@ -15,9 +15,9 @@ from gpu_studio.common.figures import grouped
 from gpu_studio.contract import lock, samples
 from gpu_studio.contract.events import Steps, decode
 from gpu_studio.contract.files import write_private
-from gpu_studio.runs.reading import bookmarks, history, memory
+from gpu_studio.runs.reading import event_file, frequent_events, history
 from gpu_studio.runs.reading.series import Series
-from gpu_studio.ui.train import card_figures, close_up, slices
+from gpu_studio.ui.train import card_record, close_up
 from gpu_studio.ui.train.charts import READING
 
 LONG = Script(devices=2, trained=20, epochs=20, steps=1000, per_call=10, call_seconds=0.5)
@@ -28,12 +28,12 @@ CARDS = cards("2xH100")
 def little_room(monkeypatch):
     """Curves that keep few points, and bookmarks that lie near each other."""
     monkeypatch.setattr(history, "Series", partial(Series, most=4096))
-    monkeypatch.setattr(memory, "_MOST_POINTS", 512)
-    monkeypatch.setattr(card_figures, "MOST_POINTS", 256)
+    monkeypatch.setattr(frequent_events, "_MOST_POINTS", 512)
+    monkeypatch.setattr(card_record, "MOST_POINTS", 256)
     monkeypatch.setattr(close_up, "ENOUGH", 128)
     monkeypatch.setattr(close_up, "MOST_STEPS", 2000)
-    monkeypatch.setattr(bookmarks, "APART", 4 * 1024)
-    monkeypatch.setattr(slices, "MOST_BYTES", 32 * 1024)
+    monkeypatch.setattr(event_file, "APART", 4 * 1024)
+    monkeypatch.setattr(card_record, "MOST_BYTES", 32 * 1024)
 
 
 @pytest.fixture

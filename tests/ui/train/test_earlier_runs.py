@@ -14,8 +14,8 @@ from PySide6.QtGui import QGuiApplication
 
 from gpu_studio.contract import events
 from gpu_studio.runs.lineage import in_training_time, inherited_events
-from gpu_studio.ui.train.loss_plot import EARLIER, EARLIER_VALIDATION
 from gpu_studio.ui.train.readout import IN_EARLIER
+from gpu_studio.ui.train.training_plots import EARLIER, EARLIER_VALIDATION
 
 FIRST = Script(devices=2, trained=3.5, epochs=6, ending="stopped", ago=100_000.0)
 SECOND = replace(FIRST, trained=5.0, resumed_at=3, ago=0.0)

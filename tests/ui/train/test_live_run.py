@@ -14,8 +14,7 @@ from PySide6.QtCore import QTimer
 from real_runs import start
 
 from gpu_studio.contract import events, lock
-from gpu_studio.contract.commands import CommandReader
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import CommandReader, RunDirectory
 from gpu_studio.ui.train import live_run
 from gpu_studio.ui.train.live_run import LiveRun
 

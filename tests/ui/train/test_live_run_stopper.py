@@ -4,8 +4,8 @@ import pytest
 from made_runs import Script, make_run
 
 from gpu_studio.contract import lock
-from gpu_studio.contract.commands import CommandReader
-from gpu_studio.ui.train.stopper import NOW, OFFER_AFTER, Stopper
+from gpu_studio.contract.directory import CommandReader
+from gpu_studio.ui.train.live_run import NOW, OFFER_AFTER, Stopper
 
 
 class Clock:

@@ -15,12 +15,9 @@ from gpu_studio.hardware.sample_points import HOST
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, card_numbers, run_cards, uses_cards
-from gpu_studio.ui.train.card_figures import LONGEST_GAP, MOST_POINTS, CardFigures
-from gpu_studio.ui.train.card_readout import device_table
-from gpu_studio.ui.train.card_record import CardRecord
+from gpu_studio.ui.train.card_record import LONGEST_GAP, MOST_POINTS, CardFigures, CardRecord
+from gpu_studio.ui.train.device_figures import device_table, faint_style_of, places, style_of
 from gpu_studio.ui.train.device_plot import figure_drawing, memory_drawing
-from gpu_studio.ui.train.drawing import faint_style_of, style_of
-from gpu_studio.ui.train.memory_now import places
 from gpu_studio.ui.train.readout import Readout
 
 EIGHT = cards("8xH100")

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.contract import events, lock
 from gpu_studio.runs.warnings import Concern
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.train_page import TrainPage
 from gpu_studio.ui.train.warnings_strip import MOST_LINES, RunConcerns, WarningsStrip
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.ui.train import slices
-from gpu_studio.ui.train.slices import FEWEST_BYTES, MOST_BYTES, Slices
+from gpu_studio.ui.train import card_record
+from gpu_studio.ui.train.card_record import FEWEST_BYTES, MOST_BYTES, Slices
 
 
 class Disk:
@@ -24,7 +24,7 @@ class Disk:
 def made(monkeypatch):
     def make(per_byte: float, waiting: int) -> Disk:
         disk = Disk(per_byte, waiting)
-        monkeypatch.setattr(slices.time, "perf_counter", lambda: disk.now)
+        monkeypatch.setattr(card_record.time, "perf_counter", lambda: disk.now)
         return disk
 
     return make

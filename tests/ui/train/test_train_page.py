@@ -12,9 +12,8 @@ from PySide6.QtWidgets import QWidget
 from real_runs import start
 
 from gpu_studio.contract import events, lock
-from gpu_studio.contract.commands import CommandReader
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
+from gpu_studio.contract.directory import CommandReader
+from gpu_studio.ui.kit.theme import DARK, LIGHT, ThemeManager
 
 __all__ = ["start"]
 

@@ -13,7 +13,7 @@ from real_runs import ended, fake_trainer, start
 
 from gpu_studio.contract import events, lock
 from gpu_studio.ui.train.header import NO_CHECKPOINT
-from gpu_studio.ui.train.loss_plot import NEVER
+from gpu_studio.ui.train.training_plots import NEVER
 from gpu_studio.ui.window.window_state import NO_PLACEMENT, NO_RUN, NOTHING_DONE
 
 __all__ = ["ended", "start"]

@@ -14,7 +14,7 @@ from real_runs import PATIENCE_S, start
 from gpu_studio.contract import events, lock
 from gpu_studio.hardware import accompany
 from gpu_studio.ui.train import card_record
-from gpu_studio.ui.train.drawing import faint_style_of, style_of
+from gpu_studio.ui.train.device_figures import faint_style_of, style_of
 from gpu_studio.ui.train.train_page import TrainPage
 
 pytestmark = pytest.mark.slow

@@ -9,12 +9,11 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.events import Checkpoint
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
-from gpu_studio.ui.train.checkpoints_model import BEST, CheckpointsModel
+from gpu_studio.ui.kit.theme import DARK, LIGHT, ThemeManager
+from gpu_studio.ui.train.checkpoints_pane import BEST, CheckpointsModel
 from gpu_studio.ui.train.details_card import CHECKPOINTS, DetailsCard
 from gpu_studio.ui.train.live_run import LiveRun
-from gpu_studio.ui.train.log_view import MOST_LINES, LogView, ShownLine
+from gpu_studio.ui.train.run_log import MOST_LINES, LogView, ShownLine
 
 
 @pytest.fixture

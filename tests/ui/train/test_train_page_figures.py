@@ -13,14 +13,13 @@ from gpu_studio.common import figures
 from gpu_studio.contract import events
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
-from gpu_studio.ui.kit.metric_names import metric_label, metric_names
-from gpu_studio.ui.train.calls import RunCalls
+from gpu_studio.ui.kit.words import metric_label, metric_names
 from gpu_studio.ui.train.card_record import CardRecord
+from gpu_studio.ui.train.device_figures import memory_now
 from gpu_studio.ui.train.device_plot import caption, limits
 from gpu_studio.ui.train.header import headline
-from gpu_studio.ui.train.memory_now import memory_now
 from gpu_studio.ui.train.outcome import outcome
-from gpu_studio.ui.train.readout import readout
+from gpu_studio.ui.train.readout import RunCalls, readout
 from gpu_studio.ui.train.run_log import RunLog
 
 

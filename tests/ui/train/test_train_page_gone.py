@@ -14,7 +14,7 @@ from gpu_studio.contract import lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.launch import launch
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.train_page import TrainPage
 
 LONG_MS = 20_000

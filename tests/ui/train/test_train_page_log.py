@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit
 
 from gpu_studio.contract import events
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.details_card import DetailsCard
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.log_pane import places, step

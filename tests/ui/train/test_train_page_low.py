@@ -10,7 +10,7 @@ from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 from train_pages import opened
 
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.body import LOW
 
 WIDTH, LEAST_HEIGHT = 940, 624

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.train.output_log import LONGEST_LINE, SLICE_BYTES, SLICES, OutputLog, level_of
+from gpu_studio.ui.train.run_log import LONGEST_LINE, SLICE_BYTES, SLICES, OutputLog, level_of
 
 MIB = 1024 * 1024
 FLOOD = 100 * MIB

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from gpu_studio.contract import lock
 from gpu_studio.runs.reading.placements import judged
-from gpu_studio.ui.kit.theme.tokens import LIGHT
+from gpu_studio.ui.kit.theme import LIGHT
 from gpu_studio.ui.train.details_card import LOG, PLACEMENT
 from gpu_studio.ui.train.placement_rows import ASKED, BETWEEN, SPOTS_ROLE, PlacementModel
 

@@ -13,7 +13,7 @@ from window_pages import with_shown_run
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.main_window import MainWindow
-from gpu_studio.ui.window.pages import PAGES
+from gpu_studio.ui.window.services import PAGES
 
 PLACES = [(page, "") for page in PAGES if page != "plan"] + [("plan", part) for part in PARTS]
 PLACE = pytest.mark.parametrize(("page", "part"), PLACES, ids=lambda name: name or None)

@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.plan import Plan, load, save
 from gpu_studio.plan.edits.training import set_training
-from gpu_studio.ui.kit.asking.dialogs import Question
-from gpu_studio.ui.window.disk_strip import DiskStrip
+from gpu_studio.ui.kit.dialogs import Question
+from gpu_studio.ui.window.disk_changes import DiskStrip
 from gpu_studio.ui.window.main_window import MainWindow
 
 

@@ -15,9 +15,9 @@ from gpu_studio.contract import events, lock
 from gpu_studio.contract.consent import allow_file, withdraw
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import loads, save
-from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queue import Queue
 from gpu_studio.ui.plan.code_dialogs import AllowDialog
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -15,8 +15,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
 from real_runs import PATIENCE_S
 
-from gpu_studio.ui.window.desktop.notifier import Notifier
-from gpu_studio.ui.window.desktop.session_bus import ADDRESS
+from gpu_studio.ui.window.notifier import ADDRESS, Notifier
 
 LONG_MS = 20_000
 SERVICE = Path(__file__).parents[2] / "support" / "notification_service.py"

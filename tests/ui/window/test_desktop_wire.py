@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.window.desktop.session_bus import address_of
-from gpu_studio.ui.window.desktop.wire import (
+from gpu_studio.ui.window.notifier import (
     CALL,
     LONGEST,
     Message,
     WireError,
     Writer,
+    address_of,
     call,
     decode,
     length_of,

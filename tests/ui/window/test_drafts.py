@@ -19,7 +19,7 @@ from real_runs import PATIENCE_S
 
 from gpu_studio.plan import Plan, load, save
 from gpu_studio.plan.edits.training import set_training
-from gpu_studio.ui.kit.asking.dialogs import Question
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.plan.drafts import Draft, Drafts, id_of, made, new_id
 from gpu_studio.ui.window import draft_keeper
 from gpu_studio.ui.window.main_window import MainWindow

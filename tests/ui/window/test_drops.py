@@ -13,7 +13,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Plan, save
-from gpu_studio.ui.window.drops import DropSign
+from gpu_studio.ui.window.frame import DropSign
 from gpu_studio.ui.window.main_window import MainWindow
 
 BOTH = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction

@@ -14,7 +14,7 @@ from window_pages import with_shown_run
 
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.main_window import MainWindow
-from gpu_studio.ui.window.pages import PAGES
+from gpu_studio.ui.window.services import PAGES
 
 AROUND = 6
 """Pixels beside a control in which its focus may be drawn."""

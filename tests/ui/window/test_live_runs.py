@@ -16,7 +16,7 @@ from gpu_studio.contract import lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Finished, StateChanged, encode
 from gpu_studio.contract.files import append_line
-from gpu_studio.ui.kit.live_button import LiveButton
+from gpu_studio.ui.kit.status_line import LiveButton
 from gpu_studio.ui.window.main_window import MainWindow
 
 LEFT = Qt.MouseButton.LeftButton

@@ -14,11 +14,11 @@ from gpu_studio.contract import lock
 from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.runs import catalogue
-from gpu_studio.ui.kit.asking.dialogs import Question
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS, THEME
+from gpu_studio.ui.window.frame import Rail
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.plan_files import RecentMenu
-from gpu_studio.ui.window.rail import Rail
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 LONG_MS = 20_000

@@ -17,7 +17,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from PySide6.QtWidgets import QWidget
 from shown_parts import everything
 
-from gpu_studio.ui.kit.labels import Label
+from gpu_studio.ui.kit.basic_widgets import Label
 from gpu_studio.ui.window.frame import SMALLEST
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu
 
 from gpu_studio.plan import Plan, load, save
 from gpu_studio.plan.edits.training import set_training
-from gpu_studio.ui.kit.asking.dialogs import Question
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.window import draft_keeper
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -20,11 +20,11 @@ from gpu_studio.common.figures import moment
 from gpu_studio.contract import lock
 from gpu_studio.plan import load
 from gpu_studio.runs import catalogue
+from gpu_studio.runs import queue as queueing
 from gpu_studio.runs.launch import TRAINER_VARIABLE
-from gpu_studio.runs.queueing import queue as queueing
-from gpu_studio.runs.queueing.queue import Queue
-from gpu_studio.runs.queueing.queue_entry import Wait
-from gpu_studio.ui.kit.labels import Label
+from gpu_studio.runs.queue import Queue
+from gpu_studio.runs.queue_entry import Wait
+from gpu_studio.ui.kit.basic_widgets import Label
 from gpu_studio.ui.runs.queue_card import QueueCard
 from gpu_studio.ui.runs.queue_model import MIME, QueueModel, QueueRow
 from gpu_studio.ui.window.main_window import MainWindow
@@ -241,7 +241,7 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
         lambda: filled.settled, timeout=LONG_MS
     )  # it has seen to the runner, as any window does once
     monkeypatch.setattr(queueing, "ensure_runner", started)
-    monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
+    monkeypatch.setattr("gpu_studio.runs.queue.STARTING_SECONDS", 0.0)
     filled.queue._pulse.setInterval(10)
     runner_lock.release()  # as if it were killed: no file changes
     qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from real_runs import PATIENCE_S, fake_trainer, trainer_environment
 
 from gpu_studio.contract import lock
-from gpu_studio.contract.checkpoints import checkpoints
+from gpu_studio.contract.directory import checkpoints
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.state import state_of
 from gpu_studio.ui.kit.settings import QUIT

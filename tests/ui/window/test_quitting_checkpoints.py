@@ -10,8 +10,8 @@ from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 
 from gpu_studio.runs.results.evaluations import evaluations
-from gpu_studio.ui.kit.asking.dialogs import Question
-from gpu_studio.ui.train.finishing_dialog import FinishingDialog
+from gpu_studio.ui.kit.dialogs import Question
+from gpu_studio.ui.train.checkpoints_desk import FinishingDialog
 from gpu_studio.ui.window.quitting import UNASKED
 
 LONG_MS = 20_000

@@ -11,15 +11,14 @@ from PySide6.QtWidgets import QAbstractButton
 from real_runs import fake_trainer, train_by_hand
 
 from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.inheritance import resumed_from
 from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.edits.training import set_optimizer, set_training
 from gpu_studio.runs import catalogue
-from gpu_studio.ui.kit.button import PrimaryButton
-from gpu_studio.ui.plan.resuming_strip import ResumingStrip
+from gpu_studio.ui.kit.basic_widgets import PrimaryButton
+from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window.main_window import MainWindow
 
 LONG_MS = 20_000

@@ -18,7 +18,7 @@ from gpu_studio.runs.end_reports import is_reported, mark_followed, mark_reporte
 from gpu_studio.ui.runs import live_watch
 from gpu_studio.ui.runs.end_words import all_in_words, in_words
 from gpu_studio.ui.runs.live_watch import LiveWatch
-from gpu_studio.ui.window import run_ends
+from gpu_studio.ui.window import live_runs
 from gpu_studio.ui.window.main_window import MainWindow
 
 LONG_MS = 20_000
@@ -65,14 +65,14 @@ class Reported(QObject):
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have windows look often, and not wait for each other."""
-    monkeypatch.setattr(run_ends, "GRACE_MS", 0)
+    monkeypatch.setattr(live_runs, "GRACE_MS", 0)
     monkeypatch.setattr(live_watch, "LOOK_MS", 50)
 
 
 def all_have_told(qtbot) -> None:
     """Let happen what the windows have put off: it comes in the order in which it was."""
     with qtbot.waitCallback() as done:
-        QTimer.singleShot(run_ends.GRACE_MS, done)
+        QTimer.singleShot(live_runs.GRACE_MS, done)
 
 
 def listening(open_window, qtbot, *, answers: bool = True) -> tuple[MainWindow, Reported]:
@@ -125,7 +125,7 @@ def test_that_nobody_tells_of_a_run_that_is_looked_at_in_another_window(
 def test_that_an_end_is_told_by_another_window_where_the_first_went_before_the_desktop_had_it(
     open_window, runs, qtbot, at_once, monkeypatch
 ) -> None:
-    monkeypatch.setattr(run_ends, "RETRY_MS", 20)
+    monkeypatch.setattr(live_runs, "RETRY_MS", 20)
     (first, sent), (other, told) = (
         listening(open_window, qtbot, answers=False),
         listening(open_window, qtbot),

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Carve, EarlyStopping, Named, Placed, Plan
 from gpu_studio.plan.edits.distribution import set_strategy
-from gpu_studio.ui.plan.form.option_rows import OptionRows
-from gpu_studio.ui.plan.form.row import FormRow
+from gpu_studio.ui.plan.form.form import FormRow
+from gpu_studio.ui.plan.form.options import OptionRows
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.main_window import MainWindow
 

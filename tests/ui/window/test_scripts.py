@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
 from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.ui.window.main_window import MainWindow
 

@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
-from gpu_studio.ui.kit.asking.dialogs import ErrorDialog
-from gpu_studio.ui.window.errors import ErrorKeeper
+from gpu_studio.ui.kit.dialogs import ErrorDialog
+from gpu_studio.ui.window.app import ErrorKeeper
 
 
 @pytest.fixture

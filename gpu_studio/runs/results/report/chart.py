@@ -1,17 +1,31 @@
-"""Line charts as SVG, both inline in a page, which styles them, and as a standalone file."""
+"""Line charts as SVG, both inline in a page, which styles them, and as a standalone file.
+
+An axis has a round range and labelled values. A chart is made of elements of HTML and SVG, in
+which everything that is not already markup is escaped.
+"""
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from gpu_studio.common.figures import alike, grouped, size
 from gpu_studio.runs.reading.series import Array
-from gpu_studio.runs.results.report.axes import Axis
-from gpu_studio.runs.results.report.markup import Markup, tag
+from gpu_studio.runs.ticks import (
+    binary_step,
+    count_ticks,
+    digits_of,
+    outward,
+    round_step,
+    time_ticks,
+    with_height,
+)
 
 WIDE, HALF = 912, 440
 HEIGHT: Final = 220
@@ -204,3 +218,132 @@ def stroke(place: int, width: float) -> dict[str, str | float | None]:
 
 def _short(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0") if math.isfinite(number) else "0"
+
+
+TICK_COUNT: Final = 5
+"""About so many values are written at an axis."""
+_MOST_LOG: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high`, with labels at some values. On a `log` axis all are above 0."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Where a value lies between the ends: 0 at `low`, 1 at `high`."""
+        low, high, value = (math.log10(each) for each in (self.low, self.high, value)) if self.log else (
+            self.low, self.high, value
+        )  # fmt: skip
+        return (value - low) / (high - low)
+
+
+def number_axis(low: float, high: float, unit: str = "") -> Axis:
+    """Plain numbers, widened to round ends."""
+    low, high = with_height(low, high)
+    step = round_step(high - low, TICK_COUNT)
+    first, last = outward(low, high, step)
+    digits = digits_of(step)
+    ticks = (
+        (place * step, grouped(place * step, digits) + unit) for place in range(first, last + 1)
+    )
+    return Axis(first * step, last * step, tuple(ticks))
+
+
+def log_axis(low: float, high: float) -> Axis:
+    """Numbers above 0 by their logarithm, between the nearest of 1, 2 and 5 times a power of ten."""
+    marks = list(_marks(low, high))
+    first = max(mark for mark in marks if mark <= low * (1 + 1e-9))
+    last = min(mark for mark in marks if mark >= high * (1 - 1e-9))
+    inside = [mark for mark in marks if first <= mark <= last]
+    if len(inside) > _MOST_LOG:
+        inside = [
+            mark
+            for mark in inside
+            if math.isclose(math.log10(mark), round(math.log10(mark)), abs_tol=1e-9)
+        ]
+    stride = -(-len(inside) // _MOST_LOG) or 1
+    return Axis(
+        first, last, tuple(zip(inside[::stride], alike(inside[::stride]), strict=True)), log=True
+    )
+
+
+def bytes_axis(high: float) -> Axis:
+    """Memory from zero on, in powers of two."""
+    step = binary_step(high, TICK_COUNT)
+    count = math.ceil(max(high, step) / step)
+    return Axis(
+        0.0, count * step, tuple((place * step, size(place * step)) for place in range(count + 1))
+    )
+
+
+def seconds_axis(high: float) -> Axis:
+    """Time from zero on, ending where the data end."""
+    high = high if high > 0 else 1.0
+    return Axis(0.0, high, tuple(time_ticks(0.0, high, TICK_COUNT)))
+
+
+def steps_axis(low: float, high: float) -> Axis:
+    """Training steps, ending where training does."""
+    high = high if high > low else low + 1
+    return Axis(low, high, tuple(count_ticks(low, high, TICK_COUNT)))
+
+
+def _marks(low: float, high: float) -> Iterator[float]:
+    for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2):
+        yield from (factor * 10.0**power for factor in (1.0, 2.0, 5.0))
+
+
+# Characters forbidden in HTML and XML, such as lone surrogates: file and plan names may have them.
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_VOID: Final = frozenset({"meta", "br"})
+_CLOSED_AT_ONCE: Final = frozenset({"circle", "line", "path", "rect"})
+
+Child = str | None
+
+
+class Markup(str):
+    """Text that is already markup and is not escaped."""
+
+    __slots__ = ()
+
+
+def text(words: str) -> Markup:
+    """Return `words` escaped."""
+    if isinstance(words, Markup):
+        return words
+    return Markup(html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", words)))
+
+
+def join(*children: Child) -> Markup:
+    """Return the children one after another, without those that are None."""
+    return Markup("".join(text(child) for child in children if child is not None))
+
+
+def tag(element: str, *children: Child, **attributes: str | float | None) -> Markup:
+    """Return an element.
+
+    `class_` is the attribute `class`, `stroke_width` is `stroke-width`; None leaves it out.
+    """
+    given = "".join(
+        f' {_name(name)}="{_value(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    if element in _VOID:
+        return Markup(f"<{element}{given}>")
+    if element in _CLOSED_AT_ONCE and not children:
+        return Markup(f"<{element}{given}/>")
+    return Markup(f"<{element}{given}>{join(*children)}</{element}>")
+
+
+def _name(name: str) -> str:
+    return name.rstrip("_").replace("_", "-") if name not in ("viewBox",) else name
+
+
+def _value(value: str | float) -> Markup:
+    return text(value if isinstance(value, str) else f"{value:.10g}")

@@ -12,23 +12,27 @@ from gpu_studio.common.figures import metric, percent, size
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Memory, decode
-from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.files import LineTail
 from gpu_studio.contract.samples import Fast, FastFigures, SampleError
 from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import LONGEST_GAP, lines_of
-from gpu_studio.runs.reading.curves import LOSS, Curve, curve, thinned
-from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.lineage import LOSS, Curve, curve, thinned
+from gpu_studio.runs.reading.frequent_events import MemorySeries
 from gpu_studio.runs.reading.series import Array, Series
-from gpu_studio.runs.results.report.axes import (
+from gpu_studio.runs.results.report.chart import (
+    HALF,
+    WIDE,
     Axis,
+    Chart,
+    ChartLine,
+    Level,
     bytes_axis,
     log_axis,
     number_axis,
     seconds_axis,
     steps_axis,
 )
-from gpu_studio.runs.results.report.chart import HALF, WIDE, Chart, ChartLine, Level
-from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.results.run_facts import RunFigures
 
 Figure = Literal["utilisation", "power"]
 _MEMORY: Final = b'{"event":"memory"'

@@ -17,28 +17,30 @@ from gpu_studio.common.figures import (
     spent,
     throughput,
 )
-from gpu_studio.common.regular_files import read_text
+from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract.events import Communication, DeviceTimes
-from gpu_studio.hardware.card_account import CardTotals
+from gpu_studio.hardware.accounting import CardTotals
 from gpu_studio.plan.files import LARGEST_BYTES
 from gpu_studio.runs.reading.placements import Judgement, LayerRow, PassRow, judged
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.results.report import run_charts
+from gpu_studio.runs.results.report.chart import Markup, join, tag
 from gpu_studio.runs.results.report.elements import (
+    STATES,
     FigureTile,
     figure,
     folded,
     listed,
+    moment,
+    outcome,
     pair,
     section,
     table,
     tiles,
 )
-from gpu_studio.runs.results.report.markup import Markup, join, tag
-from gpu_studio.runs.results.report.words import STATES, moment, outcome
 from gpu_studio.runs.results.run_cards import RunCard
-from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.runs.results.training_parts import ONE_DEVICE, steps_in_words
+from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_times import ONE_DEVICE, steps_in_words
 
 _MOST_EPOCHS: Final = 10
 _MOST_ITEMS: Final = 50

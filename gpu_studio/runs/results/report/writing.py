@@ -1,4 +1,8 @@
-"""Create a report from its runs and write it to a file."""
+"""Create a report on one run or on several, and write it to a file.
+
+The report on several has overlaid curves, the differences between the plans, and figures side
+by side; the report on one stands in `single`.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,38 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.common.output_files import write_output
+from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.results.report import several, single
-from gpu_studio.runs.results.report.chart import CHARACTER, FONT, INK, WIDE, Chart, group, stroke
-from gpu_studio.runs.results.report.elements import page
-from gpu_studio.runs.results.report.markup import Markup, tag
+from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, compare
+from gpu_studio.runs.results.report import run_charts, single
+from gpu_studio.runs.results.report.chart import (
+    CHARACTER,
+    FONT,
+    HALF,
+    INK,
+    WIDE,
+    Chart,
+    Child,
+    Markup,
+    group,
+    join,
+    sample,
+    stroke,
+    tag,
+)
+from gpu_studio.runs.results.report.elements import (
+    STATES,
+    BestText,
+    figure,
+    moment,
+    outcome,
+    page,
+    pair,
+    section,
+    table,
+)
 from gpu_studio.runs.results.report.run_charts import loss_chart, memory_chart
-from gpu_studio.runs.results.report.words import moment
-from gpu_studio.runs.results.run_figures import RunFigures, figures_of
+from gpu_studio.runs.results.run_facts import RunFigures, figures_of
 
 _ROW: Final = 18
 _BETWEEN: Final = 20
@@ -86,7 +113,7 @@ def report(runs: Sequence[RunFigures]) -> str:
             made=made,
         )
     return page(
-        f"{len(runs)} runs compared", several.header(runs), *several.content(runs), made=made
+        f"{len(runs)} runs compared", _several_header(runs), *_several_content(runs), made=made
     )
 
 
@@ -102,3 +129,70 @@ def curves_svg(run: RunFigures) -> str:
 def write_report(runs: Sequence[RunDirectory], path: Path) -> None:
     """Write the report of runs to `path`, whole or not at all. Raises OSError."""
     write_output(path, [report([figures_of(run) for run in runs]).encode("utf-8")])
+
+
+_LONGEST: Final = 300
+"""Characters of a plan's field: placements of hundreds of layers are told by their file."""
+
+
+def _several_header(runs: Sequence[RunFigures]) -> Markup:
+    """The title part of the report."""
+    names = ", ".join(run.title for run in runs)
+    return tag(
+        "header", tag("h1", f"{len(runs)} runs compared"), tag("div", names, class_="origin")
+    )
+
+
+def _several_content(runs: Sequence[RunFigures]) -> Iterator[Markup | None]:
+    """The sections of the report."""
+    comparison = compare(runs)
+    names = run_charts.compared_names(runs)
+    points = run_charts.points_each(len(names) * len(runs))
+    yield section("Runs", table("", ("", "run", "how it stands", "started"), _runs_rows(runs)))
+    losses = [name for name in names if name.removeprefix("val_") == "loss"]
+    wide = (figure(run_charts.compared_chart(runs, name, WIDE, points)) for name in losses)
+    others = (
+        run_charts.compared_chart(runs, name, HALF, points) for name in names if name not in losses
+    )
+    yield section("Curves", *wide, pair([chart for chart in others if chart is not None]))
+    yield section("What differs", _differences(comparison))
+    yield section("What came of it", _figures_table(comparison))
+    yield section("Environment", _environments(runs))
+
+
+def _runs_rows(runs: Sequence[RunFigures]) -> Iterator[list[Child]]:
+    for place, run in enumerate(runs):
+        state = tag("span", run.summary.state, class_=STATES[run.summary.state])
+        reported = f"{outcome(run)} {run.why.message if run.why else ''}".rstrip()
+        name = join(sample(place), " ", run.title)
+        yield [name, run.id, join(state, " · ", reported), moment(run.summary.created)]
+
+
+def _differences(comparison: Comparison) -> Markup:
+    headings = ("field", *(run.title for run in comparison.runs))
+    rows = (_cells(row) for row in comparison.plans)
+    found = table("The fields in which the plans differ", headings, rows, field=True)
+    return found or tag("p", "The plans are the same in every field.")
+
+
+def _figures_table(comparison: Comparison) -> Markup | None:
+    headings = ("", *(run.title for run in comparison.runs))
+    numbers = range(1, len(headings))
+    return table(
+        "Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers
+    )
+
+
+def _cells(row: ComparisonRow) -> list[Child]:
+    texts = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in row.texts)
+    return [
+        row.label,
+        *(BestText(text) if place == row.best else text for place, text in enumerate(texts)),
+    ]
+
+
+def _environments(runs: Sequence[RunFigures]) -> Markup | None:
+    """The software and hardware of the runs; what they all share is given once."""
+    names = dict.fromkeys(name for run in runs for name in run.environment)
+    rows = [[name, *(run.environment.get(name, "–") for run in runs)] for name in names]
+    return table("What each trained with", ("", *(run.title for run in runs)), rows)

@@ -15,11 +15,10 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QCompleter, QLineEdit, QWidget
 
-from gpu_studio.plan.problems import shown
-from gpu_studio.plan.reading import Reader
-from gpu_studio.plan.values import Options
-from gpu_studio.plan.writing import inline
-from gpu_studio.ui.kit.theme.fonts import FontRole, font
+from gpu_studio.plan.files import inline
+from gpu_studio.plan.tables import Reader
+from gpu_studio.plan.values import Options, shown
+from gpu_studio.ui.kit.theme import FontRole, font
 
 
 def mark(field: QWidget, wrong: str, tip: str = "") -> None:

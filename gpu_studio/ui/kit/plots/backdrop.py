@@ -1,28 +1,25 @@
-"""The rarely changing layer behind a plot's curves: grid, ticks, marks in time, limits."""
+"""The rarely changing layer behind a plot's curves: grid, ticks, limits, marks and spans in time.
+
+Marks are events and spans are periods. Each kind of mark has a shape of its own, so that colour
+is not the only sign.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final, Literal
 
+import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.runs.ticks import clock_ticks
 from gpu_studio.ui.kit.plots.axes import LINEAR, TIME, Ruler, Scale
-from gpu_studio.ui.kit.plots.marks import (
-    LANE,
-    PlotMarks,
-    PlotSpan,
-    ends,
-    paint_marks,
-    paint_span,
-    texts_at,
-)
+from gpu_studio.ui.kit.plots.reduce import Indices
 from gpu_studio.ui.kit.plots.time_view import TimeWindow
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import Tokens, font, mix
 
 _LABEL_GAP = 8
 _PIXELS_PER_ROW = 30
@@ -187,3 +184,257 @@ class Backdrop:
             self.area.left() + (places - self.window.start) / self.window.span * self.area.width()
         )
         return pixels[marks.drawn(first, pixels)]
+
+
+MarkKind = Literal["epoch", "checkpoint", "best", "rate", "warning", "xid", "missing", "error"]
+SpanKind = Literal["paused", "throttled"]
+
+MEANINGS: Final[dict[str, str]] = {
+    "epoch": "an epoch ends",
+    "checkpoint": "a checkpoint was written",
+    "best": "the best checkpoint",
+    "rate": "the learning rate jumps",
+    "warning": "a warning",
+    "xid": "the driver reports an error of a card (XID, ECC)",
+    "missing": "the loss is no number from here on",
+    "error": "the run failed, or was lost",
+    "paused": "the run was paused",
+    "throttled": "a card's clocks were held down",
+}
+"""What each kind of mark means, in words."""
+
+_APART: Final[dict[MarkKind, float]] = {
+    "epoch": 16.0,
+    "checkpoint": 10.0,
+    "best": 10.0,
+    "rate": 10.0,
+}
+_APART_ELSE = 8.0
+_MOST_TOLD = 3
+_STRIDES = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlotMarks:
+    """Marks of one kind.
+
+    Their sorted moments in seconds after the run's start, shape (marks,), and words for each.
+    """
+
+    kind: MarkKind
+    times: Array
+    words: Callable[[int], str]
+
+    def seen(self, ruler: Ruler, start: float, end: float) -> tuple[int, Array]:
+        """The number of the first mark between two places of the axis, and the places of all that
+        are.
+        """
+        places = ruler.places(self.times)
+        first, last = (
+            np.searchsorted(places, start, side="left"),
+            np.searchsorted(places, end, side="right"),
+        )
+        return int(first), places[first:last]
+
+    def drawn(self, first: int, pixels: Array) -> Indices:
+        """Which of the marks at these sorted pixels are drawn, the first of them having the number
+        `first`.
+
+        Of those that would lie upon each other it is the first; of epochs every second, fifth,
+        tenth and so on, so that they stand evenly.
+        """
+        apart = _APART.get(self.kind, _APART_ELSE)
+        if self.kind == "epoch":
+            return _strided(first, pixels, apart)
+        return np.flatnonzero(np.diff(pixels // apart, prepend=-1) > 0)
+
+    def reported(self, ruler: Ruler, place: float, reach: float) -> Iterator[str]:
+        """The words of the marks within `reach` of a place; of many the first and the last."""
+        first, places = self.seen(ruler, place - reach, place + reach)
+        count = len(places)
+        if count <= _MOST_TOLD:
+            yield from (self.words(first + number) for number in range(count))
+        else:
+            yield f"{count} marks from “{self.words(first)}” to “{self.words(first + count - 1)}”"
+
+
+@dataclass(frozen=True, slots=True)
+class PlotSpan:
+    """A period, in seconds after the run's start, and its description."""
+
+    kind: SpanKind
+    start: float
+    end: float
+    words: str
+
+
+def ends(spans: Sequence[PlotSpan], ruler: Ruler) -> list[tuple[float, float]]:
+    """Where each of the spans begins and ends on the axis."""
+    starts, stops = (ruler.places(np.array(each, dtype=np.float64)) for each in _times(spans))
+    return list(zip(starts.tolist(), stops.tolist(), strict=True))
+
+
+def _times(spans: Sequence[PlotSpan]) -> tuple[list[float], list[float]]:
+    return [span.start for span in spans], [span.end for span in spans]
+
+
+def texts_at(
+    marks: Sequence[PlotMarks], spans: Sequence[PlotSpan], ruler: Ruler, place: float, reach: float
+) -> list[str]:
+    """What is marked within `reach` of a place of the axis, in words, a line each."""
+    words = [line for each in marks for line in each.reported(ruler, place, reach)]
+    for span, (start, end) in zip(spans, ends(spans, ruler), strict=True):
+        if start - reach <= place <= end + reach:
+            words.append(span.words)
+    return words
+
+
+def _strided(first: int, pixels: Array, apart: float) -> Indices:
+    if len(pixels) < 2:
+        return np.arange(len(pixels), dtype=np.intp)
+    needed = apart * (len(pixels) - 1) / max(float(pixels[-1] - pixels[0]), 1.0)
+    strides = (10**power * factor for power in range(12) for factor in _STRIDES)
+    stride = next(stride for stride in strides if stride >= needed)
+    return np.flatnonzero((np.arange(first, first + len(pixels)) + 1) % stride == 0)
+
+
+# More vertical lines than this would hide the curves: then only their heads are drawn.
+MOST_UPRIGHTS: Final = 12
+LANE: Final = 11
+"""Pixels below the curves in which progress is marked, so that no mark lies on a curve.
+
+Alarms cross the curves.
+"""
+_LEAST_SPAN = 2.0
+_SPAN_SHARE = 0.16
+Draw = Callable[[QPainter, Tokens, QRectF, float], None]
+
+
+def paint_span(
+    painter: QPainter, tokens: Tokens, area: QRectF, span: PlotSpan, ends: tuple[float, float]
+) -> None:
+    """Shade what lies between two pixels: flat for a throttled card, hatched for a pause."""
+    left, right = max(ends[0], area.left()), min(max(ends[1], ends[0] + _LEAST_SPAN), area.right())
+    if right <= left:
+        return
+    band = QRectF(left, area.top(), right - left, area.height())
+    if span.kind == "throttled":
+        painter.fillRect(band, QColor(mix(tokens.warning, tokens.surface, _SPAN_SHARE)))
+    else:
+        painter.fillRect(band, QColor(mix(tokens.muted, tokens.surface, 0.10)))
+        painter.fillRect(
+            band,
+            QBrush(QColor(mix(tokens.muted, tokens.surface, 0.35)), Qt.BrushStyle.BDiagPattern),
+        )
+
+
+def paint_marks(
+    painter: QPainter, tokens: Tokens, area: QRectF, kind: MarkKind, pixels: Array
+) -> None:
+    """Paint marks of one kind at these pixels."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if kind in _UPRIGHTS and len(pixels) <= MOST_UPRIGHTS:
+        colour, dash = _UPRIGHTS[kind](tokens), _DASHES[kind]
+        painter.setPen(_pen(mix(colour, tokens.surface, 0.7), dash))
+        for x in pixels.tolist():
+            painter.drawLine(QLineF(round(x) + 0.5, area.top(), round(x) + 0.5, area.bottom()))
+    for x in pixels.tolist():
+        _HEADS[kind](painter, tokens, area, x)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+
+def _pen(colour: str, dash: Sequence[float] = ()) -> QPen:
+    pen = QPen(QColor(colour), 1.0)
+    if dash:
+        pen.setDashPattern(list(dash))
+    return pen
+
+
+def _epoch(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    painter.setPen(_pen(mix(tokens.muted, tokens.surface, 0.7)))
+    painter.drawLine(QLineF(round(x) + 0.5, area.bottom() + 1, round(x) + 0.5, area.bottom() + 6))
+
+
+def _diamond(painter: QPainter, x: float, y: float, half: float) -> None:
+    points = (
+        QPointF(x, y - half),
+        QPointF(x + half, y),
+        QPointF(x, y + half),
+        QPointF(x - half, y),
+    )
+    painter.drawPolygon(QPolygonF(points))
+
+
+def _checkpoint(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    painter.setPen(_pen(tokens.accent))
+    painter.setBrush(QColor(tokens.surface))
+    _diamond(painter, x, area.bottom() + LANE / 2, 4)
+
+
+def _best(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    painter.setPen(_pen(tokens.surface))
+    painter.setBrush(QColor(tokens.accent))
+    _diamond(painter, x, area.bottom() + LANE / 2, 5)
+
+
+def _rate(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    """A stair, as a learning rate that goes down."""
+    painter.setPen(_pen(tokens.text))
+    y = area.bottom() + LANE
+    painter.drawPolyline(
+        [QPointF(x - 5, y - 8), QPointF(x, y - 8), QPointF(x, y - 2), QPointF(x + 5, y - 2)]
+    )
+
+
+def _triangle(painter: QPainter, colour: str, area: QRectF, x: float) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(colour))
+    top = area.top()
+    painter.drawPolygon(
+        QPolygonF([QPointF(x - 4, top - 2), QPointF(x + 4, top - 2), QPointF(x, top + 5)])
+    )
+
+
+def _warning(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    _triangle(painter, tokens.warning, area, x)
+
+
+def _error(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    _triangle(painter, tokens.bad, area, x)
+
+
+def _xid(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(tokens.bad))
+    painter.drawRect(QRectF(x - 3.5, area.top() - 2, 7, 7))
+
+
+def _missing(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    painter.setPen(QPen(QColor(tokens.bad), 1.6))
+    top = area.top() + 1
+    painter.drawLine(QLineF(x - 4, top - 3, x + 4, top + 5))
+    painter.drawLine(QLineF(x - 4, top + 5, x + 4, top - 3))
+
+
+_UPRIGHTS: Final[dict[MarkKind, Callable[[Tokens], str]]] = {
+    "warning": lambda tokens: tokens.warning,
+    "xid": lambda tokens: tokens.bad,
+    "missing": lambda tokens: tokens.bad,
+    "error": lambda tokens: tokens.bad,
+}
+_DASHES: Final[dict[MarkKind, tuple[float, ...]]] = {
+    "warning": (4, 2),
+    "xid": (1, 2),
+    "missing": (6, 2, 1, 2),
+    "error": (),
+}
+_HEADS: Final[dict[MarkKind, Draw]] = {
+    "epoch": _epoch,
+    "checkpoint": _checkpoint,
+    "best": _best,
+    "rate": _rate,
+    "warning": _warning,
+    "xid": _xid,
+    "missing": _missing,
+    "error": _error,
+}

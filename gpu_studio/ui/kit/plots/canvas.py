@@ -12,13 +12,12 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QHelpEvent, QPainter, 
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gpu_studio.ui.kit.plots.axes import Scale
-from gpu_studio.ui.kit.plots.backdrop import Backdrop, Limit
+from gpu_studio.ui.kit.plots.backdrop import LANE, Backdrop, Limit, PlotMarks, PlotSpan
 from gpu_studio.ui.kit.plots.curve import PlotCurve, Style
 from gpu_studio.ui.kit.plots.gestures import HELP, Gestures, Overlay
-from gpu_studio.ui.kit.plots.marks import LANE, PlotMarks, PlotSpan
 from gpu_studio.ui.kit.plots.reduce import AxisView
 from gpu_studio.ui.kit.plots.time_view import TimeView, TimeWindow
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import Tokens
 
 LEFT, TOP, RIGHT = 70, 6, 4
 BOTTOM, BOTTOM_WITH_TIMES = LANE + 2, LANE + 19

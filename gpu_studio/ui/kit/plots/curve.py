@@ -25,7 +25,7 @@ from gpu_studio.ui.kit.plots.reduce import (
     two_a_column,
     visible,
 )
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import Tokens
 
 Colour = Callable[[Tokens], str]
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QGraphicsItem, QGraphicsLineItem, QGraphicsRectIte
 
 from gpu_studio.ui.kit.plots.backdrop import Backdrop
 from gpu_studio.ui.kit.plots.time_view import TimeView
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import Tokens
 
 
 class Overlay:

@@ -21,10 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from gpu_studio.ui.kit.plots.curve import Style
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
 
 _LINE = 2.0
 _DEVICE = re.compile(r"[A-Z]+[: ](\d.*)")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpu_studio.common.figures import whole_mib
-from gpu_studio.plan.edits.carving import Carved
+from gpu_studio.plan.carving import Carved
 from gpu_studio.plan.rules.device_rules import LEAST_MIB, MOST_SLICES
-from gpu_studio.ui.plan.carving.track import Track
+from gpu_studio.ui.plan.carving.strips import Track
 
 NUDGE_MIB, FINE_MIB, COARSE_MIB = 64, 1, 1024
 

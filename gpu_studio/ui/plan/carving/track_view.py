@@ -21,11 +21,16 @@ from gpu_studio.common.figures import whole_mib
 from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.rules.device_rules import LEAST_MIB
 from gpu_studio.plan.starter import STEP_MIB
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.plan.carving.slice_bar import HEIGHT
-from gpu_studio.ui.plan.carving.slice_paint import RADIUS, SlicePainter, areas, draw_pill, spoken
-from gpu_studio.ui.plan.carving.strips import Strip
-from gpu_studio.ui.plan.carving.track import Segment, Track, overflow_of, segments_of
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.plan.carving.slice_bar import (
+    HEIGHT,
+    RADIUS,
+    SlicePainter,
+    areas,
+    draw_pill,
+    spoken,
+)
+from gpu_studio.ui.plan.carving.strips import Segment, Strip, Track, overflow_of, segments_of
 
 GRASP = 6.0
 """So many pixels beside an end, it is still taken hold of."""

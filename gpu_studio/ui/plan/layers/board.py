@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from gpu_studio.common import figures
 from gpu_studio.common.figures import flops, grouped
 from gpu_studio.placement.device_memory import PredictedMemory
-from gpu_studio.placement.memory_placed import devices_of
-from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
-from gpu_studio.placement.places import limits_bytes
-from gpu_studio.placement.splitting_kinds import units_of
+from gpu_studio.placement.known_problems import units_of
+from gpu_studio.placement.memory import devices_of
+from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
+from gpu_studio.placement.work import limits_bytes
 from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas
-from gpu_studio.plan.edits.placing import places_of
-from gpu_studio.plan.logical import CPU
+from gpu_studio.plan.devices import CPU
+from gpu_studio.plan.edits.distribution import places_of
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.plan.layers_model import shape_in_words
+from gpu_studio.ui.plan.facts_words import shape_in_words
 
 OPEN = ""
 """The lane of the layers that the plan leaves out."""

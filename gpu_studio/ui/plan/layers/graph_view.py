@@ -22,16 +22,13 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.plan.problems import listed
+from gpu_studio.placement.plan_facts import ModelGraph
+from gpu_studio.plan.values import listed
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
 from gpu_studio.ui.plan.layers.board import Board
 from gpu_studio.ui.plan.layers.graph_picture import Edge, GraphNode, GraphPicture, picture_of
-from gpu_studio.ui.plan.layers.lane_keys import digit, kept
+from gpu_studio.ui.plan.layers.layer_moves import digit, kept
 
 HIGH, STEP = 38.0, 58.0
 TOP = 10.0

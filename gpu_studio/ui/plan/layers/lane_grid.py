@@ -10,17 +10,19 @@ from PySide6.QtWidgets import QMenu, QScrollArea, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.placing import take_off
-from gpu_studio.ui.kit.focus import tab_after
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
-from gpu_studio.ui.kit.theme.tokens import Tokens
+from gpu_studio.plan.edits.distribution import take_off
+from gpu_studio.ui.kit.basic_widgets import tab_after
+from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
 from gpu_studio.ui.plan.layers.board import OPEN, Board, Lane
-from gpu_studio.ui.plan.layers.drop_mark import PointerHint
-from gpu_studio.ui.plan.layers.drops import Ground, LayerDrop, Verdict, verdict
 from gpu_studio.ui.plan.layers.lane_view import SLIM, LaneView
-from gpu_studio.ui.plan.layers.mime import carrying
+from gpu_studio.ui.plan.layers.layer_moves import (
+    Ground,
+    LayerDrop,
+    PointerHint,
+    Verdict,
+    carrying,
+    verdict,
+)
 
 _HEIGHT, _SIDE, _RADIUS = 26.0, 12.0, 7.0
 

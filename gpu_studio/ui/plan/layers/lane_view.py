@@ -20,15 +20,10 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from gpu_studio.common import figures
 from gpu_studio.common.figures import plural
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
-from gpu_studio.ui.kit.theme.fonts import font
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.palette import mix
+from gpu_studio.ui.kit.theme import ThemeManager, font, mix
 from gpu_studio.ui.plan.layers.board import OPEN, Lane
-from gpu_studio.ui.plan.layers.drop_mark import DropMark
-from gpu_studio.ui.plan.layers.drops import LayerDrop, Verdict
-from gpu_studio.ui.plan.layers.layer_delegate import SIDE
-from gpu_studio.ui.plan.layers.layer_list import LayerList
-from gpu_studio.ui.plan.layers.mime import FORMAT, carried
+from gpu_studio.ui.plan.layers.layer_list import SIDE, LayerList
+from gpu_studio.ui.plan.layers.layer_moves import FORMAT, DropMark, LayerDrop, Verdict, carried
 
 HEIGHT = 46
 HEAD_SIDE = 10

@@ -1,7 +1,11 @@
-"""The Layers tab: which layer runs on which device, by dragging, and the resulting forecast."""
+"""The Layers tab: which layer runs on which device, by dragging, and the resulting forecast.
+
+`LayersPicture` is everything that it shows of one plan.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -9,35 +13,48 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.placement.known_problems import LAYERS, PLACED, MisplacedLayers
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import ModelGraph, PlanFacts
 from gpu_studio.placement.schedule import StepTimeline
 from gpu_studio.placement.search import Objective
-from gpu_studio.plan import Problem, logical_devices
+from gpu_studio.plan import Problem, logical_devices, strategy_of
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.placing import use_instead
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.plan.edits.distribution import use_instead
+from gpu_studio.ui.kit.basic_widgets import Scrolled
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.note import Note
-from gpu_studio.ui.kit.scrolled import Scrolled
-from gpu_studio.ui.kit.step_picture import measured_picture
-from gpu_studio.ui.kit.step_view import TimelineView
+from gpu_studio.ui.kit.notice import Note
+from gpu_studio.ui.kit.step_view import TimelineView, measured_picture
 from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import GRID
-from gpu_studio.ui.plan.facts_bar import FactsBar
-from gpu_studio.ui.plan.layers.forecast import Forecast, better
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.plan.layers.board import Board, board_of
+from gpu_studio.ui.plan.layers.forecast import (
+    Forecast,
+    Measurement,
+    better,
+    faster_in_words,
+    forecast,
+    label_of,
+)
 from gpu_studio.ui.plan.layers.graph_view import GraphView
 from gpu_studio.ui.plan.layers.lane_grid import LaneGrid
-from gpu_studio.ui.plan.layers.layers_picture import LayersPicture, layers_picture
-from gpu_studio.ui.plan.layers.measured_reader import MeasuredReader
-from gpu_studio.ui.plan.layers.placing_job import PlacingOutcome, Wish, placed_for
-from gpu_studio.ui.plan.layers.step_line import StepLine, predicted_picture
-from gpu_studio.ui.plan.layers.step_maker import StepMaker
-from gpu_studio.ui.plan.layers.toolbar import Crossings, StartPanel, Toolbar
-from gpu_studio.ui.plan.layers.words import faster_in_words, label_of
-from gpu_studio.ui.plan.plan_facts import FactsReader
-from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.problem_line import ProblemLine
-from gpu_studio.ui.plan.times_reader import TimesReader
+from gpu_studio.ui.plan.layers.layer_moves import Ground, ground_of
+from gpu_studio.ui.plan.layers.step_line import (
+    MeasuredReader,
+    StepLine,
+    StepMaker,
+    TimesReader,
+    predicted_picture,
+)
+from gpu_studio.ui.plan.layers.toolbar import (
+    Crossings,
+    PlacingOutcome,
+    StartPanel,
+    Toolbar,
+    Wish,
+    placed_for,
+)
+from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
+from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 
 UNKNOWN_YET = "The model's layers are not known yet"
 
@@ -301,3 +318,33 @@ def _astray(problem: MisplacedLayers) -> str:
         f"{f'The layer {name}' if name else 'The placement'} is "
         f"{problem.received}: {problem.advice}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LayersPicture:
+    """The lanes, what drops are judged by, and the forecast of a step.
+
+    The forecast is None for a plan that has problems.
+    """
+
+    board: Board
+    ground: Ground
+    graph: ModelGraph
+    forecast: Forecast | None
+
+
+def layers_picture(
+    view: PlanView, facts: PlanFacts | None, measured: Measurement | None
+) -> LayersPicture | None:
+    """What is shown of a plan under the strategy `placed`.
+
+    None as long as its layers are not known.
+    """
+    if facts is None or facts.model is None or facts.graph is None or not facts.graph.layers:
+        return None
+    plan, machine = view.plan, view.machine
+    found = None if view.problems else forecast(plan, machine, facts.model, measured)
+    memory = {} if view.problems else {each.device: each for each in predict(plan, machine, facts)}
+    board = board_of(plan, machine, facts.graph, found.shares if found else {}, memory)
+    ground = ground_of(plan, machine, facts.model, facts.graph)
+    return LayersPicture(board, ground, facts.graph, found)

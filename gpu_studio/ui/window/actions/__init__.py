@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from gpu_studio.ui.kit.action_set import ActionSpec
-from gpu_studio.ui.window.actions.plan_actions import CODE, EDIT, FILE, PLAN_PARTS
+from gpu_studio.ui.window.actions.plan_actions import CODE, EDIT, FILE, HELP, PLAN_PARTS, VIEW
 from gpu_studio.ui.window.actions.run_actions import ADD, HABITS, QUEUE, RUN, RUNS
 from gpu_studio.ui.window.actions.train_actions import CHECKPOINTS, LOG, PLACEMENT, PLOTS
-from gpu_studio.ui.window.actions.view_actions import HELP, VIEW
 
 ACTIONS: tuple[ActionSpec, ...] = (
     *FILE,

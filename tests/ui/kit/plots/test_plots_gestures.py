@@ -9,12 +9,12 @@ from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG
+from gpu_studio.ui.kit.plots.backdrop import PlotMarks, PlotSpan
 from gpu_studio.ui.kit.plots.canvas import ALL_HIDDEN, NONE_ABOVE_ZERO, SOME_NOT_ABOVE_ZERO
 from gpu_studio.ui.kit.plots.curve import Style
-from gpu_studio.ui.kit.plots.marks import PlotMarks, PlotSpan
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 
 NONE, SHIFT, CONTROL = (
     Qt.KeyboardModifier.NoModifier,

@@ -8,7 +8,7 @@ import pytest
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme import ThemeManager
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QApplication, QMenu
 
-from gpu_studio.ui.kit.choosing.option import OptionButton
+from gpu_studio.ui.kit.options import OptionButton
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import Legend, LegendEntry
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import DARK, Tokens
+from gpu_studio.ui.kit.theme import DARK, ThemeManager, Tokens
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.ui.kit.plots.axes import TIME
-from gpu_studio.ui.kit.plots.marks import MEANINGS, PlotMarks, PlotSpan, texts_at
+from gpu_studio.ui.kit.plots.backdrop import MEANINGS, PlotMarks, PlotSpan, texts_at
 
 
 def made(kind, times):

@@ -15,11 +15,9 @@ from PySide6.QtSvg import QSvgRenderer
 
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import LegendEntry
-from gpu_studio.ui.kit.plots.picture import PlotPicture
-from gpu_studio.ui.kit.plots.time_plot import TimePlot
+from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import DARK
+from gpu_studio.ui.kit.theme import DARK, ThemeManager
 
 TRAIN = Style(lambda tokens: tokens.accent)
 VALIDATION = Style(lambda tokens: tokens.devices[1], dots=True)

@@ -7,14 +7,12 @@ from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, PERCENT
-from gpu_studio.ui.kit.plots.backdrop import Limit
+from gpu_studio.ui.kit.plots.backdrop import LANE, Limit, PlotMarks
 from gpu_studio.ui.kit.plots.curve import Style
-from gpu_studio.ui.kit.plots.marks import LANE, PlotMarks
 from gpu_studio.ui.kit.plots.reduce import smooth
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.theme.manager import ThemeManager
-from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
+from gpu_studio.ui.kit.theme import DARK, LIGHT, ThemeManager
 
 RUN = 100.0
 START = 1_800_000_000.0

@@ -18,29 +18,30 @@ from lane_plans import (
 )
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.estimate import LayerTime
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.search import Lack
 from gpu_studio.placement.suggestion import NothingFits
+from gpu_studio.placement.work import LayerTime
 from gpu_studio.plan import Carve, DeviceSettings, Distribution, Machine, Placed, Plan, Training
-from gpu_studio.plan.edits.distribution import set_recompute
-from gpu_studio.plan.edits.placing import places_of
+from gpu_studio.plan.edits.distribution import places_of, set_recompute
 from gpu_studio.ui.plan.layers.board import OPEN
-from gpu_studio.ui.plan.layers.forecast import Forecast, better, forecast
-from gpu_studio.ui.plan.layers.lane_view import amounts_of, tip_of
-from gpu_studio.ui.plan.layers.layers_picture import LayersPicture, layers_picture
-from gpu_studio.ui.plan.layers.measurement import Measurement
-from gpu_studio.ui.plan.layers.placing_job import Wish, placed_for
-from gpu_studio.ui.plan.layers.words import (
+from gpu_studio.ui.plan.layers.forecast import (
+    Forecast,
+    Measurement,
+    better,
     bubble_tip,
     crossing_in_words,
     faster_in_words,
+    forecast,
     nothing_fits_in_words,
     row_in_words,
     step_in_words,
     task_in_words,
 )
+from gpu_studio.ui.plan.layers.lane_view import amounts_of, tip_of
+from gpu_studio.ui.plan.layers.layers_tab import LayersPicture, layers_picture
+from gpu_studio.ui.plan.layers.toolbar import Wish, placed_for
 
 TIMES = Measurement(
     {device: {name: LayerTime(1e-3, 0, 2e-3, 0, 1e-4) for name in LAYERS} for device in CPUS}

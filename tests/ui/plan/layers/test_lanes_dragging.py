@@ -26,7 +26,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea
 
 from gpu_studio.ui.plan.layers import lane_grid
-from gpu_studio.ui.plan.layers.mime import FORMAT, carrying
+from gpu_studio.ui.plan.layers.layer_moves import FORMAT, carrying
 
 
 @pytest.fixture

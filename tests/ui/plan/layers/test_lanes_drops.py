@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from lane_plans import CPUS, MACHINE, MLP, dense, facts_of, placed_plan
 
-from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.placement.plan_facts import ModelGraph
 from gpu_studio.plan import (
     Card,
     Carve,
@@ -18,10 +18,18 @@ from gpu_studio.plan import (
     Plan,
     Training,
 )
-from gpu_studio.plan.edits.placing import places_of
+from gpu_studio.plan.edits.distribution import places_of
 from gpu_studio.ui.plan.layers.board import OPEN
-from gpu_studio.ui.plan.layers.drops import LayerDrop, Verdict, ground_of, verdict
-from gpu_studio.ui.plan.layers.mime import FORMAT, MOST, carried, carrying
+from gpu_studio.ui.plan.layers.layer_moves import (
+    FORMAT,
+    MOST,
+    LayerDrop,
+    Verdict,
+    carried,
+    carrying,
+    ground_of,
+    verdict,
+)
 
 ON_CARD = Machine((Card(0, "GPU-a", "NVIDIA Test", total_mib=8192),), 4, 16_000)
 

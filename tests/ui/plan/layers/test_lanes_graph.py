@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_plans import CPUS, LAYERS, MACHINE, MLP, deep, dense, placed_plan
 
-from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.placement.plan_facts import ModelGraph
 from gpu_studio.ui.plan.layers.board import Board, board_of
 from gpu_studio.ui.plan.layers.graph_picture import groups_of, picture_of
 

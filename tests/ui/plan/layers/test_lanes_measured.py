@@ -18,8 +18,7 @@ from plan_bench import Bench
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import Plan, save
-from gpu_studio.ui.kit.step_picture import StepPicture, measured_picture
-from gpu_studio.ui.kit.step_view import LEFT, OWN_SCALE, TimelineView
+from gpu_studio.ui.kit.step_view import LEFT, OWN_SCALE, StepPicture, TimelineView, measured_picture
 from gpu_studio.ui.plan.layers.layers_tab import LayersTab
 
 CPUS = ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]

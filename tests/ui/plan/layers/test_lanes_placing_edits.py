@@ -8,9 +8,9 @@ from lane_plans import CPUS, LAYERS, MACHINE, MLP, facts_of, placed_plan
 
 from gpu_studio.plan import Distribution, Plan, loads
 from gpu_studio.plan import dumps as written
-from gpu_studio.plan.edits import placing
+from gpu_studio.plan.edits import distribution
 from gpu_studio.ui.plan.layers.board import OPEN, board_of
-from gpu_studio.ui.plan.layers.drops import LayerDrop, ground_of, verdict
+from gpu_studio.ui.plan.layers.layer_moves import LayerDrop, ground_of, verdict
 from gpu_studio.ui.plan.plan_document import PlanDocument
 
 EMPTY = placed_plan({})
@@ -24,7 +24,7 @@ drops = st.builds(
 
 
 def places(plan: Plan) -> dict[str, tuple[str, ...]]:
-    return dict(placing.places_of(plan))
+    return dict(distribution.places_of(plan))
 
 
 def done(plan: Plan, drop: LayerDrop) -> tuple[Plan, str]:
@@ -37,7 +37,7 @@ def done(plan: Plan, drop: LayerDrop) -> tuple[Plan, str]:
 
 def test_that_layers_are_moved_whole() -> None:
     plan = placed_plan({"dense": ("CPU:0", "CPU:1"), "outputs": ("CPU:2",)})
-    assert places(placing.run_on(plan, ("dense", "dense_1"), "CPU:3")) == {
+    assert places(distribution.run_on(plan, ("dense", "dense_1"), "CPU:3")) == {
         "dense": ("CPU:3",),
         "outputs": ("CPU:2",),
         "dense_1": ("CPU:3",),
@@ -45,21 +45,23 @@ def test_that_layers_are_moved_whole() -> None:
 
 
 def test_that_a_layer_is_split_over_where_it_is_and_one_more() -> None:
-    plan = placing.split_with(EMPTY, ("dense",), "CPU:2", {"dense": ("CPU:1",)})
+    plan = distribution.split_with(EMPTY, ("dense",), "CPU:2", {"dense": ("CPU:1",)})
     assert places(plan) == {"dense": ("CPU:1", "CPU:2")}
-    assert places(placing.split_with(plan, ("dense",), "CPU:3", {})) == {
+    assert places(distribution.split_with(plan, ("dense",), "CPU:3", {})) == {
         "dense": ("CPU:1", "CPU:2", "CPU:3")
     }
 
 
 def test_that_a_part_is_taken_off_and_the_rest_stays() -> None:
     plan = placed_plan({"dense": ("CPU:0", "CPU:1"), "dense_1": ("CPU:1",)})
-    assert places(placing.take_off(plan, ("dense", "dense_1"), "CPU:1")) == {"dense": ("CPU:0",)}
-    assert places(placing.take_off(plan, ("dense",))) == {"dense_1": ("CPU:1",)}
+    assert places(distribution.take_off(plan, ("dense", "dense_1"), "CPU:1")) == {
+        "dense": ("CPU:0",)
+    }
+    assert places(distribution.take_off(plan, ("dense",))) == {"dense_1": ("CPU:1",)}
 
 
 def test_that_placing_all_leaves_nothing_of_before_but_recomputation() -> None:
-    plan = placing.place_all(placed_plan({"gone": ("CPU:9",)}), {"dense": "CPU:1"}, 8)
+    plan = distribution.place_all(placed_plan({"gone": ("CPU:9",)}), {"dense": "CPU:1"}, 8)
     assert places(plan) == {"dense": ("CPU:1",)}
     assert plan.distribution.placed is not None
     assert plan.distribution.placed.micro_batches == 8
@@ -68,13 +70,13 @@ def test_that_placing_all_leaves_nothing_of_before_but_recomputation() -> None:
 def test_that_layers_are_placed_on_all_devices_where_one_was_used_before() -> None:
     one = Plan(distribution=Distribution("one_device", ("CPU:1",)))
     some = Plan(distribution=Distribution("mirrored", ("CPU:1", "CPU:2")))
-    assert placing.spread(one).distribution.devices == ()
-    assert placing.spread(some).distribution.devices == ("CPU:1", "CPU:2")
-    assert placing.spread(some).distribution.strategy == "placed"
+    assert distribution.spread(one).distribution.devices == ()
+    assert distribution.spread(some).distribution.devices == ("CPU:1", "CPU:2")
+    assert distribution.spread(some).distribution.strategy == "placed"
 
 
 def test_that_another_strategy_takes_the_devices_and_drops_the_placement() -> None:
-    plan = placing.use_instead(placed_plan(), "one_device", ("CPU:2",))
+    plan = distribution.use_instead(placed_plan(), "one_device", ("CPU:2",))
     assert plan.distribution == Distribution("one_device", ("CPU:2",))
 
 
@@ -90,11 +92,11 @@ def test_that_after_any_drops_every_layer_is_in_one_place_or_split_over_several(
         lanes = {
             layer: [lane.device for lane in board.lanes if layer in lane.layers] for layer in LAYERS
         }
-        for layer, devices in placing.places_of(plan).items():
+        for layer, devices in distribution.places_of(plan).items():
             assert len(set(devices)) == len(devices)
             assert lanes[layer] == sorted(devices)
         assert all(
-            lanes[layer] == [OPEN] for layer in LAYERS if layer not in placing.places_of(plan)
+            lanes[layer] == [OPEN] for layer in LAYERS if layer not in distribution.places_of(plan)
         )
         assert all(
             lane.layers == tuple(name for name in LAYERS if name in lane.layers)

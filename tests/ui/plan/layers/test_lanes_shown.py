@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.ui.kit.step_view import LEFT as LEFT_OF_BLOCKS
-from gpu_studio.ui.plan.layers.step_maker import MOST_TASKS_AT_ONCE
+from gpu_studio.ui.plan.layers.step_line import MOST_TASKS_AT_ONCE
 
 
 @pytest.fixture

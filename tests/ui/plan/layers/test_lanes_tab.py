@@ -15,7 +15,7 @@ from made_machines import TWO_CARDS
 from PySide6.QtCore import Qt
 
 from gpu_studio.plan import DeviceSettings, Distribution, Training
-from gpu_studio.ui.plan.times_reader import TimesReader
+from gpu_studio.ui.plan.layers.step_line import TimesReader
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from lane_plans import MACHINE, placed_plan
 from real_runs import eventually
 
 from gpu_studio.plan import Plan, Training, logical_devices
-from gpu_studio.ui.plan.times_reader import TimesReader
+from gpu_studio.ui.plan.layers.step_line import TimesReader
 
 FOLDER = Path("/nowhere")
 

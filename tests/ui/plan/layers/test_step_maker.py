@@ -8,8 +8,8 @@ import pytest
 from lane_plans import CPUS, MACHINE, deep, facts_of, placed_plan, view_of
 
 from gpu_studio.ui.plan.layers.forecast import Forecast
-from gpu_studio.ui.plan.layers.layers_picture import layers_picture
-from gpu_studio.ui.plan.layers.step_maker import MOST_TASKS_AT_ONCE, StepMaker
+from gpu_studio.ui.plan.layers.layers_tab import layers_picture
+from gpu_studio.ui.plan.layers.step_line import MOST_TASKS_AT_ONCE, StepMaker
 
 
 @pytest.fixture

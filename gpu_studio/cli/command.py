@@ -1,0 +1,346 @@
+"""What every command uses: shared arguments and their meaning, its output, and its exit code.
+
+Each command file registers its own parser. All of them are imported before any argument is
+parsed, so their top-level imports are limited to this module; a command imports the rest when
+it runs. Shared options are added by functions and not by argparse's `parents`, which would
+list them before a command's own in its help. All output is escaped: names come from files and
+programs that a stranger may have made, and must not move a cursor, set a title, or reverse
+the order of letters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gpu_studio.contract.directory import RunDirectory
+
+# argparse has no public name for what `add_subparsers` returns.
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
+Handler: TypeAlias = Callable[[argparse.Namespace], int]
+"""What does a command: it takes the parsed arguments and returns the exit code."""
+
+RUN_HELP: Final = (
+    "the run: its number (7), its id, the beginning or any other part of it that no other run has, "
+    "the path of its folder, or: latest"
+)
+
+
+def make(
+    factory: Any, name: str, description: str, epilog: str, **options: Any
+) -> argparse.ArgumentParser:
+    """Make a parser whose help shows `epilog` as it is written."""
+    parser: argparse.ArgumentParser = factory(
+        name,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **options,
+    )
+    return parser
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    summary: str,
+    epilog: str,
+    handler: Handler | None = None,
+    **defaults: Any,
+) -> argparse.ArgumentParser:
+    """Add a command that `handler` does. `defaults` are further values of its parsed arguments."""
+    parser = make(
+        commands.add_parser, name, summary[0].upper() + summary[1:] + ".", epilog, help=summary
+    )
+    parser.set_defaults(handler=handler, **defaults)
+    # Without a default of its own, it does not undo a --runs-dir before the command.
+    add_runs_dir(parser, argparse.SUPPRESS)
+    return parser
+
+
+def add_group(commands: Commands, name: str, summary: str, epilog: str) -> Commands:
+    """Add a command that does nothing without one of its actions, which the caller adds to what is
+    returned.
+    """
+    parser = add_command(commands, name, summary, epilog)
+    return parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+
+def add_runs_dir(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add --runs-dir."""
+    parser.add_argument(
+        "--runs-dir",
+        metavar="DIR",
+        type=Path,
+        default=default,
+        help="where runs are kept (default: $GPU_STUDIO_RUNS_DIR, else the user's data directory)",
+    )
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Add the plan file."""
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the run that a command is about."""
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Add the runs that a command is about, one or more."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=RUN_HELP)
+
+
+def add_machine(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --machine; `what` says what is done with the machine it describes."""
+    help_ = f"{what}, as `python -m gpu_studio.hardware` writes it, instead of this one"
+    parser.add_argument("--machine", metavar="FILE", type=Path, help=help_)
+
+
+def add_json(
+    parser: argparse.ArgumentParser, help_: str = "write JSON for programs to read"
+) -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help=help_)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add --set."""
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        dest="settings",
+        help="change the plan, such as training.epochs=1; can be given many times",
+    )
+
+
+def add_allowing(parser: argparse.ArgumentParser) -> None:
+    """Add --allow-code."""
+    parser.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="allow the Python files that the plan names to run, as they are now",
+    )
+
+
+def add_force(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --force, which replaces `what`."""
+    parser.add_argument("--force", action="store_true", help=f"replace {what}")
+
+
+def add_simulate(parser: argparse.ArgumentParser) -> None:
+    """Add --simulate for the help only: `take_simulation` has already taken it."""
+    parser.add_argument(
+        "--simulate",
+        metavar="CARDS",
+        help="show cards that are not there: H100, A100, RTX4090, L4 or MIG, with a number before it (8xH100); "
+        "broken; or a file made with `devices --record`",
+    )
+
+
+def take_simulation(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the machine to simulate, if any, and the arguments without it."""
+    parser = argparse.ArgumentParser("gpu-studio", add_help=False, allow_abbrev=False)
+    add_simulate(parser)
+    chosen, rest = parser.parse_known_args(list(arguments))
+    return chosen.simulate, rest
+
+
+def add_seconds(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:
+    """Add an option that takes a number of seconds."""
+    parser.add_argument(name, type=_seconds, **options)
+
+
+def runs_folder(chosen: argparse.Namespace) -> Path:
+    """The directory of all runs, as an absolute path."""
+    from gpu_studio.runs.paths import runs_dir
+
+    return runs_dir(chosen.runs_dir)
+
+
+def named_run(chosen: argparse.Namespace, *, elsewhere: bool = False) -> RunDirectory:
+    """The named run; one kept `elsewhere` may be named by its path. Raises UnknownRunError."""
+    from gpu_studio.runs.catalogue import find
+
+    return find(runs_folder(chosen), chosen.run, elsewhere=elsewhere)
+
+
+def named_runs(chosen: argparse.Namespace, *, elsewhere: bool = False) -> list[RunDirectory]:
+    """The runs that are named, in that order, also one that is named twice.
+
+    Raises UnknownRunError.
+    """
+    from gpu_studio.runs.catalogue import find
+
+    return [find(runs_folder(chosen), name, elsewhere=elsewhere) for name in chosen.runs]
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds: give 0 or more")
+    return value
+
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's categories of control and format characters (bidirectional ones too), lone surrogates,
+line separators.
+"""
+_NOT_ASCII_TEXT = re.compile(r"[^\x20-\x7e\n\t]")
+_NOT_ASCII_JSON = re.compile(r"[^\x20-\x7e\n]")
+_SHELL_STREAMS = (
+    ("stdin", os.O_RDONLY, "r"),
+    ("stdout", os.O_WRONLY, "w"),
+    ("stderr", os.O_WRONLY, "w"),
+)
+
+
+class RefusedError(Exception):
+    """A command that cannot be done: why, and what to do, in words."""
+
+
+def escaped(text: str) -> str:
+    """The text as a terminal may have it.
+
+    Control and format characters but newline and tab written as escapes.
+    """
+    return _NOT_ASCII_TEXT.sub(
+        lambda found: _escape(found[0]) if _is_unsafe(found[0]) else found[0], text
+    )
+
+
+def say(text: str = "") -> None:
+    """Write a line of result to stdout, at once: it may be a pipe that somebody follows."""
+    sys.stdout.write(escaped(text) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Write a line that is not a result (a refusal, a hint) to stderr. Failures are ignored."""
+    with suppress(OSError):
+        sys.stderr.write(escaped(text) + "\n")
+        sys.stderr.flush()
+
+
+def say_json(document: Any, *, indent: int | None = 2) -> None:
+    """Write one JSON document to stdout; `indent` None puts it on one line."""
+    say(json_text(document, indent=indent))
+
+
+def json_text(document: Any, *, indent: int | None = 2) -> str:
+    r"""A JSON document, in which letters stand as they are and what a terminal would obey stands as
+    `\u001b`.
+    """
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    return _NOT_ASCII_JSON.sub(
+        lambda found: _json_escape(found[0]) if _is_unsafe(found[0]) else found[0], text
+    )
+
+
+def say_table(rows: Sequence[Sequence[str]]) -> None:
+    """Write rows of words in columns, the headings first."""
+    shown = [[escaped(text) for text in row] for row in rows]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(shown[0]))]
+    for row in shown:
+        say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def console(width: int | None = None) -> Console:
+    """A console for tables and displays.
+
+    It escapes all that is drawn on it, and takes no text for markup.
+    """
+    from gpu_studio.cli.escaping_console import EscapingConsole
+
+    return EscapingConsole(escaped, width=width, highlight=False, markup=False, emoji=False)
+
+
+def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
+    """Raises RefusedError for the first of the paths at which a file stands already, unless
+    `force`.
+    """
+    from gpu_studio.common.safe_files import is_stream
+
+    for path in paths:
+        if path.exists() and not is_stream(path) and not force:
+            raise RefusedError(
+                f"{path} is already there: choose another name, or add --force to replace it."
+            )
+
+
+def make_streams_whole() -> None:
+    """See that stdin, stdout and stderr can be used, whatever the shell has closed and whatever the
+    locale lacks.
+
+    A stream that the shell has closed becomes /dev/null, which also keeps a file opened later from
+    taking its place: a native library would write its chatter into it. A letter that the locale
+    does not have is written as an escape.
+    """
+    for number, (name, flags, mode) in enumerate(_SHELL_STREAMS):
+        if (
+            getattr(sys, name) is None
+            and _is_closed(number)
+            and os.open(os.devnull, flags) == number
+        ):
+            # It stays open as long as the process.
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
+
+
+def _is_unsafe(letter: str) -> bool:
+    return unicodedata.category(letter) in _UNSAFE
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(letter: str) -> str:
+    """The letter as JSON writes it in ASCII: one escape for each of its UTF-16 units."""
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+OK: Final = 0
+FAILED: Final = 1
+REFUSED: Final = 2
+STOPPED: Final = 3
+LOST: Final = 4
+ELSEWHERE: Final = 5
+"""Something of a run was not executed on the device that was asked for: `runs placement`."""
+INTERRUPTED: Final = 130
+
+EXIT_CODES: Final = """exit codes:
+  0    done
+  1    the run failed
+  2    refused, with nothing done
+  3    the run was stopped before its end
+  4    the run was lost
+  130  interrupted"""

@@ -1,0 +1,31 @@
+"""Paths: of the files that ship with GPU Studio, and as a person writes them.
+
+Shipped files are beside the package, or inside it in a wheel.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def resource(name: str) -> Path:
+    """The path of `name` under `resources/`, for example `data/digits.npz`.
+
+    Raises FileNotFoundError, naming both places that were searched, if the installation lacks the
+    file.
+    """
+    places = (_PACKAGE / "resources" / name, _PACKAGE.parent / "resources" / name)
+    for place in places:
+        if place.exists():
+            return place
+    looked = " nor ".join(str(place) for place in places)
+    raise FileNotFoundError(f"GPU Studio is not installed completely: there is neither {looked}.")
+
+
+def expanded(path: str | Path) -> Path:
+    """Replace a leading `~` or `~ada` by the home folder; `~nobody` stays as it is."""
+    # Path.expanduser raises RuntimeError for `~nobody`.
+    return Path(os.path.expanduser(path))  # noqa: PTH111

@@ -1,0 +1,253 @@
+"""The user's files that a plan names: Python files, their local imports, and what they define.
+
+Python is parsed, and never executed. A module whose name or folder is computed at run time
+(`importlib`, `sys.path`, `exec`) cannot be found this way: the trainer refuses it when it is
+about to run. For a file or folder that is missing there is a guess where it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from gpu_studio.contract.consent import read_code, real_path
+from gpu_studio.plan.references import absolute, reference
+from gpu_studio.plan.values import Plan, choose_one
+
+MOST = 200
+"""Files that are read at most: a folder of so many modules is allowed as a folder."""
+
+
+def code_files(plan: Plan, base: Path) -> list[Path]:
+    """The Python files that `plan` names, and those that they import, each once.
+
+    Relative files are taken from `base`. Those that the plan names may be missing.
+    """
+    named = named_files(plan, base)
+    return list(
+        dict.fromkeys((*named, *(module for file in named for module in modules_beside(file))))
+    )
+
+
+def named_files(plan: Plan, base: Path) -> list[Path]:
+    """The Python files that `plan` names, each once; relative ones are taken from `base`.
+
+    They may be missing.
+    """
+    texts = [text for text in (plan.model.python, plan.data.python) if text]
+    named = [found for text in texts if (found := reference(text))]
+    return list(dict.fromkeys(absolute(each.file, base) for each in named))
+
+
+def modules_beside(file: Path) -> list[Path]:
+    """The files below the folder of `file` that it imports, also indirectly, in import order.
+
+    Links are resolved to find that folder. A file that cannot be read imports nothing.
+    """
+    file = real_path(file)
+    found: dict[Path, None] = {}
+    todo = [file]
+    while todo and len(found) < MOST:
+        importing = todo.pop(0)
+        for path in _imported_files(importing, file.parent):
+            if path != file and path not in found:
+                found[path] = None
+                todo.append(path)
+    return list(found)
+
+
+def _imported_files(importing: Path, folder: Path) -> Iterator[Path]:
+    try:
+        code = read_code(importing)
+    except (OSError, ValueError):
+        return
+    for level, name in imports_in(code):
+        base = _folder_of_import(importing, level, folder)
+        if base is not None:
+            yield from _files_of(name, base)
+
+
+def _folder_of_import(importing: Path, level: int, folder: Path) -> Path | None:
+    """The folder where the search for an import begins; None if that is outside the code's folder.
+
+    `level` is the number of leading dots.
+    """
+    if level == 0:
+        return folder
+    base = importing.parent
+    for _ in range(level - 1):
+        base = base.parent
+    return base if base.is_relative_to(folder) else None
+
+
+def _files_of(name: str, base: Path) -> Iterator[Path]:
+    """The files that importing `a.b` runs: those of the parent packages, and the module's own."""
+    at = base
+    for part in name.split(".") if name else [""]:
+        at = at / part
+        package, module = at / "__init__.py", at.with_name(f"{at.name}.py")
+        if package.is_file():
+            yield package
+        elif part and module.is_file():
+            yield module
+            return
+        elif not at.is_dir():
+            return
+
+
+@lru_cache(maxsize=256)  # a plan that is being typed is checked at every keystroke
+def imports_in(code: bytes) -> tuple[tuple[int, str], ...]:
+    """Each import anywhere in a Python file: the number of leading dots, and the dotted name.
+
+    `from a import b` may import the module `a.b`, and is `a.b`. A file that is not Python imports
+    nothing.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the file's own style
+            tree = ast.parse(code)
+        return tuple(dict.fromkeys(each for node in ast.walk(tree) for each in _named(node)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _named(node: ast.AST) -> Iterator[tuple[int, str]]:
+    if isinstance(node, ast.Import):
+        yield from ((0, alias.name) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        yield node.level, module
+        yield from ((node.level, f"{module}.{alias.name}".strip(".")) for alias in node.names)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The functions and classes that a file `defines` at top level, and other names it `binds`.
+
+    `open` says that there may be names that parsing cannot find: from `import *`, or made by
+    `__getattr__`. `problem` says why the file is not valid Python, with the line; empty if it is.
+    """
+
+    defines: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    open: bool = False
+    problem: str = ""
+
+    def lacks(self, function: str) -> str:
+        """Why this file cannot provide `function`, and what it does define; empty if it may."""
+        if self.open or function in self.defines or function in self.binds:
+            return ""
+        callable_names = [name for name in self.defines if not name.startswith("_")]
+        if not callable_names:
+            return f"the file defines no {function}, nor any other function"
+        if len(callable_names) == 1:
+            return f"the file defines no {function}: did you mean {callable_names[0]}?"
+        return f"the file defines no {function}: {choose_one(function, callable_names)}"
+
+
+@lru_cache(maxsize=8)  # a plan that is being typed is checked at every keystroke
+def read_as_text(code: bytes) -> Reading:
+    """Parse the Python file that holds `code`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the file's own style
+            tree = ast.parse(code)
+    except SyntaxError as error:
+        return Reading(problem=syntax_problem(error))
+    except ValueError as error:
+        return Reading(problem=f"it is no Python: {error}")
+    except (
+        RecursionError,
+        MemoryError,
+    ):  # nested too deeply to be taken apart, but perhaps not to be run
+        return Reading(open=True)
+    defines, binds = [], []
+    for node in _at_top_level(tree):
+        if isinstance(node, _DEFINITIONS):
+            defines.append(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            binds += [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            binds.append(node.id)
+    return Reading(tuple(defines), tuple(binds), "*" in binds or "__getattr__" in defines)
+
+
+def syntax_problem(error: SyntaxError) -> str:
+    """What is wrong with a file that is not valid Python, with the line."""
+    text = " ".join((error.text or "").split())
+    shown = f": {text[:60]}" if text.isprintable() and text else ""
+    return (
+        f"line {error.lineno} is no Python ({error.msg}){shown}"
+        if error.lineno
+        else f"it is no Python: {error.msg}"
+    )
+
+
+def _at_top_level(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements that run with the file, also under `if` or `try`, but not in functions."""
+    todo: deque[ast.AST] = deque([tree])
+    while todo:
+        node = todo.popleft()
+        yield node
+        if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+# A data folder may hold a million files: a hint is not worth reading them all.
+MOST_NAMES = 2000
+
+
+def hint(missing: Path, *, folders: bool = False) -> str:
+    """Text to append to "`missing` does not exist": `; did you mean X?`, or nothing."""
+    found = nearest_file(missing, folders=folders)
+    return f"; did you mean {found}?" if found else ""
+
+
+def nearest_file(missing: Path, *, folders: bool = False) -> Path | None:
+    """The existing file most likely meant by a missing path, or of `folders` the folder; or None.
+
+    Searches for a similar name of the same kind in the same folder, then the same name in the
+    parent folder and in sibling folders. What cannot be read is skipped.
+    """
+    is_one = _is_folder if folders else _is_file
+    names = [path.name for path in _entries(missing.parent) if path.suffix == missing.suffix]
+    close = [missing.parent / name for name in get_close_matches(missing.name, names)]
+    return next((path for path in (*close, *_elsewhere(missing)) if is_one(path)), None)
+
+
+def _elsewhere(missing: Path) -> Iterator[Path]:
+    above = missing.parent.parent
+    yield above / missing.name
+    for folder in (missing.parent, above):
+        yield from (entry / missing.name for entry in _entries(folder) if entry.is_dir())
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(islice(folder.iterdir(), MOST_NAMES))
+    except OSError:
+        return []
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

@@ -1,0 +1,420 @@
+"""The parts of a script that make Keras objects: the loss, the metrics and the optimizer.
+
+Keras' classes stand here by their names in a plan, with how each takes targets and outputs. The
+trainer finds the classes by inspecting Keras, which is not available here; the tests compare
+the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.script_text import call, fill, listing, literal, options
+from gpu_studio.plan import Named
+from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.keras_objects import (
+    AUTO_METRICS,
+    LOSSES_OF,
+    METRICS,
+    is_of_class_1,
+    keras_name,
+    result_name,
+    takes_class,
+)
+from gpu_studio.plan.values import printable
+
+_LOSS = """\
+def make_loss($parameters):
+    \"\"\"The loss, one number per sample: `reduction=None` leaves the mean to the step.$logits\"\"\"
+    $make
+"""
+
+_LOGITS = """
+
+    `from_logits` says that the model gives plain scores. A softmax inside of the loss
+    is exact where one in the model would round to 0.
+    """
+
+_ADAPTED = """\
+
+def adapted(y, outputs):
+    return loss($labels, $predictions)
+
+return adapted"""
+
+_METRICS = """\
+def make_metrics($parameters):
+    \"\"\"The metrics, and a function that counts in some samples.\"\"\"
+    $make
+    $lazy
+
+    def update(y, outputs, weight=None):
+        $update
+
+    return metrics, update
+"""
+
+_LAZY = """\
+# Some make their variables when they see their first sample, which must not happen while
+# TensorFlow compiles a step: they see one now, and forget it.
+for metric in {some}:
+    metric.update_state({one}, {one})
+    metric.reset_state()"""
+
+_EACH = """\
+for metric in metrics:
+    metric.update_state(y, outputs, sample_weight=weight)"""
+
+
+def loss(facts: ScriptFacts) -> str:
+    """The function `make_loss`."""
+    chosen = facts.plan.training.loss
+    names = LOSSES_OF[facts.source.task]
+    name = names[0] if chosen.name == "auto" else str(keras_name(chosen.name, names))
+    fitting = LOSS_CLASSES[name]
+    given = _with_logits(facts, fitting, chosen.options)
+    arguments = [*given, "reduction=None"]
+    plain = not fitting.one_hot and not fitting.probabilities
+    made = call(
+        "return " if plain else "loss = ", f"keras.losses.{fitting.cls}", arguments, indent=4
+    )
+    adapted = fill(
+        _ADAPTED,
+        labels=_labels(facts, fitting),
+        predictions=_predictions(facts, fitting),
+    )
+    return fill(
+        _LOSS,
+        parameters=facts.found_later,
+        logits=_LOGITS if "from_logits=True" in given else "",
+        make=made if plain else f"{made}\n{adapted}",
+    )
+
+
+def metrics(facts: ScriptFacts) -> str:
+    """Return the function `make_metrics`; empty for a plan without metrics."""
+    chosen = facts.plan.training.metrics
+    if not chosen:
+        return ""
+    names = [metric_name(facts, each) for each in chosen]
+    fittings = [METRIC_CLASSES[name] for name in names]
+    made = [_metric(facts, name, each.options) for name, each in zip(names, chosen, strict=True)]
+    return fill(
+        _METRICS,
+        parameters=facts.found_later,
+        make=listing("metrics = ", made, indent=4),
+        lazy=_lazy_metrics(facts, fittings, chosen),
+        update=_metrics_update(facts, fittings, _one_column(facts, names, chosen)),
+    )
+
+
+def metric_name(facts: ScriptFacts, metric: Named) -> str:
+    """Return the plan's full name for a metric."""
+    return (
+        AUTO_METRICS[facts.source.task]
+        if metric.name == "auto"
+        else str(keras_name(metric.name, METRICS))
+    )
+
+
+def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
+    fitting = METRIC_CLASSES[name]
+    averaged = {"average": "macro"} if fitting.cls in ("F1Score", "FBetaScore") else {}
+    arguments = _with_logits(facts, fitting, {**averaged, **given})
+    if takes_class(name, given) and facts.source.classes in (None, 2):
+        arguments.append(
+            f"class_id={'1' if facts.source.classes else '1 if classes == 2 else None'}"
+        )
+    return call(
+        "",
+        f"keras.metrics.{fitting.cls}",
+        [*arguments, f"name={literal(result_name(name))}"],
+        indent=8,
+    )
+
+
+def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any]) -> list[str]:
+    if fitting.takes_logits and "from_logits" not in given:
+        return [f"from_logits={facts.logits}", *options(given)]
+    return options(given)
+
+
+def _labels(facts: ScriptFacts, fitting: Fitting) -> str:
+    return f"keras.ops.one_hot(y, {facts.outputs})" if fitting.one_hot else "y"
+
+
+def _predictions(facts: ScriptFacts, fitting: Fitting) -> str:
+    if not fitting.probabilities:
+        return "outputs"
+    return (
+        "keras.ops.softmax(outputs) if logits else outputs"
+        if facts.from_file
+        else "keras.ops.softmax(outputs)"
+    )
+
+
+def _one_column(
+    facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]
+) -> frozenset[int]:
+    """Return the places of the metrics that are given the column of class 1 of two classes."""
+    if facts.source.task != "classes" or facts.source.classes not in (None, 2):
+        return frozenset()
+    pairs = enumerate(zip(names, chosen, strict=True))
+    return frozenset(
+        place
+        for place, (name, each) in pairs
+        if is_of_class_1(name, each.options) and not takes_class(name, each.options)
+    )
+
+
+def _metrics_update(
+    facts: ScriptFacts, fittings: list[Fitting], one_column: Collection[int]
+) -> str:
+    if not any(each.one_hot or each.probabilities for each in fittings):
+        return _EACH
+    lines = []
+    if any(each.one_hot for each in fittings):
+        lines.append(f"labels = keras.ops.one_hot(y, {facts.outputs})")
+    if any(each.probabilities for each in fittings):
+        lines.append(f"probabilities = {_predictions(facts, Fitting('', probabilities=True))}")
+    if one_column:
+        lines += _of_class_1(facts)
+    for index, each in enumerate(fittings):
+        seen = (
+            f"{'labels' if each.one_hot else 'y'}, "
+            f"{'probabilities' if each.probabilities else 'outputs'}"
+        )
+        shown = "*of_1" if index in one_column else seen
+        lines.append(f"metrics[{index}].update_state({shown}, sample_weight=weight)")
+    return "\n".join(lines)
+
+
+def _of_class_1(facts: ScriptFacts) -> Iterator[str]:
+    yield "# The AUC of two classes is that of class 1."
+    if facts.source.classes is None:
+        yield "column = slice(1, 2) if classes == 2 else slice(None)"
+    column = "column" if facts.source.classes is None else "1:2"
+    yield f"of_1 = labels[:, {column}], probabilities[:, {column}]"
+
+
+def _lazy_metrics(facts: ScriptFacts, fittings: Iterable[Fitting], chosen: Iterable[Named]) -> str:
+    pairs = list(zip(fittings, chosen, strict=True))
+    late = [
+        index
+        for index, (each, named) in enumerate(pairs)
+        if each.lazy or (each.cls == "AUC" and named.options.get("multi_label"))
+    ]
+    if not late:
+        return ""
+    one = f"np.zeros((1, {facts.outputs}), np.float32)"
+    some = ", ".join(f"metrics[{index}]" for index in late)
+    return _LAZY.format(some=f"({some},)" if len(late) == 1 else f"({some})", one=one)
+
+
+_OPTIMIZER = """\
+def make_optimizer($parameters):
+    \"\"\"The optimizer: how gradients change the weights.\"\"\"
+    $schedule
+    $optimizer
+    $scaling
+"""
+
+_SCALING = """\
+if keras.config.dtype_policy().compute_dtype != "float16":
+    return optimizer
+# float16 loses small gradients: the loss is scaled up before they are computed, and they
+# are scaled back before they are applied.
+return keras.optimizers.LossScaleOptimizer(optimizer)"""
+
+_STAIRS = """\
+# The rate is multiplied by $factor every $period_words, in a staircase.
+rate = keras.optimizers.schedules.ExponentialDecay(
+    $rate, $period, $factor, staircase=True
+)"""
+
+_CURVE = """\
+# The rate is multiplied by $factor over every $period_words, smoothly.
+rate = keras.optimizers.schedules.ExponentialDecay($rate, $period, $factor)"""
+
+_COSINE = """\
+# Half a cosine, from the full rate down to $end at the end of the training
+# (Loshchilov and Hutter 2016, arXiv:1608.03983).
+rate = keras.optimizers.schedules.CosineDecay($arguments)"""
+
+_WARM_COSINE = """\
+# A linear warm-up, then half a cosine down to $end at the end of the training
+# (Loshchilov and Hutter 2016, arXiv:1608.03983). The warm-up starts where its first
+# increment ends: from 0, the first step would be wasted.
+warmup = $warmup
+rate = keras.optimizers.schedules.CosineDecay(
+    $rate / warmup,
+    steps_per_epoch * epochs - warmup,
+    alpha=$minimum,
+    warmup_target=$rate,
+    warmup_steps=warmup,
+)"""
+
+
+def optimizer(facts: ScriptFacts) -> str:
+    """The function `make_optimizer`."""
+    training = facts.plan.training
+    name = str(keras_name(training.optimizer, OPTIMIZERS))
+    schedule = _schedule(facts)
+    rate = "rate" if schedule else literal(float(training.learning_rate))
+    mixed = training.mixed_precision
+    target = "optimizer = " if mixed else "return "
+    arguments = [f"learning_rate={rate}", *options(training.options)]
+    return fill(
+        _OPTIMIZER,
+        parameters=", ".join(optimizer_parameters(facts)),
+        schedule=schedule,
+        optimizer=call(target, f"keras.optimizers.{OPTIMIZER_CLASSES[name]}", arguments, indent=4),
+        scaling=_SCALING if mixed else "",
+    )
+
+
+def optimizer_parameters(facts: ScriptFacts) -> list[str]:
+    """Return what `make_optimizer` must be given for its schedule."""
+    schedule = _schedule(facts)
+    return [
+        name
+        for name in ("steps_per_epoch", "epochs")
+        if name in schedule.replace("every_epochs", "")
+    ]
+
+
+def _schedule(facts: ScriptFacts) -> str:
+    chosen = facts.plan.training.schedule
+    if chosen is None or chosen.name == "constant":
+        return ""
+    rate = literal(float(facts.plan.training.learning_rate))
+    values = SCHEDULES[chosen.name].values(chosen.options)
+    if chosen.name == "cosine":
+        return _cosine(rate, values["minimum"], values["warmup_steps"], values["warmup_epochs"])
+    stairs = chosen.name == "step" or values["staircase"]
+    factor = literal(values["drop" if chosen.name == "step" else "decay"])
+    return _decay(stairs, rate, factor, values["every_steps"], values["every_epochs"])
+
+
+def _decay(stairs: bool, rate: str, factor: str, steps: int, epochs: int) -> str:
+    period, words = _period(steps, epochs)
+    form = _STAIRS if stairs else _CURVE
+    whole = fill(form, rate=rate, factor=factor, period=period, period_words=words)
+    arguments = [rate, period, factor, *(["staircase=True"] if stairs else [])]
+    made = call("rate = ", "keras.optimizers.schedules.ExponentialDecay", arguments, indent=4)
+    return whole[: whole.index("\n") + 1] + made
+
+
+def _period(steps: int, epochs: int) -> tuple[str, str]:
+    if steps:
+        return str(steps), f"{steps:,} steps" if steps > 1 else "step"
+    if epochs == 1:
+        return "steps_per_epoch", "epoch"
+    return f"{epochs} * steps_per_epoch", f"{epochs:,} epochs"
+
+
+def _cosine(rate: str, minimum: float, steps: int, epochs: int) -> str:
+    end = "0" if not minimum else f"{printable(literal(minimum))} of it"
+    if steps or epochs:
+        warmup = str(steps) if steps else _period(0, epochs)[0]
+        return fill(_WARM_COSINE, rate=rate, end=end, minimum=literal(minimum), warmup=warmup)
+    arguments = [
+        rate,
+        "steps_per_epoch * epochs",
+        *([f"alpha={literal(minimum)}"] if minimum else []),
+    ]
+    whole = fill(_COSINE, end=end, arguments="")
+    made = call("rate = ", "keras.optimizers.schedules.CosineDecay", arguments, indent=4)
+    return whole[: whole.index("rate = ")] + made
+
+
+OPTIMIZER_CLASSES: Mapping[str, str] = {
+    "sgd": "SGD",
+    "rmsprop": "RMSprop",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "adadelta": "Adadelta",
+    "adagrad": "Adagrad",
+    "adamax": "Adamax",
+    "adafactor": "Adafactor",
+    "nadam": "Nadam",
+    "ftrl": "Ftrl",
+    "lion": "Lion",
+    "muon": "Muon",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A loss or metric: its class in Keras, and how it is fed.
+
+    It wants `one_hot` labels instead of class ids, `probabilities` instead of scores; it takes
+    `from_logits`; a `lazy` metric must create its variables when it first sees an output.
+    """
+
+    cls: str
+    one_hot: bool = False
+    probabilities: bool = False
+    takes_logits: bool = False
+    lazy: bool = False
+
+
+def _probable(cls: str, *, lazy: bool = False) -> Fitting:
+    return Fitting(cls, one_hot=True, probabilities=True, lazy=lazy)
+
+
+LOSS_CLASSES: Mapping[str, Fitting] = {
+    "sparse_categorical_crossentropy": Fitting("SparseCategoricalCrossentropy", takes_logits=True),
+    "categorical_crossentropy": Fitting("CategoricalCrossentropy", one_hot=True, takes_logits=True),
+    "categorical_focal_crossentropy": Fitting(
+        "CategoricalFocalCrossentropy", one_hot=True, takes_logits=True
+    ),
+    "categorical_generalized_cross_entropy": Fitting(
+        "CategoricalGeneralizedCrossEntropy", probabilities=True
+    ),
+    "categorical_hinge": Fitting("CategoricalHinge", one_hot=True),
+    "kl_divergence": _probable("KLDivergence"),
+    "binary_crossentropy": Fitting("BinaryCrossentropy", one_hot=True, takes_logits=True),
+    "binary_focal_crossentropy": Fitting(
+        "BinaryFocalCrossentropy", one_hot=True, takes_logits=True
+    ),
+    "hinge": Fitting("Hinge", one_hot=True),
+    "squared_hinge": Fitting("SquaredHinge", one_hot=True),
+    "mean_squared_error": Fitting("MeanSquaredError"),
+    "mean_absolute_error": Fitting("MeanAbsoluteError"),
+    "mean_absolute_percentage_error": Fitting("MeanAbsolutePercentageError"),
+    "mean_squared_logarithmic_error": Fitting("MeanSquaredLogarithmicError"),
+    "huber": Fitting("Huber"),
+    "log_cosh": Fitting("LogCosh"),
+}
+
+METRIC_CLASSES: Mapping[str, Fitting] = {
+    "accuracy": Fitting("SparseCategoricalAccuracy"),
+    "sparse_categorical_accuracy": Fitting("SparseCategoricalAccuracy"),
+    "sparse_top_k_categorical_accuracy": Fitting("SparseTopKCategoricalAccuracy"),
+    "sparse_categorical_crossentropy": Fitting("SparseCategoricalCrossentropy", takes_logits=True),
+    "categorical_accuracy": Fitting("CategoricalAccuracy", one_hot=True),
+    "top_k_categorical_accuracy": Fitting("TopKCategoricalAccuracy", one_hot=True),
+    "categorical_crossentropy": Fitting("CategoricalCrossentropy", one_hot=True, takes_logits=True),
+    "categorical_hinge": Fitting("CategoricalHinge", one_hot=True),
+    "auc": _probable("AUC"),
+    "f1_score": _probable("F1Score", lazy=True),
+    "fbeta_score": _probable("FBetaScore", lazy=True),
+    "precision": _probable("Precision"),
+    "recall": _probable("Recall"),
+    "precision_at_recall": _probable("PrecisionAtRecall"),
+    "recall_at_precision": _probable("RecallAtPrecision"),
+    "sensitivity_at_specificity": _probable("SensitivityAtSpecificity"),
+    "specificity_at_sensitivity": _probable("SpecificityAtSensitivity"),
+    "kl_divergence": _probable("KLDivergence"),
+    "mean_absolute_error": Fitting("MeanAbsoluteError"),
+    "mean_squared_error": Fitting("MeanSquaredError"),
+    "root_mean_squared_error": Fitting("RootMeanSquaredError"),
+    "mean_absolute_percentage_error": Fitting("MeanAbsolutePercentageError"),
+    "mean_squared_logarithmic_error": Fitting("MeanSquaredLogarithmicError"),
+    "log_cosh_error": Fitting("LogCoshError"),
+    "r2_score": Fitting("R2Score", lazy=True),
+}

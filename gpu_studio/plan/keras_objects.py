@@ -1,0 +1,287 @@
+"""The optimizers, losses and metrics of Keras that a plan can name, with their options.
+
+Also the task that each is for, and which of two values of a metric is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+Task = Literal["classes", "values"]
+
+OPTIMIZERS = (
+    "sgd",
+    "rmsprop",
+    "adam",
+    "adamw",
+    "adadelta",
+    "adagrad",
+    "adamax",
+    "adafactor",
+    "nadam",
+    "ftrl",
+    "lion",
+    "muon",
+)
+
+# Left out: losses that compare whole batches (circle), sequences (ctc) or images (dice, tversky),
+# because they give no number per sample; and those that suit neither class scores nor values that
+# may be negative.
+LOSSES_OF: dict[Task, tuple[str, ...]] = {
+    "classes": (
+        "sparse_categorical_crossentropy",
+        "categorical_crossentropy",
+        "categorical_focal_crossentropy",
+        "categorical_generalized_cross_entropy",
+        "categorical_hinge",
+        "kl_divergence",
+        "binary_crossentropy",
+        "binary_focal_crossentropy",
+        "hinge",
+        "squared_hinge",
+    ),
+    "values": (
+        "mean_squared_error",
+        "mean_absolute_error",
+        "mean_absolute_percentage_error",
+        "mean_squared_logarithmic_error",
+        "huber",
+        "log_cosh",
+    ),
+}
+
+# Left out: correlations, because their states are not sums that replicas could add up.
+METRICS_OF: dict[Task, tuple[str, ...]] = {
+    "classes": (
+        "accuracy",
+        "sparse_categorical_accuracy",
+        "sparse_top_k_categorical_accuracy",
+        "sparse_categorical_crossentropy",
+        "categorical_accuracy",
+        "top_k_categorical_accuracy",
+        "categorical_crossentropy",
+        "categorical_hinge",
+        "auc",
+        "f1_score",
+        "fbeta_score",
+        "precision",
+        "recall",
+        "precision_at_recall",
+        "recall_at_precision",
+        "sensitivity_at_specificity",
+        "specificity_at_sensitivity",
+        "kl_divergence",
+    ),
+    "values": (
+        "mean_absolute_error",
+        "mean_squared_error",
+        "root_mean_squared_error",
+        "mean_absolute_percentage_error",
+        "mean_squared_logarithmic_error",
+        "log_cosh_error",
+        "r2_score",
+    ),
+}
+
+LOSSES = ("auto", *LOSSES_OF["classes"], *LOSSES_OF["values"])
+"""Every loss.
+
+`auto` is the first of its task: the cross-entropy for classes, the squared error for values.
+"""
+
+METRICS = ("auto", *METRICS_OF["classes"], *METRICS_OF["values"])
+"""Every metric.
+
+`auto` is the first of its task: the accuracy for classes, the absolute error for values.
+"""
+
+AUTO_METRICS: dict[Task, str] = {task: names[0] for task, names in METRICS_OF.items()}
+
+_SHORT = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+    "msle": "mean_squared_logarithmic_error",
+    "rmse": "root_mean_squared_error",
+    "bce": "binary_crossentropy",
+    "kld": "kl_divergence",
+    "acc": "accuracy",
+}
+_RESULTS = {"log_cosh_error": "logcosh"}
+
+
+def keras_name(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` means, in any of Keras' spellings; None if there is none.
+
+    Keras has `MeanSquaredError`, `mean_squared_error` and `mse` for the same thing.
+    """
+    full = _squeezed(_SHORT.get(name.lower(), name))
+    return next((each for each in known if _squeezed(each) == full), None)
+
+
+def result_name(metric: str) -> str:
+    """The name of a metric's result in Keras, for the plan's name `metric`."""
+    name = keras_name(metric, METRICS) or metric
+    return _RESULTS.get(name, name)
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+OF_ALL_OPTIMIZERS = (
+    "weight_decay",
+    "clipnorm",
+    "clipvalue",
+    "global_clipnorm",
+    "use_ema",
+    "ema_momentum",
+    "ema_overwrite_frequency",
+    "loss_scale_factor",
+    "gradient_accumulation_steps",
+)
+
+_OPTIMIZERS = {
+    "sgd": ("momentum", "nesterov"),
+    "rmsprop": ("rho", "momentum", "epsilon", "centered"),
+    "adam": ("beta_1", "beta_2", "epsilon", "amsgrad"),
+    "adamw": ("beta_1", "beta_2", "epsilon", "amsgrad"),
+    "adadelta": ("rho", "epsilon"),
+    "adagrad": ("initial_accumulator_value", "epsilon"),
+    "adamax": ("beta_1", "beta_2", "epsilon"),
+    "adafactor": ("beta_2_decay", "epsilon_1", "epsilon_2", "clip_threshold", "relative_step"),
+    "nadam": ("beta_1", "beta_2", "epsilon"),
+    "ftrl": (
+        "learning_rate_power",
+        "initial_accumulator_value",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+        "l2_shrinkage_regularization_strength",
+        "beta",
+    ),
+    "lion": ("beta_1", "beta_2"),
+    "muon": (
+        "adam_beta_1",
+        "adam_beta_2",
+        "adam_weight_decay",
+        "epsilon",
+        "exclude_layers",
+        "exclude_embeddings",
+        "muon_a",
+        "muon_b",
+        "muon_c",
+        "adam_lr_ratio",
+        "momentum",
+        "ns_steps",
+        "nesterov",
+        "rms_rate",
+    ),
+}
+_SMOOTHED = ("from_logits", "label_smoothing", "axis")
+_LOSSES = {
+    "sparse_categorical_crossentropy": ("from_logits", "ignore_class", "axis"),
+    "categorical_crossentropy": _SMOOTHED,
+    "categorical_focal_crossentropy": ("alpha", "gamma", *_SMOOTHED),
+    "categorical_generalized_cross_entropy": ("q",),
+    "binary_crossentropy": _SMOOTHED,
+    "binary_focal_crossentropy": ("apply_class_balancing", "alpha", "gamma", *_SMOOTHED),
+    "huber": ("delta",),
+}
+_COUNTED = ("thresholds", "top_k", "class_id")
+_METRICS = {
+    "sparse_top_k_categorical_accuracy": ("k", "from_sorted_ids"),
+    "sparse_categorical_crossentropy": ("from_logits", "ignore_class", "axis"),
+    "top_k_categorical_accuracy": ("k",),
+    "categorical_crossentropy": _SMOOTHED,
+    "auc": (
+        "num_thresholds",
+        "curve",
+        "summation_method",
+        "thresholds",
+        "multi_label",
+        "num_labels",
+        "label_weights",
+    ),
+    "f1_score": ("average", "threshold"),
+    "fbeta_score": ("average", "beta", "threshold"),
+    "precision": _COUNTED,
+    "recall": _COUNTED,
+    "precision_at_recall": ("recall", "num_thresholds", "class_id"),
+    "recall_at_precision": ("precision", "num_thresholds", "class_id"),
+    "sensitivity_at_specificity": ("specificity", "num_thresholds", "class_id"),
+    "specificity_at_sensitivity": ("sensitivity", "num_thresholds", "class_id"),
+    "r2_score": ("class_aggregation", "num_regressors"),
+}
+
+
+def optimizer_options(name: str) -> tuple[str, ...]:
+    """An optimizer's options besides its learning rate, specific ones first.
+
+    () if it is unknown.
+    """
+    known = keras_name(name, OPTIMIZERS)
+    return (*_OPTIMIZERS[known], *OF_ALL_OPTIMIZERS) if known else ()
+
+
+def loss_options(name: str) -> tuple[str, ...]:
+    """The options of a loss that a plan may give; () for `auto` and for an unknown one."""
+    return _LOSSES.get(keras_name(name, LOSSES) or "", ())
+
+
+def metric_options(name: str) -> tuple[str, ...]:
+    """The options of a metric that a plan may give; () for `auto` and for an unknown one."""
+    return _METRICS.get(keras_name(name, METRICS) or "", ())
+
+
+_OF_ALL_CLASSES = {"multi_label", "num_labels", "label_weights"}
+"""Options of an AUC that speak of every class."""
+
+
+def is_of_class_1(metric: str, given: Collection[str]) -> bool:
+    """Whether a metric with these options measures class 1 alone if there are two classes.
+
+    Precision, recall and similar metrics do unless they are given a class, and so does the AUC.
+    Averaged over both classes, each would equal the accuracy: every sample that one class gains,
+    the other loses.
+    """
+    if keras_name(metric, METRICS) == "auc":
+        return not _OF_ALL_CLASSES.intersection(given)
+    return takes_class(metric, given)
+
+
+def takes_class(metric: str, given: Collection[str]) -> bool:
+    """Whether the metric has the option `class_id` and `given` does not set it."""
+    return "class_id" in metric_options(metric) and "class_id" not in given
+
+
+def metric_help(name: str) -> str:
+    """What one must know of a metric of classes to read its value; empty if the name says it."""
+    if is_of_class_1(name, ()):
+        other = "" if keras_name(name, METRICS) == "auc" else "; class_id picks one"
+        return f"class 1 of two classes; all together where there are more{other}"
+    return "the mean over all classes" if "average" in metric_options(name) else ""
+
+
+VALIDATION = "val_"
+# Parts of the names of Keras' metrics for which higher is better; for all others, lower is.
+_MORE = (
+    "accuracy",
+    "auc",
+    "precision",
+    "recall",
+    "f1",
+    "fbeta",
+    "score",
+    "iou",
+    "similarity",
+    "r2",
+    "true_",
+    "at_",
+)
+
+
+def more_is_better(monitor: str) -> bool:
+    """Whether a higher value of a metric (`val_loss`, `accuracy`) is better."""
+    name = monitor.removeprefix(VALIDATION)
+    return "loss" not in name and any(part in name for part in _MORE)

@@ -1,0 +1,190 @@
+"""Whether a queued plan may start now, and if not, what it waits for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_studio.common.figures import MIB, size, unit_of
+from gpu_studio.plan import Machine, Plan, PlannedDevice, logical_devices, replicas
+from gpu_studio.plan.card_memory import held_by, most_mib, now_mib
+from gpu_studio.plan.devices import CPU, title_of
+
+WHOLE_CARD = 0.9
+"""The share of what a card can give that counts as all of it.
+
+A desktop or another program holds a little.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The `bytes` needed of the physical `device`; None if unknown, and for the CPU.
+
+    `carved` says that they are those of slices.
+    """
+
+    device: str
+    bytes: int | None = None
+    carved: bool = False
+
+
+def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tuple[Need, ...]:
+    """What `plan` needs of each physical device that it uses, in TensorFlow's order.
+
+    For a logical device that is the `predicted` memory; else its slice's limit; else the whole
+    card. A plan that uses cards waits for those; one that uses only CPUs needs the CPU.
+    """
+    known = {each.name: each for each in logical_devices(plan, machine)}
+    used = [known[name] for name in replicas(plan, machine) if name in known]
+    cards = [each for each in used if each.physical != CPU]
+    if not cards:
+        return (Need(CPU),) if used else ()
+    return tuple(
+        _of_card(card, cards, machine, predicted)
+        for card in dict.fromkeys(each.physical for each in cards)
+    )
+
+
+def _of_card(
+    card: str, devices: list[PlannedDevice], machine: Machine, predicted: Mapping[str, int]
+) -> Need:
+    mine = [each for each in devices if each.physical == card]
+    reported = [part for each in mine if (part := _of_device(each, machine, predicted)) is not None]
+    carved = any(each.limit_mib is not None for each in mine)
+    return Need(card, sum(reported) if len(reported) == len(mine) else None, carved)
+
+
+def _of_device(device: PlannedDevice, machine: Machine, predicted: Mapping[str, int]) -> int | None:
+    if device.name in predicted:
+        return predicted[device.name]
+    if device.limit_mib:
+        return device.limit_mib * MIB
+    card = machine.card(device.physical)
+    most = None if card is None else most_mib(card)
+    return None if most is None else int(most * WHOLE_CARD) * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """A live run, the physical `devices` it uses, and whether it `holds` each of them exclusively.
+
+    It does if the queue started it (one at a time on a device), and while it is starting: its
+    memory cannot be seen yet. `pid` is its trainer's, 0 if unknown.
+    """
+
+    run: str
+    devices: frozenset[str]
+    holds: bool
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A queue entry: its `id`, its plan's `name`, its `needs`; `now` if it starts whatever is free.
+
+    What it waits for is reserved for it, unless it `lets_pass` later entries.
+    """
+
+    id: str
+    name: str
+    needs: tuple[Need, ...]
+    now: bool = False
+    lets_pass: bool = False
+
+
+def first_to_start(
+    waiting: Iterable[Waiting], machine: Machine, occupants: Sequence[Occupant]
+) -> tuple[str | None, dict[str, str]]:
+    """The id of the first of `waiting` that may start, and what the earlier ones wait for.
+
+    The id is None if all wait.
+    """
+    waits: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    for each in waiting:
+        text = (
+            ""
+            if each.now
+            else _for_its_turn(each.needs, kept) or waits_for(each.needs, machine, occupants)
+        )
+        if not text:
+            return each.id, waits
+        waits[each.id] = text
+        if not each.lets_pass:
+            kept = {need.device: each.name for need in each.needs} | kept
+    return None, waits
+
+
+def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
+    """The text if an earlier entry waits for the same; `kept` has the first one's name by device.
+
+    An entry for the CPU waits for every run to end, on any device: no later one passes it.
+    """
+    if needs and CPU in kept:
+        return f"waits for its turn, after {kept[CPU]}"
+    taken = next((need.device for need in needs if need.device in kept), None)
+    return f"waits for its turn on {title_of(taken)}, after {kept[taken]}" if taken else ""
+
+
+def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occupant]) -> str:
+    """What a plan with these needs waits for if it is first; empty if it may start."""
+    if any(need.device == CPU for need in needs):
+        return _for_the_machine(occupants)
+    return next((text for need in needs if (text := _for_card(need, machine, occupants))), "")
+
+
+def _for_the_machine(occupants: Sequence[Occupant]) -> str:
+    if not occupants:
+        return ""
+    return (
+        f"waits for {occupants[0].run} to end"
+        if len(occupants) == 1
+        else f"waits for {len(occupants)} runs to end"
+    )
+
+
+def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> str:
+    there = [each for each in occupants if need.device in each.devices]
+    holder = next((each for each in there if each.holds), None)
+    if holder is not None:
+        return f"waits for {holder.run} on {title_of(need.device)}"
+    card = machine.card(need.device)
+    if card is None:
+        return ""
+    free = now_mib(card, carved=need.carved)
+    if need.bytes is None or free is None:
+        # Asleep, or of unknown size: then only known runs are in the way.
+        return f"waits for {there[0].run} on {card.title}" if there else ""
+    if free * MIB >= need.bytes:
+        return ""
+    # In one unit: otherwise little free memory would be shown in ever changing MiB.
+    had = size(free * MIB, unit_of(need.bytes))
+    text = f"waits for {size(need.bytes)} on {card.title}: {had} can be had now"
+    runs = {each.pid: each.run for each in occupants if each.pid}
+    return "; ".join(filter(None, (text, held_by(card.users, runs))))
+
+
+def never_fits(needs: Sequence[Need], machine: Machine) -> str:
+    """Why a plan with these needs can never start; empty if it can."""
+    return next((text for need in needs if (text := _beyond(need, machine))), "")
+
+
+def _beyond(need: Need, machine: Machine) -> str:
+    card = machine.card(need.device)
+    most = None if card is None else most_mib(card, carved=need.carved)
+    if card is None or most is None or need.bytes is None or need.bytes <= most * MIB:
+        return ""
+    return f"needs {size(need.bytes)} on {card.title}, which can give {size(most * MIB)}"
+
+
+def in_words(needs: Sequence[Need]) -> str:
+    """The needs on one line: `3.1 GiB on GPU 1`; `the CPU, with no other run`."""
+    if any(need.device == CPU for need in needs):
+        return "the CPU, with no other run"
+    return ", ".join(_in_words(need) for need in needs)
+
+
+def _in_words(need: Need) -> str:
+    device = title_of(need.device)
+    return device if need.bytes is None else f"{size(need.bytes)} on {device}"

@@ -1,1 +1,0 @@
-"""The queue: plans that wait for their devices, and the process that starts them."""

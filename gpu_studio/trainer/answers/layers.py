@@ -1,0 +1,175 @@
+"""The layers of a plan's model: what each costs, and how long each takes.
+
+For the costs, everything is built as a run builds it, on the CPU. One training step is traced
+into a graph; no step is run. The times are measured by training, on each kind of device.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpu_studio import plan as plans
+from gpu_studio.placement.correction import MeasuredPeak
+from gpu_studio.placement.plan_facts import ModelFacts, encoded
+from gpu_studio.placement.work import LayerTime
+from gpu_studio.plan import Placed
+from gpu_studio.plan.strategies.placed import placing
+from gpu_studio.trainer.environment import limit_memory, settle
+from gpu_studio.trainer.errors import TrainerError, UserCodeError
+from gpu_studio.trainer.failures import explain
+
+
+def layer_costs(
+    about: dict[str, Any], progress: Callable[[str], None]
+) -> tuple[dict[str, Any], bool]:
+    """Describe the model of the plan in `about`.
+
+    Also say whether the answer lasts as long as the plan and its files stay as they are.
+    """
+    limit_memory()
+    plan = plans.loads(about["plan"])
+    settle(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    facts = _facts(plan, about["data"], progress)
+    return encoded(facts), not facts.model_error and not facts.training_error
+
+
+def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], None]) -> ModelFacts:
+    from gpu_studio.trainer.answers import building
+
+    policy = building.set_precision(plan)
+    dataset = building.stand_in(data)
+    progress("building the model")
+    try:
+        model = building.model_of(plan, dataset)
+    # Whatever Keras raises about a model, the window must be told.
+    except Exception as error:  # noqa: BLE001
+        return _refused("Keras cannot build this model", error, policy)
+    progress("tracing a training step")
+    notes = building.notes_of(plan, model, dataset, data)
+    try:
+        facts = building.facts_of(plan.training, dataset, model, loaded=bool(plan.model.file))
+        return replace(facts, policy=policy, notes=notes)
+    except TrainerError as error:
+        # More can be said about the layers than that their training is refused.
+        facts = building.facts_of(plans.Training(), dataset, model)
+        refused = replace(facts, training_error=error.message, advice=error.suggestions)
+        return replace(refused, policy=policy, slots={}, steps={}, notes=notes)
+    except Exception as error:  # noqa: BLE001
+        return _refused("Keras cannot train this model on these data", error, policy)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether the host ran out of memory, judging by Python's or TensorFlow's words."""
+    return isinstance(error, MemoryError) or "OOM when allocating" in str(error)
+
+
+def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
+    facts = ModelFacts(
+        policy=policy, of_the_moment=is_out_of_memory(error) or is_out_of_memory(error.__cause__)
+    )
+    if isinstance(error, TrainerError):
+        details = error.trace if isinstance(error, UserCodeError) else ""
+        return replace(facts, model_error=error.message, advice=error.suggestions, details=details)
+    if facts.of_the_moment:
+        advice = (
+            "Choose a smaller model, or fewer units.",
+            "Look who else uses the memory of this machine.",
+        )
+        return replace(facts, model_error=explain(error).message, advice=advice)
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")
+    details = "".join(traceback.format_exception(error))
+    return replace(facts, model_error=f"{what}: {first}", advice=advice, details=details)
+
+
+SMALL_PART = 4
+Progress = Callable[[str], None]
+
+
+def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bool]:
+    """Measure the plan in `about`: times by the name of the measured device. The answer lasts.
+
+    A kind of device is a physical device, whose slices are equally fast. Steps of two sizes, the
+    whole batch and a quarter of it, are trained on the first logical device of each kind, one kind
+    after the other. To learn how fast tensors travel, some are sent between the kinds; between
+    slices of one device nothing is copied. The answer also says what the steps of the whole batch
+    held.
+    """
+    plan = plans.loads(about["plan"])
+    settle(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    devices = about["devices"]
+    found = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
+    times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
+    return msgspec.to_builtins(
+        {"times": times, "links": _links(devices, progress), "held": held}
+    ), True
+
+
+def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
+    """Return for each device the bytes per second from its slowest sender.
+
+    None if nothing is copied.
+    """
+    from gpu_studio.trainer.answers.measurements import bandwidth
+
+    found: dict[str, float] = {}
+    for target in devices:
+        for source in devices:
+            if source == target:
+                continue
+            progress(f"sending from {source} to {target}")
+            rate = bandwidth(source, target)
+            if rate is not None:
+                found[target] = min(rate, found.get(target, rate))
+    return found
+
+
+def _on(
+    plan: plans.Plan, device: str, base: Path, progress: Progress
+) -> tuple[dict[str, LayerTime], MeasuredPeak]:
+    """Return each layer's time on a device, and what a step of the whole batch held there."""
+    from gpu_studio.trainer import session
+    from gpu_studio.trainer.answers.measurements import (
+        line_through,
+        measured,
+        seconds_in_parts,
+        share_of,
+    )
+
+    progress(f"building the model on {device}")
+    built = session.build(_all_on(plan, device), base, lambda _event: None)
+    batch = built.cut.batch
+    progress(f"training steps of {batch} samples on {device}")
+    large = measured(built, batch)
+    small, share = large, None
+    if batch >= 2 * SMALL_PART:
+        progress(f"training steps of {batch // SMALL_PART} samples on {device}")
+        small = measured(built, batch // SMALL_PART)
+        if device.startswith("CPU"):  # A card runs one operation after the other.
+            progress(f"training steps in {SMALL_PART} micro-batches on {device}")
+            share = share_of(small, large, SMALL_PART, seconds_in_parts(built, batch, SMALL_PART))
+    paths = (seat.path for seat in built.program.placed.seats)  # type: ignore[attr-defined]
+    return line_through(small, large, paths, share), MeasuredPeak(batch, large.held)
+
+
+def _all_on(plan: plans.Plan, device: str) -> plans.Plan:
+    """Return the plan with every layer on one device, in one piece.
+
+    Layers that the plan does not name are placed where their input is.
+    """
+    training = replace(plan.training, early_stopping=None)
+    return replace(plan, training=training, distribution=placing(Placed(), (device,)))

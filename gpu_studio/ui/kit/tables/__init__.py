@@ -1,1 +1,0 @@
-"""Tables, and cells that draw by themselves."""

@@ -1,0 +1,220 @@
+"""The facts about a plan's data and model, in words and as rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from gpu_studio.common.figures import flops, grouped, plural, size
+from gpu_studio.placement.plan_facts import (
+    DataFacts,
+    DataSample,
+    GraphLayer,
+    ModelGraph,
+    numbers_in_words,
+)
+from gpu_studio.plan import Machine, Plan, replica_count, shares_of
+from gpu_studio.ui.kit.table import PlainTable
+
+_NAMED = 6
+"""Names of classes that a line has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The division of an epoch: the batch size, the number of batches, the size of the last one."""
+
+    size: int
+    count: int
+    last: int
+
+
+def batches(plan: Plan, machine: Machine, data: DataFacts) -> Batches:
+    """The batches of one epoch over the training samples."""
+    whole = max(1, sum(shares_of(plan, replica_count(plan, machine))))
+    return Batches(whole, data.steps(whole), data.train % whole or min(whole, data.train))
+
+
+def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str, str], ...]:
+    """Return the facts about the data as names and words."""
+    cut = batches(plan, machine, data)
+    last = f", the last of {grouped(cut.last)}" if cut.last != cut.size and cut.count > 1 else ""
+    kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
+    return (
+        (
+            "samples",
+            " · ".join([*(f"{grouped(count)} {kind}" for kind, count in kinds), _size(data)]),
+        ),
+        (
+            "an epoch",
+            f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}",
+        ),
+        ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
+        ("a target", target_in_words(data)),
+    )
+
+
+def data_in_short(data: DataFacts) -> str:
+    """Return the number of samples and their shape in a line: `1 797 samples, 28 × 28 × 1`."""
+    return f"{plural(data.samples, 'sample')}, {shape_in_words(data.x_shape)}"
+
+
+def target_in_words(data: DataFacts) -> str:
+    """Describe the target of a sample."""
+    if data.task == "classes":
+        return f"one of {grouped(data.classes or 0)} classes{_named(data)}, {data.y_dtype}"
+    return f"{shape_in_words(data.y_shape)}, {data.y_dtype}"
+
+
+def _named(data: DataFacts) -> str:
+    """Return the names of the classes, as many as fit in a line."""
+    if not data.class_names:
+        return ""
+    more = (data.classes or 0) - len(data.class_names[:_NAMED])
+    return (
+        f" ({', '.join(data.class_names[:_NAMED])}{f' and {grouped(more)} more' if more else ''})"
+    )
+
+
+def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
+    """Whether the model takes a sample, and whether it gives what is to be learnt.
+
+    A sentence each.
+    """
+    takes = _fits(graph.input_shape, data.x_shape)
+    given = f"samples are {shape_in_words(data.x_shape)}"
+    wanted = f"the model takes {shape_in_words(graph.input_shape)}"
+    inward = (
+        takes,
+        f"Shapes in fit: {wanted}." if takes else f"Shapes in do not fit: {given}, {wanted}.",
+    )
+    return inward, _outward(data, graph)
+
+
+def _outward(data: DataFacts, graph: ModelGraph) -> tuple[bool, str]:
+    units = graph.output_shape[-1] if graph.output_shape else 1
+    gives = f"the model gives {shape_in_words(graph.output_shape)}"
+    if data.task == "classes":
+        wanted, fits = f"{grouped(data.classes or 0)} classes", units == data.classes
+    else:
+        wanted, fits = (
+            f"targets of {shape_in_words(data.y_shape)}",
+            _fits(graph.output_shape or (1,), data.y_shape or (1,)),
+        )
+    return (
+        fits,
+        f"Shapes out fit: {gives}, for {wanted}."
+        if fits
+        else f"Shapes out do not fit: {gives}, for {wanted}.",
+    )
+
+
+def _fits(wanted: tuple[int | None, ...], given: tuple[int, ...]) -> bool:
+    return len(wanted) == len(given) and all(
+        want is None or want == have for want, have in zip(wanted, given, strict=True)
+    )
+
+
+def _size(data: DataFacts) -> str:
+    """Return how large the data are; unknown for some that are still to be downloaded."""
+    if data.here:
+        return size(data.bytes)
+    return (
+        f"{size(data.bytes)}, which the first run downloads"
+        if data.bytes
+        else "the first run downloads them"
+    )
+
+
+def _batches(count: int) -> str:
+    return f"{grouped(count)} batch" if count == 1 else f"{grouped(count)} batches"
+
+
+class RowsModel(PlainTable[tuple[int, DataSample]]):
+    """Samples that are not images: the target, and the first numbers."""
+
+    headers = ("Target", "First numbers of the sample")
+
+    def key(self, row: tuple[int, DataSample]) -> int:
+        """Its place among the samples."""
+        return row[0]
+
+    def text(self, row: tuple[int, DataSample], column: int) -> str:
+        """The words of a cell."""
+        sample = row[1]
+        return sample.label if column == 0 else "   ".join(f"{value:.4g}" for value in sample.row)
+
+
+_MOST_WIDTHS, _MOST_SHAPES = 7, 3
+
+
+class LayersModel(PlainTable[GraphLayer]):
+    """A row for each layer, in the order in which they run."""
+
+    headers = ("Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
+    right = frozenset({3, 4, 5})
+
+    def key(self, row: GraphLayer) -> str:
+        """The layer's name."""
+        return row.name
+
+    def text(self, row: GraphLayer, column: int) -> str:
+        """The words of a cell."""
+        return (
+            row.name,
+            row.kind,
+            shape_in_words(row.output_shape),
+            grouped(row.parameters),
+            size(row.weight_bytes),
+            flops(row.flops_forward).removesuffix("FLOP").rstrip(),
+        )[column]
+
+    def order(self, row: GraphLayer, column: int) -> Any:
+        """Sort numbers by their size."""
+        return {3: row.parameters, 4: row.weight_bytes, 5: row.flops_forward}.get(
+            column, self.text(row, column)
+        )
+
+
+def shape_in_words(shape: Sequence[int | None]) -> str:
+    """Return one sample's shape: `28 × 28 × 1`.
+
+    An axis of any length is `any`, a single number `one number`.
+    """
+    return (
+        " × ".join("any" if axis is None else grouped(axis) for axis in shape)
+        if shape
+        else "one number"
+    )
+
+
+def widths(graph: ModelGraph) -> str:
+    """Return a sample's width from layer to layer: `28 × 28 × 1 → 256 → 256 → 10`.
+
+    Layers without weights are left out, and so is the middle of a long chain, equal widths first.
+    Where whole pictures go from layer to layer, only the first and last shapes fit.
+    """
+    changing = (layer for layer in graph.layers if layer.parameters and layer.output_shape)
+    shapes = [graph.input_shape, *(layer.output_shape for layer in changing)]
+    names = [shape_in_words(shape) for shape in shapes]
+    pictures = sum(len(shape) > 1 for shape in shapes) > 1
+    if pictures and len(names) > _MOST_SHAPES:
+        names = [names[0], "…", names[-1]]
+    if len(names) > _MOST_WIDTHS:
+        names = [each for _, same in groupby(names) for each in _ends(list(same))]
+    if len(names) > _MOST_WIDTHS:
+        names = [*names[:3], "…", *names[-3:]]
+    return " → ".join(names).replace("… → …", "…")
+
+
+def _ends(same: list[str]) -> list[str]:
+    return same if len(same) <= 2 else [same[0], "…"]
+
+
+def totals(graph: ModelGraph) -> str:
+    """Return the totals of all layers: parameters, bytes, and operations per sample."""
+    weights = sum(layer.weight_bytes for layer in graph.layers)
+    forward = sum(layer.flops_forward for layer in graph.layers)
+    return f"{grouped(graph.parameters)} parameters · {size(weights)} · {flops(forward)} a sample"

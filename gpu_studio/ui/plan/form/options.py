@@ -1,0 +1,227 @@
+"""The options of something that a plan names: its known options, and all others in the plan.
+
+`NewOption` is the line in which the user adds an option that no table lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.plan.edits.change import Change, value_at, with_option
+from gpu_studio.plan.options import Option
+from gpu_studio.plan.values import path_to, printable
+from gpu_studio.ui.kit.basic_widgets import Button
+from gpu_studio.ui.kit.fields import Suggested
+from gpu_studio.ui.kit.fields.typed import mark, read_toml
+from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.plan.form.form import (
+    CONTROL,
+    LABEL,
+    FormRow,
+    OptionField,
+    control_for,
+    parameter_field,
+    toml_field,
+)
+from gpu_studio.ui.plan.form.tab_order import follow_layout
+from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.python_files import Parameter
+
+Known = Option | Parameter
+Shape = tuple[Known | str, ...]
+
+
+class OptionRows(QWidget):
+    """A row for every option in the table at `path` of a plan.
+
+    A known option has a control that suits it and can be reset to its default. So does a parameter
+    of a user's function, which takes any value. Unknown options are typed as TOML and can be
+    removed. Rows stay as long as their option does, so that they keep the focus and the cursor.
+    Problems of options are shown at `problems_path` with the option's name.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, path: str, problems_path: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.path = path
+        self._problems_path = problems_path or path
+        self._shape: Shape = ()
+        self.rows: dict[str, FormRow] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(GRID // 2)
+
+    def show_options(self, view: PlanView, known: Sequence[Known] = ()) -> None:
+        """Show the plan's options; `known` are those of what the plan names."""
+        given: Mapping[str, Any] = value_at(view.plan, self.path) or {}
+        names = {option.name for option in known}
+        self._arrange((*known, *(key for key in given if key not in names)))
+        for row in self.rows.values():
+            row.show_view(view)
+        self.setVisible(bool(self.rows))
+
+    def _arrange(self, shape: Shape) -> None:
+        if shape == self._shape:
+            return
+        before, self.rows = self.rows, {}
+        # Not a set: an option's default may be a list.
+        kept = [each for each in shape if each in self._shape]
+        for place, each in enumerate(shape):
+            key = each if isinstance(each, str) else each.name
+            row = before.pop(key) if each in kept else self._make(each)
+            self.rows[key] = row
+            if self._column.indexOf(row) != place:
+                self._column.insertWidget(place, row)
+        for row in before.values():
+            self._column.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._shape = shape
+        follow_layout(self)
+
+    def _make(self, what: Known | str) -> FormRow:
+        if isinstance(what, str):
+            field = OptionField(
+                self.path, what, printable(what), problems=(path_to(self._problems_path, what),)
+            )
+            row = FormRow(field, toml_field(f"option {printable(what)}"), back="Remove")
+        elif isinstance(what, Parameter):
+            problems = (path_to(self._problems_path, what.name),)
+            field = OptionField(self.path, what.name, what.name, what.hint, what.default, problems)
+            row = FormRow(field, parameter_field(what), back="Reset" if what.written else "Remove")
+        else:
+            label = what.name.replace("_", " ")
+            problems = (path_to(self._problems_path, what.name),)
+            field = OptionField(self.path, what.name, label, what.help, what.default, problems)
+            row = FormRow(field, control_for(what))
+        row.edited.connect(self.edited)
+        return row
+
+
+class NewOption(QWidget):
+    """A name, with suggestions, and a value as TOML; Return or the button adds them."""
+
+    edited = Signal(object)
+
+    def __init__(
+        self,
+        path: str,
+        of: str,
+        reserved: Collection[str] = (),
+        parent: QWidget | None = None,
+        *,
+        suggested: str = "names that Keras knows are suggested",
+    ) -> None:
+        super().__init__(parent)
+        self._tip = f"Type the name of an option; {suggested}"
+        self._path, self._of, self._reserved = path, of, reserved
+        self._given: Collection[str] = ()
+        self.key = Suggested(f"name of another option of the {of}")
+        self.key.setPlaceholderText("another option")
+        self.value = toml_field(f"value of another option of the {of}")
+        self.value.setPlaceholderText('value, as 0.9 or "text"')
+        self.add = Button("Add", small=True)
+        self.add.setAccessibleName(f"add this option to the {of}")
+        self.add.setToolTip("Give the option a name and a value first")
+        self.key.setFixedWidth(LABEL)
+        self.value.setFixedWidth(CONTROL)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for widget in (self.key, self.value, self.add):
+            row.addWidget(widget)
+        row.addStretch(1)
+        self._connect()
+        self._check()
+
+    def show_options(self, view: PlanView, suggestions: Sequence[str]) -> None:
+        """Suggest these names, without those that the plan already has."""
+        self._given = tuple(value_at(view.plan, self._path) or {})
+        self.key.suggest([name for name in suggestions if name not in self._given])
+        self._check()
+
+    def _connect(self) -> None:
+        for field in (self.key, self.value):
+            field.textChanged.connect(self._check)
+            field.returnPressed.connect(self._tell)
+        self.add.clicked.connect(self._tell)
+
+    def _wrong_key(self) -> str:
+        key = self.key.text().strip()
+        if key in self._given:
+            return f"{key} stands above: change it there."
+        return f"An option cannot be called {key} here." if key in self._reserved else ""
+
+    def _check(self) -> None:
+        wrong = self._wrong_key()
+        mark(self.key, wrong, self._tip)
+        ready = (
+            bool(self.key.text().strip() and self.value.text().strip())
+            and not wrong
+            and not self.value.wrong
+        )
+        self.add.setEnabled(ready)
+
+    def _tell(self) -> None:
+        key, text = self.key.text().strip(), self.value.text()
+        if self._wrong_key() or not key:
+            self.key.setFocus()
+            return
+        value = self._parsed(text)
+        if value is None:
+            self.value.setFocus()
+            return
+        # Cleared first, because the plan's answer suggests the names that are left.
+        for field in (self.key, self.value):
+            field.clear()
+        self.key.setFocus()
+        self.edited.emit(Change(_adding(self._path, key, value), f"add option {key}"))
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            return read_toml(text)
+        except ValueError as error:
+            mark(self.value, str(error))
+            return None
+
+
+def _adding(path: str, key: str, value: Any) -> Callable[..., Any]:
+    return lambda plan: with_option(plan, path, key, value)
+
+
+class FreeOptions(QWidget):
+    """Options whose values are typed as TOML.
+
+    `of` is what they belong to; names in `reserved` cannot be added.
+    """
+
+    edited = Signal(object)
+
+    def __init__(
+        self,
+        path: str,
+        of: str,
+        problems_path: str = "",
+        reserved: Collection[str] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.rows = OptionRows(path, problems_path)
+        self.new = NewOption(path, of, reserved)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        for part in (self.rows, self.new):
+            part.edited.connect(self.edited)
+            column.addWidget(part)
+
+    def show_options(self, view: PlanView, suggestions: Sequence[str]) -> None:
+        """Show the plan's options; hide if there are none and none to suggest."""
+        self.rows.show_options(view)
+        self.new.show_options(view, suggestions)
+        self.setVisible(bool(suggestions or self.rows.rows))

@@ -1,0 +1,221 @@
+"""A user's Python file, read without running it.
+
+Its functions are found in its text. Before it is allowed, it is shown letter for letter, with
+nothing hidden.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import time
+import tokenize
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gpu_studio.contract.consent import Standing, read_code, real_path, standing
+from gpu_studio.plan.files import inline
+from gpu_studio.plan.values import printable
+from gpu_studio.ui.kit.fields.typed import read_toml
+
+LARGEST_READ = 512 * 1024
+"""Bytes of the largest file that is read for its functions.
+
+One that is larger would hold the window up.
+"""
+GIVEN = ("input_shape", "outputs", "classes", "seed")
+"""Parameters that the trainer gives by itself."""
+LONGEST_DEFAULT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A named parameter of a function. `default` is a value that a plan could hold, else None.
+
+    `written` is the default as written in the file; empty if the parameter has none and must be
+    given.
+    """
+
+    name: str
+    default: Any = None
+    written: str = ""
+
+    @property
+    def hint(self) -> str:
+        """What to say about a default that cannot be shown as a value."""
+        if self.default is not None:
+            return ""
+        return f"default {self.written}" if self.written else "has no default: give it a value"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A function at the top level of a file.
+
+    `hint` is its docstring's first line, `parameters` what it can be given. `takes_more` says
+    whether it also takes options of any other name.
+    """
+
+    name: str
+    hint: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    takes_more: bool = False
+
+
+def functions_in(path: Path) -> tuple[PythonFunction, ...]:
+    """Return the file's functions in their order, without private ones.
+
+    Empty for what cannot be read.
+    """
+    try:
+        found = path.stat()
+        if not path.is_file() or found.st_size > LARGEST_READ:
+            return ()
+        return _read(path, found.st_mtime_ns, found.st_size)
+    except (OSError, ValueError):
+        return ()
+
+
+@lru_cache(maxsize=8)  # a form is updated with every letter typed into it
+def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the file's own style
+            tree = ast.parse(read_code(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    return tuple(_functions(tree))
+
+
+def _functions(tree: ast.Module) -> Iterator[PythonFunction]:
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name, node in found.items():
+        if not name.startswith("_"):
+            first = (ast.get_docstring(node) or "").partition("\n")[0]
+            more = node.args.kwarg is not None
+            yield PythonFunction(
+                name, printable(first.strip()), tuple(_parameters(node.args)), more
+            )
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
+    """Return those that can be given by name and that the trainer does not supply itself."""
+    by_place = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*[None] * (len(by_place) - len(arguments.defaults)), *arguments.defaults]
+    pairs = list(zip(by_place, defaults, strict=True))[len(arguments.posonlyargs) :]
+    for each, default in (*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
+        if each.arg not in GIVEN:
+            yield Parameter(each.arg, _value_of(default), _written(default))
+
+
+def _written(default: ast.expr | None) -> str:
+    """Return the default as written in the file, on one line; empty if there is none."""
+    if default is None:
+        return ""
+    try:
+        text = printable(ast.unparse(default))
+    except (ValueError, RecursionError):
+        return "…"
+    return text if len(text) <= LONGEST_DEFAULT else f"{text[: LONGEST_DEFAULT - 1]}…"
+
+
+def _value_of(default: ast.expr | None) -> Any:
+    """Return the default as a plan would hold it.
+
+    None if it has to be computed, or if a plan cannot hold such a value.
+    """
+    try:
+        value = ast.literal_eval(default) if default is not None else None
+        return read_toml(inline(value)) if value is not None else None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+MOST_LETTERS = 400_000
+MOST_LINES = 10_000
+LONGEST_LINE = 2_000
+"""So much of a file is shown; what is left out is said."""
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """The contents of the file at `path` when it was read: its `code`, and the `text` to show.
+
+    `real` is its path with links resolved; `changed` the time of its last change, in seconds since
+    1970; `cut` says in a sentence what is not shown, and is empty if all is.
+    """
+
+    path: Path
+    real: Path
+    code: bytes
+    text: str
+    changed: float
+    standing: Standing
+    cut: str = ""
+
+
+def read_code_file(path: Path) -> CodeFile:
+    """Read the file at `path` without running any of it.
+
+    Raises OSError, also for a file that is too long to be a program.
+    """
+    code, changed = read_code(path), path.stat().st_mtime
+    text, cut = _shown(code)
+    return CodeFile(path, real_path(path), code, text, changed, standing(path, code), cut)
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in seconds since 1970, in words: `22 Nov 2026, 14:03`."""
+    return time.strftime("%d %b %Y, %H:%M", time.localtime(seconds))
+
+
+def _shown(code: bytes) -> tuple[str, str]:
+    """Return the part of a file that is shown, and what is left out."""
+    lines = _LINE_END.split(_decoded(code))
+    letters, shown = 0, []
+    for line in lines[:MOST_LINES]:
+        letters += min(len(line), LONGEST_LINE) + 1
+        if letters > MOST_LETTERS:
+            break
+        shown.append(_visible(line))
+    return "\n".join(shown), _left_out(len(shown), lines)
+
+
+def _left_out(shown: int, lines: list[str]) -> str:
+    if shown < len(lines):
+        return (
+            f"Only the first {shown:,} of its {len(lines):,} lines are shown: "
+            "read the others in an editor."
+        )
+    long = sum(len(line) > LONGEST_LINE for line in lines)
+    if long:
+        return (
+            f"{long:,} of its lines {'is' if long == 1 else 'are'} cut, being too long: read the "
+            "file in an editor."
+        )
+    return ""
+
+
+def _decoded(code: bytes) -> str:
+    """Decode the file as Python does, by the encoding that it declares."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code).readline)
+        return code.decode(encoding)
+    except (SyntaxError, ValueError, LookupError):
+        return code.decode("utf-8", "backslashreplace")
+
+
+def _visible(line: str) -> str:
+    """Return a line in which every letter is visible.
+
+    Letters that change the direction or have no width are escaped.
+    """
+    left = len(line) - LONGEST_LINE
+    text = "\t".join(printable(part) for part in line[:LONGEST_LINE].split("\t"))
+    return f"{text} … ({left:,} more letters)" if left > 0 else text

@@ -1,1 +1,0 @@
-"""Notifications to the desktop around the window."""
