@@ -147,7 +147,7 @@ def test_that_an_older_checkpoint_is_not_told_to_have_other_data(
 ) -> None:
     before = {} if "split" in unknown else now
     state = written_by(session_of(file, **before))
-    for name in (*unknown, "training_samples", "validation_samples"):
+    for name in (*unknown, "training_samples", "validation_samples", "test_samples"):
         del state[name]
     samples, said = resumed(state, session_of(file, **now))
     assert (samples, type(said)) == ((16, Log) if same else (0, Warned))

@@ -175,15 +175,21 @@ def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dic
 
 
 def _other_data(checkpoint: Path, dataset: Any) -> str:
-    """Return a warning if these are not the data that the checkpoint was trained on.
+    """Return a warning if these are not the data of the run that wrote the checkpoint.
 
-    An old checkpoint does not record its data.
+    An old checkpoint does not record its data, or not those of its test.
     """
-    from gpu_studio.trainer.data.values import fingerprints
+    from gpu_studio.trainer.data.values import TEST, fingerprints
 
-    state = read_json(checkpoint / STATE_FILE, json.loads)
-    if all(state.get(name, digest) == digest for name, digest in fingerprints(dataset).items()):
+    state, now = read_json(checkpoint / STATE_FILE, json.loads), fingerprints(dataset)
+    changed = {name for name, digest in now.items() if state.get(name, digest) != digest}
+    if not changed:
         return ""
+    if changed == {TEST}:
+        return (
+            f"The test samples are not those of the run that wrote {checkpoint.name}: these "
+            "figures do not compare with the run's."
+        )
     return (
         f"The data are not those that {checkpoint.name} was trained with: these figures do not "
         "compare with the run's, "

@@ -217,15 +217,19 @@ def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> No
         raise DataError(f"{what} take {size(needed)}, but {size(free)} of memory are free.", advice)
 
 
-TRAINING, VALIDATION = "training_samples", "validation_samples"
+TRAINING, VALIDATION, TEST = "training_samples", "validation_samples", "test_samples"
 """The names under which a checkpoint keeps the digests of its splits."""
 LOOKED_AT_BYTES = 1 << 24
 """At most so much of the samples is read: of larger splits some samples, evenly spaced."""
 
 
 def fingerprints(dataset: Dataset) -> dict[str, str | None]:
-    """Return the digests of the training and validation splits, by their names in a checkpoint."""
-    return {TRAINING: fingerprint(dataset.train), VALIDATION: fingerprint(dataset.validation)}
+    """Return the digests of the splits, by their names in a checkpoint."""
+    return {
+        TRAINING: fingerprint(dataset.train),
+        VALIDATION: fingerprint(dataset.validation),
+        TEST: fingerprint(dataset.test),
+    }
 
 
 def fingerprint(split: Split | None) -> str | None:

@@ -99,3 +99,30 @@ def test_that_data_other_than_those_of_the_training_are_warned_of(tmp_path, caps
     warning = json.loads(other.out)["warning"]
     assert warning.startswith(f"The data are not those that {checkpoint} was trained with")
     assert f"warning: {warning}" in other.err
+
+
+def test_that_other_test_samples_beside_the_same_training_samples_are_warned_of(
+    tmp_path, capsys
+) -> None:
+    file, numbers = tmp_path / "mine.npz", np.random.default_rng(1)
+    arrays = {"x": numbers.normal(size=(64, 4)).astype(np.float32), "y": np.arange(64) % 3}
+    held = {"x_test": arrays["x"][:12] + 1, "y_test": np.arange(12) % 3}
+    np.savez(file, **arrays, **held)
+    run = trained(
+        small_plan(f'data={{ file = "{file}" }}', "training.epochs=1", "training.batch_size=16"),
+        tmp_path / "runs",
+    )
+    np.savez(file, **arrays, **held | {"y_test": held["y_test"][::-1]})
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    other = capsys.readouterr()
+    [checkpoint] = evaluations(run.directory)
+    warning = json.loads(other.out)["warning"]
+    assert warning.startswith(f"The test samples are not those of the run that wrote {checkpoint}")
+    assert f"warning: {warning}" in other.err
+    state = run.directory.path / "checkpoints" / checkpoint / "state.json"
+    older = json.loads(state.read_text())
+    del older["test_samples"]  # as a run of before wrote it
+    state.write_text(json.dumps(older))
+    np.savez(file, **arrays, **held | {"x_test": held["x_test"] + 1})
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warning"] == ""
