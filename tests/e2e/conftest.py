@@ -38,9 +38,9 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
     """
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
-    def opened(plan: Path | None = None) -> MainWindow:
+    def opened(plan: Path | None = None, remembered: Path | None = None) -> MainWindow:
         settings, facts = (
-            Settings(tmp_path / "settings.ini"),
+            Settings(remembered or tmp_path / "settings.ini"),
             FactsReader((sys.executable, fake_plan_asker.__file__)),
         )
         settings.set(QUIT, LEAVE)
