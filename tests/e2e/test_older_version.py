@@ -159,10 +159,9 @@ def test_that_the_window_opens_as_it_was_left(older: Path, open_window, qtbot) -
     assert window.document.plan.name == "without a file"
     assert window.document.plan.training.epochs == 11
     window.show_page("runs")
-    rows = window.run_list.page.model.rows
     qtbot.waitUntil(lambda: len(window.run_list.page.model.rows) == 4)
     rows = window.run_list.page.model.rows
-    assert [row.number for row in rows] == [1, 2, 3, 4]
+    assert [row.title.split()[0] for row in rows] == ["#1", "#2", "#3", "#4"]
     assert [row.state for row in rows] == [STOPPED, ENDED, STOPPED, ENDED]
 
 
