@@ -7,6 +7,7 @@ per device.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -115,6 +116,8 @@ def if_possible(
 
 
 PICOSECONDS = 1e-12
+LONGEST_REST_S = 0.25
+_BETWEEN_LOOKS_S = 0.001
 _NAME = "tf_op"
 _CARD = "/device:"
 # The kernels between cards, which belong to no operation, or to none with a name in the graph.
@@ -150,6 +153,11 @@ def profiled() -> Iterator[list[Executed]]:
     function, because each is considered expensive until it was timed about ninety times; of an old
     function, those that take some microseconds (executor.cc, `IsExpensive`). A finer level can be
     requested, but TensorFlow 2.21 ignores it.
+
+    An operation that has not ended when the profiler stops is not in the profile. Within an
+    asynchronous one, as a collective, its thread goes on with what follows, up to the end of the
+    step: a call may be over before its last thread has come back out of its collective, and long
+    before where that thread has lost its core. Therefore the threads are waited for.
     """
     executed: list[Executed] = []
     with profile_folder() as folder:
@@ -157,8 +165,35 @@ def profiled() -> Iterator[list[Executed]]:
         try:
             yield executed
         finally:
+            _let_threads_rest()
             tf.profiler.experimental.stop()
         executed += sorted(_read(folder), key=lambda each: each.begin)
+
+
+def _let_threads_rest() -> None:
+    """Wait until two looks in a row find every other thread of this process asleep.
+
+    At most `LONGEST_REST_S`: threads that read data ahead may never rest. Where Linux' /proc is
+    not, nothing is waited for.
+    """
+    until, looks = time.perf_counter() + LONGEST_REST_S, 0
+    with suppress(OSError):
+        while looks < 2 and time.perf_counter() < until:
+            looks = 0 if _any_other_runs() else looks + 1
+            time.sleep(_BETWEEN_LOOKS_S)
+
+
+def _any_other_runs() -> bool:
+    mine = str(threading.get_native_id())
+    return any(_runs(task) for task in Path("/proc/self/task").iterdir() if task.name != mine)
+
+
+def _runs(task: Path) -> bool:
+    """Whether a thread has a core, or waits for one."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return False
 
 
 def _read(folder: Path) -> list[Executed]:

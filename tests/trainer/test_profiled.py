@@ -28,6 +28,28 @@ print(len(found), all("MatMul" in each.kind for each in found), all(each.end > e
 print(executed == sorted(executed, key=lambda each: each.begin))
 """
 
+LATE = """
+import hashlib, threading
+import tensorflow as tf
+from gpu_studio.trainer import step_recording
+
+step_recording.LONGEST_REST_S = 60
+
+def compute(begun):
+    with tf.profiler.experimental.Trace("late:CollectiveReduceV2"):
+        begun.set()
+        hashlib.sha256(bytes(1 << 26)).digest()
+
+for _ in range(5):
+    begun = threading.Event()
+    thread = threading.Thread(target=compute, args=[begun])
+    with step_recording.profiled() as executed:
+        thread.start()
+        begun.wait()
+    print([each.name for each in executed])
+    thread.join()
+"""
+
 
 @pytest.fixture
 def space():
@@ -131,6 +153,11 @@ def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_pat
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["3 True True", "True"]
     assert list(tmp_path.iterdir()) == [living]
+
+
+def test_that_an_operation_whose_thread_is_still_within_it_is_in_the_profile_too() -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == 5 * ["['late']"]
 
 
 def test_that_a_process_that_ends_at_once_takes_its_folder_along(tmp_path, monkeypatch):
