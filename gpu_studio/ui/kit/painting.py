@@ -83,20 +83,25 @@ class PaintedLine(QWidget):
         super().__init__(parent)
         self._side, self._fewest = side, fewest
         self._theme = theme
-        self._text = self._short = ""
+        self._text, self._shorter = "", tuple[str, ...]()
         self.setFont(font(role))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
     @property
     def text(self) -> str:
-        """What is shown."""
+        """All that there is to show."""
         return self._text
 
-    def set_text(self, text: str, short: str = "") -> None:
-        """Show this text; `short` if it does not fit."""
-        if (text, short) != (self._text, self._short):
-            self._text, self._short = text, short
+    @property
+    def shown(self) -> str:
+        """What is shown of it in the present width."""
+        return self._shown()
+
+    def set_text(self, text: str, *shorter: str) -> None:
+        """Show this text or, if it does not fit, the first of the `shorter` ones that does."""
+        if (text, shorter) != (self._text, self._shorter):
+            self._text, self._shorter = text, shorter
             self.setAccessibleName(text)
             self._tell()
             self.update()
@@ -121,8 +126,11 @@ class PaintedLine(QWidget):
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | self._side, self._shown())
 
     def _shown(self) -> str:
-        metrics = self.fontMetrics()
-        fits = not self._short or metrics.horizontalAdvance(self._text) <= self.width()
-        wanted = self._text if fits else self._short
-        shown = metrics.elidedText(wanted, Qt.TextElideMode.ElideRight, self.width())
-        return shown if shown == wanted or len(shown) > self._fewest else ""
+        metrics, right = self.fontMetrics(), Qt.TextElideMode.ElideRight
+        texts = (self._text, *filter(None, self._shorter))
+        # Not by their widths, which are whole numbers: a text may lack a fraction of a pixel.
+        shown = [metrics.elidedText(each, right, self.width()) for each in texts]
+        whole = next((cut for cut, text in zip(shown, texts, strict=True) if cut == text), None)
+        if whole is not None:
+            return whole
+        return shown[-1] if len(shown[-1]) > self._fewest else ""

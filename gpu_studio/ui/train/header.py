@@ -98,20 +98,27 @@ _SEPARATOR = " · "
 _TEST = "test_"
 
 
-def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> str:
-    """Return the text beside the run's name, with the time `left`.
+def headlines(history: History, left: str = UNKNOWN) -> list[str]:
+    """Return the text beside the run's name, with the time `left`, and ever shorter ones.
 
-    A `short` one omits the steps.
+    They leave out first what is read elsewhere on the page, and last what a person decides by.
     """
     if history.finished is not None:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):
-        return f"ended {history.reached}"
+        return [f"ended {history.reached}", f"ended {_reached_briefly(history)}"]
     if history.model is None:
-        return "starting TensorFlow…" if history.devices is None else "building the model…"
-    return _SEPARATOR.join(
-        filter(None, (_place(history, short=short), _speed(history), _left(history, left)))
+        return ["starting TensorFlow…" if history.devices is None else "building the model…"]
+    place, speed, remains = _place(history, short=True), _speed(history), _left(history, left)
+    return _joined(
+        [_place(history), speed, remains], [place, speed, remains], [place, remains], [place]
     )
+
+
+def _joined(*lines: list[str]) -> list[str]:
+    """Each line as text; none twice, and none that is empty."""
+    texts = [_SEPARATOR.join(filter(None, parts)) for parts in lines]
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _place(history: History, *, short: bool = False) -> str:
@@ -131,19 +138,42 @@ def _left(history: History, left: str) -> str:
     return f"time left {UNKNOWN}" if left == UNKNOWN else f"{left} left"
 
 
-def _finished(history: History, event: Finished) -> str:
-    reached = history.reached
+def _finished(history: History, event: Finished) -> list[str]:
     # The badge beside this already says that it is finished or stopped.
-    how = {
-        "completed": "",
-        "early_stopping": f"ended early {reached}",
-        "stopped": f"{reached}, with a checkpoint",
-        "stopped_now": f"{reached}, without a checkpoint",
+    before, after = {
+        "completed": ("", ""),
+        "early_stopping": ("ended early", ""),
+        "stopped": ("", "with a checkpoint"),
+        "stopped_now": ("", "without a checkpoint"),
     }[event.reason]
+    how, briefly = history.reached, _reached_briefly(history)
+    if before:
+        how, briefly = f"{before} {how}", f"{before} {briefly}"
+    elif after:
+        how, briefly = f"{how}, {after}", f"{briefly.removeprefix('in ')}, {after}"
+    else:
+        how = briefly = ""
     test = _test_figures(event.metrics)
     # As everywhere else: including the trainer's start.
-    took = duration(event.seconds if history.seconds is None else history.seconds)
-    return _SEPARATOR.join(filter(None, (how, *test, f"took {took}")))
+    took = f"took {duration(event.seconds if history.seconds is None else history.seconds)}"
+    least = before or after
+    return _joined(
+        [how, *test, took],
+        [how, *test],
+        [briefly, *test],
+        [briefly, *test[:1]],
+        [least, *test[:1]],
+        [least] if least else test[:1],
+    )
+
+
+def _reached_briefly(history: History) -> str:
+    """`in epoch 3 of 30` where that is shorter than how far training came to the step."""
+    model = history.model
+    whole, rest = divmod(history.step, model.steps_per_epoch or 1) if model else (0, 0)
+    if not whole or not rest or model is None:
+        return history.reached
+    return f"in epoch {figures.grouped(whole + 1)} of {figures.grouped(model.epochs)}"
 
 
 def _test_figures(metrics: dict[str, float | None]) -> list[str]:
@@ -258,9 +288,9 @@ class RunHeader(QWidget):
         elif run.reading:
             self.line.set_text(f"reading the run… {figures.share(run.share_read)}")
         else:
-            waiting, left = run.waiting_for, self._eta.words
-            short = headline(run.history, left, short=True)
-            self.line.set_text(waiting or headline(run.history, left), waiting or short)
+            waiting = run.waiting_for
+            texts = [waiting] if waiting else headlines(run.history, self._eta.words)
+            self.line.set_text(*texts)
         self.name.setText(run.title)
 
     def show_progress(self, run: LiveRun) -> None:

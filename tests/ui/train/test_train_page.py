@@ -347,6 +347,18 @@ def test_that_a_long_name_leaves_room_for_the_headline(page, show, runs_dir):
     assert page.header.line.width() > page.width() / 4
 
 
+@pytest.mark.parametrize("width", [912, 700])
+@pytest.mark.parametrize("name", ["digits on four devices", "a name " * 30])
+def test_that_a_stopped_run_says_in_every_width_that_there_is_a_checkpoint(
+    page, show, runs_dir, width, name
+):
+    page.resize(width, 680)
+    show(make_run(runs_dir, Script(trained=2.5, ending="stopped", name=name)))
+    line = page.header.line
+    assert line.shown.endswith("with a checkpoint")
+    assert line.toolTip() == line.text != line.shown
+
+
 def test_that_a_plot_takes_the_focus_by_a_click(qtbot, page, show, live_run):
     show(live_run)
     canvas = page.charts.devices.canvas

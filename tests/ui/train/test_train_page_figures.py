@@ -17,7 +17,7 @@ from gpu_studio.ui.kit.words import metric_label, metric_names
 from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.device_figures import memory_now
 from gpu_studio.ui.train.device_plot import caption, limits
-from gpu_studio.ui.train.header import headline
+from gpu_studio.ui.train.header import headlines
 from gpu_studio.ui.train.outcome import outcome
 from gpu_studio.ui.train.readout import RunCalls, readout
 from gpu_studio.ui.train.run_log import RunLog
@@ -86,18 +86,19 @@ def test_that_metrics_are_called_by_their_last_word_unless_two_would_be_called_t
 def test_that_a_live_run_is_told_by_place_speed_and_time_left(runs_dir):
     history = History()
     history.apply_all(events_of(make_run(runs_dir, Script(trained=20.5))))
-    line = headline(history, "about 20 s")
+    line, *shorter = headlines(history, "about 20 s")
     assert line.startswith("epoch 21 of 30 · step 4,100 · 26,1")
     assert line.endswith(" · about 20 s left")
-    assert headline(history).endswith(" · time left –")
-    assert "step" not in headline(history, short=True)
+    assert headlines(history)[0].endswith(" · time left –")
+    assert shorter[0] == line.replace(" · step 4,100", "")
+    assert shorter[1:] == ["epoch 21 of 30 · about 20 s left", "epoch 21 of 30"]
 
 
 def test_that_a_run_that_begins_says_what_it_is_at():
     history = History()
-    assert headline(history) == "starting TensorFlow…"
+    assert headlines(history) == ["starting TensorFlow…"]
     history.apply(events.Devices(logical=[], replicas=[], strategy="none"))
-    assert headline(history) == "building the model…"
+    assert headlines(history) == ["building the model…"]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +111,38 @@ def test_that_a_run_that_begins_says_what_it_is_at():
     ],
 )
 def test_that_an_ended_run_says_how(runs_dir, ending, begin, end):
-    line = headline(read_history(make_run(runs_dir, Script(trained=2.5, ending=ending))))
+    line, *_ = headlines(read_history(make_run(runs_dir, Script(trained=2.5, ending=ending))))
     assert line.startswith(begin)
     assert line.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("ending", "trained", "shorter"),
+    [
+        (
+            "completed",
+            30,
+            ["test accuracy 0.9620 · test loss 0.1310", "test accuracy 0.9620"],
+        ),
+        (
+            "stopped",
+            2.5,
+            [
+                "after 2 of 30 epochs and 100 steps, with a checkpoint",
+                "epoch 3 of 30, with a checkpoint",
+                "with a checkpoint",
+            ],
+        ),
+        ("stopped", 2, ["after 2 of 30 epochs, with a checkpoint", "with a checkpoint"]),
+        ("stopped", 0.5, ["after 100 of 6,000 steps, with a checkpoint", "with a checkpoint"]),
+        ("failed", 2.5, ["ended in epoch 3 of 30"]),
+    ],
+)
+def test_that_where_there_is_little_room_what_is_decided_by_is_left_out_last(
+    runs_dir, ending, trained, shorter
+):
+    run = make_run(runs_dir, Script(trained=trained, ending=ending))
+    assert headlines(read_history(run))[1:] == shorter
 
 
 def test_that_the_readout_tells_the_numbers_of_the_moment_asked_for(runs_dir):
