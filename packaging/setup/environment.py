@@ -49,9 +49,7 @@ class Environment:
         return self.root / "packaging" / "locks" / f"{name}.txt"
 
     def lacks(self, locks: Sequence[str]) -> list[str]:
-        """Which of the locks, and "project" for the project itself, are not installed as they are
-        written now.
-        """
+        """Which locks, and "project" for the project, are not installed as now written."""
         held = self._held()
         return [name for name in (*locks, "project") if held.get(name) != self._fingerprint(name)]
 

@@ -23,9 +23,7 @@ class Missing:
 
 
 def missing(groups: Iterable[str], table: Path = TABLE) -> list[Missing]:
-    """List what the groups of the table need and this machine has not, and what Python lacks to
-    make environments.
-    """
+    """List what the groups need that this machine lacks, and what Python needs for a venv."""
     known = tomllib.loads(table.read_text(encoding="utf-8"))
     return [*_python(), *(item for group in groups for item in _of_group(known[group]))]
 

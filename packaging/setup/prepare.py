@@ -36,8 +36,9 @@ class Purpose:
 
 
 def purpose(name: str) -> Purpose:
-    """What it takes to `run` (a window only where there is a display), to open a `window`, to
-    `check`, to `test`.
+    """What it takes to `run`, to open a `window`, to `check` or to `test`.
+
+    To `run` takes the libraries of a window only where there is a display.
     """
     if name == "run":
         return Purpose("runtime", _groups_of_display(), TERMINAL)

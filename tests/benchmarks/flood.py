@@ -1,5 +1,6 @@
-"""The Train page of the real window under ten minutes of 1,000 steps a second on 16 devices, after
-a day of history.
+"""The Train page under 1,000 steps a second on 16 devices, for ten minutes.
+
+The real window shows it after a day of history.
 
 Half a minute of that comes as time passes, half a minute more with a hand on mouse and keys, and
 the rest as fast as the window takes it. What is measured is the window's process; the trainer

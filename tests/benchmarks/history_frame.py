@@ -1,6 +1,4 @@
-"""One frame of the devices' plots with 16 cards and 24 hours of history, and the memory of that
-history.
-"""
+"""One frame of the devices' plots with 16 cards and a day of history, and its memory."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ WELL = (0, 1, 2, 3, 4)
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """The slowest command about one run, the slowest about all of them, and the longest that the
-    window stood still.
-    """
+    """The slowest command about one run and about all, and the window's longest standstill."""
     del times  # two hundred folders once are enough
     runs = place.folder / "hostile"
     sound = [

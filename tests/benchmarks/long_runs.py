@@ -84,8 +84,9 @@ def call(training: Training, number: int, random: np.random.Generator) -> Iterat
     """What is told of one call of the compiled function."""
     now, first = training.moment(number), number * training.per_call
     yield events.Steps(
-        epoch=number // training.calls_an_epoch + 1, first_step=first, losses=losses(training, number, random),
-        samples=256 * training.per_call, seconds=0.98 * CALL_SECONDS, input_seconds=0.003, time=now,
+        epoch=number // training.calls_an_epoch + 1, first_step=first,
+        losses=losses(training, number, random), samples=256 * training.per_call,
+        seconds=0.98 * CALL_SECONDS, input_seconds=0.003, time=now,
     )  # fmt: skip
     if number % CALLS_A_MEMORY == 0:
         yield memory(training, now, random)
@@ -110,8 +111,8 @@ def memory(training: Training, now: float, random: np.random.Generator) -> Event
         time=now,
         devices=[
             events.DeviceMemory(
-                device=f"GPU:{place}", current=now_used, peak=CARD_MIB * MIB * 7 // 10, source="allocator",
-                limit=CARD_MIB * MIB,
+                device=f"GPU:{place}", current=now_used, peak=CARD_MIB * MIB * 7 // 10,
+                source="allocator", limit=CARD_MIB * MIB,
             )
             for place, now_used in enumerate(used)
         ],
@@ -129,8 +130,8 @@ def epoch_end(training: Training, epoch: int, now: float) -> Event:
         f"val_{accuracy}": 1 - height / 2.9,
     }
     return events.Epoch(
-        epoch=epoch, step=epoch * training.calls_an_epoch * training.per_call, metrics=metrics, time=now,
-        seconds=training.calls_an_epoch * CALL_SECONDS, samples_per_second=256_000.0,
+        epoch=epoch, step=epoch * training.calls_an_epoch * training.per_call, metrics=metrics,
+        time=now, seconds=training.calls_an_epoch * CALL_SECONDS, samples_per_second=256_000.0,
     )  # fmt: skip
 
 
@@ -162,8 +163,9 @@ def machine(
         time=now,
         cards=[
             samples.FastFigures(
-                card=f"GPU-{place:08x}", memory_used_mib=int(40_000 + 20_000 * share), memory_free_mib=20_000,
-                memory_reserved_mib=500, utilisation_percent=int(100 * share), power_w=300 + 300 * share,
+                card=f"GPU-{place:08x}", memory_used_mib=int(40_000 + 20_000 * share),
+                memory_free_mib=20_000, memory_reserved_mib=500,
+                utilisation_percent=int(100 * share), power_w=300 + 300 * share,
                 memory_bus_percent=30,
             )
             for place, share in enumerate(shares)
@@ -181,8 +183,9 @@ def _events(training: Training, run: str, *, ended: bool) -> Iterator[Event]:
         yield from call(training, number, random)
     if ended:
         yield events.Finished(
-            reason="completed", seconds=training.seconds, epoch=training.calls // training.calls_an_epoch,
-            step=training.steps, time=training.moment(training.calls),
+            reason="completed", seconds=training.seconds,
+            epoch=training.calls // training.calls_an_epoch, step=training.steps,
+            time=training.moment(training.calls),
         )  # fmt: skip
 
 
@@ -207,8 +210,8 @@ def beginning(training: Training, run: str) -> Iterator[Event]:
         logical=logical, replicas=names, strategy="mirrored", tensorflow="2.21", time=training.begin
     )
     yield events.Model(
-        name="mlp", parameters=335_114, trainable=335_114, layers=[], data="digits", train_samples=100_000,
-        validation_samples=0, test_samples=0, epochs=epochs,
+        name="mlp", parameters=335_114, trainable=335_114, layers=[], data="digits",
+        train_samples=100_000, validation_samples=0, test_samples=0, epochs=epochs,
         steps_per_epoch=training.calls_an_epoch * training.per_call, global_batch=256,
         replica_batches=[256 // training.devices] * training.devices, optimizer="adam", loss="mse",
         precision="float32", time=training.begin + 1,

@@ -1,5 +1,4 @@
-"""The memory that a step is predicted to take, against the peak of TensorFlow's allocator in real
-steps.
+"""A step's predicted memory against the peak of TensorFlow's allocator in real steps.
 
 Everything that a device holds is counted: weights, slots, the batch, and all that a step computes.
 On a CPU steps differ with the order in which its threads happen to run: what counts is the fullest
@@ -134,9 +133,7 @@ def predicted(plan: Plan, batch: int, facts: PlanFacts) -> PredictedMemory:
 
 
 def in_halves(plan: Plan, facts: PlanFacts, parts: int) -> Plan:
-    """The plan with the first half of its layers on one logical CPU and the rest on another, in so
-    many parts.
-    """
+    """The plan with half of its layers on each of two logical CPUs, in so many parts."""
     names = [layer.name for layer in facts.graph.layers] if facts.graph else []
     layers = {name: (f"CPU:{2 * place // len(names)}",) for place, name in enumerate(names)}
     devices = DeviceSettings(visible=("CPU:0",), carve=(Carve("CPU:0", (0, 0)),))

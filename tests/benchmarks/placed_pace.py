@@ -78,9 +78,7 @@ TOWERS = (
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """Overlap of two stages and of four, and the price of the strategy on one device, in samples a
-    second.
-    """
+    """Overlap of two and of four stages, and what `placed` costs on one device, in samples/s."""
     for trained in ("first", "all"):
         place.program("save_tower.py", str(_file(place, trained)), str(WIDTH), str(DEPTH), trained)
     for tower in TOWERS:

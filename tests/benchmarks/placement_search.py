@@ -29,9 +29,7 @@ BUDGET = Budget("at most", 1.0)
 
 
 def rows(_place: Workplace, times: int) -> Iterator[Row]:
-    """A row for each objective and number of micro-batches, and some with recomputation, in
-    milliseconds.
-    """
+    """Milliseconds for each objective and number of micro-batches, some with recomputation."""
     for objective in OBJECTIVES:
         for counts in (*((count,) for count in COUNTS), CHOSEN):
             yield _row(objective, counts, times)

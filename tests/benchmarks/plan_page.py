@@ -17,9 +17,7 @@ BUDGET = Budget("at most", 1.0)
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """A row for the page, one for each tab the first time, one for each kind of edit, in
-    milliseconds.
-    """
+    """Milliseconds of the page, of each tab when first shown, and of each kind of edit."""
     simulated = replace(place, environment={**place.environment, "GPU_STUDIO_SIMULATE": "8xH100"})
     told = simulated.program("edit_plans.py", str(2 * times + 1), str(EDITS))
     first, *later = told["opened"]

@@ -22,9 +22,7 @@ RUNS = "long runs"
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
-    """Rows for the first curve, the speed of reading with the drawing between, the longest turn,
-    and the memory.
-    """
+    """Rows for the first curve, the pace of reading while drawing, the longest turn, the memory."""
     run = RunDirectory.create(place.folder / RUNS, "ten million steps")
     write_run(run, Training(STEPS), recorded=True)
     told = [place.program("open_run.py", str(run.path.parent), str(run.path)) for _ in range(times)]

@@ -1,5 +1,6 @@
-"""What watching eight cards once a second costs, against the budget and against gpustat and nvitop
-on the same library.
+"""What watching eight cards once a second costs, against its budget, gpustat and nvitop.
+
+All three ask the same library.
 
 The library is the tests' own, compiled here. The two tools are measured where they are found: on
 the PATH, or in the folder that `$GPU_STUDIO_BENCH_TOOLS` names (`python -m venv …; pip install
@@ -43,7 +44,7 @@ BUDGETS = (("CPU", "%", 0.5), ("memory", "MiB", 40.0))
 
 @dataclass(frozen=True)
 class Cost:
-    """Share of one core in percent, resident memory in MiB, calls of the driver's library a second."""
+    """Per cent of one core, resident memory in MiB, and calls of the driver's library a second."""
 
     cpu: float
     memory: float

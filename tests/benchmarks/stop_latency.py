@@ -1,5 +1,6 @@
-"""From asking a run to stop until its process is gone with its checkpoint written, against two
-seconds and one call.
+"""From asking a run to stop until its process is gone, with its checkpoint written.
+
+Against two seconds and one call.
 """
 
 from __future__ import annotations

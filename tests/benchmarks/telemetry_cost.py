@@ -1,5 +1,4 @@
-"""Samples a second of a run with all its telemetry, against the same run with none but the epochs'
-ends.
+"""Samples a second with all telemetry, against the same run with the epochs' ends alone.
 
 By the fastest of many epochs: what else the machine does slows an epoch down by far more than the
 two hundredths that the budget speaks of, and never speeds one up."""

@@ -1,5 +1,6 @@
-"""From the start of the process to a painted window with the devices listed, against a bare window
-with one plot.
+"""From the process's start to a painted window with its devices, against a bare window.
+
+The bare window has one plot.
 """
 
 from __future__ import annotations

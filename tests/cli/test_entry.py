@@ -14,13 +14,14 @@ from gpu_studio.runs.launch import trainer_environment
 
 COMMANDS = [
     [], ["check"], ["starter"], ["train"], ["resume"], ["runs"], ["devices"], ["doctor"],
-    *(["runs", action] for action in ("list", "show", "attach", "pause", "resume", "stop", "checkpoint", "delete",
-                                      "restore", "log")),
+    *(["runs", action] for action in ("list", "show", "attach", "pause", "resume", "stop",
+                                      "checkpoint", "delete", "restore", "log")),
 ]  # fmt: skip
 
 WORKING = [
     ["export"], ["model"], ["place"], ["queue"], ["code"], ["queue", "add"], ["code", "allow"],
-    *(["runs", action] for action in ("compare", "report", "tag", "evaluate", "save-model", "placement")),
+    *(["runs", action] for action in ("compare", "report", "tag", "evaluate", "save-model",
+                                      "placement")),
 ]  # fmt: skip
 
 

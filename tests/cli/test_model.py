@@ -72,8 +72,9 @@ def test_that_the_document_can_be_read_by_programs() -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two simulated L4, of which grace's program holds a third of the second, and a model that is
-    known.
+    """A model that is known, and two L4, a third of the second held by grace's program.
+
+    The cards are simulated.
     """
     monkeypatch.setenv(SIMULATE, "2xL4")
     monkeypatch.setattr(model_command, "_known", lambda _plan, _base: (THREE_LAYERS, FACTS))

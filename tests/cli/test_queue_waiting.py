@@ -78,7 +78,7 @@ def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(
     assert not queue.find(big).lets_pass
 
 
-def test_that_a_plan_that_no_card_can_hold_is_refused_with_the_reason_and_held_where_it_is_in_already(
+def test_that_a_plan_that_no_card_can_hold_is_refused_with_the_reason_and_held_if_queued_already(
     gpu_studio, queue, crowded, plan_file, monkeypatch
 ):
     monkeypatch.setattr(queueing, "ensure_runner", lambda _runs: None)

@@ -28,7 +28,8 @@ ROOMS = ("cli", "contract", "hardware", "placement", "plan", "runs", "trainer", 
 # A unit right behind a value that is put into a text, or a value that is divided into a larger unit
 # for it.
 OWN_WAY = re.compile(
-    r""":\.0[f%]\}\s?%|:\.0%\}|\}\s?(?:[KMGT]iB|[mµ]s|FLOP|samples/s)\b|\{[^{}"']*/\s?(?:1024|KIB|MIB|GIB)\b|1024\s?\*\*|2\s?\*\*\s?[123]0\b"""
+    r""":\.0[f%]\}\s?%|:\.0%\}|\}\s?(?:[KMGT]iB|[mµ]s|FLOP|samples/s)\b"""
+    r"""|\{[^{}"']*/\s?(?:1024|KIB|MIB|GIB)\b|1024\s?\*\*|2\s?\*\*\s?[123]0\b"""
 )
 # Sizes of buffers and arenas, which nobody reads.
 NO_TEXT = {

@@ -20,8 +20,9 @@ def path(tmp_path):
 
 @contextmanager
 def room_for(size, refusal=errno.ENOSPC):
-    """A disk that has room for files of this many bytes, the last write cut where it ends, and that
-    then refuses so.
+    """A disk with room for files of this many bytes, which then refuses so.
+
+    The last write is cut where the room ends.
     """
     before, write = resource.getrlimit(resource.RLIMIT_FSIZE), os.write
 

@@ -74,8 +74,8 @@ def test_that_a_device_brings_the_card_that_it_was_carved_from(uuid, bus_id):
 def test_that_a_device_of_an_older_version_has_no_known_card():
     device = b'{"name":"GPU:0","physical":"GPU:0","limit_mib":null,"description":"NVIDIA L4"}'
     line = (
-        b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],"replicas":["GPU:0"],"strategy":"none"}'
-        % device
+        b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],'
+        b'"replicas":["GPU:0"],"strategy":"none"}' % device
     )
     (found,) = decode(line).logical
     assert (found.uuid, found.bus_id, found.description) == (None, None, "NVIDIA L4")

@@ -84,7 +84,10 @@ def test_that_the_last_refusal_that_was_a_failure_is_found_in_a_log():
         ),
         # https://github.com/tensorflow/tensorflow/issues/53568
         (
-            "Internal: error destroying CUDA event in context 0x51f18f0: CUDA_ERROR_ILLEGAL_ADDRESS",
+            (
+                "Internal: error destroying CUDA event in context 0x51f18f0: "
+                "CUDA_ERROR_ILLEGAL_ADDRESS"
+            ),
             "beyond its memory",
         ),
         (

@@ -130,8 +130,9 @@ signal.pause()
 
 @pytest.fixture
 def orphan(path):
-    """The child of a process that held the lock, forked as `multiprocessing` forks, and then killed
-    from outside.
+    """The forked child of a process that held the lock and was then killed from outside.
+
+    It is forked as `multiprocessing` forks.
     """
     with subprocess.Popen(
         [sys.executable, "-c", FORKS, path], stdout=subprocess.PIPE, text=True

@@ -39,9 +39,7 @@ COMMANDS = (
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    """A plan whose model and data are made by a file that is not allowed, and would leave a mark
-    beside itself.
-    """
+    """A plan whose code is not allowed, and would leave a mark beside itself."""
     (tmp_path / "own.py").write_text(CODE)
     plan = Plan(
         name="own", model=ModelSettings(python="own.py:build"), data=Data(python="own.py:load")

@@ -21,8 +21,11 @@ __all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 # As TensorFlow's native part writes it: https://github.com/tensorflow/tensorflow/issues/20356
-CUDA_FAILED = """E cuda_event.cc:49] Error polling for event status: failed to query event: CUDA_ERROR_LAUNCH_FAILED
-F gpu_event_mgr.cc:203] Unexpected Event status: 1"""
+CUDA_FAILED = (
+    "E cuda_event.cc:49] Error polling for event status: "
+    "failed to query event: CUDA_ERROR_LAUNCH_FAILED\n"
+    "F gpu_event_mgr.cc:203] Unexpected Event status: 1"
+)
 DEATHS = {
     "device lost in mid-run": (
         ("--abort-at", "3", "--checkpoint-every", "2", "--last-words", CUDA_FAILED),

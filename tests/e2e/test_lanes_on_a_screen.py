@@ -33,9 +33,7 @@ Reported = dict[str, Any]
 
 @pytest.fixture
 def program(x_environment: dict[str, str], runs: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A window with the layers of an mlp, all on the first of two logical CPUs, which trains in
-    `runs`.
-    """
+    """A window with an mlp on the first of two logical CPUs, which trains in `runs`."""
     environment = {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
     command = [sys.executable, str(PROGRAM), str(runs)]
     with subprocess.Popen(
@@ -151,9 +149,7 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
 def assert_ran_in_the_lanes(
     run: RunDirectory, shown: dict[str, tuple[str, ...]], plan: Plan
 ) -> None:
-    """Hold what TensorFlow executed, operation by operation, against the lanes in which the layers
-    were left.
-    """
+    """Hold where TensorFlow executed each operation against the lanes of the layers."""
     placement = first_of(run, Placement)
     assert placement is not None, run.log_file.read_text(errors="replace")
     found = judged(placement)

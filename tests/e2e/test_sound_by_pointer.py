@@ -141,9 +141,7 @@ def make_it_fit(desk: Desk) -> None:
 
 
 def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:
-    """Type another number of epochs, and kill the window once it is written down, as it is while
-    one works.
-    """
+    """Type another number of epochs, and kill the window once the draft is written."""
     desk.click("epochs")
     desk.hands("key", "ctrl+a", "type", "--delay", 1, "77")
     desk.sees(lambda facts: facts["epochs"] == 77)

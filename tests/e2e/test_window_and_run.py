@@ -77,9 +77,7 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     qtbot, open_window, runs, endless, x_environment, fault
 ) -> None:
-    """The first window is a process of its own on a real X server, and its Train is a real key
-    press.
-    """
+    """The first window is a process on a real X server, and its Train is a real key press."""
     command = [sys.executable, "-m", "gpu_studio", "--runs-dir", str(runs), str(endless)]
     with subprocess.Popen(command, env=x_environment, stderr=subprocess.PIPE) as window_process:
         try:

@@ -31,8 +31,9 @@ from gpu_studio.trainer.data.built_in import keras_home
 def functions_of(
     plan: Plan, folder: Path, keras: Any = None, seen: DataFacts | None = None
 ) -> Mapping[str, Any]:
-    """What the script of a plan defines, with stand-ins for Keras and TensorFlow, which loading
-    data does not use.
+    """What a plan's script defines, with stand-ins for Keras and TensorFlow.
+
+    Loading data uses neither.
     """
     path = folder / "train.py"
     with pytest.MonkeyPatch.context() as patch:
@@ -262,7 +263,8 @@ def three():
 
 def named():
     x, y = np.arange(60).reshape(20, 3), np.arange(20) % 3
-    return {"x_train": x, "y_train": y, "x_valid": x[:6], "y_valid": y[:6], "who": np.arange(20) // 3, "more": None}
+    valid = {"x_valid": x[:6], "y_valid": y[:6]}
+    return {"x_train": x, "y_train": y, **valid, "who": np.arange(20) // 3, "more": None}
 """
 
 

@@ -1,6 +1,4 @@
-"""A script reads a folder of images as a run does, byte for byte, and trains on it to the same
-losses.
-"""
+"""A script reads a folder of images byte for byte as a run does, to the same losses."""
 
 from __future__ import annotations
 

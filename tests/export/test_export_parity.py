@@ -37,11 +37,17 @@ STRATEGIES = {
 # others.
 PLACED: dict[str, tuple[str, dict[str, str]]] = {
     "mlp on digits": (
-        'distribution.placed={ micro_batches = 3, layers = { dense = "CPU:1", outputs = "CPU:2" } }',
+        (
+            "distribution.placed={ micro_batches = 3, "
+            'layers = { dense = "CPU:1", outputs = "CPU:2" } }'
+        ),
         {"dense": "CPU:1", "outputs": "CPU:2"},
     ),
     "cifar_cnn on synthetic": (
-        'distribution.placed={ micro_batches = 2, layers = { conv2 = "CPU:1", flatten = "CPU:3" } }',
+        (
+            "distribution.placed={ micro_batches = 2, "
+            'layers = { conv2 = "CPU:1", flatten = "CPU:3" } }'
+        ),
         dict.fromkeys(("conv1", "norm1", "conv2", "norm2"), "CPU:1")
         | dict.fromkeys(("local3", "local4", "outputs"), "CPU:3"),
     ),

@@ -1,5 +1,4 @@
-"""What a user's layers do while they are called counts in a script over several replicas as in
-Keras' own `fit`.
+"""What layers do in a call counts in a script over replicas as in Keras' own `fit`.
 
 Each script is held against `fit`, or against the script of the same plan without a strategy, to
 1e-5."""
@@ -42,11 +41,12 @@ import parity_models
 from keras import ops
 
 class Keeping(keras.layers.Layer):
-    \"\"\"Keeps state of each kind that Keras knows, in evaluation too, and lets it all have a say.\"\"\"
+    \"\"\"Keeps state of each kind that Keras knows, in evaluation too, and uses it all.\"\"\"
 
     def build(self, shape):
         def state(name, aggregation, start="zeros", **options):
-            return self.add_weight(shape=(), initializer=start, name=name, aggregation=aggregation, **options)
+            options |= {"name": name, "aggregation": aggregation}
+            return self.add_weight(shape=(), initializer=start, **options)
 
         least = keras.initializers.Constant(float("-inf"))
         self.samples = state("samples", "sum", trainable=False, dtype="int32")
@@ -145,7 +145,7 @@ def test_that_layers_keep_their_state_over_replicas_as_without_a_strategy(
     check(told[way]["keeping"], alone)
 
 
-def test_that_noise_of_which_keras_does_not_know_is_refused_where_it_would_be_the_same_in_every_step(
+def test_that_noise_unknown_to_keras_is_refused_where_it_would_be_the_same_in_every_step(
     told: dict[str, Any],
 ) -> None:
     assert "Keep each SeedGenerator as an attribute of its layer." in told["mirrored"]["hiding"]

@@ -123,8 +123,9 @@ def test_that_a_driver_that_chatters_is_still_understood():
 
 
 def test_that_a_card_is_read_with_everything_that_is_known_of_it():
-    text = """{"cards": [{"index": 0, "uuid": "GPU-1", "name": "Card", "bus_id": "0000:01:00.0", "total_mib": 8192,
-        "used_mib": 1, "reserved_mib": 2}], "cpu_cores": 4, "memory_mib": 16000, "something_newer": true}"""
+    text = """{"cards": [{"index": 0, "uuid": "GPU-1", "name": "Card", "bus_id": "0000:01:00.0",
+        "total_mib": 8192, "used_mib": 1, "reserved_mib": 2}],
+        "cpu_cores": 4, "memory_mib": 16000, "something_newer": true}"""
 
     assert parse_inventory(text.replace("\n", "")) == Machine(
         (Card(0, "GPU-1", "Card", "0000:01:00.0", 8192, 1, 2),), 4, 16_000

@@ -1,6 +1,4 @@
-"""Ctrl+C while the driver is asked, at the moments at which Python itself would lose it, or a
-process.
-"""
+"""Ctrl+C while the driver is asked, just where Python would lose it, or a process."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ class PressesCtrlCAtItsEnd:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Ctrl+C is pressed as soon as the process is there, in a finalizer or, with `plainly`, outside
-    of one.
-    """
+    """Ctrl+C is pressed once the process is there, in a finalizer unless `plainly`."""
 
     class Interrupted(subprocess.Popen):
         plainly = False

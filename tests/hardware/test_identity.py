@@ -42,9 +42,7 @@ def test_that_uuids_that_differ_are_not_overruled_by_an_address():
 
 @st.composite
 def machines(draw):
-    """Cards by their number on the bus, and the order in which each of the three counts those that
-    it sees.
-    """
+    """Cards by their number on the bus, and the order in which each of the three counts them."""
     count = draw(st.integers(0, 8))
     orders = [draw(st.permutations(range(count))) for _ in range(3)]
     return count, [order[: draw(st.integers(0, count))] for order in orders]

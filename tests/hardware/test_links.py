@@ -32,7 +32,7 @@ NO_CARDS = Machine(cpu_cores=4)
 
 
 def on_cards(topology: Topology) -> tuple[Machine, Topology]:
-    """A machine of these cards, which the driver lists the other way round than the machine does."""
+    """A machine of these cards, which its driver lists in the opposite order."""
     count = len(topology.nodes)
     cards = tuple(Card(n, f"GPU-{n}", "A card", total_mib=16_000, used_mib=0) for n in range(count))
     nodes = tuple(replace(node, uuid=f"GPU-{place}") for place, node in enumerate(topology.nodes))

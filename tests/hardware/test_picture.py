@@ -42,9 +42,8 @@ def test_that_a_figure_is_found_in_whichever_class_it_came():
     )
     card = picture.cards["GPU-1"]
 
-    assert [card.figure(name) for name in ("power_w", "temperature_c", "throttle", "sent_mib_s", "total_mib")] == [
-        3.0, 40, [], 1.5, 100,
-    ]  # fmt: skip
+    names = ("power_w", "temperature_c", "throttle", "sent_mib_s", "total_mib")
+    assert [card.figure(name) for name in names] == [3.0, 40, [], 1.5, 100]
     assert (card.figure("memory_used_mib"), card.why("memory_used_mib")) == (None, "lost")
     assert card.why("serial") == "no permission"
     assert picture.time == 3.0

@@ -1,5 +1,6 @@
-"""The sampler on simulated cards, in this process, with every fault put in at the boundary of the
-driver's library.
+"""The sampler in this process, with every fault put in where the driver's library is called.
+
+The cards are simulated.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ GONE_CODES = {15, 25, 1, 9, 18}  # lost, reset required, uninitialised, driver n
 
 
 def lose(library, place):
-    """Let every call on a card say that it is lost, as the driver does once a card has fallen off
-    the bus.
-    """
+    """Let every call on a card say that it is lost, as when it has fallen off the bus."""
     for name in (*CARD_FUNCTIONS, "nvmlDeviceGetHandleByIndex_v2"):
         library.errors[name, place] = LOST
 

@@ -1,6 +1,4 @@
-"""The sampler as a process of its own, on a real shared library that a C compiler made, with real
-faults.
-"""
+"""The sampler's process on a real shared library, compiled here, with real faults."""
 
 from __future__ import annotations
 

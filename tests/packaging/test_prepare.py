@@ -33,7 +33,7 @@ case "$*" in *fail*) echo "E: no such package" >&2; exit 100;; *install*) {then}
 
 @pytest.fixture
 def system(tmp_path, monkeypatch):
-    """A system with a table of its own and an apt-get that only writes down what it is asked for."""
+    """A system with its own table, and an apt-get that only notes what it is asked for."""
     table = tmp_path / "libraries.toml"
     table.write_text(TABLE)
     monkeypatch.setattr(needs.missing, "__defaults__", (table,))

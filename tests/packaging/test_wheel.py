@@ -63,9 +63,7 @@ def dependencies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, dependencies, tmp_path_factory):
-    """The folder with the commands of an environment that has the wheel, and reaches the
-    dependencies.
-    """
+    """The commands of an environment with the wheel, which reaches the dependencies."""
     environment = tmp_path_factory.mktemp("installed")
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60
@@ -90,9 +88,7 @@ def installed(wheel, dependencies, tmp_path_factory):
 
 @pytest.fixture
 def call(installed, tmp_path):
-    """Call a command of that environment from an empty folder, with nothing of this one in its
-    variables.
-    """
+    """Call one of those commands from an empty folder, with none of our variables."""
     empty = tmp_path / "empty"
     empty.mkdir()
     environment = {

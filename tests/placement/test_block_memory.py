@@ -1,6 +1,4 @@
-"""What the search takes a stage to hold is what is predicted of a plan with that stage, byte for
-byte.
-"""
+"""The search takes a stage to hold, to the byte, what is predicted of a plan with it."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ MODELS = 60
 
 
 def model_of(random: np.random.Generator) -> ModelFacts:
-    """Layers with branches and skips, some of which have no weights, or make no memory of their
-    own.
-    """
+    """Layers with branches and skips, some without weights, or without memory of their own."""
 
     def layer(place: int) -> GraphLayer:
         weights, kept, output, flops = (
@@ -45,7 +41,8 @@ def model_of(random: np.random.Generator) -> ModelFacts:
         inputs = tuple(f"layer_{each}" for each in before)
         return GraphLayer(
             f"layer_{place}", "Dense", inputs, weight_bytes=weights, trainable_bytes=weights // 2,
-            output_bytes=output, kept_bytes=kept, flops_forward=float(flops), flops_backward=2.0 * flops,
+            output_bytes=output, kept_bytes=kept, flops_forward=float(flops),
+            flops_backward=2.0 * flops,
         )  # fmt: skip
 
     layers = tuple(layer(place) for place in range(int(random.integers(2, 12))))

@@ -53,7 +53,7 @@ def test_that_a_layer_without_units_of_its_own_is_not_split() -> None:
     assert problem.mend.make(plan) == placed(one=("CPU:0",), two=("CPU:0", "CPU:1"))
 
 
-def test_that_nothing_is_said_of_a_placement_before_the_layers_are_known_or_under_another_strategy() -> (
+def test_that_no_placement_is_judged_before_the_layers_are_known_or_under_another_strategy() -> (
     None
 ):
     plan = placed(gone=("CPU:0",))

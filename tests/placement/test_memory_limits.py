@@ -1,5 +1,4 @@
-"""With limits that the naive placement breaks by far, the one that is found trains, with room to
-spare.
+"""The found placement trains well within limits that the naive one breaks by far.
 
 TensorFlow refuses memory limits for logical CPUs, and all of them share the host's one arena, of
 which the limit is a real one. What each device holds of it is measured, piece by piece. In an arena
@@ -57,9 +56,7 @@ SLICED = DeviceSettings(carve=(Carve("GPU:0", (LIMIT_MIB,) * DEVICES),), visible
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the model, and the placement that was found for it over three devices with
-    limits.
-    """
+    """The model's facts, and the placement found for it over three devices with limits."""
 
     facts: PlanFacts
     layers: Mapping[str, str]
@@ -105,9 +102,7 @@ def even(found: Found) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def peaks(found: Found, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, int]]:
-    """The most bytes that each device really held, first with the naive placement, then with that
-    which was found.
-    """
+    """The most bytes that each device really held, with the naive and with the found placement."""
     folder = tmp_path_factory.mktemp("peaks")
     plans = {folder / "naive.plan.toml": even(found), folder / "found.plan.toml": found.layers}
     for path, layers in plans.items():
@@ -131,7 +126,7 @@ def test_that_only_the_placement_that_was_found_is_within_the_limits(found: Foun
 
 
 @pytest.mark.slow
-def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_naive_placement_holds_far_more(
+def test_that_real_steps_stay_far_below_each_limit_where_the_naive_placement_is_far_above(
     found: Found, peaks: list[dict[str, int]]
 ) -> None:
     naive, ours = peaks
@@ -150,9 +145,7 @@ def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_n
 
 
 def trained_within(plan: Plan, held: Mapping[str, int], folder: Path) -> Finished:
-    """A run of the plan where the fullest device has its limit, and the others what they were
-    measured to hold.
-    """
+    """A run whose fullest device has its limit, and the others what they were seen to hold."""
     mib = LIMIT_MIB + math.ceil((sum(held.values()) - max(held.values())) / MIB)
     limit = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(mib)}
     return trained(plan, folder, environment={**os.environ, **limit})

@@ -185,7 +185,7 @@ def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_ther
     assert "600 B a sample × 500 samples (4 micro-batches in flight)" in many.activations.formula
 
 
-def test_that_of_many_micro_batches_those_that_go_back_at_once_and_the_sum_of_the_others_have_gradients() -> (
+def test_that_gradients_are_held_of_micro_batches_going_back_at_once_and_of_the_others_sum() -> (
     None
 ):
     layers = {"one": ("CPU:0",)}

@@ -13,8 +13,9 @@ from gpu_studio.placement.work import Device, Work, recomputing
 
 
 def chain(layers: int, devices: int) -> Work:
-    """A chain in which each layer takes 3 s of a batch of 8, a third of it forward, on every
-    device.
+    """A chain of layers that each take 3 s of a batch of 8, a third of it forward.
+
+    They take as long on every device.
     """
     inputs = tuple((place - 1,) if place else () for place in range(layers))
     zero, one = np.zeros((devices, layers)), np.ones(layers)

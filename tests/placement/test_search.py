@@ -145,8 +145,9 @@ def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(
         if each.allowed:
             found = each.place("fastest", overlap=False)
             assert isinstance(found, FoundPlacement)
-            one = [brute_force.tried(each.work, each.devices, other.placement, each.count, recompute=each.recompute,
-                                     overlap=False) for other in each.allowed]  # fmt: skip
+            one = [brute_force.tried(each.work, each.devices, other.placement, each.count,
+                                     recompute=each.recompute, overlap=False)
+                   for other in each.allowed]  # fmt: skip
             assert found.seconds == pytest.approx(min(other.seconds for other in one), rel=1e-9)
 
 

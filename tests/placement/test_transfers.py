@@ -59,9 +59,7 @@ def test_that_a_split_layer_gets_its_input_everywhere_and_is_joined_where_it_is_
 
 
 def shared_graph(random: np.random.Generator) -> ModelGraph:
-    """Layers with skips and branches, some used again further on, where they take the output of a
-    later layer.
-    """
+    """Layers with skips and branches, some used again on the output of a later layer."""
     count = int(random.integers(2, 14))
     layers = []
     for place in range(count):

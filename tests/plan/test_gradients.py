@@ -17,13 +17,15 @@ SUM_OF_THREE = """
 import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 3)
-for way in (tf.distribute.HierarchicalCopyAllReduce(num_packs=1), tf.distribute.ReductionToOneDevice()):
+copied = tf.distribute.HierarchicalCopyAllReduce(num_packs=1)
+for way in (copied, tf.distribute.ReductionToOneDevice()):
     mirrored = tf.distribute.MirroredStrategy([f"/device:CPU:{each}" for each in range(3)], way)
     @tf.function
     def total():
         def one():
             context = tf.distribute.get_replica_context()
-            return context.all_reduce("SUM", tf.constant(2.0) ** tf.cast(context.replica_id_in_sync_group, tf.float32))
+            number = tf.cast(context.replica_id_in_sync_group, tf.float32)
+            return context.all_reduce("SUM", tf.constant(2.0) ** number)
         return mirrored.run(one)
     print(float(mirrored.experimental_local_results(total())[0]))
 """

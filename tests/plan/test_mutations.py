@@ -114,9 +114,7 @@ def cut_off(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def mutated_tables(draw: st.DrawFn) -> dict[str, Any]:
-    """The tables of a plan with up to three of their values taken away, renamed, or replaced by
-    anything.
-    """
+    """A plan's tables with up to three values taken away, renamed or replaced by anything."""
     tables = copy.deepcopy(TABLES)
     for _ in range(draw(st.integers(1, 3))):
         table = draw(st.sampled_from(list(all_tables(tables))))

@@ -198,7 +198,10 @@ def test_that_options_without_a_built_in_are_refused():
         ),
         (
             ModelSettings("mlp", options={"hidden": [0]}),
-            "model.options.hidden is [0]: give a list of 0 to 64 whole numbers from 1 to 1,000,000.",
+            (
+                "model.options.hidden is [0]: "
+                "give a list of 0 to 64 whole numbers from 1 to 1,000,000."
+            ),
         ),
         (
             ModelSettings("mlp", options={"hidden": [1.5]}),

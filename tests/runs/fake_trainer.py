@@ -105,17 +105,19 @@ class FakeTrainer:
         self.step = from_step
         self.tell(
             events.Started(
-                run=self.run.id, plan="a plan", pid=os.getpid(), host=socket.gethostname(), gpu_studio="0", python="3",
-                resumed_from=parent, from_epoch=from_epoch, from_step=from_step,
+                run=self.run.id, plan="a plan", pid=os.getpid(), host=socket.gethostname(),
+                gpu_studio="0", python="3", resumed_from=parent, from_epoch=from_epoch,
+                from_step=from_step,
             )
         )  # fmt: skip
-        self.tell(events.Devices(logical=[events.LogicalDevice(name="CPU:0", physical="CPU:0")], replicas=["CPU:0"],
-                                 strategy="none"))  # fmt: skip
+        self.tell(events.Devices(logical=[events.LogicalDevice(name="CPU:0", physical="CPU:0")],
+                                 replicas=["CPU:0"], strategy="none"))  # fmt: skip
         self.tell(
             events.Model(
-                name="m", parameters=1, trainable=1, layers=[], data="d", train_samples=BATCH * self.chosen.steps,
-                validation_samples=0, test_samples=0, epochs=self.chosen.epochs, steps_per_epoch=self.chosen.steps,
-                global_batch=BATCH, replica_batches=[BATCH], optimizer="sgd", loss="mse", precision="float32",
+                name="m", parameters=1, trainable=1, layers=[], data="d",
+                train_samples=BATCH * self.chosen.steps, validation_samples=0, test_samples=0,
+                epochs=self.chosen.epochs, steps_per_epoch=self.chosen.steps, global_batch=BATCH,
+                replica_batches=[BATCH], optimizer="sgd", loss="mse", precision="float32",
             )
         )  # fmt: skip
         self.tell(events.StateChanged(state="running"))
@@ -173,8 +175,8 @@ class FakeTrainer:
         self.tick.wait(self.chosen.seconds_per_step)
         epoch = self.step // self.chosen.steps + 1
         self.tell(
-            events.Steps(epoch=epoch, first_step=self.step, losses=[1 / (self.step + 1)], samples=BATCH,
-                         seconds=max(0.001, self.chosen.seconds_per_step))
+            events.Steps(epoch=epoch, first_step=self.step, losses=[1 / (self.step + 1)],
+                         samples=BATCH, seconds=max(0.001, self.chosen.seconds_per_step))
         )  # fmt: skip
         self.tell(
             events.Memory(

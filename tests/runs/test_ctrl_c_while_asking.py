@@ -1,6 +1,4 @@
-"""Ctrl+C while TensorFlow is asked, at the moments at which Python itself would lose it, or a
-process.
-"""
+"""Ctrl+C while TensorFlow is asked, just where Python would lose it, or a process."""
 
 from __future__ import annotations
 

@@ -89,8 +89,10 @@ def test_that_a_run_which_did_not_go_wrong_is_said_to_be_well(ended, start):
         ("Fatal Python error: Bus error\n", "bus error"),
         ("Fatal Python error: Illegal instruction\n", "This processor cannot run"),
         ("Fatal Python error: deallocating None: bug\n", "gave up: deallocating None: bug."),
-        ("Traceback …\n  File \"x\"\nValueError: {odd} braces\n", "could tell of it: ValueError: {odd} braces"),
-        ("run.sh: line 3: 1234 Killed    python -m gpu_studio.trainer\n", "The trainer was killed."),
+        ("Traceback …\n  File \"x\"\nValueError: {odd} braces\n",
+         "could tell of it: ValueError: {odd} braces"),
+        ("run.sh: line 3: 1234 Killed    python -m gpu_studio.trainer\n",
+         "The trainer was killed."),
         ("Segmentation fault (core dumped)\n", "crashed in native code"),
     ],
 )  # fmt: skip

@@ -30,7 +30,7 @@ REFUSED = (
 
 @pytest.fixture
 def computer(tmp_path, monkeypatch):
-    """A computer of which the test says when it was started and how many processes it has killed."""
+    """A computer of which the test says when it started and how many processes it killed."""
 
     class Computer:
         def says(self, boot: str, kills: int) -> None:
@@ -133,9 +133,9 @@ def test_that_a_crash_after_a_refused_allocation_is_told_as_out_of_memory_with_i
     writer = EventWriter(run.events_file)
     writer.write(
         Model(
-            name="cnn", parameters=1, trainable=1, layers=layers, data="d", train_samples=1, validation_samples=0,
-            test_samples=0, epochs=1, steps_per_epoch=1, global_batch=1, replica_batches=[1], optimizer="sgd",
-            loss="mse", precision="float32",
+            name="cnn", parameters=1, trainable=1, layers=layers, data="d", train_samples=1,
+            validation_samples=0, test_samples=0, epochs=1, steps_per_epoch=1, global_batch=1,
+            replica_batches=[1], optimizer="sgd", loss="mse", precision="float32",
         )
     )  # fmt: skip
     writer.close()

@@ -9,16 +9,17 @@ from gpu_studio.runs.reading.history import History
 
 STARTED = events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=100.0)
 MODEL = events.Model(
-    name="m", parameters=1, trainable=1, layers=[], data="d", train_samples=40, validation_samples=0, test_samples=0,
-    epochs=3, steps_per_epoch=4, global_batch=10, replica_batches=[10], optimizer="sgd", loss="mse",
-    precision="float32", time=101.0,
+    name="m", parameters=1, trainable=1, layers=[], data="d", train_samples=40,
+    validation_samples=0, test_samples=0, epochs=3, steps_per_epoch=4, global_batch=10,
+    replica_batches=[10], optimizer="sgd", loss="mse", precision="float32", time=101.0,
 )  # fmt: skip
 RUNNING = events.StateChanged(state="running", time=101.5)
 
 
 def steps(first, *losses, epoch=1, time=102.0, seconds=1.0):
-    return events.Steps(epoch=epoch, first_step=first, losses=list(losses), samples=10 * len(losses), seconds=seconds,
-                        input_seconds=0.25 * seconds, time=time)  # fmt: skip
+    return events.Steps(epoch=epoch, first_step=first, losses=list(losses),
+                        samples=10 * len(losses), seconds=seconds, input_seconds=0.25 * seconds,
+                        time=time)  # fmt: skip
 
 
 def epoch(number, step, **metrics):

@@ -34,18 +34,20 @@ devices = st.builds(
 any_event = st.one_of(
     st.builds(
         events.Steps,
-        epoch=counts, first_step=counts, losses=losses, samples=counts, seconds=seconds, input_seconds=seconds,
-        time=times,
+        epoch=counts, first_step=counts, losses=losses, samples=counts, seconds=seconds,
+        input_seconds=seconds, time=times,
     ),
     st.builds(events.Memory, devices=st.lists(devices, max_size=4), time=times),
     st.builds(events.LearningRate, step=counts, value=st.floats(0, 1), time=times),
     st.builds(events.Epoch, epoch=counts, step=counts, metrics=metrics, seconds=seconds, time=times,
               samples_per_second=st.just(1.0)),
-    st.builds(events.StateChanged, state=st.sampled_from(["running", "paused", "stopping"]), time=times),
+    st.builds(events.StateChanged, state=st.sampled_from(["running", "paused", "stopping"]),
+              time=times),
     st.builds(events.Warned, message=st.text(max_size=5), time=times),
     st.builds(events.Log, message=st.text(max_size=5), time=times),
-    st.builds(events.Checkpoint, name=st.sampled_from("abc"), epoch=counts, step=counts, bytes=counts, seconds=seconds,
-              removed=st.lists(st.sampled_from("abc"), max_size=2), time=times),
+    st.builds(events.Checkpoint, name=st.sampled_from("abc"), epoch=counts, step=counts,
+              bytes=counts, seconds=seconds, removed=st.lists(st.sampled_from("abc"), max_size=2),
+              time=times),
 )  # fmt: skip
 STARTED = events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=1.7e9)
 

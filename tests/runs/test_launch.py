@@ -18,8 +18,8 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE, launch, trainer_command, tr
 
 SHOW = """
 import json, os, sys
-json.dump({"cwd": os.getcwd(), "env": dict(os.environ), "umask": os.umask(0), "stdin": sys.stdin.read(),
-           "session": os.getsid(0), "argv": sys.argv}, sys.stdout)
+json.dump({"cwd": os.getcwd(), "env": dict(os.environ), "umask": os.umask(0), "argv": sys.argv,
+           "stdin": sys.stdin.read(), "session": os.getsid(0)}, sys.stdout)
 """
 
 
@@ -123,7 +123,8 @@ sys.path[:0] = {sys.path!r}
 from pathlib import Path
 from real_runs import PLAN, fake_trainer
 from gpu_studio.runs.launch import launch
-print(launch(PLAN, Path({str(runs_dir)!r}), trainer=fake_trainer("--hold-at", "2")).process.pid, flush=True)
+launched = launch(PLAN, Path({str(runs_dir)!r}), trainer=fake_trainer("--hold-at", "2"))
+print(launched.process.pid, flush=True)
 sys.stdin.read()
 """
     launcher = psutil.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1)

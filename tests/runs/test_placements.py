@@ -40,7 +40,7 @@ def as_asked(draw: st.DrawFn) -> tuple[list[AskedPlace], list[PartRow]]:
 
 
 @given(as_asked())
-def test_that_what_ran_where_it_was_put_is_never_blamed_and_a_pass_without_operations_is_no_mismatch(
+def test_that_what_ran_where_it_was_put_is_not_blamed_nor_is_a_pass_without_operations(
     made,
 ) -> None:
     asked, rows = made

@@ -143,9 +143,7 @@ def test_that_every_change_gives_another_version(queue: Queue) -> None:
 
 
 def _changes(queue: Queue, change, name: str) -> bool:
-    """Whether a change made at least one tick of the file system's clock later gives another
-    version.
-    """
+    """Whether a change, one tick of the file system's clock later, gives another version."""
     before = queue.version()
     if (queue.folder / f"{name}.json").exists():
         change(name)

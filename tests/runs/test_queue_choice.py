@@ -203,9 +203,7 @@ def test_that_a_card_which_nobody_before_waits_for_is_for_whoever_is_next() -> N
     assert (chosen, list(waits)) == ("free", ["mine", "later"])
 
 
-def test_that_an_entry_that_lets_others_pass_keeps_nothing_and_is_still_first_where_it_can_start() -> (
-    None
-):
+def test_that_an_entry_that_lets_others_pass_keeps_nothing_but_is_first_if_it_can_start() -> None:
     polite, one, cpu = (
         waiting("polite", *CARDS, lets_pass=True),
         waiting("one", "GPU:1"),

@@ -18,9 +18,7 @@ from gpu_studio.runs.resume import ResumeError, choose, resume
 
 @pytest.fixture
 def lost(ended):
-    """A run killed in its second epoch after seven of ten steps, with checkpoints at steps 2, 4 and
-    6.
-    """
+    """A run killed after seven of ten steps of epoch 2, with checkpoints at steps 2, 4 and 6."""
     return ended("--vanish-at", "7", "--checkpoint-every", "2").directory
 
 
@@ -205,9 +203,7 @@ def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behi
 
 
 def test_that_nothing_but_the_two_files_of_a_checkpoint_is_taken_over(lost, tmp_path):
-    """Links to folders were once copied with all that stands in them, and one to itself forty
-    times.
-    """
+    """Links to folders were once copied with all that they held, and one to itself 40 times."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "id_rsa").write_text("key")
     checkpoint = checkpoints(lost)[-1].path

@@ -99,8 +99,8 @@ def test_that_an_end_which_tells_of_no_state_has_none(runs_dir):
 def test_that_lines_longer_than_a_piece_are_seen_once_or_not_at_all(runs_dir):
     run = make_run(runs_dir, Script(trained=1))
     long = [
-        events.Steps(epoch=1, first_step=1000 * call, losses=[0.123456789012345] * 1000, samples=1, seconds=1.0,
-                     time=float(call + 1))
+        events.Steps(epoch=1, first_step=1000 * call, losses=[0.123456789012345] * 1000, samples=1,
+                     seconds=1.0, time=float(call + 1))
         for call in range(200)
     ]  # fmt: skip
     run.events_file.write_bytes(b"".join(map(encode, long)))

@@ -116,9 +116,7 @@ def test_that_a_run_without_a_word_has_no_times(run):
 
 
 def set_clock(run, second, off):
-    """Tell the run's events again, as if the clock of the machine had been set by so much at that
-    second.
-    """
+    """Tell the run's events again, as if the clock had been set by so much at that second."""
     told = [events.decode(line) for line in run.events_file.read_bytes().splitlines()]
     told = [replace(each, elapsed=each.time - NOW + 0.25) for each in told]
     late = [replace(each, time=each.time + off * (each.time >= NOW + second)) for each in told]

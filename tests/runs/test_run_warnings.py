@@ -31,9 +31,10 @@ class Reported:
         self.tell(events.Devices(logical=[], replicas=["GPU:0", "GPU:1"], strategy=strategy))
         self.tell(
             events.Model(
-                name="m", parameters=1, trainable=1, layers=[], data="d", train_samples=100, validation_samples=0,
-                test_samples=0, epochs=9, steps_per_epoch=100, global_batch=10, replica_batches=[5, 5], optimizer="sgd",
-                loss="l", precision="float32",
+                name="m", parameters=1, trainable=1, layers=[], data="d", train_samples=100,
+                validation_samples=0, test_samples=0, epochs=9, steps_per_epoch=100,
+                global_batch=10, replica_batches=[5, 5], optimizer="sgd", loss="l",
+                precision="float32",
             )
         )  # fmt: skip
         self.tell(events.StateChanged(state="running"))
@@ -49,8 +50,8 @@ class Reported:
         for _ in range(calls):
             self.now += seconds
             self.tell(
-                events.Steps(epoch=1, first_step=self.step, losses=[loss], samples=10, seconds=seconds * 0.9,
-                             input_seconds=seconds * 0.9 * waited)
+                events.Steps(epoch=1, first_step=self.step, losses=[loss], samples=10,
+                             seconds=seconds * 0.9, input_seconds=seconds * 0.9 * waited)
             )  # fmt: skip
             self.step += 1
         return self
@@ -94,8 +95,8 @@ def test_that_waiting_for_data_begins_at_a_quarter_and_ends_at_less_than_fifteen
 
 def profiled(exposed: float, version: int = 1) -> events.Communication:
     return events.Communication(
-        step=2, steps=5, replicas=2, seconds=0.02, input_seconds=0.0, compute=0.02 - exposed, exposed=exposed,
-        devices=[], version=version,
+        step=2, steps=5, replicas=2, seconds=0.02, input_seconds=0.0, compute=0.02 - exposed,
+        exposed=exposed, devices=[], version=version,
     )  # fmt: skip
 
 

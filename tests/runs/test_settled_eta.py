@@ -76,9 +76,9 @@ def test_that_words_do_not_flicker_where_the_time_hovers() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0, "a few seconds"), (9, "a few seconds"), (40, "about 40 s"), (60, "about 1 min"), (90, "about 1 min 30 s"),
-        (240, "about 4 min"), (1500, "about 25 min"), (3600, "about 1 h"), (9000, "about 2 h 30 min"),
-        (86400, "about 24 h"),
+        (0, "a few seconds"), (9, "a few seconds"), (40, "about 40 s"), (60, "about 1 min"),
+        (90, "about 1 min 30 s"), (240, "about 4 min"), (1500, "about 25 min"),
+        (3600, "about 1 h"), (9000, "about 2 h 30 min"), (86400, "about 24 h"),
     ],
 )  # fmt: skip
 def test_that_a_time_is_told_as_one_says_it(seconds, words) -> None:

@@ -137,8 +137,7 @@ def test_that_nobody_is_signalled_for_a_run_in_another_container(tmp_path):
 
 @pytest.mark.parametrize("words", ["", f"{kernel.boot_id() or '-'} 0 1"])
 def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training, words):
-    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to
-    somebody else now.
+    """A child of the dead trainer holds the lock, and its number is somebody else's now.
 
     Signed was without a start, as an older version did, or with one that is not that of this
     process."""
@@ -155,9 +154,7 @@ def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, tr
 
 
 def test_that_a_process_that_does_not_hold_the_lock_is_not_signalled(tmp_path, training):
-    """Whoever may write into a runs folder can hold a lock there, and sign it with the number of
-    any process.
-    """
+    """Whoever can write into a runs folder can sign a lock there with any process's number."""
     victim = training()
     run = RunDirectory.create(tmp_path, "x")
     held = lock.take(run.lock_file)

@@ -11,8 +11,9 @@ def bottleneck(costs: Sequence[float], ends: Sequence[int]) -> float:
 
 
 def barany_grinberg(costs: Sequence[float], blocks: int) -> list[int]:
-    """The ends of blocks whose costs differ by no more than one element (Bárány and Grinberg 2013,
-    section 3).
+    """The ends of blocks whose costs differ by one element at most.
+
+    After Bárány and Grinberg 2013, section 3.
 
     As torchgpipe's `balance.blockpartition.solve` does, the elements are first stretched to 0 … 1,
     which shifts the balance; of blocks of one size the last is held for the largest, and the first

@@ -13,7 +13,7 @@ from gpu_studio.placement.work import Array, Device, Work
 
 
 def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
-    """For each way to deal the layers in order to the devices in order, the device of each layer."""
+    """The device of each layer, for each way to deal layers to devices, both in order."""
     for ends in combinations_with_replacement(range(layers + 1), devices - 1):
         spans = zip((0, *ends), (*ends, layers), strict=True)
         yield tuple(device for device, (begin, end) in enumerate(spans) for _ in range(end - begin))
@@ -21,9 +21,7 @@ def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A placement, the time of a step, all bytes that cross in it, and what each device with a
-    layer holds.
-    """
+    """A placement, a step's time, the bytes that cross, and what each device in use holds."""
 
     placement: tuple[int, ...]
     seconds: float
@@ -233,8 +231,9 @@ def random_work(
 
 
 def random_devices(random: np.random.Generator, work: Work) -> list[Device]:
-    """As many devices as the work has times for, some that are handed tensors by reference, most
-    with a limit.
+    """A device for each of the work's times, most with a limit.
+
+    Some are handed tensors by reference.
     """
     whole = whole_bytes(work)
     return [

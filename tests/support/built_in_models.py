@@ -23,7 +23,7 @@ def dataset_for(entry: ModelEntry) -> Dataset:
 
 
 def settings_for(entry: ModelEntry) -> tuple[str, ...]:
-    """A plan's settings for the model with its default options and a few samples of built-in data."""
+    """Settings for the model with its default options and a few built-in samples."""
     named = f"model.name={entry.name}", "model.options={}"
     if "classes" not in entry.tasks:
         return (*named, "data.name=regression", "data.options={ samples = 90 }")

@@ -83,9 +83,7 @@ def _run(
 
 
 def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> Printed:
-    """Run a script to its end, in its own folder, in a process with TensorFlow already, and without
-    GPU Studio.
-    """
+    """Run a script to its end in its own folder, with TensorFlow warm and no GPU Studio."""
     ended = _run([*warm_python.command(path.name), *arguments], path.parent, environment)
     lines = ended.stdout.splitlines()
     test = [_values(line) for line in lines if line.startswith("test ")]

@@ -83,8 +83,9 @@ def _is_new(folder: Path) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Shut the network and leave the real home for the whole session, fixtures that outlive a test
-    included.
+    """Shut the network and leave the real home for the whole session.
+
+    That holds for fixtures that outlive a test, too.
     """
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)

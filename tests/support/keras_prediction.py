@@ -18,7 +18,7 @@ PATIENCE_S = 120
 
 
 def predicted(file: Path, x: np.ndarray, folder: Path) -> tuple[np.ndarray, list[str]]:
-    """The outputs of the model in `file` for the samples `x`, and the names of its layers' classes."""
+    """The outputs of the model in `file` for `x`, and the names of its layers' classes."""
     np.save(folder / "x.npy", x)
     command = [sys.executable, __file__, str(file), str(folder / "x.npy"), str(folder / "y.npy")]
     environment = module_environment({"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"})

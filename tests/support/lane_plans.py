@@ -89,7 +89,7 @@ def deep(count: int) -> ModelGraph:
 
 
 def keeping(count: int) -> ModelGraph:
-    """The same, of which the backward pass needs so much of every sample that little else counts."""
+    """The same, with a backward pass that keeps so much of each sample that little else counts."""
     chain = deep(count)
     return replace(
         chain, layers=tuple(replace(layer, kept_bytes=100_000) for layer in chain.layers)
@@ -97,9 +97,7 @@ def keeping(count: int) -> ModelGraph:
 
 
 def with_room_to_recompute() -> Machine:
-    """Cards on which `keeping(6)` can be trained by 100 samples only if activations are computed
-    again.
-    """
+    """Cards that train `keeping(6)` by 100 samples only if activations are computed again."""
     free = 3 + CONTEXT_MIB + KEPT_OF_FEW_MIB
     cards = (
         replace(card, total_mib=card.reserved_mib + free, used_mib=0) for card in TWO_CARDS.cards

@@ -14,9 +14,7 @@ _UNFINISHED = "checkpoints"
 
 
 def watch(home: Path, temporary: Path) -> Callable[[], list[str]]:
-    """The answer lists what lies in the folder for temporary files, and files with such names in
-    the home.
-    """
+    """The answer lists temporary files, and files with such names in the home."""
 
     def leftovers() -> list[str]:
         found = sorted([*_in_temporary(temporary), *_in_home(home)])

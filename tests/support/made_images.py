@@ -13,10 +13,10 @@ import numpy as np
 COLOUR = (200, 100, 50)
 JPEG_COLOUR = (10, 21, 201)
 JPEG = base64.b85decode(
-    "|JeWF01!$>Nk#wx0RaIl0W1Ij|JwjV00IF40RaI50RaI50s;a81OoyB0s;jD1Oo&H1qKEN1qKEN2MGuU2MGrT1_%oX2?`1d3JL}Y3k(Yi3<(Mf"
-    "3jf;xLjeK;0s;a81p@;G3I_%U3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JU+g01*fP5C8}R0U`hb5di}c"
-    "0sq7R6#xMN00000000000000000009|HJ?k5CH%H0000000000000000095Q02KiN0RR910000000000000073ID_Z6cGUc000000000000000"
-    "00030+5ij#0RRFK0}%i}0FvM<fW80O"
+    "|JeWF01!$>Nk#wx0RaIl0W1Ij|JwjV00IF40RaI50RaI50s;a81OoyB0s;jD1Oo&H1qKEN1qKEN2MGuU2MGrT1_%oX2?"
+    "`1d3JL}Y3k(Yi3<(Mf3jf;xLjeK;0s;a81p@;G3I_%U3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMAe3JMA"
+    "e3JMAe3JMAe3JU+g01*fP5C8}R0U`hb5di}c0sq7R6#xMN00000000000000000009|HJ?k5CH%H0000000000000000"
+    "095Q02KiN0RR910000000000000073ID_Z6cGUc00000000000000000030+5ij#0RRFK0}%i}0FvM<fW80O"
 )
 """16 × 8 pixels (height × width) of JPEG_COLOUR."""
 # PNG's kinds of colour, by channels: grey, grey and alpha, colours, colours and alpha.
@@ -102,7 +102,7 @@ def put(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def two_classes(folder: Path, each: int = 12) -> Path:
-    """A folder with `each` images of the classes `dark` and `light`, which are easy to tell apart."""
+    """A folder with `each` images of each of the classes `dark` and `light`."""
     shades = {"dark": range(each), "light": range(255, 255 - each, -1)}
     return put(
         folder,

@@ -26,13 +26,14 @@ MLP = {
 }
 """Where an mlp's layers were put, the second split; the plan leaves the first one out."""
 CROSSINGS = (
-    Crossing(source="dense", target="dense_1", way="forward", from_device="CPU:0", to_device="CPU:2", tensors=3,
-             bytes=65_536),
-    Crossing(source="dense_2", target="outputs", way="forward", from_device="CPU:2", to_device="CPU:3", tensors=3,
-             bytes=262_144),
-    Crossing(source="outputs", target="dense_2", way="backward", from_device="CPU:3", to_device="CPU:2", tensors=3,
-             bytes=262_144),
-    Crossing(source="", target="", way="other", from_device="CPU:0", to_device="CPU:3", tensors=2, bytes=None),
+    Crossing(source="dense", target="dense_1", way="forward", from_device="CPU:0",
+             to_device="CPU:2", tensors=3, bytes=65_536),
+    Crossing(source="dense_2", target="outputs", way="forward", from_device="CPU:2",
+             to_device="CPU:3", tensors=3, bytes=262_144),
+    Crossing(source="outputs", target="dense_2", way="backward", from_device="CPU:3",
+             to_device="CPU:2", tensors=3, bytes=262_144),
+    Crossing(source="", target="", way="other", from_device="CPU:0", to_device="CPU:3", tensors=2,
+             bytes=None),
 )  # fmt: skip
 
 

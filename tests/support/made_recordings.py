@@ -16,7 +16,7 @@ NO_UTILISATION = {"utilisation_percent": "not supported by this card"}
 
 
 def cards(machine: str) -> list[CardFacts]:
-    """The cards of a simulated machine (`8xH100`) in the order of NVML, as a sampler tells of them."""
+    """The cards of a simulated machine (`8xH100`) in NVML's order, as a sampler tells of them."""
     return [_facts(place, card) for place, card in enumerate(profile(machine).cards)]
 
 

@@ -136,8 +136,8 @@ class RunMaker:
             losses[script.nan_at - first] = None
         waited = script.call_seconds * (0.03 + 0.02 * self.random.random())
         yield events.Steps(
-            epoch=first // script.steps + 1, first_step=first, losses=losses, samples=256 * script.per_call,
-            seconds=script.call_seconds * 0.98, input_seconds=waited,
+            epoch=first // script.steps + 1, first_step=first, losses=losses,
+            samples=256 * script.per_call, seconds=script.call_seconds * 0.98, input_seconds=waited,
         )  # fmt: skip
         yield events.LearningRate(step=first, value=0.001 * (1 - 0.8 * part))
         if call % max(round(0.5 / script.call_seconds), 1) == 0:
@@ -155,8 +155,8 @@ class RunMaker:
     def epoch_end(self, epoch: int, part: float) -> Iterator[Event]:
         base = 0.08 + 2.2 * np.exp(-7 * part)
         metrics = {
-            "loss": base, "sparse_categorical_accuracy": 1 - base / 3.2, "val_loss": base * 1.1 + 0.02,
-            "val_sparse_categorical_accuracy": 1 - base / 2.9,
+            "loss": base, "sparse_categorical_accuracy": 1 - base / 3.2,
+            "val_loss": base * 1.1 + 0.02, "val_sparse_categorical_accuracy": 1 - base / 2.9,
         }  # fmt: skip
         step = epoch * self.script.steps
         yield events.Epoch(
@@ -272,9 +272,7 @@ def make_run(runs: Path, script: Script | None = None) -> RunDirectory:
 
 
 def make_resumed(parent: RunDirectory, script: Script) -> RunDirectory:
-    """The directory of a run that goes on from `parent`, beside it, at the end of the epoch that
-    the script says.
-    """
+    """A run beside `parent` that goes on from it at the end of the epoch in the script."""
     run = make_run(parent.path.parent, script)
     step = script.resumed_at * script.steps
     note = ResumedFrom(parent.id, f"step-{step:08}", script.resumed_at, step)

@@ -28,7 +28,7 @@ _BUNDLED = "files of the package itself"
 _OF_THE_KERNEL = "files of the kernel, which are no regular ones"
 _OF_THE_USER = "data that the plan's user names, looked at before"
 ALLOWED: Mapping[str, str] = {
-    "common/safe_files.py": "the rule itself, and files that a person asks for by name, devices and pipes too",
+    "common/safe_files.py": "the rule itself, and files named by a person, devices and pipes too",
     "cli/command.py": "/dev/null",
     "cli/entry.py": "/dev/null",
     "cli/plans.py": _BUNDLED,
@@ -54,8 +54,7 @@ ALLOWED: Mapping[str, str] = {
 
 
 def violations(package: Path) -> list[str]:
-    """Every place in the package that opens a file by itself without being allowed to, and who
-    needs not be allowed to.
+    """Each place that opens a file without being allowed to, and each needless permission.
 
     A sentence each.
     """
@@ -88,9 +87,7 @@ def _opens(node: ast.Call, name: str) -> str:
 
 
 def _is_path_open(node: ast.Call) -> bool:
-    """Whether this is `path.open("rb")`, and not the opening of a dialog, of a bus or of a member
-    of an archive.
-    """
+    """Whether this is `path.open("rb")`, and not the opening of a dialog, a bus or an archive."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "open":
         return False
     modes = [word.value for word in node.args[:1] if isinstance(word, ast.Constant)]

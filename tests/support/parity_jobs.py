@@ -1,5 +1,6 @@
-"""Many small trainings in one TensorFlow process with two logical CPUs, under one strategy or by
-Keras' own `fit`.
+"""Many small trainings in one TensorFlow process, by a strategy or by Keras' own `fit`.
+
+The process has two logical CPUs.
 
 `python parity_jobs.py` reads a way and cases from stdin, and writes a result for each as JSON. The
 way is "fit", or settings of `distribution`. A case is a `model` of parity_models, `settings` of the

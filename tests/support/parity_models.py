@@ -136,9 +136,7 @@ def constrained() -> Any:
 
 
 class Counting(L.Layer):  # type: ignore[misc]
-    """Counts samples and steps, notes the first call and what is greatest, and lets it all have a
-    say.
-    """
+    """Counts samples and steps, keeps the first call and the maximum, and uses it all."""
 
     def build(self, _shape: Any) -> None:
         def state(name: str, aggregation: str, dtype: str, start: Any = "zeros") -> Any:
@@ -314,9 +312,7 @@ class PureNoise(L.Layer):  # type: ignore[misc]
 
 
 def pure_noise() -> Any:
-    """Outputs that are the same for every sample and never change, so that only the noise's loss
-    does.
-    """
+    """Outputs that never change, the same for all samples: only the noise's loss does."""
     zero = {"kernel_initializer": "zeros", "use_bias": False, "trainable": False}
     last = L.Dense(CLASSES, **zero)
     return through(PureNoise(), L.Dense(1), last, end=False)

@@ -107,8 +107,8 @@ def move(widget: QWidget, to: QPoint, held: Qt.KeyboardModifier) -> None:
     from PySide6.QtWidgets import QApplication
 
     event = QMouseEvent(
-        QEvent.Type.MouseMove, QPointF(to), QPointF(widget.mapToGlobal(to)), Qt.MouseButton.NoButton,
-        Qt.MouseButton.LeftButton, held,
+        QEvent.Type.MouseMove, QPointF(to), QPointF(widget.mapToGlobal(to)),
+        Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton, held,
     )  # fmt: skip
     QApplication.sendEvent(widget, event)
 

@@ -1,5 +1,6 @@
-"""GPU Studio's window as `gpu-studio` opens it, which tells where its parts are, for tests with a
-real pointer.
+"""GPU Studio's window as `gpu-studio` opens it, which prints where its parts are.
+
+For tests with a real pointer.
 
 Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan
 page is on the screen or has moved, `{"bar": [x, y, width, height]}`, one where the parts to be
@@ -31,9 +32,7 @@ ALL_REDUCE = "hierarchical_copy"
 
 
 class Window(MainWindow):
-    """Tells where the bar of the first card is once it is painted, and its slices whenever they
-    change.
-    """
+    """Prints where the first card's bar is painted, and its slices whenever they change."""
 
     told: Any = None
     seen: Any = None

@@ -26,8 +26,9 @@ def reachable(window: QWidget) -> list[QWidget]:
     return [
         widget
         for widget in window.findChildren(QWidget)
-        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        and not part_of_another(widget) and widget.focusProxy() is None and widget.window() is window
+        if widget.isVisible() and widget.isEnabled() and widget.window() is window
+        and widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and widget.focusProxy() is None and not part_of_another(widget)
     ]  # fmt: skip
 
 

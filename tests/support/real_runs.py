@@ -115,9 +115,7 @@ def start(runs_dir: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def training(start: Start) -> Start:
-    """Start the small trainer with these flags, and wait until it has trained two steps, at which
-    it stays.
-    """
+    """Start the small trainer with these flags, and wait until it holds after two steps."""
 
     def run_and_hold(*flags: str, **options: Any) -> Launched:
         launched = start("--hold-at", "2", *flags, **options)

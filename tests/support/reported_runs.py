@@ -21,9 +21,7 @@ MIB = 1024 * 1024
 
 
 def reported_run(runs: Path, settings: str = "", **script: Any) -> RunDirectory:
-    """A run of eight seconds on four of eight cards, one of which is throttled from the fifth
-    second on.
-    """
+    """A run of 8 s on four of eight cards, one of them throttled from the fifth second on."""
     chosen: dict[str, Any] = {
         "ending": "completed",
         "epochs": 8,

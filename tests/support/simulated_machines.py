@@ -15,7 +15,7 @@ from gpu_studio.plan import Machine
 
 
 def simulated_machine(name: str, seconds: float = 60.0) -> Machine:
-    """The machine `name`, so many seconds after its programs began, with those who use its cards."""
+    """The machine `name` and who uses its cards, so many seconds after its programs began."""
     begun = iter([0.0])
     library = SimulatedLibrary(profile(name), lambda: next(begun, seconds))
     with installed(library):  # type: ignore[arg-type]

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def restless(tmp_path):
-    """A process that starts the same program over and over, and so is often in the middle of
-    `execve`.
-    """
+    """A process that starts itself over and over, and so is often in the middle of `execve`."""
     script = tmp_path / "restless.sh"
     script.write_text('#!/bin/sh\nexec "$0"\n')
     script.chmod(0o700)

@@ -29,9 +29,7 @@ def idx(array: np.ndarray) -> bytes:
 
 
 def cifar_records(samples: int, seed: int) -> tuple[bytes, np.ndarray, np.ndarray]:
-    """Records as in CIFAR-10's binary version, with the pictures (n, 32, 32, 3) and the classes
-    that they hold.
-    """
+    """Records as in CIFAR-10's binary version, their pictures (n, 32, 32, 3) and classes."""
     generator = np.random.default_rng(seed)
     pictures = generator.integers(0, 256, (samples, 32, 32, 3), np.uint8)
     classes = generator.integers(0, 10, samples).astype(np.uint8)

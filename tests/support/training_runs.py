@@ -50,9 +50,7 @@ def until(condition: Callable[[], Any], timeout: float) -> None:
 
 
 def small_plan(*settings: str) -> Plan:
-    """A plan that trains in a second or two on four logical CPUs, with `settings` as `train --set`
-    takes them.
-    """
+    """A plan that trains in seconds on four logical CPUs, with `settings` as for `train --set`."""
     return with_settings(loads(SMALL), settings)
 
 

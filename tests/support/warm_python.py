@@ -41,8 +41,9 @@ _starting = threading.Lock()
 
 
 def command(program: str) -> list[str]:
-    """The command line that runs `program` (a module or a script, further arguments may follow) in
-    a warm process.
+    """The command line that runs `program`, a module or a script, in a warm process.
+
+    Further arguments may follow.
     """
     with _starting:
         if not _servers:
@@ -153,7 +154,7 @@ def serve(address: str) -> None:
 
 
 def _import_trainer() -> None:
-    """Import all that a run or an answer imports, but the modules that are the programs themselves."""
+    """Import all that a run or an answer imports, except the programs themselves."""
     import keras  # noqa: F401
     import numpy.random  # noqa: F401 (which numpy imports when it is first used)
     import tensorflow  # noqa: F401

@@ -36,7 +36,7 @@ def trained_for(run: Running) -> float:
 def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_then(
     small_disk: SmallDisk,
 ) -> None:
-    """A full disk once failed the run, as out of memory on a device, and `stop` could not stop it."""
+    """A full disk once failed the run as out of memory, and `stop` could not stop it."""
     with running(small_plan(*ENDLESS), small_disk.path / "runs", warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Epoch)) > 3)
         small_disk.fill()

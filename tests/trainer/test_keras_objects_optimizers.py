@@ -174,9 +174,10 @@ def stepped(strategy, training):
     step(); step()
     return np.asarray(variable.value.read_value())
 
+cpus = ["CPU:0", "CPU:1"]
 strategies = {
-    "mirrored": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice()),
-    "central_storage": tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"], "CPU:0"),
+    "mirrored": tf.distribute.MirroredStrategy(cpus, tf.distribute.ReductionToOneDevice()),
+    "central_storage": tf.distribute.experimental.CentralStorageStrategy(cpus, "CPU:0"),
 }
 results = {}
 for name, options in json.loads(sys.argv[1]):

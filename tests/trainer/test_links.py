@@ -32,7 +32,8 @@ came = across(sent)
 made = eager.export_run_metadata().function_graphs
 nodes = [node for each in made for graph in each.partition_graphs for node in graph.node]
 address = lambda x: np.frombuffer(memoryview(x), np.float32).ctypes.data
-print(json.dumps([[n.device[-5:] for n in nodes if n.op == "Reshape"], address(sent) == address(came)]))
+reshaped = [node.device[-5:] for node in nodes if node.op == "Reshape"]
+print(json.dumps([reshaped, address(sent) == address(came)]))
 """
 
 

@@ -42,7 +42,7 @@ TESTED = [*VALIDATED, "data.test_fraction=0.2"]
 
 
 def by(name: str, rate: float, *settings: str, **options: Any) -> Case:
-    """A case of the plain model with this optimizer of Keras', and settings that ask for the same."""
+    """The plain model with this optimizer of Keras', and settings that ask for the same."""
     given = ", ".join(f"{key} = {str(value).lower()}" for key, value in options.items())
     asked = [f"training.optimizer={name.lower()}", f"training.learning_rate={rate}", *settings]
     if options:

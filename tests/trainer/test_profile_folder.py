@@ -1,6 +1,4 @@
-"""The folder of a profile is gone also where the process is ended while the profile is being
-written.
-"""
+"""A profile's folder is gone even if the process ends while the profile is written."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ with profiled() as executed:
     for _ in range(3):
         step(tf.ones((64, 64)))
 found = [each for each in executed if each.name == "here/product"]
-print(len(found), all("MatMul" in each.kind for each in found), all(each.end > each.begin for each in found))
+kinds = all("MatMul" in each.kind for each in found)
+print(len(found), kinds, all(each.end > each.begin for each in found))
 print(executed == sorted(executed, key=lambda each: each.begin))
 """
 

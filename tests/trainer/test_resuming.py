@@ -1,4 +1,4 @@
-"""A run that was stopped, or killed, and resumed trains exactly what one trains that never stopped."""
+"""A run that was stopped or killed, and resumed, trains exactly as one never stopped."""
 
 from __future__ import annotations
 
@@ -126,8 +126,9 @@ def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_
 def stopped_after(
     steps: int, plan: Plan, runs: Path, *asked: Action, resume: Resume | None = None
 ) -> Finished:
-    """Train so many steps, do what is asked (a pause is waited for), and stop in mid-epoch with a
-    checkpoint.
+    """Train so many steps, do what is asked, and stop in mid-epoch with a checkpoint.
+
+    A pause is waited for.
     """
     with running(plan, runs, resume=resume, warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > steps)

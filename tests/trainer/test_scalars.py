@@ -29,7 +29,9 @@ def told_by(run: RunDirectory, between: Any = lambda: None) -> list[Event]:
     from gpu_studio.trainer.telemetry import Telemetry
 
     told: list[Event] = []
-    telemetry = Telemetry(run, SimpleNamespace(write=told.append), SimpleNamespace(read=list))  # type: ignore[arg-type]
+    writer: Any = SimpleNamespace(write=told.append)
+    memory: Any = SimpleNamespace(read=list)
+    telemetry = Telemetry(run, writer, memory)
     telemetry.epoch(end_of_epoch(1))
     between()
     for number in range(2, EPOCHS + 1):

@@ -68,9 +68,7 @@ def ordered() -> tuple[set[int], set[int]]:
 
 
 def patients_to_test() -> set[int]:
-    """Patients as they are drawn are tested, as long as they have no more samples than are left to
-    take.
-    """
+    """Patients are tested as drawn, if they have no more samples than are left to take."""
     names = sorted(set(PATIENTS.tolist()))
     tested: list[int] = []
     for name in [names[place] for place in drawn(len(names))]:

@@ -200,10 +200,7 @@ class DeviceNameCell(_Cell):
 
 
 class MemoryCell(_Cell):
-    """The bar, if the memory in use is known, and the figures.
-
-    Or why the device does not answer.
-    """
+    """The bar, if the memory in use is known, and the figures, or why the device is silent."""
 
     def _draw(self, painter: QPainter, area: QRectF, row: DeviceRow, column: int) -> None:
         del column
@@ -271,7 +268,8 @@ class DevicesTable(Table):
         self.clearSpans()
         for number, row in enumerate(self._devices.rows):
             index = self._devices.index(number, USED_BY)
-            self.setIndexWidget(index, self._button(row) if row.lost else None)  # type: ignore[arg-type]
+            button = self._button(row) if row.lost else None
+            self.setIndexWidget(index, button)  # type: ignore[arg-type]
             first, columns = _span_of(row)
             if columns > 1:
                 self.setSpan(number, first, 1, columns)

@@ -57,8 +57,10 @@ class DoctorDialog(Dialog):
     @property
     def text(self) -> str:
         """All that is shown, to be pasted into a message."""
-        lines = (f"{each.mark} {each.title}: {each.found}" + "".join(f"\n    {line}" for line in each.mend)
-                 for each in self.findings)  # fmt: skip
+        lines = (
+            "\n    ".join((f"{each.mark} {each.title}: {each.found}", *each.mend))
+            for each in self.findings
+        )
         return "\n".join(lines)
 
     def _follow(self) -> None:

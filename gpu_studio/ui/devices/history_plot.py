@@ -170,10 +170,7 @@ class HistoryPlot(TimePlot):
         self.body.addLayout(foot)
 
     def _is_offered(self, metric: Metric, cards: list[str]) -> bool:
-        """Return whether to offer a metric.
-
-        NVLink only if a card has it, others if any device has them.
-        """
+        """Whether to offer a metric: NVLink if a card has it, others if any device has them."""
         if metric == "nvlink":
             return self._history.has(metric, cards)
         return bool(cards) or not METRICS[metric].cards_only

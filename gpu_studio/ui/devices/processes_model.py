@@ -31,9 +31,7 @@ class OnDevice:
 
     @property
     def device_and_share(self) -> str:
-        """The name of the device, with the share of a core that a process takes where that device
-        is the CPU.
-        """
+        """The device's name; on the CPU with the share of a core that the process takes."""
         share = self.process.cpu_percent if self.on_host else None
         return self.device if share is None else f"{self.device} {percent(share)}"
 
@@ -44,10 +42,7 @@ class OnDevice:
 
 
 def on_devices(picture: MachinePicture) -> list[OnDevice]:
-    """Every process on every card, and those that use much of the host.
-
-    Those that hold most memory first.
-    """
+    """Every process on every card, and the host's heavy users; most memory first."""
     return sorted((*_on_cards(picture), *_on_host(picture)), key=lambda row: -_memory(row))
 
 

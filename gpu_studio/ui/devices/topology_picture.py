@@ -40,8 +40,9 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True)
 class LinkRail:
-    """Cards of which each is joined to each other one by as many NVLinks, in the row `lane` below
-    the cards.
+    """Cards that are all joined to each other by as many NVLinks.
+
+    The rail is drawn in the row `lane` below the cards.
     """
 
     columns: tuple[int, ...]
@@ -135,9 +136,7 @@ def _sentence(topology: Topology, joint: Joint) -> str:
 
 
 def _trees(topology: Topology) -> list[_Branch]:
-    """Cards joined to branches by the nearest way first, those to larger branches by the next, and
-    so on.
-    """
+    """The cards as branches: the nearest are joined first, then these branches, and so on."""
     branches = [_Branch((place,)) for place in range(len(topology.nodes))]
     for path in PATHS:
         joined = [joint for joint in topology.pairs() if joint.path == path]
@@ -152,9 +151,7 @@ def _joined(path: Path, group: list[_Branch]) -> _Branch:
 
 
 def _groups(branches: list[_Branch], joints: list[Joint]) -> list[list[_Branch]]:
-    """The branches in groups, each of those that some joint joins, in the order of their first
-    cards.
-    """
+    """The branches in groups that joints connect, each in the order of its first cards."""
     groups = [[branch] for branch in branches]
     for joint in joints:
         one, other = (_with(groups, place) for place in (joint.first, joint.second))
@@ -185,9 +182,7 @@ def _middle(tree: _Branch, columns: dict[int, int]) -> float:
 
 
 def _peer(topology: Topology, tree: _Branch) -> bool | None:
-    """Whether the cards that meet here can read each other's memory, if that is the same for all of
-    them.
-    """
+    """Whether the cards that meet here can read each other's memory; None if not all alike."""
     across = {
         topology.between(one, other).peer
         for number, branch in enumerate(tree.branches)

@@ -92,9 +92,7 @@ class Elided(Label):
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
         letters: int = 3,
     ) -> None:
-        """`letters` wide ones, or the text where it is shorter, are kept room for, whatever stands
-        beside it.
-        """
+        """At least `letters` wide letters, or the whole of a shorter text, always fit."""
         super().__init__(text, role, parent)
         self.whole = ""
         """What the tooltip says where it is more than the text."""

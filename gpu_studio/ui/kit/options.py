@@ -156,9 +156,7 @@ _FROM_RIGHT, _FROM_TOP = 6.0, 8.0
 
 
 class MarkedTabs(QTabBar):
-    """What is wrong in a tab is a dot for the eye, and words in its tooltip and its accessible
-    name.
-    """
+    """Marks a tab with a problem by a dot, and tells it in the tooltip and accessible name."""
 
     def __init__(self, name: str, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)

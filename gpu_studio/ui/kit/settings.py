@@ -20,10 +20,7 @@ T = TypeVar("T", str, bytes, tuple[str, ...])
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One thing remembered.
-
-    Its key in the file, its default (which is also its type), and what it is.
-    """
+    """One thing remembered: its key in the file, what it is, and its default with its type."""
 
     key: str
     default: T

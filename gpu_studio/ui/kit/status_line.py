@@ -127,8 +127,9 @@ class StatusLine(QStatusBar):
 
 
 def tensorflow_in_use() -> str:
-    """The version of the installed TensorFlow, which is not imported for it, and where it is
-    installed.
+    """The version of the installed TensorFlow, and where it is installed.
+
+    TensorFlow is not imported for that.
     """
     from importlib.metadata import PackageNotFoundError, version
 

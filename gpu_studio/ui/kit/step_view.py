@@ -110,10 +110,7 @@ _SHADES = {"forward": 0.92, "backward": 0.52, "update": 0.28}
 
 
 class TimelineRow(QWidget):
-    """Paints a device's tasks in its colour.
-
-    Forward strong, backward fainter, the update faintest.
-    """
+    """Paints a device's tasks in its colour: forward strong, backward fainter, updates faintest."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -152,8 +149,11 @@ class TimelineRow(QWidget):
         whole = self.width() - LEFT
         at = (x - LEFT) / whole * self._seconds if whole > 0 else 0.0
         track = int((y - _AROUND / 2) / (self.height() - _AROUND) * self._depth)
-        there = [(abs(each - track), task) for each, task in zip(self._tracks, self.tasks, strict=True)
-                 if task.begin <= at < task.end]  # fmt: skip
+        there = [
+            (abs(each - track), task)
+            for each, task in zip(self._tracks, self.tasks, strict=True)
+            if task.begin <= at < task.end
+        ]
         return min(there, key=lambda each: each[0])[1] if there else None
 
     @property
@@ -226,9 +226,7 @@ _ROUNDING = 1e-12
 
 
 class Spell(Protocol):
-    """Something that a device does, `what` (a pass), from `begin` to `end` seconds after the step
-    began.
-    """
+    """What a device does from `begin` to `end`, in seconds after the step began."""
 
     @property
     def what(self) -> str:

@@ -88,17 +88,17 @@ class Heading(QHeaderView):
         self._arrow = QColor()
         self.setSectionsClickable(True)
 
-    def initStyleOptionForIndex(self, option: QStyleOptionHeader, logicalIndex: int) -> None:  # noqa: N802, N803 - Qt's names
+    def initStyleOptionForIndex(self, option: QStyleOptionHeader, section: int) -> None:  # noqa: N802
         """Let the style draw no arrow."""
-        super().initStyleOptionForIndex(option, logicalIndex)
+        super().initStyleOptionForIndex(option, section)
         option.sortIndicator = QStyleOptionHeader.SortIndicator.None_
 
-    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N802, N803 - Qt's names
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:  # noqa: N802
         """Draw the heading, and the arrow if its column is the sorted one."""
         painter.save()
-        super().paintSection(painter, rect, logicalIndex)
+        super().paintSection(painter, rect, section)
         painter.restore()
-        if not self.isSortIndicatorShown() or logicalIndex != self.sortIndicatorSection():
+        if not self.isSortIndicatorShown() or section != self.sortIndicatorSection():
             return
         wide, high = _ARROW
         area = QRectF(0, 0, wide, high)
@@ -186,9 +186,7 @@ class Table(QTableView):
         self.selectionModel().setCurrentIndex(self.model().index(row, 0), whole)
 
     def copy_rows(self) -> None:
-        """Put the selected rows on the clipboard, or all if none is selected, as a spreadsheet
-        takes them.
-        """
+        """Copy the selected rows, or all if none is selected, in a form for spreadsheets."""
         QGuiApplication.clipboard().setText(rows_as_text(self))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name

@@ -74,9 +74,7 @@ class Tokens:
     devices: tuple[str, ...]
 
     def device_colour(self, index: int) -> str:
-        """The colour of the device number `index` (its place among the logical devices), the same
-        everywhere.
-        """
+        """The colour of a device by its place among the logical devices, the same everywhere."""
         return self.host if index >= HOST else self.devices[index % len(self.devices)]
 
     @staticmethod
@@ -169,9 +167,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def readable(colour: str, ground: str, text: str) -> str:
-    """`colour` moved towards the `text` colour just as far as it can be read on `ground`, at 4.5.
+    """`colour`, moved towards the `text` colour just as far as it takes to be read on `ground`.
 
-    1.
+    That is, to a contrast of 4.5:1.
     """
     inks = (mix(text, colour, step / 20) for step in range(21))
     return next((ink for ink in inks if contrast(ink, ground) >= READABLE), text)
@@ -304,9 +302,7 @@ def pixmap(name: str, colour: str, scale: float = 1.0, size: int = SIZE) -> QPix
 
 @cache
 def icon(name: str, tokens: Tokens) -> QIcon:
-    """The icon in the text colour, faint where it is disabled and in the accent where it is
-    checked.
-    """
+    """The icon in the text colour, and faint where it is disabled."""
     made = QIcon()
     faint = mix(tokens.muted, tokens.surface, 0.6)
     for scale in _SCALES:

@@ -20,7 +20,7 @@ def sentence(text: str) -> str:
 
 
 def metric_names(metrics: Iterable[str]) -> list[str]:
-    """Of an epoch's metrics those that are not losses, without their validation twins, each once."""
+    """The names of an epoch's metrics, each once: no losses, and no validation twins."""
     bare = dict.fromkeys(name.removeprefix("val_") for name in metrics)
     return [name for name in bare if name != "loss"]
 

@@ -110,9 +110,7 @@ class SamplerClient(QObject):
         )
 
     def look(self, classes: Iterable[str], viewer: str = DEVICES) -> None:
-        """Ask for these classes of figures from now on, and for what other viewers look at, but for
-        nothing else.
-        """
+        """Ask for these classes of figures from now on, and for what other viewers look at."""
         self._viewers[viewer] = tuple(classes)
         self._ask_or_start()
 
@@ -129,9 +127,9 @@ class SamplerClient(QObject):
         return tuple(dict.fromkeys(each for classes in self._viewers.values() for each in classes))
 
     def keep_watch(self, on: bool) -> None:
-        """Go on seldom asking what alerts need, also while nobody looks: a run goes on.
+        """Keep asking, seldom, what alerts need even while nobody looks, or no longer.
 
-        Or no longer.
+        It is `on` while a run goes on.
         """
         if on != self._keeps_watch:
             self._keeps_watch = on

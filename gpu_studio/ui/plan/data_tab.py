@@ -1,7 +1,4 @@
-"""The Data tab.
-
-The source, its options, the samples held out, what the data hold, and a preview.
-"""
+"""The Data tab: the source, its options, the samples held out, the contents, a preview."""
 
 from __future__ import annotations
 

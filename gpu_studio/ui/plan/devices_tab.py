@@ -151,11 +151,13 @@ def _state(strip: Strip) -> str:
 
 
 TIPS = {
-    "memory_growth": "Take a card's memory only as it is needed, instead of all that is free at once",
+    "memory_growth": (
+        "Take a card's memory only as it is needed, instead of all that is free at once"
+    ),
     "soft_placement": (
         "Let TensorFlow run an operation on another device where the one it was placed on has no "
-        "kernel for it. Off: "
-        "such an operation ends the run, so that nothing runs elsewhere unnoticed"
+        "kernel for it. Off: such an operation ends the run, so that nothing runs elsewhere "
+        "unnoticed"
     ),
     "log_placement": "Record on which device every operation was placed, in the run's log",
 }

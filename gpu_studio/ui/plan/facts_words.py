@@ -79,10 +79,7 @@ def _named(data: DataFacts) -> str:
 
 
 def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
-    """Whether the model takes a sample, and whether it gives what is to be learnt.
-
-    A sentence each.
-    """
+    """Whether the model takes a sample, and gives what is to be learnt, a sentence each."""
     takes = _fits(graph.input_shape, data.x_shape)
     given = f"samples are {shape_in_words(data.x_shape)}"
     wanted = f"the model takes {shape_in_words(graph.input_shape)}"

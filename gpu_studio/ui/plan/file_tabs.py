@@ -80,7 +80,7 @@ class FileTab(QWidget):
         self._say("")
 
     def repair(self, path: Path, text: str, edited: str | None = None) -> None:
-        """Show the text of a file that cannot be used, as it was `edited` before, to be corrected."""
+        """Show a file that cannot be used, so that it is corrected; as last `edited`, if it was."""
         self._pages.setCurrentWidget(self.mending)
         self.mending.show_file(path, text, edited)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
-    QEnterEvent,
     QFocusEvent,
     QKeyEvent,
     QMouseEvent,
@@ -207,7 +206,7 @@ class RateCurve(QWidget):
         share = (event.position().x() - area.left()) / max(1.0, area.width())
         self.point_at(round(share * self._steps))
 
-    def leaveEvent(self, event: QEnterEvent) -> None:  # type: ignore[override]  # noqa: N802 - Qt's name
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Remove the crosshair when the pointer leaves."""
         super().leaveEvent(event)
         self.point_at(None)
@@ -218,10 +217,7 @@ class RateCurve(QWidget):
         self.point_at(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Left and Right move the crosshair by a step, with Ctrl by an epoch.
-
-        Home and End to the ends.
-        """
+        """Move the crosshair by a step, with Ctrl by an epoch, or with Home and End to the ends."""
         stride = self._per_epoch if event.modifiers() & Qt.KeyboardModifier.ControlModifier else 1
         at = -1 if self._at is None else self._at
         places = {

@@ -59,9 +59,7 @@ class PlanDocument(QObject):
 
     @property
     def dirty(self) -> bool:
-        """Whether the plan differs from what is in its file, or, without a file, from what it began
-        as.
-        """
+        """Whether the plan differs from its file, or without a file from what it began as."""
         return self._now is not None and self._stored.get(self._now.path) != self._now.plan
 
     @property

@@ -104,8 +104,9 @@ class ProblemLine(QWidget):
         self._sign = QLabel()
         self._sign.setFixedWidth(_SIGN)
         self._text: Label = Elided(role="caption") if one_line else Paragraph(role="caption")
-        self._text.setSizePolicy(QSizePolicy.Policy.Ignored if one_line else QSizePolicy.Policy.Preferred,
-                                 QSizePolicy.Policy.Preferred)  # fmt: skip
+        preferred = QSizePolicy.Policy.Preferred
+        wide = QSizePolicy.Policy.Ignored if one_line else preferred
+        self._text.setSizePolicy(wide, preferred)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)

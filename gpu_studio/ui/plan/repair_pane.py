@@ -200,9 +200,9 @@ def _button(text: str, kind: Kind = "plain") -> Button:
 
 
 def _reported(problem: Problem, line: int | None, name: str) -> str:
-    """Return `line 7.
+    """The problem after its line: `line 7: training.optimiser is not a key …`.
 
-    Training.optimiser is not a key …`; a place that TOML gave is not repeated.
+    A place that TOML gave is not repeated.
     """
     text = str(problem)
     if problem.field.startswith(name) and line is not None:

@@ -150,10 +150,7 @@ def _line(link: Link, start: QRectF, end: QRectF) -> QLineF:
 
 
 def _aside(link: Link) -> float:
-    """Return a line's offset from the middle.
-
-    So what goes and what comes back are drawn side by side.
-    """
+    """A line's offset from the middle, so that the two directions are drawn side by side."""
     paired = {"activations": -1, "variables": 1}
     if link.kind in paired:
         return _APART * paired[link.kind]

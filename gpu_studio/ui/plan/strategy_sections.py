@@ -51,10 +51,7 @@ class StrategyAnswers:
 
     @property
     def gradient_bytes(self) -> int:
-        """The bytes of a step's gradients, one for each trained weight.
-
-        0 until the model is known.
-        """
+        """The bytes of a step's gradients, one per trained weight; 0 until the model is known."""
         graph = self.facts.graph if self.facts else None
         return sum(layer.trainable_bytes for layer in graph.layers) if graph else 0
 

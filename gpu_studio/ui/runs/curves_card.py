@@ -37,9 +37,7 @@ _READING = "reading…"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunCurve:
-    """A run's name, the number of its colour, its curve (None while it is read), and its steps in
-    an epoch.
-    """
+    """A run's name, colour number, curve (None while it is read) and steps in an epoch."""
 
     name: str
     number: int

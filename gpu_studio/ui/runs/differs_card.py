@@ -65,10 +65,7 @@ class ComparisonModel(QAbstractTableModel):
         plans: Sequence[ComparisonRow],
         results: Sequence[ComparisonRow],
     ) -> None:
-        """Show runs of these names, whose colours have these numbers.
-
-        The plans first, then what came of them.
-        """
+        """Show runs by name and colour number: their plans first, then what came of them."""
         rows = (*((row, True) for row in plans), *((row, False) for row in results))
         if (tuple(names), tuple(colours), rows) == (self._names, self._colours, self._rows):
             return
@@ -257,12 +254,12 @@ class _Header(QHeaderView):
         self._theme = theme
         theme.changed.connect(self.viewport().update)
 
-    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N802, N803 - Qt's names
+    def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:  # noqa: N802
         """Draw the name, and the run's colour and dash under it."""
         painter.save()
-        super().paintSection(painter, rect, logicalIndex)
+        super().paintSection(painter, rect, section)
         painter.restore()
-        number = self.model().headerData(logicalIndex, Qt.Orientation.Horizontal, COLOUR_ROLE)
+        number = self.model().headerData(section, Qt.Orientation.Horizontal, COLOUR_ROLE)
         if number is None:
             return
         tokens = self._theme.tokens

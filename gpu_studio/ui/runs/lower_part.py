@@ -176,10 +176,7 @@ class LowerPart(QWidget):
         self.differs.show_reading(" ".join(filter(None, (reading, *lost))))
 
     def _offered(self) -> list[str]:
-        """Return the curves that any of the runs has.
-
-        Each step's loss, and each epoch's figures.
-        """
+        """The curves that any of the runs has: each step's loss, and each epoch's figures."""
         known = [self.reader.figures(row.id) for row in self._rows]
         reported = [figures.epochs[-1].metrics for figures in known if figures and figures.epochs]
         return list(dict.fromkeys([LOSS, *(name for metrics in reported for name in metrics)]))
@@ -292,9 +289,7 @@ class PageSplit(QSplitter):
 
 
 class _Edge(QSplitterHandle):
-    """A short bar in the middle of the edge, in the accent while it is under the pointer or has the
-    focus.
-    """
+    """A short bar in the middle of the edge, in the accent if pointed at or focused."""
 
     def __init__(self, theme: ThemeManager, split: PageSplit) -> None:
         super().__init__(Qt.Orientation.Vertical, split)

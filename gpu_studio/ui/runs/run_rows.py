@@ -67,10 +67,7 @@ class RunRow:
 
     @property
     def state_words(self) -> str:
-        """The state and its reason.
-
-        `failed · out of memory on GPU:1`, `finished · early stopping`.
-        """
+        """The state and its reason, as in `failed · out of memory on GPU:1`."""
         summary = self.summary
         if summary.state in ("failed", "lost"):
             ending = summary.reason

@@ -292,10 +292,7 @@ class RunsModel(QAbstractTableModel):
         )
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The text or tooltip of a cell, or what the delegates that draw it need.
-
-        The row, and its colour.
-        """
+        """The text or tooltip of a cell, or its row and colour for the delegates that draw it."""
         if role not in _ROLES or not index.isValid():
             return None
         row, column = self._rows[index.row()], index.column()

@@ -343,9 +343,7 @@ class Slices:
         self.chunk = FEWEST_BYTES
 
     def read(self, read: Callable[[int], bool]) -> None:
-        """Call `read` with a number of bytes until it says that nothing is waiting, or the slice is
-        over.
-        """
+        """Call `read` with a number of bytes until nothing is waiting, or the slice is over."""
         began = before = time.perf_counter()
         while read(self.chunk):
             now = time.perf_counter()

@@ -1,7 +1,4 @@
-"""The training of the runs that this run resumes.
-
-It is read in the background.
-"""
+"""The training of the runs that this run resumes, read in the background."""
 
 from __future__ import annotations
 

@@ -143,7 +143,8 @@ def _of_training(history: History, start: float) -> list[PlotMarks]:
     changes = [(float(values[place - 1]), float(values[place])) for place in at.tolist()]
     return [
         PlotMarks("epoch", history.epochs.times - start, _epoch_words(history)),
-        PlotMarks("rate", rates.column("time")[at] - start, lambda number: _rate_words(*changes[number])),
+        PlotMarks("rate", rates.column("time")[at] - start,
+                  lambda number: _rate_words(*changes[number])),
         _mark("checkpoint", [(each.time - start, _saved_words(each)) for each in others]),
         _mark("best", [(best.time - start, _best_words(best))] if best else []),
     ]  # fmt: skip
@@ -155,19 +156,22 @@ def _of_trouble(history: History, record: CardRecord, start: float) -> list[Plot
     losses = history.losses
     at = begins_missing(losses.column("loss"))
     steps = losses.column("step")[at]
-    bad = history.state in ("failed", "lost") and history.last_time is not None
-    end = (
-        [((history.last_time or start) - start, f"{history.state}: {history.reason}".rstrip(": "))]
-        if bad
-        else []
-    )
+    warned = [(each.time - start, f"warning: {each.message}") for each in history.warnings]
+    xids = [(each.time - start, f"{cards[each.card].label}: {each.words}") for each in befell]
+    end = []
+    if history.state in ("failed", "lost") and history.last_time is not None:
+        words = f"{history.state}: {history.reason}".rstrip(": ")
+        end = [(history.last_time - start, words)]
+
+    def missing(number: int) -> str:
+        return f"loss is not a number from step {figures.grouped(float(steps[number]))} on"
+
     return [
-        _mark("warning", [(each.time - start, f"warning: {each.message}") for each in history.warnings]),
-        _mark("xid", [(each.time - start, f"{cards[each.card].label}: {each.words}") for each in befell]),
-        PlotMarks("missing", losses.column("time")[at] - start,
-              lambda number: f"loss is not a number from step {figures.grouped(float(steps[number]))} on"),
+        _mark("warning", warned),
+        _mark("xid", xids),
+        PlotMarks("missing", losses.column("time")[at] - start, missing),
         _mark("error", end),
-    ]  # fmt: skip
+    ]
 
 
 def _mark(kind: MarkKind, happened: Sequence[tuple[float, str]]) -> PlotMarks:

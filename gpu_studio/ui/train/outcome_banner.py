@@ -57,8 +57,10 @@ class ChangeRow(QWidget):
 
 
 _SAID = {
-    "Terminate": "The trainer has not stopped yet: it may be in a long call. Waiting is safe. Terminate asks it again, "
-    "by SIGTERM.",
+    "Terminate": (
+        "The trainer has not stopped yet: it may be in a long call. Waiting is safe. "
+        "Terminate asks it again, by SIGTERM."
+    ),
     "Kill": (
         "The trainer does not answer SIGTERM. Kill ends it at once; steps since the last "
         "checkpoint are lost."

@@ -75,7 +75,8 @@ class PlacementModel(_SpotTable):
         if column == LAYER:
             return row.layer
         if column == ASKED:
-            return f"{asked_in_words(row)}{'' if row.by_plan is not False else ', left out by the plan'}"
+            left_out = ", left out by the plan" if row.by_plan is False else ""
+            return f"{asked_in_words(row)}{left_out}"
         return _ran(row.passes[column - _FIRST_PASS])
 
     def spots(self, row: LayerRow, column: int) -> tuple[Spot, ...]:

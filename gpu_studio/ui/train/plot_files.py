@@ -42,8 +42,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotTable:
-    """The columns from `start` to `end` (seconds since 1970), beside the step and the epoch of each
-    row.
+    """The columns from `start` to `end` (seconds since 1970), with each row's step and epoch.
 
     `steps` had been trained at `times`, both shape (points,) and sorted; an epoch has `per` of
     them, 0 where that is not known. Of points of one column at one moment the last stands in the

@@ -44,8 +44,7 @@ class DeviceTable:
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """A title, rows of a name and a value, a table of the devices, and what is `marked` at that
-    moment.
+    """A title, rows of a name and a value, a table of the devices, and what is marked then.
 
     `past` is a moment that somebody points at; else the figures are the newest.
     """

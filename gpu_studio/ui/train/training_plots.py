@@ -120,8 +120,7 @@ BEFORE, BEFORE_VALIDATION = Style(muted), Style(muted_validation, dots=True)
 
 
 class LossPlot(TimePlot):
-    """Loss over time, with a switch for a logarithmic axis, a choice of smoothing, and a switch to
-    follow.
+    """Loss over time, with options for its scale, smoothing and axis, and for following.
 
     `axis` offers what is counted along the axis of all plots. What is chosen here is remembered in
     `settings`.

@@ -1,7 +1,4 @@
-"""The figures of a moment below each other, and the devices as a table.
-
-They can be read and copied.
-"""
+"""A moment's figures below each other, and its devices as a table, to be read and copied."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ Conflict = Literal["", "changed", "broken", "gone"]
 
 
 class DiskChanges(QObject):
-    """Reads a changed file again where nothing was edited here, and holds a `conflict` where
-    something was.
+    """Reads a changed file again where nothing was edited here, or else holds a `conflict`.
 
     `changed` fires when the conflict begins, changes or ends; `reported(text)` when the file was
     read again, and `compared(path, plan)` when the open plan shall be held against the one in the
@@ -43,10 +42,11 @@ class DiskChanges(QObject):
     def words(self) -> str:
         """The conflict in a sentence; empty where there is none."""
         name = self._document.path.name if self._document.path else ""
+        changed = f"{name} was changed by another program, and"
         return {
             "": "",
-            "changed": f"{name} was changed by another program, and has changes here that are not saved.",
-            "broken": f"{name} was changed by another program, and is no plan that can be read now.",
+            "changed": f"{changed} has changes here that are not saved.",
+            "broken": f"{changed} is no plan that can be read now.",
             "gone": f"{name} is no longer there. Saving writes it again.",
         }[self.conflict]
 

@@ -48,9 +48,7 @@ class DraftKeeper(QObject):
         return [draft for draft in self._drafts.all() if draft.id != self._key]
 
     def of(self, path: Path | None) -> Draft | None:
-        """The draft of the plan in a file, or, without one, of the plan without a file that was
-        open last.
-        """
+        """The draft of the plan in a file; without one, of the last plan that had no file."""
         return self._drafts.get(id_of(path) if path else self._settings.get(LAST_DRAFT) or "none")
 
     @contextmanager

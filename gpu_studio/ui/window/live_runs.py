@@ -188,10 +188,7 @@ class RunEnds(QObject):
         return self._again.isActive()
 
     def begin(self) -> None:
-        """Follow what is alive, and tell of what ended while nobody could.
-
-        All that in one notification.
-        """
+        """Follow what is alive, and tell in one notification what ended while nobody could."""
         self._services.live_watch.look()
         self._await_others(unreported(self._runs))
 

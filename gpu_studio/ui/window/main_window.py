@@ -103,7 +103,7 @@ class MainWindow(WindowFrame):
 
     @property
     def run_list(self) -> RunList:
-        """What is done with the runs of the Runs page, made with that page when it is first needed."""
+        """The actions on the runs of the Runs page, made with that page when first needed."""
         _ = self.pages.runs
         assert self._run_list is not None
         return self._run_list
@@ -216,23 +216,19 @@ class MainWindow(WindowFrame):
         _ = self.pages.train
 
     def _watch_cards(self, on: bool) -> None:
-        """Look at the cards while a plan is held against them, but not before the window is
-        painted.
-        """
+        """Look at the cards while a plan is held against them, once the window has settled."""
         self.services.live_machine.watch(on and self.settled)
 
     # What Qt tells
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Settle in once the window is painted and the machine has answered, or takes too long for
-        it.
-        """
+        """Settle in once the window is painted and the machine has answered, or takes too long."""
         super().showEvent(event)
         self.setFocus()
         self._settling.begin()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """See, once the window is used again, whether the plan's files were changed in another one."""
+        """See, once the window is used again, whether the plan's files have changed."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             self.readiness.look_again()

@@ -67,10 +67,7 @@ class PlanFiles(QObject):
         )
 
     def begin(self, path: Path | None) -> None:
-        """Hold the plan of this start.
-
-        The one asked for, else that of last time, else a starter.
-        """
+        """Hold the plan of this start: the one asked for, or that of last time, or a starter."""
         last = self._settings.get(LAST_PLAN)
         if path is not None:
             self.open(path)
@@ -124,10 +121,7 @@ class PlanFiles(QObject):
             self.failed.emit(str(error))
 
     def leave(self, then: Callable[[], object]) -> None:
-        """Go on to another plan.
-
-        At once, or, where changes are in no file, after having asked about them.
-        """
+        """Go on to another plan, after having asked about changes that are in no file."""
         if not self._document.dirty:
             then()
             return

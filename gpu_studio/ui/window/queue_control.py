@@ -132,7 +132,7 @@ class QueueControl(QObject):
         self.changed.emit()
 
     def look(self) -> None:
-        """See whether somebody still works the queue, and show it if that is no longer as it was."""
+        """See whether somebody still works the queue, and show it if that has changed."""
         if self._is_forsaken(self.queue) != self.forsaken:
             self.read()
 
@@ -175,7 +175,8 @@ class QueueControl(QObject):
         elif self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
             self._services.resuming.end()
             self._services.notice.say(
-                f"{plan.name} is in the queue: it starts when its devices have the memory it needs.",
+                f"{plan.name} is in the queue: it starts when its devices have the memory "
+                "it needs.",
                 label="Show",
                 action=lambda: self._pages.turn_to("runs"),
                 about=WAITING,

@@ -40,10 +40,7 @@ class Repairs(QObject):
         pages.plan.repaired.connect(self.write)
 
     def begin(self, path: Path, error: PlanError) -> None:
-        """Show the text of a file with what is wrong about it.
-
-        Of one that cannot be read as text, say why.
-        """
+        """Show a file's text with what is wrong in it, or say why it cannot be read as text."""
         self.kept.write()
         if (draft := self.kept.of(path)) is not None:
             self.go_on_with(draft)
@@ -95,10 +92,7 @@ class Repairs(QObject):
             self.kept.follow(page.mending, path)
 
     def save(self) -> None:
-        """Save what the person has in front of him.
-
-        The file that he mends, or else the open plan.
-        """
+        """Save the file that is being mended, or else the open plan."""
         page = self._plan_page
         if page.mending is None or not page.is_repairing:
             self._plan_files.save()
@@ -106,8 +100,9 @@ class Repairs(QObject):
             self._notice.say("The text is no plan yet. Mend it, or press Save as it is.", "bad")
 
     def write(self, path: Path, read: str, text: str, opens: bool) -> None:
-        """Write the mended text to the file, if that holds what was read from it, and open the plan
-        in it.
+        """Write the mended text to the file if it still holds what was read, and open its plan.
+
+        It is opened only if it `opens`, that is if it is a plan.
         """
         if why := _why_not_written(path, read, text):
             self._notice.say(f"{path.name} was not saved: {why}.", "bad")
@@ -119,8 +114,7 @@ class Repairs(QObject):
 
 
 class RepairKeeper(QObject):
-    """Writes the text down while it differs from the file's, and forgets it once it was saved or
-    left on purpose.
+    """Writes the text down while it differs from the file, until it is saved or left.
 
     `written` fires when it was written, `failed(text)` when it could not be.
     """
@@ -186,10 +180,7 @@ class RepairKeeper(QObject):
 
 
 def _why_not_written(path: Path, read: str, text: str) -> str:
-    """Write `text` to the file that held `read`; if that cannot be done, why.
-
-    Empty where it is written.
-    """
+    """Write `text` to the file if it still held `read`; else return why not, in words."""
     try:
         if path.exists() and read_text(path) != read:
             return (

@@ -112,9 +112,7 @@ class RunControl(QObject):
             self.beside.emit(other)
 
     def resume(self, run: RunDirectory, checkpoint: str | None = None) -> None:
-        """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show
-        that.
-        """
+        """Go on with a run from the named or its newest checkpoint, as a new run, and show that."""
         from gpu_studio.runs.resume import resume
 
         start = partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer)
@@ -219,8 +217,9 @@ class CodeConsent(QObject):
             self.ask(missing[0].path, self.ask_about_plan)
 
     def obtain(self, plan: Plan, base: Path, then: Callable[[], object]) -> None:
-        """Do `then` if all Python that `plan` names is allowed, at once or after having asked about
-        each file.
+        """Do `then` once all Python that `plan` names is allowed.
+
+        At once, or after having asked about each file.
         """
         missing = not_allowed(plan, base)
         if missing:
@@ -264,9 +263,7 @@ class RunPlans(QObject):
 
     @property
     def run(self) -> RunDirectory | None:
-        """On the Train page the run that is shown, elsewhere the one that is selected on the Runs
-        page.
-        """
+        """The run shown on the Train page; elsewhere the one selected on the Runs page."""
         shown = self._pages.shown_run
         if shown is not None and self._pages.current == "train":
             return shown.run
@@ -276,9 +273,7 @@ class RunPlans(QObject):
     def resume_with_changes(
         self, run: RunDirectory | None = None, checkpoint: str | None = None
     ) -> None:
-        """Open a run's plan, to go on with the run from a checkpoint (the newest) once the plan is
-        changed.
-        """
+        """Open a run's plan, to go on from a checkpoint (the newest) once it is changed."""
         from gpu_studio.runs.resume import ResumeError, choose
 
         run = run or self.run

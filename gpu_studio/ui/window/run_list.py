@@ -66,10 +66,7 @@ class RunExports(QObject):
             dialog.fileSelected.connect(lambda name: self.write_report(runs, Path(name)))
 
     def csv(self) -> None:
-        """Ask for a file, and write the numbers of the selected runs to it.
-
-        Of several to one file each.
-        """
+        """Ask for a file, and write the numbers of the selected runs to it, or to one file each."""
         runs = self._runs()
         if runs:
             dialog = self._dialog("Export as CSV", list(_CSV), "csv")
@@ -80,7 +77,7 @@ class RunExports(QObject):
             )
 
     def picture(self) -> None:
-        """Ask for a file, and write the curves of the selected runs to it, in pixels or in lines."""
+        """Ask for a file, and write the curves of the selected runs to it, as PNG or SVG."""
         if self._runs():
             dialog = self._dialog("Export curves", ["Picture (*.png)", "Drawing (*.svg)"], "png")
             dialog.filterSelected.connect(
@@ -121,10 +118,7 @@ class RunExports(QObject):
         )
 
     def write_picture(self, path: Path) -> None:
-        """Write the curves as they are on the screen now.
-
-        As SVG if the file is called so, else as PNG.
-        """
+        """Write the curves as they are on the screen now: an SVG if named so, or else a PNG."""
         picture = self._page.outcome.curves.picture(", ".join(run.id for run in self._runs()))
         data = picture.svg() if path.suffix.lower() == ".svg" else picture.png()
         self._start("", path, lambda _stop: write_output(path, [data]))
@@ -301,10 +295,7 @@ class RunList(QObject):
             self._runs.resume(run)
 
     def reveal_selected(self) -> None:
-        """Open the selected run's folder in the file manager.
-
-        Where there is none, say where it is.
-        """
+        """Open the selected run's folder in the file manager, or say where it is."""
         run = self._selected()
         if run and not QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.path))):
             self._notice.say(f"No file manager answers here. The run is in {run.path}", "warning")

@@ -57,7 +57,7 @@ def of_plans(
 
 
 def of_pages(pages: Pages) -> Handlers:
-    """The actions that turn to a page or to a part of the Plan page, and those of the Devices page."""
+    """The actions that turn to a page or a part of the Plan page, and the Devices page's own."""
 
     def enter(part: str) -> None:
         pages.turn_to("plan")

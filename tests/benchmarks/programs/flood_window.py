@@ -85,8 +85,9 @@ class Window(MainWindow):
 
 
 class Hand(QObject):
-    """Moves the mouse over a plot and presses keys in it, from a thread of its own, and notes when
-    that is handled.
+    """Moves the mouse over a plot, presses keys in it, and times how soon that is handled.
+
+    It does so from a thread of its own.
     """
 
     def __init__(self, target: QWidget) -> None:

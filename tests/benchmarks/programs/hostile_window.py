@@ -23,7 +23,7 @@ BEAT_MS, SETTLE_MS, PATIENCE_S = 10, 40, 60.0
 
 
 class Heart:
-    """Beats as often as the window's thread lets it, and keeps the longest time between two beats."""
+    """Beats as often as the window's thread lets it, and keeps the longest pause."""
 
     def __init__(self) -> None:
         self.longest = 0.0

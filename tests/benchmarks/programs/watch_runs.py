@@ -23,9 +23,7 @@ EVERY_MS = 200
 
 
 class Watch:
-    """Shows a run as soon as there is a newer one, and closes the window when nobody wants it any
-    more.
-    """
+    """Shows each newer run, and closes the window once nobody wants it any more."""
 
     def __init__(self, runs: Path) -> None:
         self.theme = ThemeManager("dark")

@@ -56,8 +56,8 @@ def test_that_a_run_without_a_checkpoint_has_nothing_to_evaluate(gpu_studio, run
 
 def test_that_what_was_found_stands_in_the_report(gpu_studio, run) -> None:
     found = Evaluation(
-        checkpoint="step-00000600", split="test", metrics={"loss": 0.25, "accuracy": None}, samples=180, seconds=0.5,
-        device="CPU:0", time=1.0,
+        checkpoint="step-00000600", split="test", metrics={"loss": 0.25, "accuracy": None},
+        samples=180, seconds=0.5, device="CPU:0", time=1.0,
     )  # fmt: skip
     keep(run, found)
     assert (

@@ -31,7 +31,8 @@ def test_that_each_layer_stands_with_what_was_asked_and_where_each_pass_ran(
     assert cells[0] == ["LAYER", "ASKED", "FORWARD", "BACKWARD", "UPDATE"]
     assert cells[1] == ["flatten", "CPU:0", "–", "–", "–"]
     assert cells[2] == [
-        "dense", "CPU:0 + CPU:1, joined on CPU:0", "CPU:0 12, CPU:1 6", "CPU:0 12, CPU:1 6", "CPU:0 6, CPU:1 6",
+        "dense", "CPU:0 + CPU:1, joined on CPU:0", "CPU:0 12, CPU:1 6", "CPU:0 12, CPU:1 6",
+        "CPU:0 6, CPU:1 6",
     ]  # fmt: skip
     assert ["dense → dense_1", "CPU:0 → CPU:2", "forward", "3", "64 KiB"] in cells
     assert ["At least 576 KiB a step in all"] in cells
@@ -72,7 +73,8 @@ def test_that_programs_get_every_layer_mismatch_and_crossing(gpu_studio, runs_di
     }
     assert layers["flatten"]["passes"]["update"] == {"verdict": "no operations", "operations": {}}
     assert document["elsewhere"][0] == {
-        "layer": "dense", "pass": "backward", "part": "0", "asked": ["CPU:0"], "device": "CPU:1", "operations": 6,
+        "layer": "dense", "pass": "backward", "part": "0", "asked": ["CPU:0"], "device": "CPU:1",
+        "operations": 6,
     }  # fmt: skip
     assert (document["bytes_a_step"], document["bytes_are_least"]) == (589_824, True)
     assert document["crossings"][-1]["bytes"] is None

@@ -69,9 +69,13 @@ def test_that_a_lost_card_is_told_and_the_others_are_still_looked_at():
 
 @pytest.mark.parametrize(
     ("capability", "state", "told"),
-    [((5, 2), "bad", "older"), ((9, 0), "warning", "compiled at the first start"), ((12, 0), "bad", "newer"),
-     ((8, 9), "good", "machine code")],
-)  # fmt: skip
+    [
+        ((5, 2), "bad", "older"),
+        ((9, 0), "warning", "compiled at the first start"),
+        ((12, 0), "bad", "newer"),
+        ((8, 9), "good", "machine code"),
+    ],
+)
 def test_that_the_card_s_capability_is_held_against_the_code(capability, state, told):
     found = the(examine(with_card(capability=capability)), "capability")
 

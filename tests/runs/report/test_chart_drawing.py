@@ -73,9 +73,8 @@ def test_that_lines_are_told_apart_by_colour_and_dash_as_in_the_window():
     assert LIGHT.devices == COLOURS
     assert [tuple(map(int, dash.split())) for dash in DASHES] == list(WINDOW_DASHES)
     paths = list(drawn(chart(line([1.0]), line([2.0], "validation", 1))).iter("path"))
-    assert [(path.get("stroke"), path.get("stroke-dasharray"), path.get("class")) for path in paths] == [
-        (COLOURS[0], None, "d0"), (COLOURS[1], "7 4", "d1"),
-    ]  # fmt: skip
+    drawn_as = [tuple(map(path.get, ("stroke", "stroke-dasharray", "class"))) for path in paths]
+    assert drawn_as == [(COLOURS[0], None, "d0"), (COLOURS[1], "7 4", "d1")]
 
 
 def test_that_a_limit_is_drawn_with_its_name_and_a_pause_shaded():

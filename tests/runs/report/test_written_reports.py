@@ -63,7 +63,8 @@ def test_that_a_report_tells_all_that_is_known(tmp_path):
     assert re.search(r"power cap \d", words)
     assert "limit 1 GiB" in words
     assert page.texts["h2"] == [
-        "Loss", "Metrics", "Memory", "Cards", "Where the time went", "Warnings", "Checkpoints", "Environment", "Plan",
+        "Loss", "Metrics", "Memory", "Cards", "Where the time went", "Warnings", "Checkpoints",
+        "Environment", "Plan",
     ]  # fmt: skip
     assert "version = 1" in "".join(page.texts["pre"])
     assert len([each for each in page.all("svg") if each.get("role")]) == 5
@@ -174,7 +175,8 @@ def test_that_several_runs_are_laid_over_each_other(tmp_path):
     assert "training.epochs" not in page.texts["th"]
     drawn = [each["aria-label"] for each in page.all("svg") if "aria-label" in each]
     assert [label.split(".")[0] for label in drawn] == [
-        "Loss", "Validation loss", "Sparse categorical accuracy", "Validation sparse categorical accuracy",
+        "Loss", "Validation loss", "Sparse categorical accuracy",
+        "Validation sparse categorical accuracy",
     ]  # fmt: skip
     assert all("run 64: from" in label and "run 128: from" in label for label in drawn)
 

@@ -39,7 +39,7 @@ def test_that_the_address_is_read_with_the_physical_device_it_belongs_to():
 
 
 class Config:
-    """TensorFlow with two cards, of which it counts the second as GPU:0 among the logical devices."""
+    """TensorFlow with two cards, the second of which is GPU:0 among its logical devices."""
 
     def __init__(self) -> None:
         self.config = self.experimental = self

@@ -1,4 +1,4 @@
-"""CUDA asked through a real shared library in the place of the driver's, built by the C compiler."""
+"""CUDA asked through a real shared library, compiled here in place of the driver's."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ int cuInit(unsigned flags) { return FAILURE; }
 int cuDeviceGetCount(int *n) { *n = 2; return COUNT; }
 int cuDeviceGet(int *d, int ordinal) { *d = ordinal; return 0; }
 int cuDeviceGetUuid(unsigned char *u, int d) { memset(u, 0xa0 + d, 16); return d ? UUID : 0; }
-int cuDeviceGetPCIBusId(char *t, int n, int d) { snprintf(t, n, "0000:%02X:00.0", 0x2d + d); return 0; }
+int cuDeviceGetPCIBusId(char *t, int n, int d) {
+    snprintf(t, n, "0000:%02X:00.0", 0x2d + d); return 0;
+}
 int cuDeviceGetName(char *t, int n, int d) { snprintf(t, n, "Fake %d", d); return 0; }
 int cuGetErrorName(int e, const char **t) { *t = "CUDA_ERROR_NO_DEVICE"; return e == 100 ? 0 : 1; }
-int cuGetErrorString(int e, const char **t) { *t = "no CUDA-capable device is detected"; return e == 100 ? 0 : 1; }
+int cuGetErrorString(int e, const char **t) {
+    *t = "no CUDA-capable device is detected"; return e == 100 ? 0 : 1;
+}
 """
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 

@@ -26,15 +26,16 @@ CUDA_13 = (
 
 def test_that_the_wheels_packages_tell_the_names():
     assert sonames("12.5.1", "9", CUDA_12) == (
-        "libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcusolver.so.11",
-        "libcusparse.so.12", "libnccl.so.2", "libcudnn.so.9",
+        "libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",
+        "libcusolver.so.11", "libcusparse.so.12", "libnccl.so.2", "libcudnn.so.9",
     )  # fmt: skip
 
 
 def test_that_a_later_cuda_is_known_without_a_table():
     assert "13" not in OF_CUDA
     assert sonames("13.0", "9", CUDA_13) == (
-        "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12", "libcudnn.so.9",
+        "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",
+        "libcudnn.so.9",
     )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:
 
 
 def _program(folder: Path, program: str) -> list[str]:
-    """A process that runs the program, and answers which of TensorFlow's modules it has imported."""
+    """A process that runs the program, and tells which heavy modules it has imported."""
     path = folder / "program.py"
     tell = "import json, os\nheavy = sorted({'tensorflow', 'keras'} & set(sys.modules))\n"
     tell += (

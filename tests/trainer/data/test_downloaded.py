@@ -1,6 +1,4 @@
-"""MNIST, Fashion-MNIST and CIFAR-10 from files as they are downloaded, and the cache that they are
-in.
-"""
+"""MNIST, Fashion-MNIST and CIFAR-10 from downloaded files, and the cache that holds them."""
 
 from __future__ import annotations
 

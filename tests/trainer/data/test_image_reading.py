@@ -68,9 +68,7 @@ def test_that_grey_stays_grey_and_colours_are_weighed_as_the_eye_does(tmp_path) 
 
 
 def test_that_a_smaller_image_is_the_mean_of_what_it_shows(tmp_path) -> None:
-    """Without antialiasing every second line of the board would be lost, and with it one of its
-    colours.
-    """
+    """Without antialiasing, every second line of the board and one of its colours would be lost."""
     board = np.indices((64, 64)).sum(axis=0)[..., None] % 2 * np.uint8(200)
     files = put(tmp_path, {"board.png": png(board.astype(np.uint8))})
     (image,) = read(files, ["board.png"], (8, 8, 1))

@@ -179,9 +179,7 @@ def test_that_classes_of_which_a_split_has_no_samples_are_told():
 
 
 def test_that_another_way_of_splitting_is_advised_only_where_it_would_help():
-    """It changes nothing of a split that the data bring, and has no samples of a class that only
-    that one has.
-    """
+    """It cannot change a split that the data bring, nor find a class that only that split has."""
     targets = [np.array([0, 1]), np.array([0, 7]), np.array([0])]
     training, validation, test = missing_classes(targets, "random", own=(False, True, False))
     assert training == "The training split has no samples of class 7. Nothing is learnt of it."

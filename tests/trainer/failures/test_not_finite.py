@@ -14,12 +14,14 @@ CASES = {
     "The first layer whose output is not finite is a.": NotFiniteFinding(
         0, StepExamination("output", "a")
     ),
-    "The first layer whose weights were no longer finite is a. One step before, the largest gradient was that of b, "
-    "with a norm of 2.5e+19; that of a had 1.": NotFiniteFinding(
+    "The first layer whose weights were no longer finite is a. One step before, the largest "
+    "gradient was that of b, with a norm of 2.5e+19; that of a had 1.": NotFiniteFinding(
         0, StepExamination("weights", "a"), {"a": 1.0, "b": 2.5e19}
     ),
-    "Every layer's output is finite, but so large that the loss of it is not. One step before, the largest gradient "
-    "was that of a, with a norm of 3.": NotFiniteFinding(0, StepExamination("loss"), {"a": 3.0}),
+    "Every layer's output is finite, but so large that the loss of it is not. One step before, "
+    "the largest gradient was that of a, with a norm of 3.": NotFiniteFinding(
+        0, StepExamination("loss"), {"a": 3.0}
+    ),
 }
 
 

@@ -1,6 +1,4 @@
-"""A closer look at a step whose loss is not finite, with weights, samples and a loss of our
-choosing.
-"""
+"""A closer look at a step whose loss is not finite, with made weights, samples and loss."""
 
 from __future__ import annotations
 

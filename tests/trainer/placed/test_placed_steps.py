@@ -332,9 +332,7 @@ def test_that_the_bytes_that_cross_are_those_of_the_batch(results):
 
 
 def test_that_nothing_crosses_besides_activations_gradients_labels_and_a_few_scalars(results):
-    """The step counter and the learning rate go to each device once a step, and not once a
-    variable.
-    """
+    """Step counter and learning rate go to each device once a step, not once a variable."""
     crossings = event(results["mlp, 1"], "placement")["crossings"]
     others = [each for each in crossings if not each["source"] and each["from_device"] == "CPU:0"]
     assert {

@@ -1,6 +1,4 @@
-"""What a user's code imports from its own folder runs only as its user has allowed it, and is
-recorded.
-"""
+"""A user's code imports from its own folder only what its user allowed, and it is recorded."""
 
 from __future__ import annotations
 
@@ -122,17 +120,24 @@ def test_that_byte_code_which_lies_about_its_source_does_not_run(
 
 
 WAYS = {
-    "a folder below, put on the path": "import sys\nsys.path.insert(0, {folder!r} + '/lib')\nimport {name}",
-    "the path of the file": (
-        "import importlib.util as u\nspec = u.spec_from_file_location({name!r}, {folder!r} + "
-        "'/lib/{name}.py')\n"
-        "{name} = u.module_from_spec(spec)\nspec.loader.exec_module({name})"
+    "a folder below, put on the path": (
+        "import sys\nsys.path.insert(0, {folder!r} + '/lib')\nimport {name}"
     ),
-    "runpy": "import runpy, types\n{name} = types.SimpleNamespace(**runpy.run_path('lib/{name}.py'))",
+    "the path of the file": (
+        "import importlib.util as u\n"
+        "spec = u.spec_from_file_location({name!r}, {folder!r} + '/lib/{name}.py')\n"
+        "{name} = u.module_from_spec(spec)\n"
+        "spec.loader.exec_module({name})"
+    ),
+    "runpy": (
+        "import runpy, types\n{name} = types.SimpleNamespace(**runpy.run_path('lib/{name}.py'))"
+    ),
     "exec": (
-        "import types\nfrom pathlib import Path\nfile = Path('lib/{name}.py')\n{name} = "
-        "types.ModuleType({name!r})\n"
-        "{name}.__file__ = str(file)\nexec(compile(file.read_bytes(), file, 'exec'), vars({name}))"
+        "import types\nfrom pathlib import Path\n"
+        "file = Path('lib/{name}.py')\n"
+        "{name} = types.ModuleType({name!r})\n"
+        "{name}.__file__ = str(file)\n"
+        "exec(compile(file.read_bytes(), file, 'exec'), vars({name}))"
     ),
     "a package of its own making": (
         "import sys, types\nmade = types.ModuleType('made_up')\nmade.__path__ = ['lib']\n"
@@ -140,8 +145,9 @@ WAYS = {
     ),
     "no finder of ours": (
         "import sys\nsys.path.insert(0, {folder!r} + '/lib')\n"
-        "sys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != "
-        "'OwnModules']\nimport {name}"
+        "sys.meta_path[:] = ["
+        "each for each in sys.meta_path if type(each).__name__ != 'OwnModules']\n"
+        "import {name}"
     ),
 }
 

@@ -170,7 +170,10 @@ def test_that_processes_can_be_filtered_and_sorted(pane, qtbot) -> None:
         on_card(9, memory=500, command="jupyter"),
     )
     model = pane.table.model()
-    pids = lambda: [model.index(row, 0).data() for row in range(model.rowCount())]  # noqa: E731 - asked again and again
+
+    def pids() -> list[str]:
+        return [model.index(row, 0).data() for row in range(model.rowCount())]
+
     assert pids() == ["9", "8", "7"]
     pane.table.sortByColumn(0, Qt.SortOrder.AscendingOrder)
     assert pids() == ["7", "8", "9"]

@@ -31,7 +31,7 @@ def colours(widget: QWidget) -> set[str]:
 
 
 def nearest(wanted: str, widget: QWidget) -> int:
-    """How far the pixel most like this colour is from it, in steps of red, green and blue together."""
+    """How far the most similar pixel is from this colour: steps of red, green and blue, summed."""
     channels = QColor(wanted).getRgb()[:3]
     found = (QColor(colour).getRgb()[:3] for colour in colours(widget))
     return min(

@@ -22,9 +22,7 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 @pytest.fixture
 def bench(qtbot, dressed) -> Bench:
-    """A card of 80 GiB, of which 2 are taken, in four slices of 16 GiB, on a bar of some 800
-    pixels.
-    """
+    """A card of 80 GiB, 2 of them taken, in four slices of 16 GiB, on a bar of some 800 pixels."""
     plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (16 * GIB,) * 4),)))
     made = Bench(plan, MACHINE, DevicesCard(dressed))
     made.resize(880, 240)

@@ -109,7 +109,8 @@ def test_that_parameters_are_read_with_their_defaults_and_none_of_them_is_comput
     tmp_path: Path,
 ) -> None:
     code = """
-def build(first, /, outputs, rate=0.1, wide=(64, 32), name="relu", pick=None, deep=1/0, *, units: int, bias=True): ...
+def build(first, /, outputs, rate=0.1, wide=(64, 32), name="relu", pick=None, deep=1/0,
+          *, units: int, bias=True): ...
 """
     (found,) = functions_in(written(tmp_path, code))
     assert {each.name: (each.default, each.hint) for each in found.parameters} == {

@@ -187,9 +187,9 @@ def test_that_tab_goes_through_card_and_tab_as_they_are_read_and_everything_has_
     assert len(set(names)) == len(names)
     assert all(names)
     places = [names.index(name) for name in (
-        "soft placement", "carve of GPU 0, to scale", "Merge GPU:0 with the next slice", "memory of GPU:0",
-        "memory of GPU:1", "memory of GPU:2", "slices of GPU 0, to scale", "slices of GPU 0",
-        "slices of GPU 1, to scale", "slices of GPU 1",
+        "soft placement", "carve of GPU 0, to scale", "Merge GPU:0 with the next slice",
+        "memory of GPU:0", "memory of GPU:1", "memory of GPU:2", "slices of GPU 0, to scale",
+        "slices of GPU 0", "slices of GPU 1, to scale", "slices of GPU 1",
     )]  # fmt: skip
     assert places == sorted(places)
 

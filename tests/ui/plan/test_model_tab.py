@@ -187,7 +187,8 @@ def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed
     ("facts", "error", "words"),
     [
         (None, "the process ended", "The process ended."),
-        (PlanFacts(KNOWN.data, ModelFacts(model_error="it cannot", advice=("Take mlp",))), "", "It cannot. Take mlp."),
+        (PlanFacts(KNOWN.data, ModelFacts(model_error="it cannot", advice=("Take mlp",))), "",
+         "It cannot. Take mlp."),
         (PlanFacts(data_error="no such file"), "", "No such file."),
     ],
 )  # fmt: skip

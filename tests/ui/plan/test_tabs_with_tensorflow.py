@@ -1,4 +1,4 @@
-"""The card and the tabs of model, data and training, with what the real TensorFlow tells of a plan."""
+"""The card and the tabs of model, data and training, with the real TensorFlow's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints evaluated and saved from the Train page, by a small process in the trainer's place."""
+"""Checkpoints evaluated and saved from the Train page, with a small process as the trainer."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ def memory(share: float) -> events.Memory:
     used = int(share * 1000 * MIB)
     return events.Memory(
         devices=[
-            events.DeviceMemory(device="GPU:0", current=used, peak=used, source="allocator", limit=1000 * MIB)
+            events.DeviceMemory(device="GPU:0", current=used, peak=used, source="allocator",
+                                limit=1000 * MIB)
         ]
     )  # fmt: skip
 

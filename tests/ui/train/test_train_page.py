@@ -317,8 +317,8 @@ def test_that_everything_that_takes_the_focus_has_a_name(page, show, runs_dir, e
     stops = [
         widget
         for widget in page.findChildren(QWidget)
-        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.window() is page and seen(widget)
-        and widget.focusProxy() is None
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None
+        and widget.window() is page and seen(widget)
     ]  # fmt: skip
     assert {plot.canvas for plot in page.charts.plots} <= set(stops)
     assert len(stops) > 8

@@ -36,8 +36,8 @@ def told(run):
     ("number", "text"),
     [
         (0.13104, "0.1310"), (2.5, "2.500"), (0.0, "0"), (-1.5, "-1.500"), (123456.0, "123,456"),
-        (1.5e7, "1.500e+07"), (0.00001234, "1.234e-05"),
-        (None, figures.NOT_A_NUMBER), (math.nan, figures.NOT_A_NUMBER), (math.inf, figures.NOT_A_NUMBER),
+        (1.5e7, "1.500e+07"), (0.00001234, "1.234e-05"), (None, figures.NOT_A_NUMBER),
+        (math.nan, figures.NOT_A_NUMBER), (math.inf, figures.NOT_A_NUMBER),
     ],
 )  # fmt: skip
 def test_that_a_loss_is_written_in_four_digits(number, text):
@@ -52,8 +52,8 @@ def test_that_a_written_loss_is_the_loss_to_four_digits(number):
 @pytest.mark.parametrize(
     ("count", "text"),
     [
-        (0, "0 B"), (900, "900 B"), (2048, "2 KiB"), (int(1.4 * MIB), "1.4 MiB"), (611 * MIB, "611 MiB"),
-        (1024 * MIB, "1 GiB"), (12 * 1024 * MIB, "12 GiB"),
+        (0, "0 B"), (900, "900 B"), (2048, "2 KiB"), (int(1.4 * MIB), "1.4 MiB"),
+        (611 * MIB, "611 MiB"), (1024 * MIB, "1 GiB"), (12 * 1024 * MIB, "12 GiB"),
     ],
 )  # fmt: skip
 def test_that_bytes_are_written_in_binary_units(count, text):

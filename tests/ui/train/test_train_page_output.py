@@ -117,8 +117,10 @@ def test_that_an_output_that_cannot_be_read_says_so_once(tmp_path) -> None:
     assert log.new() == []
 
 
-@given(st.lists(st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=("Cs",)), max_size=40)),
-       st.lists(st.integers(1, 60)))  # fmt: skip
+letters = st.characters(blacklist_characters="\r\n", blacklist_categories=("Cs",))
+
+
+@given(st.lists(st.text(letters, max_size=40)), st.lists(st.integers(1, 60)))
 def test_that_lines_come_back_however_they_were_written(tmp_path_factory, lines, pieces) -> None:
     path = tmp_path_factory.mktemp("log") / "trainer.log"
     data, found = "".join(f"{line}\n" for line in lines).encode(), []

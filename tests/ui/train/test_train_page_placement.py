@@ -71,7 +71,8 @@ def test_that_the_tab_comes_with_the_event_and_shows_asked_beside_actual(
     )
     assert not pane.alarm.isVisible()
     assert [text(pane.table, 1, column) for column in range(5)] == [
-        "dense", "CPU:0 + CPU:1, joined on CPU:0", "CPU:0 12, CPU:1 6", "CPU:0 12, CPU:1 6", "CPU:0 6, CPU:1 6",
+        "dense", "CPU:0 + CPU:1, joined on CPU:0", "CPU:0 12, CPU:1 6", "CPU:0 12, CPU:1 6",
+        "CPU:0 6, CPU:1 6",
     ]  # fmt: skip
     assert text(pane.table, 0, ASKED) == "CPU:0, left out by the plan"
     assert text(pane.table, 0, FORWARD) == "–"

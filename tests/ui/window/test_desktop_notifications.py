@@ -81,7 +81,8 @@ def test_that_the_service_gets_the_call_that_the_specification_asks_for(
     told = desktop.line()
     assert (told["member"], told["signature"]) == ("Notify", "susssasa{sv}i")
     assert told["values"][:6] == [
-        "GPU Studio", 0, "gpu-studio", "digits has finished", "after 3 s · &lt;b&gt;", ["default", "Show"],
+        "GPU Studio", 0, "gpu-studio", "digits has finished", "after 3 s · &lt;b&gt;",
+        ["default", "Show"],
     ]  # fmt: skip
     with qtbot.waitSignal(notifier.activated, timeout=LONG_MS) as clicked:
         desktop.click(41)

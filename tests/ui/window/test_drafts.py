@@ -33,7 +33,8 @@ from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.plan.edits.training import set_training
 
 def edit():
-    window = next(each for each in app.QApplication.topLevelWidgets() if isinstance(each, MainWindow))
+    shown = app.QApplication.topLevelWidgets()
+    window = next(each for each in shown if isinstance(each, MainWindow))
     window.document.replace(set_training(window.document.plan, epochs=400), "change epochs")
     window.plan_files.drafts.written.connect(lambda: print("plan written", flush=True))
     window.plan_files.change_to(Path(sys.argv[3]))

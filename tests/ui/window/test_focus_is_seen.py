@@ -70,9 +70,8 @@ def unseen(window: MainWindow, widget: QWidget) -> bool:
 
 def kind(widget: QWidget) -> tuple[object, ...]:
     """What is dressed alike."""
-    return type(widget), widget.objectName(), widget.property("kind"), isinstance(widget, QAbstractButton) and (
-        widget.isCheckable(), widget.isChecked()
-    )  # fmt: skip
+    button = isinstance(widget, QAbstractButton) and (widget.isCheckable(), widget.isChecked())
+    return type(widget), widget.objectName(), widget.property("kind"), button
 
 
 def test_that_whatever_has_the_focus_is_seen_to_have_it(window: MainWindow) -> None:

@@ -1,6 +1,4 @@
-"""At its smallest the window cuts no text, in either theme, and neither does it on a screen of
-double density.
-"""
+"""At its smallest the window cuts no text, in either theme, at single or double density."""
 
 from __future__ import annotations
 

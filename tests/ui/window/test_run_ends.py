@@ -231,11 +231,13 @@ def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(
 @pytest.mark.parametrize(
     ("end", "title", "text"),
     [
-        (Finished(reason="completed", seconds=61, epoch=2, step=9, metrics={"test_sparse_categorical_accuracy": 0.9}),
+        (Finished(reason="completed", seconds=61, epoch=2, step=9,
+                  metrics={"test_sparse_categorical_accuracy": 0.9}),
          "has finished", "after 9 of 400 steps · took 1 min 01 s · test accuracy 0.9"),
         (Finished(reason="stopped_now", seconds=1, epoch=0, step=3),
          "was stopped", "after 3 of 400 steps · took 1.0 s"),
-        (Failed(message="GPU:2 ran out of memory.", suggestions=[], traceback=""), "has failed", "GPU:2 ran out"),
+        (Failed(message="GPU:2 ran out of memory.", suggestions=[], traceback=""),
+         "has failed", "GPU:2 ran out"),
         (None, "was lost", "gone without a last word"),
     ],
 )  # fmt: skip

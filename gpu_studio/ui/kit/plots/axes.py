@@ -225,8 +225,9 @@ class StepRuler(Ruler):
 
 
 def between(x: Array, known: Array, values: Array) -> Array:
-    """Straight lines between `values` at `known` places, sorted and both of the shape (points,), at
-    the places `x`.
+    """Interpolate linearly between `values` at `known` places, at the places `x`.
+
+    `known` is sorted; it and `values` have the shape (points,).
 
     Outside them it is the first or the last value. The same as `numpy.interp`, which copies what
     cannot be written to: that would cost a millisecond for each curve of a long run.
@@ -266,8 +267,9 @@ class StepClock:
         first: float,
         per: float = 1.0,
     ) -> Ruler:
-        """The ruler of this kind for steps trained at these times, as `StepRuler` takes them, but
-        in any order.
+        """The ruler of this kind for steps trained at these times.
+
+        As `StepRuler` takes them, but in any order.
         """
         if kind == "time":
             return TIME
@@ -303,8 +305,6 @@ class CountRuler(Ruler):
         return _FEWEST.get(self.kind, 1.0)
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
-        """Round counts from `start` to `end`, about `count` of them, with what is counted before
-        them.
-        """
+        """About `count` round counts from `start` to `end`, each named with its unit."""
         made = part_ticks if self.kind == "epoch" else count_ticks
         return [(at, f"{self.kind} {text}") for at, text in made(start, end, count)]

@@ -40,8 +40,9 @@ class Limit:
 
 @dataclass(slots=True)
 class Backdrop:
-    """Paints itself into `area`, which shows `window` of what `ruler` counts, and the heights from
-    `low` to `high`.
+    """Paints all of a plot but its curves into `area`.
+
+    The area shows `window` of what `ruler` counts, and the heights from `low` to `high`.
 
     Where there are no heights to show, `empty` says so in words; `note` is what is to be known of
     those shown. Places are named as the ruler does it, or, where `clock` gives the start in seconds
@@ -143,9 +144,7 @@ class Backdrop:
             self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
 
     def paint_limit_names(self, painter: QPainter) -> None:
-        """Name each limit at its right end, over the line where there is room, where the plot is
-        high enough.
-        """
+        """Name each limit at its right end, over the line if there is room, if the plot is high."""
         if self.area.height() < _LEAST_FOR_LIMIT or not self.limits:
             return
         painter.setFont(font("caption"))
@@ -226,9 +225,7 @@ class PlotMarks:
     words: Callable[[int], str]
 
     def seen(self, ruler: Ruler, start: float, end: float) -> tuple[int, Array]:
-        """The number of the first mark between two places of the axis, and the places of all that
-        are.
-        """
+        """The places of the marks between two places of the axis, after the first one's number."""
         places = ruler.places(self.times)
         first, last = (
             np.searchsorted(places, start, side="left"),
@@ -237,8 +234,7 @@ class PlotMarks:
         return int(first), places[first:last]
 
     def drawn(self, first: int, pixels: Array) -> Indices:
-        """Which of the marks at these sorted pixels are drawn, the first of them having the number
-        `first`.
+        """Which of the marks at these sorted pixels are drawn; `first` is the number of the first.
 
         Of those that would lie upon each other it is the first; of epochs every second, fifth,
         tenth and so on, so that they stand evenly.

@@ -41,10 +41,7 @@ _PIXELS_PER_DOT = 8
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a curve looks.
-
-    Its colour in a theme, its dash in pen widths, and whether its points are dotted.
-    """
+    """How a curve looks: its colour in a theme, its dash in pen widths, and dots at its points."""
 
     colour: Colour
     dash: tuple[int, ...] = ()
@@ -107,9 +104,9 @@ class PlotCurve:
 
     @property
     def series(self) -> tuple[Array, Array]:
-        """Its times in seconds since 1970, shape (points,), and as many values.
+        """Its times in seconds since 1970 and as many values, shape (points,) each.
 
-        What is near point by point.
+        `near` replaces a part of it by what is known point by point.
         """
         parts = self._parts()
         if len(parts) == 1:
@@ -292,9 +289,7 @@ def _at_edges(places: Array, heights: Array, connect: Any, view: AxisView) -> Ar
 
 
 def _ceiling(places: Array, heights: Array, view: AxisView) -> float:
-    """Up to where the axis goes if the first steps in view, where they are a run's first, stand far
-    above the rest.
-    """
+    """Up to where the axis goes if a run's first steps in view stand far above the rest."""
     rest = heights[
         (places > view.window.start + _START * view.window.span) & (places <= view.window.end)
     ]

@@ -78,8 +78,7 @@ _SHIFT, _CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.Contro
 
 
 class Gestures(QObject):
-    """An event filter for a plot and its viewport that turns what a person does into changes of a
-    `TimeView`.
+    """Turns events of a plot and its viewport into changes of a `TimeView`, as their filter.
 
     `copy_asked` says that the values at the crosshair shall be copied.
     """

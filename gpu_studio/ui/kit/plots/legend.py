@@ -169,10 +169,7 @@ def _placed(
 
 
 def _words(entry: LegendEntry, form: int) -> str:
-    """What is said of an entry in a form.
-
-    Its name with the value, the name, or what is short for it.
-    """
+    """An entry's text in a form: its name with the value, its name, or a short one."""
     return (entry.text, entry.name, *[entry.short] * 3)[form]
 
 
@@ -266,10 +263,7 @@ class Legend(QWidget):
             self.update()
 
     def places(self) -> list[LegendPlace]:
-        """Where the entries are drawn.
-
-        In the first form in which all have room, else as many as have room.
-        """
+        """Where the entries are drawn, in the first form in which all fit, else as many as fit."""
         given = self._entries, self.width(), self._lines, self.fontMetrics().averageCharWidth()
         if self._known is None or self._known[0] != given:
             self._known = (

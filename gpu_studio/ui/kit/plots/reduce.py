@@ -24,10 +24,9 @@ Flags = npt.NDArray[np.bool_]
 class AxisView:
     """The window, `columns` (1 or more) pixels wide.
 
-    `edges` are the moments at which the columns begin and end.
-
-    They are seconds after the run's start, shape (columns + 1,), and sorted; on an axis that does
-    not count seconds the columns last differently long.
+    `edges` are the moments at which the columns begin and end, in seconds after the run's start,
+    shape (columns + 1,), sorted; on an axis that does not count seconds the columns last
+    differently long.
     """
 
     window: TimeWindow
@@ -39,9 +38,7 @@ class AxisView:
         object.__setattr__(self, "edges", self.split(self.columns))
 
     def split(self, columns: int, before: int = 0) -> Array:
-        """The edges of so many columns, and of as many again that would follow to the left as there
-        are `before`.
-        """
+        """The edges of so many columns of the window, after those of `before` more to its left."""
         window = self.window
         early = window.start - window.span / columns * before
         return self.ruler.seconds(np.linspace(early, window.end, columns + before + 1))
@@ -72,8 +69,9 @@ def finite_points(x: Array, y: Array) -> Curve:
 
 
 def two_a_column(x: Array, y: Array, edges: Array) -> Curve:
-    """The same of finite points, where the columns begin and end at `edges`, sorted and of the
-    shape (columns + 1,).
+    """The same of finite points, in columns that begin and end at `edges`.
+
+    `edges` are sorted, shape (columns + 1,).
     """
     return (x, y) if len(x) <= 2 * (len(edges) - 1) else extremes_between(x, y, edges)
 
@@ -92,9 +90,7 @@ def extremes_between(x: Array, y: Array, edges: Array, *, first: bool = True) ->
 
 
 def visible(x: Array, y: Array, start: float, end: float) -> Curve:
-    """The points from `start` to `end`, and one on either side, so that the line runs out of the
-    picture.
-    """
+    """The points from `start` to `end`, and one on either side for the lines that run out."""
     first = max(int(np.searchsorted(x, start, side="left")) - 1, 0)
     last = int(np.searchsorted(x, end, side="right")) + 1
     return x[first:last], y[first:last]
@@ -127,8 +123,9 @@ A few are sooner compared than found in blocks.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurvePart:
-    """The points from number `low` to before `high` of sorted times, shape (points,), and as many
-    values.
+    """The points from number `low` to before `high` of a curve, with sorted `times`.
+
+    `times` and `values` have the shape (points,).
 
     `pyramid` holds blocks over all of the points, if there are any.
     """
@@ -146,9 +143,7 @@ class CurvePart:
         return min(max(first, self.low), self.high), min(max(last, self.low), self.high)
 
     def candidates(self, edges: Array) -> Curve:
-        """Finite points in view, in order, with the lowest and highest of each column among them,
-        and both ends.
-        """
+        """Finite points in view, with both ends and the lowest and highest of each column."""
         first, last = self.places(float(edges[0]), float(edges[-1]))
         if self.pyramid is None or last - first < WORTH * len(edges):
             return finite_points(self.times[first:last], self.values[first:last])
@@ -167,10 +162,7 @@ class CurvePart:
 def spliced(
     times: Array, values: Array, pyramid: Pyramid | None, near: Near | None
 ) -> list[CurvePart]:
-    """The parts of a curve, in their order.
-
-    What is near in the place of what the curve has of that while.
-    """
+    """The parts of a curve in their order, with `near` in place of the curve's own points there."""
     if near is None:
         return [CurvePart(times, values, pyramid, 0, len(times))]
     first, last = near.ends(times)
@@ -186,9 +178,7 @@ _NOTHING: Array = np.empty(0)
 
 
 def extremes(part: CurvePart, edges: Array) -> Curve:
-    """The lowest and the highest point of each column, the last of all, and the first of the whole
-    curve.
-    """
+    """Each column's lowest and highest point, the last of all, and the whole curve's first."""
     return extremes_between(*part.candidates(edges), edges, first=part.low == 0)
 
 
@@ -213,8 +203,9 @@ class Remembered:
         self._full = _Full(_NOTHING)
 
     def curve(self, part: CurvePart, edges: Array) -> Curve:
-        """What the columns between `edges` (seconds since 1970, sorted, shape (columns + 1,)) come
-        to.
+        """The extremes of the columns between `edges`.
+
+        Edges are seconds since 1970, sorted, shape (columns + 1,).
         """
         if part.pyramid is None:
             return extremes(part, edges)
@@ -288,10 +279,7 @@ def _averages(y: Array, weight: float, before: tuple[float, float]) -> Array:
 
 
 def _sums(y: Array, weight: float, past: float) -> Array:
-    """A block of points is multiplied by the weights within it.
-
-    What came before the block is added.
-    """
+    """The sums of the past: each block times the weights within it, and what came before."""
     blocks = -(-len(y) // _BLOCK)
     rows = np.zeros((blocks, _BLOCK))
     rows.ravel()[: len(y)] = y
@@ -328,8 +316,9 @@ class Average:
     def of(
         self, y: Array, weight: float, *, thinned: tuple[int, float], settled: int, version: object
     ) -> Array:
-        """The averages of all of `y`, shape (points,), of which the first `settled` stay until
-        `version` changes.
+        """The averages of all of `y`; the first `settled` stay until `version` changes.
+
+        `y` and the result have the shape (points,).
 
         `thinned`: so many of the oldest points stand for so many steps each. The next call may
         write into the result.
@@ -347,9 +336,7 @@ class Average:
         return self._values[: len(y)]
 
     def going_on(self, y: Array, weight: float, place: int) -> Array:
-        """The averages of other points `y`, which stand in the curve's place from its point number
-        `place` on.
-        """
+        """The averages of other points `y` that replace the curve's from number `place` on."""
         return _values(averages(y, weight, self._before(min(place, self._done))), y)
 
     def _averages(self, y: Array, weight: float, thinned: tuple[int, float]) -> Array:

@@ -219,9 +219,7 @@ class TimePlot(CardFrame):
         self.canvas.redraw()
 
     def _pause_ms(self) -> float:
-        """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel
-        itself.
-        """
+        """The milliseconds that a new pixel takes: sooner there is nothing new to see but in it."""
         window, ruler = self._time.window, self._time.ruler
         pixel_ms = (
             1000.0 * (ruler.second(window.end) - ruler.second(window.start)) / self.canvas.columns

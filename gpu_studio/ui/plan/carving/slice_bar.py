@@ -147,10 +147,7 @@ class SlicePainter:
             painter.drawText(line, LEFT, fitting(text, painter.fontMetrics(), line.width()))
 
     def _draw_overflow(self, painter: QPainter, beyond: QRectF, overflow: Overflow) -> None:
-        """Draw the part beyond the card's end.
-
-        Another colour, a line, and the amount if it fits.
-        """
+        """Draw the part beyond the card's end in another colour, with the amount if it fits."""
         tokens = self._theme.tokens
         colour = tokens.bad if overflow.bad else tokens.warning
         ground = mix(colour, tokens.surface, 0.25)

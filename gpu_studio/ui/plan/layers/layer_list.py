@@ -320,10 +320,7 @@ _NO_INDEX = QModelIndex()
 
 
 class LaneRows(QAbstractListModel):
-    """Rows that keep their identity when others come and go.
-
-    So the selection survives.
-    """
+    """Rows that keep their identity when others come and go, so that the selection survives."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

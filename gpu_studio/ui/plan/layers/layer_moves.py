@@ -344,10 +344,7 @@ def held(event: QKeyEvent) -> Qt.KeyboardModifier:
 
 
 def digit(event: QKeyEvent) -> tuple[int, bool] | None:
-    """Return the device number, from 0 on, of Ctrl and a digit, and whether to split.
-
-    With Alt too.
-    """
+    """The device number, from 0 on, of Ctrl and a digit, and whether to split: with Alt too."""
     number = event.key() - int(Qt.Key.Key_1)
     if held(event) in (_CTRL, _CTRL | _ALT) and 0 <= number < 9:
         return number, bool(held(event) & _ALT)

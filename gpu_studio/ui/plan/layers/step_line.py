@@ -69,7 +69,9 @@ def predicted_picture(found: Forecast, step: StepTimeline) -> StepPicture:
 BY_FLOPS = "by FLOPs"
 MEASURED = "timed"
 _TIPS = {
-    BY_FLOPS: "By each layer's operations, as if all devices were equally fast. Measure to have seconds.",
+    BY_FLOPS: (
+        "By each layer's operations, as if all devices were equally fast. Measure to have seconds."
+    ),
     MEASURED: "Every layer was timed on this machine, forward and backward.",
 }
 

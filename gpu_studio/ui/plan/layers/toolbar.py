@@ -199,7 +199,9 @@ TITLES: Mapping[Objective, str] = {
     "fewest_transfers": "Fewest transfers",
 }
 TIPS: Mapping[Objective, str] = {
-    "fastest": "The least time of a step, of placements that give each device one stretch of layers",
+    "fastest": (
+        "The least time of a step, of placements that give each device one stretch of layers"
+    ),
     "least_memory": "The least share of its memory on the fullest device",
     "fewest_transfers": "The fewest bytes from device to device",
 }

@@ -73,8 +73,8 @@ def test_that_what_is_dragged_with_the_middle_button_or_shift_goes_with_the_poin
 def test_that_shift_and_the_wheel_pan(plot, time):
     where = QPointF(at(plot, 50.0))
     event = QWheelEvent(
-        where, plot.canvas.mapToGlobal(where), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton, SHIFT,
-        Qt.ScrollPhase.NoScrollPhase, False,
+        where, plot.canvas.mapToGlobal(where), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+        SHIFT, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
     QApplication.sendEvent(plot.canvas.viewport(), event)
     assert (time.window.start, time.window.end) == (pytest.approx(42.0), pytest.approx(62.0))
@@ -151,7 +151,8 @@ def test_that_hidden_curves_are_not_drawn_and_leave_the_axis_to_the_others(qtbot
 def test_that_a_logarithmic_axis_says_what_it_cannot_show(plot):
     plot.canvas.set_scale(LOG)
     for values, note, empty in (
-        ([1.0, 0.0, 10.0], SOME_NOT_ABOVE_ZERO, ""), ([0.0, -1.0, 0.0], "", NONE_ABOVE_ZERO), ([1.0, 2.0, 3.0], "", ""),
+        ([1.0, 0.0, 10.0], SOME_NOT_ABOVE_ZERO, ""), ([0.0, -1.0, 0.0], "", NONE_ABOVE_ZERO),
+        ([1.0, 2.0, 3.0], "", ""),
     ):  # fmt: skip
         plot.feed("train", np.array([45.0, 50.0, 55.0]), np.array(values), 0.0)
         plot.draw_soon()

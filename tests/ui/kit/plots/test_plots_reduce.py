@@ -176,8 +176,9 @@ def test_that_a_weight_of_nothing_smooths_nothing():
 
 
 def tensorboard(values, weight):
-    """As TensorBoard's own front end goes through a curve, point by point (vz_line_chart2,
-    resmoothDataset).
+    """As TensorBoard's front end smooths a curve, point by point.
+
+    That is `resmoothDataset` in its `vz_line_chart2`.
     """
     last, count, smoothed = 0.0, 0, []
     for value in values:
