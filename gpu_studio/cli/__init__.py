@@ -21,7 +21,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def window(argv: Sequence[str] | None = None) -> int:
-    """Open the window as `argv` says (by default the process's own arguments), and return its exit
-    code.
-    """
+    """Open the window with the arguments `argv` (default: the process's); return the exit code."""
     return run_window(argv)

@@ -72,9 +72,7 @@ def add_command(
 
 
 def add_group(commands: Commands, name: str, summary: str, epilog: str) -> Commands:
-    """Add a command that does nothing without one of its actions, which the caller adds to what is
-    returned.
-    """
+    """Add a command that needs one of its actions; the caller adds these to what is returned."""
     parser = add_command(commands, name, summary, epilog)
     return parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
@@ -150,8 +148,8 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulate",
         metavar="CARDS",
-        help="show cards that are not there: H100, A100, RTX4090, L4 or MIG, with a number before it (8xH100); "
-        "broken; or a file made with `devices --record`",
+        help="show cards that are not there: H100, A100, RTX4090, L4 or MIG, with a number before "
+        "it (8xH100); broken; or a file made with `devices --record`",
     )
 
 
@@ -245,8 +243,9 @@ def say_json(document: Any, *, indent: int | None = 2) -> None:
 
 
 def json_text(document: Any, *, indent: int | None = 2) -> str:
-    r"""A JSON document, in which letters stand as they are and what a terminal would obey stands as
-    `\u001b`.
+    r"""A JSON document that is safe to print.
+
+    Letters stand as they are, and characters that a terminal would obey as escapes (`\u001b`).
     """
     text = json.dumps(document, indent=indent, ensure_ascii=False)
     return _NOT_ASCII_JSON.sub(
@@ -273,9 +272,7 @@ def console(width: int | None = None) -> Console:
 
 
 def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
-    """Raises RefusedError for the first of the paths at which a file stands already, unless
-    `force`.
-    """
+    """Raises RefusedError for the first path at which something already is, unless `force`."""
     from gpu_studio.common.safe_files import is_stream
 
     for path in paths:
@@ -286,8 +283,7 @@ def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 
 
 def make_streams_whole() -> None:
-    """See that stdin, stdout and stderr can be used, whatever the shell has closed and whatever the
-    locale lacks.
+    """Make stdin, stdout and stderr usable, whatever the shell has closed or the locale lacks.
 
     A stream that the shell has closed becomes /dev/null, which also keeps a file opened later from
     taking its place: a native library would write its chatter into it. A letter that the locale

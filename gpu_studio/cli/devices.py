@@ -37,24 +37,28 @@ if TYPE_CHECKING:
     from gpu_studio.hardware.recorder import Recorder
     from gpu_studio.hardware.supervision import Supervisor
 
-_EXAMPLES: Final = """A figure that is not known says why: not supported by this card, no permission, lost, asleep …
+_EXAMPLES: Final = """\
+A figure that is not known says why: not supported by this card, no permission, lost, asleep …
 
 --json writes one object:
   time        seconds since the epoch (UTC)
   simulated   what is shown in place of this machine's cards; "" for the real ones
   why         why no card answers; "" if one does
   driver, cuda   versions; null without a driver
-  cards       a list, in PCI order: name, uuid, bus_id, gone ("" or why it does not answer), its facts and its figures;
-              a figure that is null has its reason under `why`; `instances` are the parts of a card in MIG mode
-  processes   a list: card (the key `card` of a card), pid, kinds, user, command, memory_mib, cpu_percent, …
+  cards       a list, in PCI order: name, uuid, bus_id, gone ("" or why it does not answer), its
+              facts and its figures; a figure that is null has its reason under `why`; `instances`
+              are the parts of a card in MIG mode
+  processes   a list: card (the key `card` of a card), pid, kinds, user, command, memory_mib,
+              cpu_percent, …
   processes_why  why the processes of a card, by its key, are not known
-  host_processes  a list of those that use much of the host's cores or memory, and every trainer: pid, user, command,
-              cpu_percent (of one core), memory_mib
+  host_processes  a list of those that use much of the host's cores or memory, and every trainer:
+              pid, user, command, cpu_percent (of one core), memory_mib
   host_processes_why  why they are not known; "" if they are
   host        cpu_percent, memory_used_mib, memory_total_mib, …
   events      XIDs and memory errors since the start
   notes       what befell the process that asks the driver
-Units stand in the names: _mib binary mebibytes, _percent of 100, _w watts, _c degrees Celsius, _mhz, _j joules.
+Units stand in the names: _mib binary mebibytes, _percent of 100, _w watts, _c degrees Celsius,
+_mhz, _j joules.
 
 examples:
   gpu-studio devices

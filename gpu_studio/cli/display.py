@@ -34,9 +34,7 @@ class Display:
 
 
 class LiveDisplay:
-    """The display of one run at the foot of the terminal, under the lines that are written above
-    it.
-    """
+    """The display of one run at the foot of the terminal; other lines are written above it."""
 
     def __init__(self) -> None:
         self._display = Display()

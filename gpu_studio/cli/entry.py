@@ -66,7 +66,8 @@ _WINDOW_EXAMPLES = """examples:
   gpu-studio-window digits.plan.toml
   gpu-studio-window --simulate 8xH100"""
 
-NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set).
+NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor \
+WAYLAND_DISPLAY is set).
 Without one, everything works from here:
   gpu-studio train       train the starter plan made for this machine
   gpu-studio starter     write that plan down, to change it
@@ -74,7 +75,8 @@ Without one, everything works from here:
   gpu-studio --help      see all commands"""
 
 NO_WINDOW = """gpu-studio: the window cannot be opened: {error}
-Install what is missing (on Debian: apt install libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1), or train from here:
+Install what is missing (on Debian: apt install libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1), \
+or train from here:
   gpu-studio train"""
 
 
@@ -112,7 +114,7 @@ def _in_words_if_refused(work: Callable[[], int]) -> int:
 
 
 def show_window(runs: Path | None, plan: Path | None) -> int:
-    """Open the window on the runs in `runs` with the plan file `plan`, or say why that cannot be."""
+    """Open the window on the runs in `runs` with the plan file `plan`, or say why it cannot."""
     if not has_display():
         note(NO_DISPLAY)
         return REFUSED
@@ -167,9 +169,7 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
 def _plan_to_open(
     arguments: Sequence[str], commands: Container[str]
 ) -> tuple[Path | None, Path] | None:
-    """Return the runs directory and the plan file if the arguments are just a plan to open in the
-    window.
-    """
+    """The runs directory and the plan file, if the arguments only name a plan to open."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     add_runs_dir(parser)
     try:

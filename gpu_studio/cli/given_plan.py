@@ -33,8 +33,9 @@ LARGEST_BYTES = 4 * 1024 * 1024
 
 
 class GivenPlan(NamedTuple):
-    """A plan with its settings, the folder that its relative files start at, and the machine it is
-    held against.
+    """A plan with its settings applied, and the machine that it was checked against.
+
+    Relative files of the plan start at `base`.
     """
 
     plan: Plan
@@ -71,9 +72,7 @@ def waiting(text: str) -> None:
 
 
 def this_machine(*, users: bool = False) -> Machine:
-    """Ask this machine what it has, and if `users` are asked for, who holds the memory of its
-    cards.
-    """
+    """Ask this machine what it has; with `users`, also who holds the memory of its cards."""
     return hardware.inventory(command=WITH_USERS if users else COMMAND)
 
 
@@ -102,11 +101,11 @@ class _Needed(NamedTuple):
 
 
 def have_allowed(plan: Plan, base: Path, *, allow: bool, may_ask: bool = True) -> None:
-    """Allow the Python files of `plan` as they are, if `allow` says so, or else the user at the
-    terminal.
+    """Allow the Python files of `plan` as they are, if `allow` or the user at the terminal says so.
 
-    Relative files start at `base`. What is not allowed stays a problem of the plan, by which it is
-    refused. Raises RefusedError if it cannot be written down.
+    Relative files start at `base`. With `may_ask` the user is asked where `allow` is not set. What
+    is not allowed remains a problem of the plan, and the plan is then refused. Raises RefusedError
+    if the answer cannot be saved.
     """
     needed = [_Needed(path, said, _read(path)) for path, said in consent_needed(plan, base)]
     if needed and (allow or (may_ask and _is_terminal() and _says_yes(needed))):

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph, PlanFacts
 
 _SUMMARY = "show a plan's layers, and whether a training step fits into each device's memory"
-_EXAMPLES = """The model is built and one training step is traced; nothing is trained, but with --measured. The
-answer is remembered until the model, the shape of the data or the optimizer changes. It is held against each slice's
-limit or each card, and against what is free now beside those who hold memory of the card. Of a whole
-card about 512 MiB are CUDA's own, and of the rest TensorFlow keeps 225 to 1,800 MiB back for CUDA's libraries (cuDNN,
-NCCL): neither is part of the limit.
+_EXAMPLES = """\
+The model is built and one training step is traced; nothing is trained, but with --measured.
+The answer is remembered until the model, the shape of the data or the optimizer changes. It is held
+against each slice's limit or each card, and against what is free now beside those who hold memory
+of the card. Of a whole card about 512 MiB are CUDA's own, and of the rest TensorFlow keeps 225 to
+1,800 MiB back for CUDA's libraries (cuDNN, NCCL): neither is part of the limit.
 
 examples:
   gpu-studio model digits.plan.toml
@@ -73,9 +74,7 @@ def register(commands: Commands) -> None:
 
 
 def model(chosen: argparse.Namespace) -> int:
-    """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each
-    device's limit.
-    """
+    """Show the plan's model as TensorFlow builds it, and whether a step fits into each device."""
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import sound_plan
     from gpu_studio.placement.correction import corrected
@@ -150,9 +149,7 @@ def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str
 
 
 def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
-    """What a sample is as the model gets it, how many there are, and what is worth a warning, as
-    JSON has it.
-    """
+    """For JSON: a sample as the model gets it, how many there are, and what deserves a warning."""
     from dataclasses import asdict
 
     from gpu_studio.placement.plan_facts import sample_in_words

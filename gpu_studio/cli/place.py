@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from gpu_studio.plan import Machine, Plan, PlannedDevice
 
 _SUMMARY = "suggest which layer runs on which device"
-_EXAMPLES = """Every layer is timed first, in training steps on this machine. The times are kept until
-the model, the data, the batch or the machine changes. Logical CPUs share the cores: placing gains nothing there.
+_EXAMPLES = """\
+Every layer is timed first, in training steps on this machine. The times are kept until the model,
+the data, the batch or the machine changes. Logical CPUs share the cores: placing gains nothing
+there.
 
-Each device gets one stretch of layers that follow one another; placements in which the layers come back to
-a device are not looked at, though one of them may be faster.
+Each device gets one stretch of layers that follow one another; placements in which the layers come
+back to a device are not looked at, though one of them may be faster.
 
 objectives:
   fastest            the least time of a step
@@ -72,7 +74,8 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--recompute",
         action="store_true",
-        help="keep only what goes into each stage and compute the rest again: less memory, more time",
+        help="keep only what goes into each stage and compute the rest again: less memory, more "
+        "time",
     )
     add_allowing(parser)
     timing = parser.add_mutually_exclusive_group()
@@ -112,9 +115,7 @@ class _Measured(NamedTuple):
 
 
 def place(chosen: argparse.Namespace) -> int:
-    """Say where the layers of a plan's model should go, and write the plan so where that is asked
-    for.
-    """
+    """Say where the layers of a plan's model should go, and write that plan if asked to."""
     from gpu_studio.cli.given_plan import sound_plan
     from gpu_studio.placement.correction import corrected_model
     from gpu_studio.placement.suggestion import NothingFits

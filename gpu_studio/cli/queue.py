@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from gpu_studio.runs.queue_entry import QueueEntry, Wait
 
 _SUMMARY = "have plans wait for their devices, and train one after another"
-_EXAMPLES = """A plan starts when each card it names has the memory it needs free, one of the queue at a time on a
-card; one that trains on CPUs starts when no other run is alive. What a plan waits for is kept for it: those behind it
-start only on other cards, unless it lets others pass. What it needs is what `gpu-studio model` predicted, if it was
-asked; else its slices' limits, or the whole card. A process in the background starts them: it needs neither the window
-nor this terminal.
+_EXAMPLES = """\
+A plan starts when each card it names has the memory it needs free, one of the queue at a time on a
+card; one that trains on CPUs starts when no other run is alive. What a plan waits for is kept for
+it: those behind it start only on other cards, unless it lets others pass. What it needs is what
+`gpu-studio model` predicted, if it was asked; else its slices' limits, or the whole card. A process
+in the background starts them: it needs neither the window nor this terminal.
 
 examples:
   gpu-studio queue add a.plan.toml b.plan.toml --set training.epochs=20
@@ -46,8 +47,9 @@ examples:
   gpu-studio queue start b-3f21         whatever is free
   gpu-studio queue start                go on with the whole queue after a restart of the machine"""
 _ADD: Final = "example:\n  gpu-studio queue add a.plan.toml"
-_START: Final = """Without an entry, the process that works the queue off is started if it is gone, as after
-a restart of the machine. With one, that entry is started now, whatever is free.
+_START: Final = """\
+Without an entry, the process that works the queue off is started if it is gone, as after a restart
+of the machine. With one, that entry is started now, whatever is free.
 
 examples:
   gpu-studio queue start
@@ -58,8 +60,7 @@ _START_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 ANYWAY = (
     "Use a smaller batch or smaller slices, or another card. If the prediction seems wrong: add "
-    "the plan with --hold, "
-    "and start it with: gpu-studio queue start"
+    "the plan with --hold, and start it with: gpu-studio queue start"
 )
 _HEADINGS = ("ID", "PLAN", "NEEDS", "STATE")
 _CHANGES: Final[dict[str, tuple[str, str, Callable[[Queue, str], object]]]] = {

@@ -109,7 +109,7 @@ class Runner:
         )
 
     def step(self) -> None:
-        """Start every entry that may start, if anything that the decision depends on has changed."""
+        """Start every entry that may start, if anything that this depends on has changed."""
         self.processes = [process for process in self.processes if process.poll() is None]
         # Looked before and not after the decision: what changes meanwhile is seen the next time.
         before, self._seen = self._seen, self._look()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 STARTER = "starter"
 _TRAIN = (
-    """Ctrl+C once stops the run with a checkpoint; twice stops it now, without one. Closing the terminal leaves the
-run alive: see it again with `gpu-studio runs attach latest`, or in the window.
+    """Ctrl+C once stops the run with a checkpoint; twice stops it now, without one. Closing the
+terminal leaves the run alive: see it again with `gpu-studio runs attach latest`, or in the window.
 
 examples:
   gpu-studio train
@@ -45,7 +45,8 @@ examples:
     + EXIT_CODES
 )
 _RESUME = (
-    """Devices, carve, strategy, epochs, learning rate and checkpoints may change; model, data and optimizer may not.
+    """Devices, carve, strategy, epochs, learning rate and checkpoints may change; model, data and
+optimizer may not.
 
 examples:
   gpu-studio resume latest
@@ -173,9 +174,7 @@ def _start(
 
 
 def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
-    """The run, with the machine recorded beside it for as long as it trains, and what was predicted
-    of it.
-    """
+    """Record the machine while the run trains, keep its memory prediction, and return the run."""
     from gpu_studio.cli.given_plan import keep_prediction
     from gpu_studio.hardware import accompany
 

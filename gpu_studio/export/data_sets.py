@@ -312,10 +312,8 @@ def _own_converted(mine: str, name: str, facts: ScriptFacts) -> str:
         return f"groups = {array}.reshape(-1)"
     if mine.startswith("y"):
         values = facts.source.task == "values"
-        return (
-            f"{mine} = "
-            f"{array}.{'reshape(-1, 1).astype(np.float32)' if values else 'reshape(-1).astype(np.int32)'}"
-        )
+        form = "reshape(-1, 1).astype(np.float32)" if values else "reshape(-1).astype(np.int32)"
+        return f"{mine} = {array}.{form}"
     if facts.source.tokens:
         return f"{mine} = {array}.astype(np.int32)"
     shape, numbers = facts.source.headers[0][2]

@@ -249,10 +249,8 @@ def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is None or not seen.arrays:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script depends on it: "
-            "allow the file, and try "
-            "again when the Plan page shows the data. Or save the arrays with numpy.savez, and "
-            "name that file in "
-            "data.file."
+            "allow the file, and try again when the Plan page shows the data. Or save the arrays "
+            "with numpy.savez, and name that file in data.file."
         )
     called = _called(seen.arrays, groups_array(data))
     samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)
@@ -270,8 +268,7 @@ def _data_of_folder(path: Path, data: Data) -> ScriptData:
         why = error if isinstance(error, ImageFolderError) else error.strerror or error
         raise ExportError(
             f"The folder of images {path} cannot be used ({why}), and the script depends on how it "
-            "is laid out: check "
-            "data.folder, which is relative to the plan."
+            "is laid out: check data.folder, which is relative to the plan."
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
     validates = layout.validation is not None
@@ -303,9 +300,8 @@ def _data_of_file(path: Path, groups: str | None) -> ScriptData:
 
 def _unreadable(path: Path, why: str) -> ExportError:
     return ExportError(
-        f"The data file {path} cannot be read ({why}), and the script depends "
-        "on what it holds: check data.file, "
-        "which is relative to the plan."
+        f"The data file {path} cannot be read ({why}), and the script depends on what it holds: "
+        "check data.file, which is relative to the plan."
     )
 
 

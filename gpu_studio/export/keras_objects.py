@@ -26,11 +26,11 @@ from gpu_studio.plan.keras_objects import (
 )
 from gpu_studio.plan.values import printable
 
-_LOSS = """\
+_LOSS = '''\
 def make_loss($parameters):
-    \"\"\"The loss, one number per sample: `reduction=None` leaves the mean to the step.$logits\"\"\"
+    """The loss, one number per sample: `reduction=None` leaves the mean to the step.$logits"""
     $make
-"""
+'''
 
 _LOGITS = """
 

@@ -23,9 +23,8 @@ def check(plan: Plan, machine: Machine | None) -> None:
     """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
     if plan.distribution.strategy not in WRITTEN:
         raise ExportError(
-            f"The strategy {shown(plan.distribution.strategy)} cannot be "
-            "written as a script of its own. "
-            f"Choose one of {', '.join(WRITTEN)}."
+            f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of "
+            f"its own. Choose one of {', '.join(WRITTEN)}."
         )
     # Not against this machine: a plan may be exported because it is meant for another one.
     if problems := validate(plan):

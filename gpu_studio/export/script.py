@@ -108,9 +108,8 @@ def _card_number(device: str, wanted: DeviceSettings, machine: Machine | None) -
     if device.startswith("GPU:") and not named:
         return int(device.removeprefix("GPU:"))
     raise ExportError(
-        f"Which card {device} is, only a machine that has it can tell: export "
-        "the plan there, or name the card in "
-        "devices.visible as it is named in devices.carve."
+        f"Which card {device} is, only a machine that has it can tell: export the plan there, or "
+        "name the card in devices.visible as it is named in devices.carve."
     )
 
 
@@ -145,7 +144,8 @@ SEED = $seed  # of the initial weights, the order of the samples, the splits
 _ABOUT = """\
 {name}
 
-Trains a model ({model}) on data ({data}), in plain TensorFlow and Keras. GPU Studio {version} wrote it
+Trains a model ({model}) on data ({data}), in plain TensorFlow and Keras. \
+GPU Studio {version} wrote it
 from a plan, and is not needed to run it. What is needed:
 
     pip install "tensorflow>=2.20,<2.22" "keras>=3.15,<4" "numpy>=1.26"
@@ -261,8 +261,7 @@ _PARTS = (
 def python_script(
     plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None = None
 ) -> str:
-    """The plan as a stand-alone Python script over TensorFlow and Keras, formatted as `ruff format`
-    formats it.
+    """The plan as a stand-alone script for TensorFlow and Keras, formatted like `ruff format`'s.
 
     It trains the same model on the same data and devices, with the same losses. `base` is the
     folder that relative files of the plan start from; of a data file only the table of contents is

@@ -267,7 +267,7 @@ class CardTotals:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What limits the clocks, when it was reported (`reported`), and up to when it was `counted`."""
+    """What limits the clocks, when that was `reported`, and up to when it has been `counted`."""
 
     reported: float
     reasons: tuple[str, ...]

@@ -23,8 +23,12 @@ from gpu_studio.plan.values import Caution, Remedy, changing, listed
 PLAIN = {
     "nccl": "NVIDIA's library sums in a ring or a tree that it lays over the links it finds.",
     "ring": "TensorFlow passes parts of the sum round the devices, each to the next.",
-    "hierarchical_copy": "Sums within each half of the devices, then between them: for two groups with few links.",
-    "reduction_to_one_device": "Copies all gradients to one device, sums them there, and copies the sum back.",
+    "hierarchical_copy": (
+        "Sums within each half of the devices, then between them: for two groups with few links."
+    ),
+    "reduction_to_one_device": (
+        "Copies all gradients to one device, sums them there, and copies the sum back."
+    ),
 }
 """What each does, regardless of the links."""
 
@@ -175,8 +179,8 @@ def _apart(plan: Plan, machine: Machine) -> Iterator[Caution]:
         return
     why = (
         "Every sum of gradients passes through the host's memory. With few weights for the work "
-        "(convolutions) they "
-        "are best kept there, by central storage; with many, make the batch large."
+        "(convolutions) they are best kept there, by central storage; with many, make the batch "
+        "large."
     )
     mend = Remedy(
         "Use central storage", lambda changed: set_strategy(changed, CENTRAL_STORAGE.name)

@@ -86,8 +86,7 @@ WHY = {
 
 NO_START = (
     "the NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart "
-    "the machine if that "
-    "fails too"
+    "the machine if that fails too"
 )
 
 
@@ -150,8 +149,8 @@ Ask = Callable[[Call], Any | Unknown]
 Convert = Callable[[Any], tuple[Any, ...]]
 
 ARCHITECTURES = {
-    2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper",
-    10: "Blackwell", 13: "Rubin",
+    2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere",
+    8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell", 13: "Rubin",
 }  # fmt: skip
 # The bits of nvmlClocksEventReasons, in the words of NVIDIA's nvidia-smi reference.
 THROTTLES = {

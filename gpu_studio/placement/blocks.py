@@ -118,8 +118,9 @@ class BlockMemory:
         return before(self.work.state_bytes + self.work.kept_bytes * samples)
 
     def piece(self, micro_batches: int, ends: range, begin: int = 0, *, copied: bool) -> Array:
-        """A piece of the table of all that is held, on a device where a tensor from elsewhere takes
-        room or not.
+        """The bytes held by the blocks that end in `ends` and begin at `begin` or later.
+
+        `copied`: on this kind of device, a tensor from elsewhere takes memory of its own.
         """
         key = ends, begin, copied
         # Most of it is the same however many micro-batches there are.
@@ -174,7 +175,8 @@ def _whole(work: Work) -> StageMemory:
 
 
 def _step_on(kind: str, step: Step, work: Work, at_work: int) -> Step:
-    """The step with what a device of this kind holds besides what the formula says, where so many
-    are at work.
+    """The step, with what a device of this `kind` holds beyond the formula.
+
+    `at_work` is how many micro-batches it computes at once.
     """
     return with_beyond(step, _whole(work), work.rehearsed.get(kind, StepMemory()), at_work)

@@ -114,9 +114,7 @@ def running(micro_batches: int, under_way: int, cores: int) -> int:
 
 
 def shares(kept: Array, gradients: Array, samples: int) -> Array:
-    """Of each layer the part that it has of what the whole model keeps of so many samples, and of
-    its gradients.
-    """
+    """Each layer's share of what the model holds: `kept` for so many `samples`, and `gradients`."""
     held = kept * samples + gradients
     total = held.sum()
     return np.asarray(

@@ -443,13 +443,12 @@ def _exponential(rate: float, options: Mapping[str, Any], length: Length) -> Rat
 
 
 def _cosine(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
-    """A linear warm-up of w steps, then half a cosine down to `minimum` · rate at the end of the T
-    steps of the run.
+    """A linear warm-up of w steps, then half a cosine down to m · rate after all T steps.
 
-    step < w:  rate · (1 + (w - 1) · step / w) / w (Goyal et al. 2017, arXiv:1706.02677, section
-    2.2); step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m the minimum
-    (Loshchilov and Hutter
-               2016, arXiv:1608.03983, equation 5, one period).
+    step < w:  rate · (1 + (w - 1) · step / w) / w
+               (Goyal et al. 2017, arXiv:1706.02677, section 2.2);
+    step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m `minimum`
+               (Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5, one period).
     """
     warmup = _period(options, "warmup", length)
     total = max(1, length.total_steps)

@@ -1,5 +1,4 @@
-"""The devices of a machine, the logical devices that TensorFlow sees on it, and the replicas on
-them.
+"""The devices of a machine, TensorFlow's logical devices on them, and the replicas on these.
 
 `gpu_studio.hardware` collects the facts about the machine. When a change renumbers the logical
 devices, the plan's references to them are kept correct. Which devices hold the model, how replicas

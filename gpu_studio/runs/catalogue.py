@@ -286,8 +286,8 @@ def _at(runs: Path, path: Path, *, elsewhere: bool) -> RunDirectory:
     if not elsewhere:
         raise UnknownRunError(
             f"{path} is not one of the runs in {runs}, so it can only be looked at (show, log, "
-            "placement, compare, "
-            f"report, export). To do more to it, name its folder: --runs-dir {path.parent}"
+            "placement, compare, report, export). To do more to it, name its folder: --runs-dir "
+            f"{path.parent}"
         )
     return run
 

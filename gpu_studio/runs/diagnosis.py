@@ -103,9 +103,8 @@ def restarted(run: RunDirectory) -> Explanation | None:
     if holder.boot == kernel.boot_id():
         return None
     return Explanation(
-        "The trainer ended without a word, and the computer has been restarted "
-        "since: most likely it went down, or "
-        f"lost its power, while the run trained.{_last_seen(run)}"
+        "The trainer ended without a word, and the computer has been restarted since: most likely "
+        f"it went down, or lost its power, while the run trained.{_last_seen(run)}"
     )
 
 
@@ -160,8 +159,7 @@ def killed_for_memory(run: RunDirectory, exit_code: int | None) -> Explanation |
     processes = "process" if count == 1 else "processes"
     return Explanation(
         f"The trainer was killed, {sure} by the system because the computer had no memory left: "
-        "since the run began, "
-        f"the out-of-memory killer has ended {count} {processes}.",
+        f"since the run began, the out-of-memory killer has ended {count} {processes}.",
         (SMALLER, "Close other programs that need much memory.", DMESG),
         mends=_smaller(run, None),
     )

@@ -72,9 +72,8 @@ def read_labels(run: RunDirectory) -> Labels:
     except (FileNotFoundError, IsADirectoryError):
         return NOTHING
     except OSError as error:
-        return Labels(
-            problem=f"What was written on the run in {path} cannot be read: {error.strerror or error}."
-        )
+        why = error.strerror or error
+        return Labels(problem=f"What was written on the run in {path} cannot be read: {why}.")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = f"What was written on the run in {path} cannot be read: {error}."
         return Labels(problem=f"{why} What you write now takes their place.")

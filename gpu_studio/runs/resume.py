@@ -22,7 +22,9 @@ KEPT: dict[str, str] = {
     "data": "the checkpoint stands in the middle of the run's own data",
     "training.optimizer": "the checkpoint holds the state of the run's own optimizer",
     "training.options": "the checkpoint holds the state of the run's own optimizer",
-    "training.mixed_precision": "the checkpoint holds the state of an optimizer with or without loss scaling",
+    "training.mixed_precision": (
+        "the checkpoint holds the state of an optimizer with or without loss scaling"
+    ),
     "training.loss": "its curve would go on as another's",
     "training.metrics": "the checkpoint holds what they have counted so far",
     "training.seed": "it decides which samples are validation, and in which order the others come",
@@ -62,8 +64,8 @@ def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
         return ""
     return (
         f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other "
-        "random layers draw "
-        "other numbers from here on. A model without such layers trains to the same losses."
+        "random layers draw other numbers from here on. A model without such layers trains to the "
+        "same losses."
     )
 
 
@@ -215,6 +217,6 @@ def _refuse_if_trained(plan: plans.Plan, checkpoint: SavedCheckpoint) -> None:
     if checkpoint.epoch >= plan.training.epochs:
         raise ResumeError(
             f"{checkpoint.name} has already been trained for {checkpoint.epoch:,} of "
-            f"{plan.training.epochs:,} epochs: "
-            f"ask for more, with --set training.epochs={checkpoint.epoch + 1}"
+            f"{plan.training.epochs:,} epochs: ask for more, with --set "
+            f"training.epochs={checkpoint.epoch + 1}"
         )

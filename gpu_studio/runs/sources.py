@@ -171,8 +171,8 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
                 if _dtype(file).hasobject:
                     return (
                         f"{name.removesuffix('.npy')} holds pickled Python objects, which are "
-                        "never loaded because "
-                        "loading them can run any program: save arrays of numbers"
+                        "never loaded because loading them can run any program: save arrays of "
+                        "numbers"
                     )
     return ""
 

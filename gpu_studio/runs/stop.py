@@ -154,8 +154,7 @@ def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
     if not has_open(holder.pid, run.lock_file):
         return (
             f"Process {holder.pid} does not hold the lock of this run, although "
-            f"{run.lock_file.name} says so: "
-            f"it is left alone.{_holders(run)}"
+            f"{run.lock_file.name} says so: it is left alone.{_holders(run)}"
         )
     return ""
 
@@ -174,8 +173,7 @@ def _survived(run: RunDirectory) -> str:
     who = f"Process {holder.pid}" if holder else "The trainer"
     return (
         f"{who} was sent SIGKILL, but has not ended: it may hang in the kernel, at a disk or a "
-        "card that does not "
-        f"answer. Look at the kernel's messages, with: dmesg.{_holders(run)}"
+        f"card that does not answer. Look at the kernel's messages, with: dmesg.{_holders(run)}"
     )
 
 

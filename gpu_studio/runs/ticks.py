@@ -48,8 +48,9 @@ Tick = tuple[float, str]
 
 
 def round_step(span: float, count: int) -> float:
-    """The smallest of 1, 2, 2.5 or 5 times a power of ten that cuts `span` (above 0) into at most
-    `count` parts.
+    """The smallest round step that cuts `span` (above 0) into at most `count` parts.
+
+    Round is 1, 2, 2.5 or 5 times a power of ten.
     """
     raw = span / max(count, 1)
     power = 10.0 ** math.floor(math.log10(raw))
@@ -119,9 +120,7 @@ def round_range(low: float, high: float, count: int) -> tuple[float, float]:
 
 
 def linear_ticks(low: float, high: float, count: int) -> list[Tick]:
-    """Round values from `low` to `high`, about `count` of them, with as many digits as tell them
-    apart.
-    """
+    """About `count` round values from `low` to `high`, with the digits that tell them apart."""
     step = round_step(high - low, count)
     digits = digits_of(step)
     highest = max(abs(low), abs(high))

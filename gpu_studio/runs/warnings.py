@@ -197,7 +197,8 @@ def memory_near_limit(sight: WarningFacts) -> Iterator[Concern]:
                 sight,
                 key,
                 f"{device} uses {figures.share(share)} of its memory limit.",
-                "A larger batch may not fit: make training.batch_size smaller, or its slice larger.",
+                "A larger batch may not fit: make training.batch_size smaller, or its slice "
+                "larger.",
             )
 
 
@@ -242,7 +243,9 @@ _REMEDIES = {
         "It has reached its power limit: raise it with nvidia-smi -pl, if the supply and the "
         "cooling allow that."
     ),
-    "temperature": "It is too hot: look after fans, dust and the air around it, or lower its power limit.",
+    "temperature": (
+        "It is too hot: look after fans, dust and the air around it, or lower its power limit."
+    ),
     "slowdown": "Power supply or cooling give out: look at both.",
 }
 
@@ -289,9 +292,8 @@ def no_progress(sight: WarningFacts) -> Iterator[Concern]:
             "no progress",
             f"No step has ended for {round(quiet)} s; a call usually takes "
             f"{steady.seconds / len(steady):.2g} s.",
-            "Look whether the disk is full (df -h), at trainer.log, and "
-            "at what else this machine does. "
-            "Stop waits for the call under way.",
+            "Look whether the disk is full (df -h), at trainer.log, and at what else this machine "
+            "does. Stop waits for the call under way.",
         )
 
 

@@ -218,13 +218,12 @@ def replicas_apart(model: keras.Model, cut: Cut) -> Iterator[Warned]:
         )
         yield Warned(
             message=(
-                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} "
-                "samples by itself, so that "
-                "losses differ from those of one device."
+                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} samples by "
+                "itself, so that losses differ from those of one device."
             ),
             suggestion=(
                 "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
-                "normalises the whole batch, "
-                "and losses are the same. Else keep 16 samples or more for each replica."
+                "normalises the whole batch, and losses are the same. Else keep 16 samples or more "
+                "for each replica."
             ),
         )

@@ -75,9 +75,7 @@ class Session:
         }
 
     def training_stream(self, epoch: int, offset: int) -> Any:
-        """An iterator over the training batches from `offset` samples into epoch `epoch` (from 0)
-        on.
-        """
+        """The training batches, from `offset` samples into `epoch` (counted from 0) on."""
         seed = self.plan.training.seed
         stream = batches.training_stream(self.dataset.train, self.cut, seed, epoch, offset)
         return batches.distribute(self.spread.strategy, stream)
@@ -183,8 +181,7 @@ def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
     if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
         raise PlanRefused(
             f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: "
-            f"{dataset.name} brings no "
-            "validation samples, and data.validation_fraction is 0.",
+            f"{dataset.name} brings no validation samples, and data.validation_fraction is 0.",
             [
                 "Set data.validation_fraction above 0.",
                 f"Or monitor {rule.monitor.removeprefix(VALIDATION)}.",

@@ -170,8 +170,8 @@ def _other_training(
 def _same_training(progress: TrainingProgress, changed: Collection[str], session: Session) -> Event:
     if VALIDATION in changed and session.dataset.validation:
         return Warned(
-            message="Other validation samples than the checkpoint's: figures of before and after do not compare, "
-            "neither for early stopping nor for the best checkpoint.",
+            message="Other validation samples than the checkpoint's: figures of before and after "
+            "do not compare, neither for early stopping nor for the best checkpoint.",
             suggestion=_SAME,
         )
     return Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
@@ -187,8 +187,7 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
         yield Warned(
             message=(
                 f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and "
-                "other random layers "
-                "draw other numbers from here on, so that losses are not those "
+                "other random layers draw other numbers from here on, so that losses are not those "
                 "that the first run would have had."
             ),
             suggestion=(

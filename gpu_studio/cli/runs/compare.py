@@ -40,21 +40,25 @@ MOST = 32
 """Runs that can still be told apart beside each other."""
 _WHAT: Final = ("steps", "epochs", "memory", "hardware")
 _FORMATS: Final = ("csv", "json", "svg")
-_COMPARE: Final = """The best of each figure is marked with *, where one is better than all the others.
-Of what grows while a run goes on, as time and energy, only runs that trained as many samples have a best.
+_COMPARE: Final = """\
+The best of each figure is marked with *, where one is better than all the others. Of what grows
+while a run goes on, as time and energy, only runs that trained as many samples have a best.
 
 examples:
   gpu-studio runs compare latest 20261120
   gpu-studio runs compare latest 20261120 --metric val_loss --json"""
-_REPORT: Final = """One file that opens in any browser, alone: no network, no script. Several runs are compared in it.
+_REPORT: Final = """\
+One file that opens in any browser, alone: no network, no script. Several runs are compared in it.
 
 examples:
   gpu-studio runs report latest
   gpu-studio runs report latest --output digits.html --open
   gpu-studio runs report latest 20261120 --output compared.html"""
-_EXPORT: Final = """  csv    a file each of steps, epochs, memory and hardware; with --what, that one
+_EXPORT: Final = """\
+  csv    a file each of steps, epochs, memory and hardware; with --what, that one
   json   all figures of the run
-  svg    its curves of loss and memory, to scale; for a PNG, save the plot in the window (right click)
+  svg    its curves of loss and memory, to scale; for a PNG, save the plot in the window \
+(right click)
 
 examples:
   gpu-studio runs export latest
@@ -306,10 +310,10 @@ def terminal_width() -> int:
 
 
 def fitted(rows: Rows, width: int) -> Iterator[str]:
-    """Yield the lines of a table at most `width` wide, as long as that leaves room for its first
-    column and one more.
+    """Yield the lines of a table, cut into parts that are at most `width` wide.
 
-    The first column, and the first row where the table is cut into several, stand in each part.
+    The first row and the first column are repeated in each part. A part is wider if the first
+    column and one more need more than `width`.
     """
     first = max((len(row[0]) for row in rows), default=0)
     for number, columns in enumerate(_parts(rows, width - first)):
@@ -327,9 +331,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _parts(rows: Rows, space: int) -> Iterator[range]:
-    """Cut the columns after the first into as many as fit beside each other when they are at their
-    narrowest.
-    """
+    """Cut the columns after the first into ranges that, at their narrowest, fit into `space`."""
     widths = _widths(rows)[1:]
     begin, used = 1, 0
     for column, natural in enumerate(widths, 1):

@@ -152,7 +152,8 @@ def _document(summary: Summary) -> dict[str, Any]:
     }
 
 
-_TAG: Final = """Without a change the tags that stand there are shown. A tag is one word of at most 40 letters.
+_TAG: Final = """\
+Without a change the tags that stand there are shown. A tag is one word of at most 40 letters.
 
 examples:
   gpu-studio runs tag latest --add best,to-show
@@ -164,7 +165,8 @@ examples:
   gpu-studio runs note latest --message "the one to keep"
   gpu-studio runs note latest --message - < note.txt
   gpu-studio runs note latest --clear"""
-_RENAME: Final = """A run is called by its plan until it is given a name of its own. Its number stays.
+_RENAME: Final = """\
+A run is called by its plan until it is given a name of its own. Its number stays.
 
 examples:
   gpu-studio runs rename 7 "smaller steps"

@@ -56,7 +56,8 @@ _PLACEMENT = f"""example:
   gpu-studio runs placement latest
   gpu-studio runs placement latest --json
 
-The figures are numbers of operations, read from the graphs that TensorFlow executed in the first step.
+The figures are numbers of operations, read from the graphs that TensorFlow executed in the first
+step.
 
 exit codes:
   0    every layer ran where it was put

@@ -149,9 +149,9 @@ def _refusals(plan: Plan) -> Iterator[str]:
     for name, devices in placed.layers.items():
         if len(devices) > 1:
             yield (
-                f"The layer {shown(name)} is split over {', '.join(devices)}, "
-                "and scripts keep layers whole. "
-                f"Give it one device in distribution.placed.layers, such as {devices[0]}."
+                f"The layer {shown(name)} is split over {', '.join(devices)}, and scripts keep "
+                "layers whole. Give it one device in distribution.placed.layers, such as "
+                f"{devices[0]}."
             )
     if placed.recompute:
         yield (

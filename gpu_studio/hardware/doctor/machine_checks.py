@@ -155,9 +155,8 @@ def newer_cuda(facts: Facts) -> Finding | None:
     if drivers[:2] < ours[:2]:
         found = (
             f"The driver's CUDA {facts.survey.cuda} is older than the {view.build.cuda} of this "
-            "TensorFlow, but of the "
-            "same major version: what was compiled beforehand runs; what must "
-            "be compiled for the card does not."
+            "TensorFlow, but of the same major version: what was compiled beforehand runs; what "
+            "must be compiled for the card does not."
         )
         return Finding(
             "newer_cuda", "warning", title, found, ("# install a newer driver", *INSTALL_DRIVER)

@@ -92,18 +92,23 @@ L4 = SimulatedCard(
     b"NVIDIA L4", 23_034, 72, (8, 9), 8, idle_power=16, reserved=472, clock=2040, memory_clock=6251
 )
 RTX_4090 = SimulatedCard(
-    b"NVIDIA GeForce RTX 4090", 24_564, 450, (8, 9), 8, idle_power=22, clock=3105, memory_clock=10_501, slowdown=90,
-    fan=True, ecc=False,
+    b"NVIDIA GeForce RTX 4090", 24_564, 450, (8, 9), 8, idle_power=22, clock=3105,
+    memory_clock=10_501, slowdown=90, fan=True, ecc=False,
 )  # fmt: skip
 _NO_UTILISATION = {"nvmlDeviceGetUtilizationRates": NOT_SUPPORTED}
 MIG = replace(
-    A100, mig=(("NVIDIA A100-SXM4-80GB MIG 3g.40gb", 40_192), ("NVIDIA A100-SXM4-80GB MIG 2g.20gb", 19_968)),
+    A100,
+    mig=(
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb", 40_192),
+        ("NVIDIA A100-SXM4-80GB MIG 2g.20gb", 19_968),
+    ),
     errors=_NO_UTILISATION,
-)  # fmt: skip
+)
 _FORBIDDEN = dict.fromkeys(
     (
         "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3",
-        "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPcieThroughput",
+        "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
+        "nvmlDeviceGetPcieThroughput",
     ),
     NO_PERMISSION,
 )  # fmt: skip

@@ -37,9 +37,9 @@ CENTRAL_STORAGE = _CentralStorage(
         "weights for their work (convolutions)."
     ),
     costs=(
-        "All weights cross to each device in each step, and all gradients "
-        "back. Under Keras' own fit the "
-        "loss it reports is wrong; runs here use a loop of their own, which reports it right."
+        "All weights cross to each device in each step, and all gradients back. Under Keras' own "
+        "fit the loss it reports is wrong; runs here use a loop of their own, which reports it "
+        "right."
     ),
     devices="many",
     picture="central",

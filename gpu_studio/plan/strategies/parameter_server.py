@@ -19,11 +19,12 @@ PARAMETER_SERVER = Strategy(
     batches="each worker takes the next one, as fast as it can",
     when="Many workers of unequal speed, or workers that may go away; very large embedding tables.",
     costs=(
-        "Old gradients may take more epochs to learn as much, and no two "
-        "runs are equal. Workers, servers "
-        "and a coordinator are processes of their own."
+        "Old gradients may take more epochs to learn as much, and no two runs are equal. Workers, "
+        "servers and a coordinator are processes of their own."
     ),
     devices="many",
     picture="servers",
-    why_not="A run here is one process on one machine; workers and servers come with a later version.",
+    why_not=(
+        "A run here is one process on one machine; workers and servers come with a later version."
+    ),
 )

@@ -43,15 +43,18 @@ PLACED = _Placed(
     button="Placed",
     line="Each layer runs where you put it: forward, backward and update.",
     pace="synchronous",
-    pace_words="Synchronous: one model and one update a step, with the same losses as on one device.",
+    pace_words=(
+        "Synchronous: one model and one update a step, with the same losses as on one device."
+    ),
     variables="each layer's on its device, with the optimizer's slots",
-    gradients="computed on each layer's device; between devices go activations, and their gradients back",
+    gradients=(
+        "computed on each layer's device; between devices go activations, and their gradients back"
+    ),
     batches="the whole batch goes through all devices, cut into micro-batches that overlap",
     when="A model too large for one device, or one whose parts can work at the same time.",
     costs=(
-        "Devices wait for each other at the beginning and the end of a "
-        "step (the bubble): the less, the "
-        "more micro-batches."
+        "Devices wait for each other at the beginning and the end of a step (the bubble): the "
+        "less, the more micro-batches."
     ),
     devices="choice",
     picture="stages",

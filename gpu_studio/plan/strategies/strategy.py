@@ -23,16 +23,16 @@ class Strategy:
     The words are shown as they are. `line` describes it in one sentence, `button` is its title
     where space is short, and `why_not` says why this version does not run it; empty if it does.
 
-    `devices` says what it does with `distribution.devices`: it uses "none" or "one" of them, puts
-    a replica on each ("many"), or picks devices for layers from them ("choice").
-    `replicates`: several devices each train a replica, in the one process of a run.
-    `sums_gradients`: it sums the replicas' gradients by `distribution.all_reduce`.
-    `has_parameter_device`: it reads `distribution.parameter_device`.
-    `places_layers`: it reads `distribution.placed` and puts each layer of one model on a device.
-    `picture`: how the Plan page draws it.
-    `less_communication`: advice for a run in which communication takes much of each step.
-    `refused_optimizers`: the optimizers, by their names in a plan, that Keras cannot carry out
-    under it.
+    - `devices` says what it does with `distribution.devices`: it uses "none" or "one" of them, puts
+      a replica on each ("many"), or picks devices for layers from them ("choice").
+    - `replicates`: several devices each train a replica, in the one process of a run.
+    - `sums_gradients`: it sums the replicas' gradients by `distribution.all_reduce`.
+    - `has_parameter_device`: it reads `distribution.parameter_device`.
+    - `places_layers`: it reads `distribution.placed` and puts each layer of one model on a device.
+    - `picture`: how the Plan page draws it.
+    - `less_communication`: advice for a run in which communication takes much of each step.
+    - `refused_optimizers`: the optimizers, by their names in a plan, that Keras cannot carry out
+      under it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Strategy:
     refused_optimizers: tuple[str, ...] = ()
 
     def replica_devices(self, chosen: Distribution, names: Sequence[str]) -> tuple[str, ...]:
-        """The devices of `names` (the plan's, or all that suit) that hold the model or part of it."""
+        """Those of `names` (the plan's devices, or all that suit) that hold the model or a part."""
         del chosen
         return tuple(names) if self.devices == "many" else tuple(names[:1])
 

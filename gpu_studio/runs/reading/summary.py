@@ -189,9 +189,7 @@ class Skimmer:
             self._batch.append(event)
 
     def _pour(self) -> None:
-        """Let the history have what came, the newest of the frequent kinds among the others where
-        they stood.
-        """
+        """Give the history what has come, with the newest of each frequent kind in its place."""
         # From the last to the first, so that the places of those before stay what they are.
         for _, place, line in sorted(self._newest.values(), reverse=True):
             event = decode(line)

@@ -206,8 +206,8 @@ def _communication(run: RunFigures) -> dict[str, Any]:
 def _card(run: RunFigures, place: int) -> dict[str, Any]:
     card, total = run.cards[place], run.card_totals[place]
     names = (
-        "joules", "joules_from", "energy_seconds", "seconds", "missing_seconds", "throttled", "throttled_seconds",
-        "idle_seconds", "busy_percent", "peak_used", "peak_celsius", "why",
+        "joules", "joules_from", "energy_seconds", "seconds", "missing_seconds", "throttled",
+        "throttled_seconds", "idle_seconds", "busy_percent", "peak_used", "peak_celsius", "why",
     )  # fmt: skip
     return {"card": card.key, "name": total.name, "devices": list(card.devices)} | {
         name: getattr(total, name) for name in names

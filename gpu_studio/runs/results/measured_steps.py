@@ -38,11 +38,11 @@ class MeasuredSteps:
         self._plans: dict[Path, Plan | None] = {}
 
     def newest(self, plan: Plan, base: Path) -> MeasuredStep | None:
-        """The step of the newest run with the same model, data, devices, batch, optimizer and
-        placement as `plan`.
+        """The measured step of the newest run that trains like `plan`.
 
-        Relative file names of `plan` start at `base`. None if no run has told of one. Raises
-        OSError if the directory cannot be read.
+        Such a run has the same model, data, devices, batch, optimizer and placement. Relative file
+        names of `plan` start at `base`. None if no such run has measured a step. Raises OSError if
+        the directory cannot be read.
         """
         wanted = what_a_step_depends_on(plan, base)
         for run in directories(self._runs)[:MOST_RUNS]:

@@ -311,9 +311,7 @@ def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
 
 
 class _Step:
-    """The operations of a trace that contribute to its result, in the order in which they were
-    made.
-    """
+    """The operations of a trace that contribute to its result, in the order they were made."""
 
     def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
         self._trace, self._loaded = trace, loaded

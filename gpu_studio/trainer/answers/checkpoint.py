@@ -192,8 +192,7 @@ def _other_data(checkpoint: Path, dataset: Any) -> str:
         )
     return (
         f"The data are not those that {checkpoint.name} was trained with: these figures do not "
-        "compare with the run's, "
-        "and samples that test the model now may have been trained on."
+        "compare with the run's, and samples that test the model now may have been trained on."
     )
 
 

@@ -255,23 +255,19 @@ def _added_up(body: Graph) -> list[Any]:
 
 
 _SHARING = (
-    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient "
-    "Bitcast Snapshot CheckNumerics "
-    "TensorListFromTensor"
+    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot "
+    "CheckNumerics TensorListFromTensor"
 )
 SHARING = frozenset(_SHARING.split())
 """Their output is the memory of the input at the same place."""
 
 _OVERWRITING = (
     "Abs Add AddN AddV2 BiasAdd Ceil Cos Div DivNoNan Elu EluGrad Erf Erfc Exp Expm1 Floor "
-    "FloorDiv FloorMod "
-    "Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum "
-    "Minimum Mul MulNoNan "
-    "Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad ReluGrad Round Rsqrt RsqrtGrad Select "
-    "SelectV2 Selu SeluGrad "
-    "Sigmoid SigmoidGrad Sign Sin Softmax Softplus SoftplusGrad Softsign SoftsignGrad "
-    "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square SquaredDifference "
-    "Sub Tanh TanhGrad Xdivy Xlogy"
+    "FloorDiv FloorMod Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot "
+    "LogicalOr Maximum Minimum Mul MulNoNan Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad "
+    "ReluGrad Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad Sign Sin "
+    "Softmax Softplus SoftplusGrad Softsign SoftsignGrad SparseSoftmaxCrossEntropyWithLogits Sqrt "
+    "SqrtGrad Square SquaredDifference Sub Tanh TanhGrad Xdivy Xlogy"
 )
 OVERWRITING = frozenset(_OVERWRITING.split())
 """Their kernels call `forward_input_or_allocate_output`.
@@ -294,12 +290,11 @@ them.
 
 
 def flops(operation: Any) -> float:
-    """Floating-point operations of one operation of a graph, a multiplication and an addition
-    counting as two.
+    """The floating-point operations of one operation of a graph.
 
-    They are those of TensorFlow's own profiler (`RegisterStatistics(…, "flops")`). Where it knows
-    none, an elementwise operation counts one for each element, and an `Einsum` two for each of its
-    products. Loops are not looked into.
+    A multiplication and an addition count as two. The numbers are those of TensorFlow's own
+    profiler (`RegisterStatistics(…, "flops")`). Where it has none, an elementwise operation counts
+    one for each element, and an `Einsum` two for each of its products. Loops are not looked into.
     """
     if operation.type == "Einsum":
         return _einsum(operation)

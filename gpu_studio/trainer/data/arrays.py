@@ -56,8 +56,7 @@ def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
     if groups.shape not in ((len(whole),), (len(whole), 1)) or groups.dtype.kind not in "biufSU":
         raise DataError(
             f"{source}: {name} is {groups.dtype} of shape {groups.shape}, but there must be one "
-            "group for each of the "
-            f"{len(whole):,} samples.",
+            f"group for each of the {len(whole):,} samples.",
             [
                 (
                     f"Give {name} the shape ({len(whole)},): a number or a text, the same for all "
@@ -69,8 +68,7 @@ def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
     if flat.dtype.kind == "f" and len(unknown := np.flatnonzero(np.isnan(flat))):
         raise DataError(
             f"{source}: {name} is nan for {len(unknown):,} samples, first for sample {unknown[0]}. "
-            "They may belong to "
-            "any group, and that group would be in two splits.",
+            "They may belong to any group, and that group would be in two splits.",
             ["Drop these samples, or give each a group of its own."],
         )
     return flat
@@ -165,8 +163,7 @@ def _one_each(source: str, name: str, y: Array) -> DataError:
     numbers, way = math.prod(y.shape[1:]), "is trained by Keras' own fit, in a script."
     return DataError(
         f"{source}: {name} has the shape {y.shape}: {numbers:,} numbers for each sample, where GPU "
-        "Studio learns one "
-        "class id or one value.",
+        "Studio learns one class id or one value.",
         [
             f"Learn one of them: {name}[:, 0]."
             if y.ndim == 2
@@ -244,9 +241,8 @@ def no_groups(source: str, there: Collection[str], groups: str) -> DataError:
 
 
 _HOW = (
-    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or "
-    "a dictionary with the names that "
-    "arrays have in an .npz file: arrays of numbers."
+    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or a dictionary with the "
+    "names that arrays have in an .npz file: arrays of numbers."
 )
 _PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
 

@@ -205,7 +205,10 @@ def _not_there(download: Download, error: Exception) -> DataError:
         f"The file {download.path} is not there, and it cannot be downloaded: {error}",
         [
             'Use data.name = "digits", which needs no network.',
-            f"Download {download.origin} on a machine with a network and put it at {download.path}.",
+            (
+                f"Download {download.origin} on a machine with a network and put it at "
+                f"{download.path}."
+            ),
             "Check the network, and $https_proxy if there is a proxy.",
         ],
     )
@@ -340,8 +343,9 @@ def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 
 
 def _split(path: Path, records: bytes) -> Split:
-    """A record is one byte for the class, then 1,024 bytes of red, of green and of blue, row by
-    row.
+    """Read records of one byte for the class, then 1,024 bytes each of red, green and blue.
+
+    A colour's bytes are the rows of the picture, one after another.
     """
     if not records or len(records) % _RECORD:
         raise damaged(

@@ -43,9 +43,8 @@ def check_header(path: str) -> None:
         raise damaged(path) from error
     if width * height > MOST_PIXELS:
         raise DataError(
-            f"The image {path} says that it is {width:,} pixels wide and "
-            f"{height:,} high: no more than "
-            f"{MOST_PIXELS:,} pixels are decoded.",
+            f"The image {path} says that it is {width:,} pixels wide and {height:,} high: no more "
+            f"than {MOST_PIXELS:,} pixels are decoded.",
             [
                 "Make it smaller, or take it out of the folder.",
                 "If nobody made it so large, the file is not to be trusted.",

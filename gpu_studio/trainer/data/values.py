@@ -75,7 +75,7 @@ class Split:
 
     @property
     def pixels(self) -> bool:
-        """Whether the samples are bytes, of pictures as a rule, which a model sees divided by 255."""
+        """Whether the samples are bytes, mostly of pictures, which a model sees divided by 255."""
         return are_scaled(self.x.dtype.name, self.x.shape, self.scale)
 
     @property

@@ -227,7 +227,10 @@ WEIGHTS_ADVICE = (
         "distribution.strategy = placed."
     ),
     "Give the device more: a larger slice in devices.carve, fewer slices, or no carve.",
-    "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the weight.",
+    (
+        "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the "
+        "weight."
+    ),
     "Look who else uses the card: nvidia-smi.",
 )
 """For a model that found no room before its first step, where a smaller batch would not help."""
@@ -261,8 +264,9 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     device, shape = device_in(text), _shape(text)
     layer = failing_layer(error, context.layers, shape)
     memory = context.memory()
+    held = _held(device, context, memory)
     return Failed(
-        message=f"Out of memory{_where(device, layer)}{_wanted(text)}.{_held(device, context, memory)}",
+        message=f"Out of memory{_where(device, layer)}{_wanted(text)}.{held}",
         suggestions=list(_advice(text, context)),
         traceback=trace,
         device=device,

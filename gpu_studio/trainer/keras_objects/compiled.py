@@ -147,8 +147,9 @@ class SampleLoss:
     wants: Wants
 
     def __call__(self, targets: Any, outputs: Any) -> Any:
-        """The loss of each sample, float32 (batch,), from targets (batch,) or (batch, 1) and
-        outputs (batch, units).
+        """The loss of each sample, float32 (batch,).
+
+        Targets are (batch,) or (batch, 1), outputs (batch, units).
         """
         labels = self.form.labels(self.wants, targets)
         return self.keras_loss(labels, self.form.predictions(self.wants, outputs))
@@ -306,10 +307,7 @@ def _step(rate: float, options: dict[str, Any], steps_per_epoch: int, _total_ste
 def _exponential(
     rate: float, options: dict[str, Any], steps_per_epoch: int, _total_steps: int
 ) -> Rate:
-    """A curve.
-
-    Rate · decay^(step / period), with the exponent rounded down where `staircase` is asked for.
-    """
+    """A curve: rate · decay^(step / period), the exponent rounded down if `staircase` is set."""
     period = options["every_steps"] or options["every_epochs"] * steps_per_epoch
     return keras.optimizers.schedules.ExponentialDecay(
         rate, period, options["decay"], staircase=options["staircase"]
@@ -317,13 +315,12 @@ def _exponential(
 
 
 def _cosine(rate: float, options: dict[str, Any], steps_per_epoch: int, total_steps: int) -> Rate:
-    """A linear warm-up of w steps, then half a cosine down to `minimum` · rate at the end of the T
-    steps of the run.
+    """A linear warm-up of w steps, then half a cosine down to m · rate after all T steps.
 
     step < w:  rate · (1 + (w - 1) · step / w) / w, that is from rate / w at step 0 to rate at step
                w (Goyal et al. 2017, arXiv:1706.02677, section 2.2: gradual warm-up by equal
                increments);
-    step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m the minimum
+    step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m `minimum`
                (Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5, one period).
     """
     warmup = options["warmup_steps"] or options["warmup_epochs"] * steps_per_epoch
@@ -412,8 +409,8 @@ def _check_replicas(training: Training, float16: bool, strategy: Any) -> None:
     for option in ONE_REPLICA_OPTIONS:
         if training.options.get(option):
             raise PlanRefused(
-                f"Keras cannot carry out {_FIELD}.{option} on "
-                f"{strategy.num_replicas_in_sync} replicas.",
+                f"Keras cannot carry out {_FIELD}.{option} on {strategy.num_replicas_in_sync} "
+                "replicas.",
                 [f"Leave {option} out.", 'Train on one device: distribution.strategy = "none".'],
             )
     refuse_impossible(strategy, training, float16=float16)

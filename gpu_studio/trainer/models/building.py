@@ -84,9 +84,7 @@ _RANKS = {1: "(features,)", 2: "(steps, features)", 3: "(rows, columns, channels
 
 
 def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
-    """Raises ModelError, naming the shape of a sample and what would fit, if the model `name`
-    cannot learn the data.
-    """
+    """Raises ModelError if the model `name` cannot learn the data, and says what would fit."""
     entry = MODELS[name]
     if dataset.task not in entry.tasks:
         raise _task(name, dataset)

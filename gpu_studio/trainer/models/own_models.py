@@ -227,13 +227,15 @@ def check_steps(source: str, made: keras.Model) -> None:
     kind = type(made).__name__
     if own:
         raise ModelError(
-            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio "
-            "would never call: it trains the "
-            "model's outputs with the plan's loss and optimizer, so something else would be "
-            "trained than was written.",
+            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: "
+            "it trains the model's outputs with the plan's loss and optimizer, so something else "
+            "would be trained than was written.",
             [
                 "Train it with Keras' own fit, in a script.",
-                f"If the plan's loss is what it is to learn by, take {' and '.join(own)} out of it.",
+                (
+                    "If the plan's loss is what it is to learn by, take "
+                    f"{' and '.join(own)} out of it."
+                ),
                 "What its layers give to add_loss is part of the loss here, too.",
             ],
         )
@@ -309,7 +311,8 @@ def _compiled(name: str, model: keras.Model) -> Iterator[ModelNote]:
         yield ModelNote(
             "compiled model",
             f"{name} is compiled with {found}, which does not count here.",
-            "It is trained with the plan's optimizer, loss and metrics: set those to what you mean.",
+            "It is trained with the plan's optimizer, loss and metrics: set those to what you "
+            "mean.",
         )
 
 
@@ -325,8 +328,8 @@ def _scaled_again(
             SCALED_AGAIN,
             f"{name} {found}, but they are in {low:.2g}…{high:.2g} already.",
             "It sees nearly the same number everywhere, and learns little. Leave that out of the "
-            "model, or give it the "
-            'bytes as they are: data.options.scale = "none" for an .npz file or a folder of images.',
+            'model, or give it the bytes as they are: data.options.scale = "none" for an .npz file '
+            "or a folder of images.",
         )
 
 

@@ -110,9 +110,7 @@ def _appended(slices: Sequence[Any]) -> Any:
 
 
 def notes(placed: PlacedModel, cut: Cut) -> Iterator[Warned]:
-    """A warning for each way in which micro-batches or recomputation differ from what the plan may
-    hope for.
-    """
+    """Warnings of what micro-batches and recomputation do that the plan may not expect."""
     count = len(normalisations(placed.seats))
     if count and cut.replicas > 1:
         layers = (
@@ -123,8 +121,8 @@ def notes(placed: PlacedModel, cut: Cut) -> Iterator[Warned]:
         yield Warned(
             message=(
                 f"{layers} each micro-batch of about {cut.batch / cut.replicas:.3g} samples by "
-                "itself; the moving "
-                "statistics are those of the whole batch (deferred batch normalisation)."
+                "itself; the moving statistics are those of the whole batch (deferred batch "
+                "normalisation)."
             ),
             suggestion=(
                 "Losses differ a little from micro_batches = 1; keep "

@@ -212,9 +212,8 @@ def find_own_modules() -> None:
 
 def _not_source(name: str, origin: Path) -> UserCodeError:
     return UserCodeError(
-        f"The module {name} is imported from {origin}, which is no Python source "
-        "that a person can read and allow, "
-        "so nothing of it was run.",
+        f"The module {name} is imported from {origin}, which is no Python source that a person can "
+        "read and allow, so nothing of it was run.",
         [f"Put its source, {name.rpartition('.')[2]}.py, into the folder instead."],
     )
 

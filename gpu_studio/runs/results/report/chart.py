@@ -168,8 +168,8 @@ class _Pen:
         for level in self.chart.levels:
             y = self.down(level.value)
             yield tag(
-                "line", class_="level", x1=_short(self.left), y1=_short(y), x2=self.right, y2=_short(y),
-                stroke=INK["bad"], stroke_width=1.5,
+                "line", class_="level", x1=_short(self.left), y1=_short(y), x2=self.right,
+                y2=_short(y), stroke=INK["bad"], stroke_width=1.5,
             )  # fmt: skip
             yield self._words(level.name, self.right, y - 4 if y > _TOP + 14 else y + 13, "end")
 
@@ -236,9 +236,9 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Where a value lies between the ends: 0 at `low`, 1 at `high`."""
-        low, high, value = (math.log10(each) for each in (self.low, self.high, value)) if self.log else (
-            self.low, self.high, value
-        )  # fmt: skip
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log10(low), math.log10(high), math.log10(value)
         return (value - low) / (high - low)
 
 
@@ -255,7 +255,7 @@ def number_axis(low: float, high: float, unit: str = "") -> Axis:
 
 
 def log_axis(low: float, high: float) -> Axis:
-    """Numbers above 0 by their logarithm, between the nearest of 1, 2 and 5 times a power of ten."""
+    """Numbers above 0 by their logarithm; the ends are 1, 2 or 5 times a power of ten."""
     marks = list(_marks(low, high))
     first = max(mark for mark in marks if mark <= low * (1 + 1e-9))
     last = min(mark for mark in marks if mark >= high * (1 - 1e-9))
