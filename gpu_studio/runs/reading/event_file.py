@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from itertools import chain
 from operator import attrgetter
@@ -357,3 +358,34 @@ class StretchReader:
         time = self._clock.at(event.time, event.elapsed)
         began = time - event.seconds if isinstance(event, Steps) else time
         return began <= self._end and time >= self._start
+
+
+FEWEST_BYTES: Final = 16 * 1024
+MOST_AT_ONCE: Final = 1024 * 1024
+_ENOUGH: Final = 0.5
+_GROWTH: Final = 2.0
+
+
+class Slices:
+    """Reads as many bytes at once as a slice has time for.
+
+    Many together are cheaper.
+    """
+
+    def __init__(self, milliseconds: float) -> None:
+        self._seconds = milliseconds / 1000
+        self.chunk = FEWEST_BYTES
+
+    def read(self, read: Callable[[int], bool]) -> None:
+        """Call `read` with a number of bytes until nothing is waiting, or the slice is over."""
+        began = before = time.perf_counter()
+        while read(self.chunk):
+            now = time.perf_counter()
+            self._adapt(now - before)
+            if now - began >= _ENOUGH * self._seconds:
+                return
+            before = now
+
+    def _adapt(self, took: float) -> None:
+        factor = min(self._seconds / max(took, 1e-6), _GROWTH)
+        self.chunk = min(max(int(self.chunk * factor), FEWEST_BYTES), MOST_AT_ONCE)

@@ -18,9 +18,8 @@ from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import events
 from gpu_studio.contract.events import ENDED, AnyEvent, State
 from gpu_studio.runs.reading.epochs import EpochTable
-from gpu_studio.runs.reading.frequent_events import Gathered, MemorySeries
 from gpu_studio.runs.reading.progress import Pace, reached
-from gpu_studio.runs.reading.series import Series
+from gpu_studio.runs.reading.series import Gathered, MemorySeries, Series
 
 MOST_MARKS: Final = 1000
 _LEARNING_RATES: Final = 1 << 16

@@ -6,9 +6,8 @@ in slices of a few milliseconds, so that the window never blocks.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from gpu_studio.contract.samples import (
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sample_points import Figure, run_points
-from gpu_studio.runs.reading.event_file import Bookmarks
+from gpu_studio.runs.reading.event_file import Bookmarks, Slices
 from gpu_studio.runs.reading.series import Series
 
 LONGEST_SILENCE: Final = 30.0
@@ -324,34 +323,3 @@ class CardFigures:
                 "time", "value", by="value", along="time", most=MOST_POINTS
             )
         return found
-
-
-FEWEST_BYTES: Final = 16 * 1024
-MOST_BYTES: Final = 1024 * 1024
-_ENOUGH: Final = 0.5
-_GROWTH: Final = 2.0
-
-
-class Slices:
-    """Reads as many bytes at once as a slice has time for.
-
-    Many together are cheaper.
-    """
-
-    def __init__(self, milliseconds: float) -> None:
-        self._seconds = milliseconds / 1000
-        self.chunk = FEWEST_BYTES
-
-    def read(self, read: Callable[[int], bool]) -> None:
-        """Call `read` with a number of bytes until nothing is waiting, or the slice is over."""
-        began = before = time.perf_counter()
-        while read(self.chunk):
-            now = time.perf_counter()
-            self._adapt(now - before)
-            if now - began >= _ENOUGH * self._seconds:
-                return
-            before = now
-
-    def _adapt(self, took: float) -> None:
-        factor = min(self._seconds / max(took, 1e-6), _GROWTH)
-        self.chunk = min(max(int(self.chunk * factor), FEWEST_BYTES), MOST_BYTES)

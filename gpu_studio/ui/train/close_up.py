@@ -12,9 +12,15 @@ from typing import Final, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from gpu_studio.runs.reading.event_file import Bookmarks, LinesAgain, StretchReader, UnreadLines
+from gpu_studio.runs.reading.event_file import (
+    Bookmarks,
+    LinesAgain,
+    Slices,
+    StretchReader,
+    UnreadLines,
+)
 from gpu_studio.runs.reading.series import Near, Series
-from gpu_studio.ui.train.card_record import CardFigures, Slices, samples_in
+from gpu_studio.ui.train.card_record import CardFigures, samples_in
 from gpu_studio.ui.train.live_run import LiveRun
 
 MOST_STEPS: Final = 200_000

@@ -17,12 +17,12 @@ from gpu_studio.contract.directory import Action, RunDirectory, send
 from gpu_studio.contract.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
 from gpu_studio.contract.lock import Holder, holder
 from gpu_studio.runs.labels import name_of, number_of, title
-from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Tail
-from gpu_studio.runs.reading.frequent_events import FREQUENT
+from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.series import FREQUENT
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.stop import Astray, Patience, Stage, StopLadder, astray
-from gpu_studio.ui.train.card_record import CardRecord, Slices
+from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.readout import RunCalls
 from gpu_studio.ui.train.run_log import RunLog
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.ui.train import card_record
-from gpu_studio.ui.train.card_record import FEWEST_BYTES, MOST_BYTES, Slices
+from gpu_studio.runs.reading import event_file
+from gpu_studio.runs.reading.event_file import FEWEST_BYTES, MOST_AT_ONCE, Slices
 
 
 class Disk:
@@ -24,7 +24,7 @@ class Disk:
 def made(monkeypatch):
     def make(per_byte: float, waiting: int) -> Disk:
         disk = Disk(per_byte, waiting)
-        monkeypatch.setattr(card_record.time, "perf_counter", lambda: disk.now)
+        monkeypatch.setattr(event_file.time, "perf_counter", lambda: disk.now)
         return disk
 
     return make
@@ -57,7 +57,7 @@ def test_that_pieces_stay_within_their_bounds(made, per_byte):
     disk, reader = made(per_byte, 50_000_000), Slices(8)
     for _ in range(20):
         reader.read(disk.read)
-    assert all(FEWEST_BYTES <= size <= MOST_BYTES for size in disk.chunks)
+    assert all(FEWEST_BYTES <= size <= MOST_AT_ONCE for size in disk.chunks)
 
 
 def test_that_reading_ends_where_nothing_waits(made):
