@@ -18,13 +18,15 @@ class Change:
     """A requested edit: `make` returns the changed plan, `text` is its name in undo.
 
     Successive changes of the same `field` become one undo step; those with an empty `field` do not.
-    `written` is the plan file's text if a person edited it as text.
+    `written` is the plan file's text if a person edited it as text, `half_typed` such a text if it
+    is no plan yet: it changes nothing.
     """
 
     make: Callable[[Plan], Plan]
     text: str
     field: str = ""
     written: str | None = None
+    half_typed: str | None = None
 
 
 _STEP = re.compile(r"([a-z_]+)(?:\[(\d+)\])?")

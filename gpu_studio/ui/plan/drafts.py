@@ -15,8 +15,8 @@ from gpu_studio.contract.files import make_private_directory, read_json, write_p
 from gpu_studio.plan import Plan
 
 SUFFIX = ".draft.json"
-_LARGEST = 8 * 1024 * 1024
-"""Bytes: twice what a plan may have, which is there as it was and as it is."""
+_LARGEST = 12 * 1024 * 1024
+"""Bytes: more than twice what a plan may have, which is there as it was and as it is."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -24,7 +24,8 @@ class Draft(msgspec.Struct, frozen=True):
 
     `path` is the plan's file; empty for a plan that has none, which `id` tells from others. `time`
     is when the draft was written, in seconds since 1970 (UTC). `mending` is set for the text of a
-    file that could not be used as a plan.
+    file that could not be used as a plan. `half_typed` is what was typed since as the plan's text,
+    if that is no plan yet: `text` is then the last one that was.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Draft(msgspec.Struct, frozen=True):
     base: str
     time: float
     mending: bool = False
+    half_typed: str | None = None
 
     @property
     def title(self) -> str:
@@ -94,9 +96,12 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def made(key: str, path: Path | None, name: str, text: str, base: str) -> Draft:
+def made(
+    key: str, path: Path | None, name: str, text: str, base: str, half_typed: str | None = None
+) -> Draft:
     """Return a draft with the present time."""
-    return Draft(key, str(path) if path else "", name, text, base, time.time())
+    of = str(path) if path else ""
+    return Draft(key, of, name, text, base, time.time(), half_typed=half_typed)
 
 
 def made_of_text(path: Path, text: str, base: str) -> Draft:

@@ -22,7 +22,7 @@ from gpu_studio.common.figures import plural
 from gpu_studio.plan import Plan, PlanError, dumps, loads
 from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Elided, Label, Paragraph
+from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, Elided, Label, Paragraph
 from gpu_studio.ui.kit.table import PlainTable, Table
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.plan.plan_view import PlanView
@@ -30,6 +30,7 @@ from gpu_studio.ui.plan.repair_pane import BLOCK_END, RepairPane
 
 FIELD = "file"
 HIGHEST_PROBLEMS = 88
+_NAME = "This text"
 _ESCAPED = {letter: f"\\u{ord(letter):04X}" for letter in (BLOCK_END, "\ufdd0", "\ufdd1")}
 """What Qt would take for the end of a line, as TOML writes it in a text."""
 
@@ -47,7 +48,12 @@ class FileTab(QWidget):
         super().__init__(parent)
         self._plan: Plan | None = None
         self._path: Path | None = None
+        self._view: PlanView | None = None
+        self._half_typed: str | None = None
         self.mending = RepairPane(theme)
+        self.take_back = Button("Back to the plan", "quiet", small=True)
+        self.take_back.setToolTip("Leave what was typed since: show the last text that was a plan")
+        self.take_back.clicked.connect(self._take_back)
         self._words = Label("", "muted")
         self.problem_text = Paragraph()
         self.problem_text.setMaximumHeight(HIGHEST_PROBLEMS)
@@ -73,11 +79,12 @@ class FileTab(QWidget):
         # Another plan was opened instead of the broken one.
         if view.path != self._path and self.mending.path is not None and not self.mending.changed:
             self.mending.close_file()
-        self._path = view.path
-        if view.plan != self._plan:
-            self._plan = view.plan
-            self._write(view.text() or dumps(view.plan))
-        self._say("")
+        self._path, self._view = view.path, view
+        if (view.plan, view.half_typed) != (self._plan, self._half_typed):
+            self._plan, self._half_typed = view.plan, view.half_typed
+            half = view.half_typed
+            self._write((view.text() or dumps(view.plan)) if half is None else half)
+        self._say(_wrong(view.half_typed))
 
     def repair(self, path: Path, text: str, edited: str | None = None) -> None:
         """Show a file that cannot be used, so that it is corrected; as last `edited`, if it was."""
@@ -92,21 +99,30 @@ class FileTab(QWidget):
         self.text.verticalScrollBar().setValue(place)
 
     def _read(self) -> None:
+        text = self.written
         try:
-            text = self.written
-            plan = loads(text, "This text")
+            plan = loads(text, _NAME)
         except PlanError as error:
-            self._say("\n".join(str(problem) for problem in error.problems))
+            self._say(_in_words(error))
+            self._half_typed = text
+            self.edited.emit(Change(lambda plan: plan, "", half_typed=text))
             return
         self._say("")
         # Set before the document answers, so that the user's own text stays.
-        self._plan = plan
+        self._plan, self._half_typed = plan, None
         self.edited.emit(Change(lambda _: plan, "edit the plan's text", FIELD, text))
+
+    def _take_back(self) -> None:
+        """Show the last text that was a plan, as if it were typed."""
+        if self._view is not None:
+            self._write(self._view.text() or dumps(self._view.plan))
+            self._read()
 
     def _say(self, wrong: str) -> None:
         self._words.setText(
             "Not a plan yet: the last one that was holds." if wrong else "Typing changes the plan."
         )
+        self.take_back.setVisible(bool(wrong))
         self._words.set_tone("bad" if wrong else "")
         self.problem_text.setText(wrong)
         self.problem_text.setVisible(bool(wrong))
@@ -115,6 +131,7 @@ class FileTab(QWidget):
         plain = QWidget()
         row, column = QHBoxLayout(), QVBoxLayout(plain)
         row.addWidget(self._words, 1)
+        row.addWidget(self.take_back)
         row.addWidget(ActionButton(copy, "quiet", text="Copy", small=True))
         column.setContentsMargins(GRID // 2, 0, 0, 0)
         column.setSpacing(GRID // 2)
@@ -128,6 +145,20 @@ class FileTab(QWidget):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(self._pages)
+
+
+def _wrong(half_typed: str | None) -> str:
+    """What is wrong with a text that is no plan yet; empty if there is none."""
+    try:
+        if half_typed is not None:
+            loads(half_typed, _NAME)
+    except PlanError as error:
+        return _in_words(error)
+    return ""
+
+
+def _in_words(error: PlanError) -> str:
+    return "\n".join(str(problem) for problem in error.problems)
 
 
 LEFT_OUT = "left out"

@@ -37,6 +37,7 @@ class PlanDocument(QObject):
         super().__init__(parent)
         self.undo_stack = QUndoStack(self)
         self._now: Opened | None = None
+        self._half_typed: str | None = None
         self._stored: dict[Path | None, Plan] = {}
         self._written: dict[Path | None, str] = {}
         self._on_disk: dict[Path, str] = {}
@@ -59,8 +60,18 @@ class PlanDocument(QObject):
 
     @property
     def dirty(self) -> bool:
-        """Whether the plan differs from its file, or without a file from what it began as."""
-        return self._now is not None and self._stored.get(self._now.path) != self._now.plan
+        """Whether the plan differs from its file, or without a file from what it began as.
+
+        Also while what was typed is no plan yet, and so in no file.
+        """
+        if self._now is None:
+            return False
+        return self._half_typed is not None or self._stored.get(self._now.path) != self._now.plan
+
+    @property
+    def half_typed(self) -> str | None:
+        """The plan's text as it was typed since, if that is no plan yet; else None."""
+        return self._half_typed
 
     @property
     def base_text(self) -> str:
@@ -157,6 +168,15 @@ class PlanDocument(QObject):
             self._stored[self._now.path] = stored
         self.changed.emit()
 
+    def type_half(self, text: str | None) -> None:
+        """Keep a text that is no plan yet, until one is typed or the plan is changed elsewhere.
+
+        None once a plan was typed.
+        """
+        if text != self._half_typed:
+            self._half_typed = text
+            self.changed.emit()
+
     def keep_text(self, text: str) -> None:
         """Keep the user's own text of the open plan."""
         if self._now is not None:
@@ -171,7 +191,8 @@ class PlanDocument(QObject):
         self._saves += 1
         self._stored[path] = self._now.plan
         self._written[path] = self._on_disk[path] = text
-        self.show(Opened(self._now.plan, path))
+        self._now = Opened(self._now.plan, path)  # what is half typed stays
+        self.changed.emit()
 
     def _read(self, path: Path | None) -> None:
         self._written[path] = (text_of(path) if path else None) or ""
@@ -180,6 +201,8 @@ class PlanDocument(QObject):
 
     def show(self, opened: Opened) -> None:
         """Show this plan and file. For undo steps only: everything else goes through them."""
+        if opened != self._now:
+            self._half_typed = None
         self._now = opened
         self.changed.emit()
 

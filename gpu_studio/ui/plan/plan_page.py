@@ -244,9 +244,8 @@ class PlanPage(Page):
             return None
         problems, base = self._readiness.problems, folder_of(document.path)
         text = partial(getattr, document, "text")
-        return PlanView(
-            document.plan, machine, problems, base, document.path, document.stored, text
-        )
+        file = document.path, document.stored, text, document.half_typed
+        return PlanView(document.plan, machine, problems, base, *file)
 
     def _ask(self) -> None:
         if self._document.plan is not None and self.isVisible():
@@ -269,7 +268,11 @@ class PlanPage(Page):
     def _apply(self, change: Change) -> None:
         if self._document.plan is None:
             return
+        if change.half_typed is not None:
+            self._document.type_half(change.half_typed)
+            return
         if change.written is not None:
+            self._document.type_half(None)
             self._document.keep_text(change.written)
         self._document.replace(change.make(self._document.plan), change.text, change.field)
 

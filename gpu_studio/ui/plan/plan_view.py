@@ -25,7 +25,8 @@ class PlanView:
     """The open plan on this machine, and its obstacles.
 
     `base` is where its relative file names start; `stored` is what its file holds or, without a
-    file, what it began as; `text` returns the text of its file.
+    file, what it began as; `text` returns the text of its file, and `half_typed` is what was typed
+    as that since and is no plan yet.
     """
 
     plan: Plan
@@ -35,6 +36,7 @@ class PlanView:
     path: Path | None = None
     stored: Plan | None = None
     text: Callable[[], str] = str
+    half_typed: str | None = None
 
     def problems_at(self, field: str) -> tuple[Problem, ...]:
         """Return the problems of a field and of everything in it.

@@ -68,11 +68,15 @@ class DraftKeeper(QObject):
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """Let the open plan be left or saved for good: if that succeeds its draft is forgotten."""
+        """Let the open plan be left or saved for good: if that succeeds its draft is forgotten.
+
+        What was half typed is not saved with it, and has a draft at once.
+        """
         key = self._key
         yield
         if key != self._key or not self._document.dirty:
             self._drafts.remove(key)
+        self.write()
 
     def discard(self) -> None:
         """Forget the draft of the open plan."""
@@ -85,19 +89,17 @@ class DraftKeeper(QObject):
         document = self._document
         if document.plan is None or not document.dirty:
             return
-        draft = made(
-            self._key, document.path, document.plan.name, document.text, document.base_text
-        )
+        half, texts = document.half_typed, (document.plan.name, document.text, document.base_text)
         try:
-            self._drafts.write(draft)
-        except OSError as error:
+            self._drafts.write(made(self._key, document.path, *texts, half))
+        except (OSError, UnicodeError) as error:
             self._tell(error)
         else:
             self.written.emit()
 
-    def _tell(self, error: OSError) -> None:
+    def _tell(self, error: Exception) -> None:
         if not self._has_failed:
-            why = error.strerror or str(error)
+            why = getattr(error, "strerror", None) or str(error)
             self.failed.emit(
                 f"Unsaved changes cannot be kept for the next start ({why}): "
                 "save the plan to a file."

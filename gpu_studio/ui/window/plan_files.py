@@ -38,12 +38,14 @@ class PlanFiles(QObject):
 
     `broken(path, PlanError)` brings a file that holds no plan that can be used, and
     `mending(draft)` the text of one as it was left. `restored(draft)` fires when a plan was opened
-    with changes that are in no file, and `compared(path, plan)` has a plan that the open one shall
+    with changes that are in no file, `half_typed` when a text came with them that is no plan yet, and
+    `compared(path, plan)` has a plan that the open one shall
     be held against.
     """
 
     opened = Signal()
     restored = Signal(object)
+    half_typed = Signal()
     failed = Signal(str)
     broken = Signal(object, object)
     mending = Signal(object)
@@ -130,6 +132,8 @@ class PlanFiles(QObject):
             f"The changes of “{name}” are in no file yet. Undo brings them "
             "back until the window is closed."
         )
+        if self._document.half_typed is not None:
+            text += " What is typed on the File tab is no plan yet: it cannot be saved as one."
         answers = {
             "Save": lambda: self._save_then(then),
             "Don’t save": lambda: self._leave_for_good(then),
@@ -198,11 +202,14 @@ class PlanFiles(QObject):
             self._document.know_of_disk(base, draft.base)
             self._document.replace(edited, "unsaved changes")
             self._document.keep_text(draft.text)
+            self._document.type_half(draft.half_typed)
         self.drafts.write()
         if path is not None:
             self._note(path)
         self.restored.emit(draft)
         self.opened.emit()
+        if draft.half_typed is not None:
+            self.half_typed.emit()
         self.disk.look()
         return True
 
@@ -360,4 +367,6 @@ def restored_in_words(draft: Draft) -> str:
     of = f"of “{draft.title}”, of {moment(draft.time)},"
     if draft.mending:
         return f"The unsaved text {of} is back on the File tab. Undo takes it away."
+    if draft.half_typed is not None:
+        return f"The half-typed text {of} is back on the File tab. It is no plan yet."
     return f"The unsaved changes {of} are back. Undo takes them away."

@@ -216,6 +216,7 @@ def connect_plans(files: PlanFiles, scripts: Scripts, services: Services, pages:
     files.opened.connect(lambda: pages.turn_to("plan"))
     files.compared.connect(compare)
     files.restored.connect(lambda draft: say(restored_in_words(draft)))
+    files.half_typed.connect(lambda: pages.plan.begin_with_part("File"))
     files.disk.reported.connect(say)
     for teller in (scripts, pages.devices.file):
         teller.reported.connect(say)

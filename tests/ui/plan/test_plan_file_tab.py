@@ -75,6 +75,22 @@ def test_that_a_text_that_is_no_plan_changes_nothing_and_says_what_is_wrong(
     assert changes[-1].make(PLAN).training.early_stopping is not None
 
 
+@pytest.mark.parametrize("text", ["", "epochs = "])
+def test_that_a_text_that_is_no_plan_stays_with_what_is_wrong_while_the_page_is_drawn_anew(
+    tab: FileTab, changes: list[Change], text: str
+) -> None:
+    tab.show_view(view())
+    tab.text.selectAll()
+    tab.text.insertPlainText(text)
+    assert changes[-1].half_typed == text
+    tab.show_view(replace(view(), half_typed=text))
+    assert (tab.written, tab.problem_text.isVisible()) == (text, True)
+    tab.take_back.click()
+    assert tab.written == dumps(PLAN)
+    assert changes[-1].half_typed is None
+    assert not tab.take_back.isVisible()
+
+
 def test_that_a_plan_changed_elsewhere_is_shown(tab: FileTab, changes: list[Change]) -> None:
     tab.show_view(view())
     tab.show_view(view(replace(PLAN, name="other")))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QTextCursor
 from PySide6.QtWidgets import QMenu
 from real_runs import PATIENCE_S
 
@@ -21,6 +21,7 @@ from gpu_studio.plan import Plan, load, save
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.plan.drafts import Draft, Drafts, id_of, made, new_id
+from gpu_studio.ui.plan.file_tabs import FileTab
 from gpu_studio.ui.window import draft_keeper
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -42,6 +43,31 @@ def edit():
     window.repairs.kept.written.connect(lambda: print("text written", flush=True))
 
 QTimer.singleShot(0, edit)
+sys.exit(app.run(Path(sys.argv[1]), Path(sys.argv[2])))
+"""
+
+HALF = "\n[training.early_stopping]\npatience = "
+TYPING = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QTextCursor
+from gpu_studio.ui.window import app
+from gpu_studio.ui.window.main_window import MainWindow
+
+def begin():
+    window = next(each for each in app.QApplication.topLevelWidgets() if isinstance(each, MainWindow))
+    window.plan_files.drafts.written.connect(lambda: print("written", flush=True))
+    window.inventory.changed.connect(lambda: type_half(window))
+    type_half(window)
+
+def type_half(window):
+    tab = window.plan_page.workspace.open("File")
+    if tab.written and window.document.half_typed is None:
+        tab.text.moveCursor(QTextCursor.MoveOperation.End)
+        tab.text.insertPlainText(sys.argv[3])
+
+QTimer.singleShot(0, begin)
 sys.exit(app.run(Path(sys.argv[1]), Path(sys.argv[2])))
 """
 
@@ -151,6 +177,86 @@ def test_that_an_edit_survives_the_killing_of_the_window(
     assert window.plan_page.mending.written == "# mending itepochs = "
     assert wrong.read_text() == "epochs = "
     assert "The unsaved text of “wrong.plan.toml”" in window.notice.text
+
+
+def typed(window: MainWindow) -> FileTab:
+    """The File tab, with an end of text that makes no plan of it."""
+    tab = window.plan_page.workspace.open("File")
+    assert isinstance(tab, FileTab)
+    tab.text.moveCursor(QTextCursor.MoveOperation.End)
+    tab.text.insertPlainText(HALF)
+    return tab
+
+
+@pytest.mark.slow
+def test_that_half_typed_text_survives_the_killing_of_the_window(
+    open_window, tmp_path: Path, runs, settings, qtbot
+) -> None:
+    path = plan_at(tmp_path / "half.plan.toml")
+    held = path.read_text()
+    environment = {**os.environ, "GPU_STUDIO_SETTINGS": str(settings.folder / "window.ini")}
+    command = [sys.executable, "-c", TYPING, str(runs), str(path), HALF]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        process.kill()
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+    [file] = (settings.folder / "drafts").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    window = open_window()
+    assert window.document.path == path
+    assert window.document.plan == load(path)
+    assert window.document.dirty
+    tab = window.plan_page.workspace.editor("File")
+    qtbot.waitUntil(tab.problem_text.isVisible)
+    assert window.plan_page.workspace.current == "File"
+    assert tab.written.endswith(HALF)
+    assert "is cut off" in tab.problem_text.text()
+    assert "is back on the File tab. It is no plan yet." in window.notice.text
+    assert path.read_text() == held
+    tab.text.moveCursor(QTextCursor.MoveOperation.End)
+    tab.text.insertPlainText("7")
+    assert window.document.half_typed is None
+    assert window.document.plan.training.early_stopping.patience == 7
+
+
+def test_that_half_typed_text_belongs_to_its_plan_and_is_asked_about_before_it_is_left(
+    open_window, tmp_path: Path
+) -> None:
+    path, other = plan_at(tmp_path / "half.plan.toml"), plan_at(tmp_path / "other.plan.toml")
+    window = open_window(path)
+    text = typed(window).written
+    window.plan_files.change_to(other)
+    (question,) = window.findChildren(Question)
+    assert "no plan yet" in question.accessibleDescription()
+    question.buttons["Save"].click()
+    assert window.document.path == other
+    assert typed(window).written != text
+    window.close()
+    again = open_window(path)
+    assert again.document.half_typed == text
+    assert [draft.half_typed for draft in drafts_of(again) if draft.path == str(path)] == [text]
+    assert load(other).name == "other"
+
+
+def test_that_half_typed_text_is_taken_back_or_left_and_then_has_no_draft(
+    open_window, tmp_path: Path, qtbot
+) -> None:
+    window = open_window(plan_at(tmp_path / "half.plan.toml"))
+    whole = window.document.text
+    with qtbot.waitSignal(window.plan_files.drafts.written):
+        tab = typed(window)
+    window.plan_files.save()  # the last whole plan: what is half typed is still in no file
+    assert window.document.dirty
+    tab.take_back.click()
+    assert (tab.written, tab.problem_text.isVisible()) == (whole, False)
+    assert not window.document.dirty
+    assert drafts_of(window) == []
+    with qtbot.waitSignal(window.plan_files.drafts.written):
+        typed(window)
+    change(window)  # elsewhere, in another tab
+    assert HALF not in tab.written
+    assert window.document.half_typed is None
 
 
 def test_that_a_plan_without_a_name_is_called_by_its_file(open_window, tmp_path: Path) -> None:
