@@ -103,7 +103,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
     def scripts(way: str) -> dict[str, str]:
         names = ["keeping", *FITTED.get(way, ()), *(["hiding"] if way == "mirrored" else ())]
-        printed = printed_by([script(way, name, folder) for name in names], folder)
+        # A folder of its own for what the scripts save: others run at the same time.
+        saved = folder / way
+        saved.mkdir()
+        printed = printed_by([script(way, name, folder) for name in names], saved)
         return dict(zip(names, printed, strict=True))
 
     def fit() -> dict[str, Any]:
