@@ -17,8 +17,9 @@ import numpy as np
 from gpu_studio.export.builders import CalledLayer, called_layers
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
-from gpu_studio.plan.catalogue import DATA, IMAGES, MODELS, scale_of
+from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
 from gpu_studio.plan.data import (
+    IMAGES,
     SCALES,
     ImageFolderError,
     Layout,

@@ -11,9 +11,8 @@ from gpu_studio.export.facts import ExportError
 from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
-from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
-from gpu_studio.plan.keras_objects import METRICS, keras_name
+from gpu_studio.plan.keras_objects import METRICS, OPTIMIZERS, keras_name
 from gpu_studio.plan.values import PlanError, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")

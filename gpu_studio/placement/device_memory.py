@@ -85,10 +85,7 @@ def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemo
 
 
 def counted(count: int, things: str, size: int) -> str:
-    """`335,114 parameters × 4 B` if `size` divides evenly among them.
-
-    Else their number and the bytes.
-    """
+    """`335,114 parameters × 4 B` if `size` divides evenly among them, else number and bytes."""
     if count and size % count == 0:
         return f"{count:,} {things} × {size // count} B"
     return f"{count:,} {things}: {size:,} B"
@@ -97,6 +94,16 @@ def counted(count: int, things: str, size: int) -> str:
 def per_sample(size: int, batch: int) -> str:
     """`3,072 B a sample × 32 samples`."""
     return f"{size:,} B a sample × {batch:,} sample{'' if batch == 1 else 's'}"
+
+
+def slot_words(owned: int, trainable: int, shared: int) -> str:
+    """The optimizer's variables in words: those of each trainable weight, and shared ones."""
+    times = (
+        f"{owned / trainable:g} × {trainable:,} B of trainable parameters"
+        if trainable
+        else f"{owned:,} B"
+    )
+    return f"{times} + {shared:,} B of counters and learning rate"
 
 
 def _sum(known: int, total: int) -> str:

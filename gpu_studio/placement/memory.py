@@ -17,6 +17,7 @@ from gpu_studio.placement.device_memory import (
     counted,
     measured_too,
     per_sample,
+    slot_words,
     with_total,
 )
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
@@ -43,7 +44,6 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.card_memory import AvailableMemory, available_memory
 from gpu_studio.plan.devices import parameter_home
-from gpu_studio.plan.homes import devices_of_layers
 
 
 def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMemory, ...]:
@@ -202,7 +202,7 @@ def placed_memory(
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
-    loads = _loads(placed, devices_of(graph, placed.layers, names), model, graph, batch)
+    loads = _loads(placed, graph.devices_of(placed.layers, names), model, graph, batch)
     step = Step(batch, parts, _under_way(loads, cores))
     first = next(iter(loads), "")
     return {
@@ -237,7 +237,7 @@ def _loads(
             loads[device].recompute(found)
     else:
         for device, load in loads.items():
-            load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
+            load.kept += graph.received(device, devices_by_layer) if is_copied_to(device) else 0
     return loads
 
 
@@ -262,28 +262,6 @@ def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, 
 
 def _under_way(devices: Collection[str], cores: int) -> int:
     return at_once(len(devices), cores if any(name.startswith("CPU") for name in devices) else 0)
-
-
-def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
-    """What the layers on a device receive from elsewhere, in bytes per sample.
-
-    Each tensor counts once.
-    """
-    taken = {
-        name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs
-    }
-    return sum(
-        layer.output_bytes
-        for layer in graph.layers
-        if layer.name in taken and device not in devices[layer.name]
-    )
-
-
-def devices_of(
-    graph: ModelGraph, layers: Mapping[str, tuple[str, ...]], names: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """The devices of every layer of `graph`; the first of `names` if `layers` decides nothing."""
-    return devices_of_layers(graph.feeds, layers, tuple(names[:1]))
 
 
 def _placed_part(name: str, load: _Load, step: Step, shared: int) -> PredictedMemory:
@@ -459,16 +437,6 @@ def _slots(model: ModelFacts) -> MemoryShare:
     return MemoryShare(
         model.slot_bytes, slot_words(sum(model.slots.values()), trainable, model.shared_slots)
     )
-
-
-def slot_words(owned: int, trainable: int, shared: int) -> str:
-    """The optimizer's variables in words: those of each trainable weight, and shared ones."""
-    times = (
-        f"{owned / trainable:g} × {trainable:,} B of trainable parameters"
-        if trainable
-        else f"{owned:,} B"
-    )
-    return f"{times} + {shared:,} B of counters and learning rate"
 
 
 def _activations(model: ModelFacts, batch: int) -> MemoryShare:

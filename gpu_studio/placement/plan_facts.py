@@ -6,13 +6,14 @@ depend on the batch are per sample; the caller multiplies by the batch (or micro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.plan.homes import devices_of_layers
 
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""
@@ -171,6 +172,25 @@ class ModelGraph:
     def feeds(self) -> dict[str, tuple[str, ...]]:
         """The names of the layers, each with its inputs' names."""
         return {layer.name: layer.inputs for layer in self.layers}
+
+    def devices_of(
+        self, chosen: Mapping[str, tuple[str, ...]], names: Sequence[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """The devices of every layer; the first of `names` if `chosen` decides nothing."""
+        return devices_of_layers(self.feeds, chosen, tuple(names[:1]))
+
+    def received(self, device: str, devices: Mapping[str, Sequence[str]]) -> int:
+        """What the layers on a device receive from elsewhere, in bytes per sample.
+
+        Each tensor counts once. `devices` are those of every layer.
+        """
+        here = [layer for layer in self.layers if device in devices[layer.name]]
+        taken = {name for layer in here for name in layer.inputs}
+        return sum(
+            layer.output_bytes
+            for layer in self.layers
+            if layer.name in taken and device not in devices[layer.name]
+        )
 
     @property
     def parameters(self) -> int:

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from gpu_studio.placement.blocks import replica_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
-from gpu_studio.placement.search import Lack, Objective, placements
+from gpu_studio.placement.search import FoundPlacement, Lack, Objective, placements
 from gpu_studio.placement.work import Device, Times, Work, recomputing, work_of
 from gpu_studio.plan import MIRRORED, ONE_DEVICE
 
 MOST_MICRO_BATCHES = 32
 WORTH_TELLING = 0.99
-"""An alternative is better if its step takes less than this share.
-
-The accuracy of measured times.
-"""
+"""An alternative is better if its step takes less than this share: so exact are measured times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +94,26 @@ def suggest(
         )
         return NothingFits(found, again if isinstance(again, Suggestion) else None)
     timed = recomputing(work) if recompute else work
-    steps = [
-        (timeline(timed, devices, each.devices, each.micro_batches, at_once), each)
-        for each in found
-    ]
-    fastest = min(step.seconds for step, _ in steps)
-    # In order of micro-batches: more are chosen only for a gain beyond the accuracy of measured
-    # times.
-    step, best = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
+    step, best = _fastest(timed, devices, found, at_once)
     layers = {name: devices[on].name for name, on in zip(work.names, best.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
     return Suggestion(
         layers, best.micro_batches, step, _others(work, devices, gradients, at_once), recompute
     )
+
+
+def _fastest(
+    work: Work, devices: Sequence[Device], found: Sequence[FoundPlacement], workers: int | None
+) -> tuple[StepTimeline, FoundPlacement]:
+    """The placement of the shortest step, with that step; `found` has ever more micro-batches.
+
+    More of them are chosen only for a gain beyond the accuracy of measured times.
+    """
+    steps = [
+        (timeline(work, devices, each.devices, each.micro_batches, workers), each) for each in found
+    ]
+    fastest = min(step.seconds for step, _ in steps)
+    return next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
 
 
 def candidates(batch: int) -> tuple[int, ...]:

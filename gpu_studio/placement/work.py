@@ -10,7 +10,7 @@ plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -167,34 +167,25 @@ def work_of(
     places = {layer.name: place for place, layer in enumerate(layers)}
     of = _times_of(layers, devices, times)
     returned = with_gradients(model.graph)
+    inputs = [(places[layer.name], [places[name] for name in layer.inputs]) for layer in layers]
     return Work(
         names=tuple(places),
-        inputs=tuple(
-            tuple(places[name] for name in layer.inputs if places[name] < places[layer.name])
-            for layer in layers
-        ),
+        inputs=tuple(tuple(each for each in froms if each < here) for here, froms in inputs),
         fixed=_table([[time.forward_fixed + time.backward_fixed for time in row] for row in of]),
         per_sample=_table(
             [[time.forward_per_sample + time.backward_per_sample for time in row] for row in of]
         ),
         update=_table([[time.update for time in row] for row in of]),
-        forward_share=np.array([_forward_share(time, batch) for time in of[0]]),
-        output_bytes=np.array([float(layer.output_bytes) for layer in layers]),
-        kept_bytes=np.array([float(layer.kept_bytes) for layer in layers]),
-        passing_bytes=np.array(
-            [2.0 * layer.output_bytes * bool(layer.flops_forward) for layer in layers]
-        ),
-        taken_bytes=np.array(
-            [0.0 if layer.inputs else float(model.graph.input_bytes) for layer in layers]
-        ),
+        forward_share=_row(_forward_share(time, batch) for time in of[0]),
+        output_bytes=_row(layer.output_bytes for layer in layers),
+        kept_bytes=_row(layer.kept_bytes for layer in layers),
+        passing_bytes=_row(2 * layer.output_bytes * bool(layer.flops_forward) for layer in layers),
+        taken_bytes=_row(0 if layer.inputs else model.graph.input_bytes for layer in layers),
         state_bytes=_state_bytes(layers, model),
-        gradient_bytes=np.array([float(layer.trainable_bytes) for layer in layers]),
+        gradient_bytes=_row(layer.trainable_bytes for layer in layers),
         batch=batch,
         share=tuple(_share(row) for row in of),
-        later=tuple(
-            tuple(places[name] for name in layer.inputs if places[name] > places[layer.name])
-            for layer in layers
-        ),
+        later=tuple(tuple(each for each in froms if each > here) for here, froms in inputs),
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
     )
@@ -218,6 +209,10 @@ def _share(times: Sequence[LayerTime]) -> float | None:
 
 def _table(rows: list[list[float]]) -> Array:
     return np.array(rows, dtype=np.float64)
+
+
+def _row(values: Iterable[float]) -> Array:
+    return np.fromiter(values, dtype=np.float64)
 
 
 def _state_bytes(layers: Sequence[GraphLayer], model: ModelFacts) -> Array:

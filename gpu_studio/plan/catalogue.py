@@ -1,8 +1,8 @@
 """What a plan can name: built-in models, data and schedules with their options, and Keras' own.
 
 The rules check plans against these tables, the trainer takes defaults from them, and the window
-builds its forms from them. Of a schedule also the learning rate at each step of a run, computed
-in advance by Keras' formulas.
+builds its forms from them. The learning rate that a schedule sets at each step of a run is computed
+here too, in advance, by Keras' formulas. The options of a user's own data are in `plan/data.py`.
 """
 
 from __future__ import annotations
@@ -12,25 +12,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.plan.data import SCALES
+from gpu_studio.plan.data import ARRAYS, IMAGES, SCALES, DataEntry
 from gpu_studio.plan.keras_objects import OPTIMIZERS, Task
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Training
 
 __all__ = [
     "ACTIVATIONS",
-    "ARRAYS",
-    "COLOURS",
     "DATA",
-    "IMAGES",
     "MODELS",
     "OPTIMIZERS",
     "SCHEDULES",
-    "DataEntry",
     "Length",
     "ModelEntry",
     "Rate",
-    "Task",
     "data_entry",
     "rate_of",
     "scale_of",
@@ -67,20 +62,6 @@ class ModelEntry(BuiltIn):
     ranks: tuple[int, ...] = ()
     smallest_side: int = 1
     reads_tokens: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DataEntry(BuiltIn):
-    """Built-in data, or data of a known kind, with one sample's `shape` and the total of `samples`.
-
-    Both are None if options or files determine them.
-    """
-
-    task: Task = "classes"
-    shape: tuple[int, ...] | None = None
-    classes: int | None = None
-    samples: int | None = None
-    brings_test: bool = False
 
 
 def _dropout(default: float, help_: str) -> Option:
@@ -266,42 +247,6 @@ DATA: dict[str, DataEntry] = {
         ),
     )
 }
-
-COLOURS = {"rgb": 3, "grey": 1}
-"""The channels of an image from a folder, by what the option calls them."""
-
-_SCALE = Option(
-    "scale",
-    "choice",
-    "auto",
-    "the bytes that a model gets as 0…1: those of pictures (auto), all (unit), or none",
-    choices=SCALES,
-)
-
-ARRAYS = BuiltIn("an .npz file", "arrays of one's own", (_SCALE,))
-"""The options of `data.file`."""
-
-IMAGES = DataEntry(
-    "an image folder",
-    "images, a folder for each class",
-    (
-        Option(
-            "size",
-            "ints",
-            [64, 64],
-            "height and width in pixels that each image is brought to",
-            least=1,
-            most=4096,
-            fewest=2,
-            longest=2,
-        ),
-        Option(
-            "colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)
-        ),
-        _SCALE,
-    ),
-)
-"""What is known of `data.folder` before anything of it is read."""
 
 SCHEDULES: dict[str, BuiltIn] = {
     entry.name: entry

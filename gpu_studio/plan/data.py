@@ -1,4 +1,4 @@
-"""The forms in which data may come: folders of images, arrays of pixels, and their splits.
+"""The forms in which data may come: image folders and arrays, their options, and their splits.
 
 An image folder has the layout of Keras' `image_dataset_from_directory`: one folder per class,
 or `train/` with these, and optionally `val/` and `test/`. Only names are read, and never those
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from gpu_studio.plan.keras_objects import Task
+from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Plan, listed, printable
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
@@ -180,10 +182,7 @@ SPLITS: Mapping[str, str] = {
 
 
 VALIDATION_NAMES = ("val", "valid", "validation")
-"""Accepted names of the user's own validation samples.
-
-Image folders, or arrays after `x_`, `y_`.
-"""
+"""Names of the user's own validation samples: of an image folder, or of arrays after `x_`, `y_`."""
 STRATIFY = 'data.split = "stratified" gives each class its share in every split.'
 """Advice for a split that lacks a class, if that helps."""
 
@@ -222,16 +221,14 @@ BRIGHTEST = 255
 CHANNELS = (1, 3, 4)
 """Grey, colours, and colours with what is transparent: the last axis of a picture, or of a film."""
 SMALLEST_SIDE = 8
-"""Pixels.
-
-Less is a table: a sequence of a few features at each step has the same axes as a grey picture.
-"""
+"""Pixels; less is a table: a sequence of a few features at each step has a grey picture's axes."""
 
 
 SCALES = ("auto", "unit", "none")
-"""What `data.options.scale` may be: pictures as 0…1 and other bytes as they are; all bytes as 0…1.
+"""What `data.options.scale` may be.
 
-All as they are.
+`auto`: pictures as 0…1 and other bytes as they are; `unit`: all bytes as 0…1; `none`: all as they
+are.
 """
 
 
@@ -256,3 +253,54 @@ def are_pixels(dtype: str, shape: Sequence[int]) -> bool:
     if len(shape) == 3:
         return min(shape[1:]) >= SMALLEST_SIDE
     return len(shape) > 3 and shape[-1] in CHANNELS
+
+
+@dataclass(frozen=True, slots=True)
+class DataEntry(BuiltIn):
+    """Built-in data, or data of a known kind, with one sample's `shape` and the total of `samples`.
+
+    Both are None if options or files determine them.
+    """
+
+    task: Task = "classes"
+    shape: tuple[int, ...] | None = None
+    classes: int | None = None
+    samples: int | None = None
+    brings_test: bool = False
+
+
+COLOURS = {"rgb": 3, "grey": 1}
+"""The channels of an image from a folder, by what the option calls them."""
+
+_SCALE = Option(
+    "scale",
+    "choice",
+    "auto",
+    "the bytes that a model gets as 0…1: those of pictures (auto), all (unit), or none",
+    choices=SCALES,
+)
+
+ARRAYS = BuiltIn("an .npz file", "arrays of one's own", (_SCALE,))
+"""The options of `data.file`."""
+
+IMAGES = DataEntry(
+    "an image folder",
+    "images, a folder for each class",
+    (
+        Option(
+            "size",
+            "ints",
+            [64, 64],
+            "height and width in pixels that each image is brought to",
+            least=1,
+            most=4096,
+            fewest=2,
+            longest=2,
+        ),
+        Option(
+            "colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)
+        ),
+        _SCALE,
+    ),
+)
+"""What is known of `data.folder` before anything of it is read."""

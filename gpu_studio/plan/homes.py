@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Feeds = Mapping[str, Sequence[str]]
-"""The layers of a model in the order in which they run, each with those that it takes its inputs
-from.
-"""
+"""The layers of a model in the order in which they run, each with those that feed it."""
 
 Devices = Mapping[str, tuple[str, ...]]
-"""The logical devices of layers, by the layer's name.
-
-Several where the units of a layer are split.
-"""
+"""The logical devices of layers, by the layer's name; several where a layer's units are split."""
 
 
 def devices_of_layers(

@@ -123,15 +123,8 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     spread = strategies.spread_over(plan.distribution, logical)
     tell(_devices_event(logical, spread))
     policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
-    if plan.data.folder:
-        tell(
-            events.Log(message=f"Reading the images in {plan.data.folder}.")
-        )  # with many images it takes minutes
     seed = plan.training.seed
-    dataset = load_data(plan.data, seed, base)
-    _refuse_unmeasured(plan, dataset)
-    for sentence in dataset.notes:
-        tell(events.Warned(message=sentence))
+    dataset = _loaded(plan, base, tell)
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
@@ -165,6 +158,17 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
 def memory_meter(session: Session) -> devices.MemoryMeter:
     """The meter of the memory of the session's devices."""
     return devices.MemoryMeter(session.logical, devices.bytes_by_device(session.program.storage))
+
+
+def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
+    """Load the plan's data, and report what is worth a warning about them."""
+    if plan.data.folder:  # with many images it takes minutes
+        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))
+    dataset = load_data(plan.data, plan.training.seed, base)
+    _refuse_unmeasured(plan, dataset)
+    for sentence in dataset.notes:
+        tell(events.Warned(message=sentence))
+    return dataset
 
 
 def _placed(

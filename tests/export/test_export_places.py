@@ -12,7 +12,6 @@ from training_runs import small_plan
 
 from gpu_studio.export import ExportError, python_script
 from gpu_studio.export.strategies.placed import places
-from gpu_studio.placement.memory import devices_of
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.plan.homes import Feeds
 
@@ -81,10 +80,7 @@ def test_that_every_layer_has_the_device_that_a_run_gives_it(data: st.DataObject
         st.sampled_from(list(graph)), st.sampled_from(DEVICES).map(lambda each: (each,)), min_size=1
     )
     chosen = data.draw(some)
-    expected = devices_of(
-        ModelGraph("", tuple(GraphLayer(name, "", inputs=of) for name, of in graph.items())),
-        chosen,
-        DEVICES,
-    )
+    layers = tuple(GraphLayer(name, "", inputs=of) for name, of in graph.items())
+    expected = ModelGraph("", layers).devices_of(chosen, DEVICES)
     found = places(graph, chosen, DEVICES[0])
     assert {name: (device,) for device, names in found.items() for name in names} == expected

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
-from gpu_studio.placement.memory import devices_of, predict
+from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
@@ -225,7 +225,7 @@ def test_that_the_batch_is_where_a_layer_takes_it() -> None:
 )
 def test_that_a_layer_that_is_left_out_goes_where_its_neighbours_are(layers, expected) -> None:
     assert [
-        devices[0] for devices in devices_of(THREE_LAYERS, layers, ("A", "B")).values()
+        devices[0] for devices in THREE_LAYERS.devices_of(layers, ("A", "B")).values()
     ] == expected
 
 

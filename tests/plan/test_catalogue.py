@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from gpu_studio.plan import Training
-from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, IMAGES, MODELS, SCHEDULES
+from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, MODELS, SCHEDULES
+from gpu_studio.plan.data import IMAGES
 from gpu_studio.plan.keras_objects import (
     AUTO_METRICS,
     LOSSES,

@@ -23,8 +23,8 @@ from gpu_studio.plan import (
     Plan,
     Training,
 )
-from gpu_studio.plan.catalogue import COLOURS, DATA, MODELS, OPTIMIZERS, SCHEDULES
-from gpu_studio.plan.data import SPLITS
+from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.data import COLOURS, SPLITS
 from gpu_studio.plan.keras_objects import LOSSES, METRICS
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)

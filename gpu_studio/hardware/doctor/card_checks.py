@@ -197,26 +197,19 @@ def capability(card: DriverCard, facts: Facts) -> Finding | None:
     code, cuda = ", ".join(build.capabilities), f"CUDA {build.cuda}"
     match fit(card.capability, build.capabilities, numbers(build.cuda)):
         case "native":
-            return _finding(
-                "capability", "good", card, f"{has}: this TensorFlow has machine code for it."
-            )
+            found = f"{has}: this TensorFlow has machine code for it."
+            return _finding("capability", "good", card, found)
         case "compiled":
             found = (
-                f"{has}: code for it ({code}) is compiled at the first start, "
-                "for some minutes, and then kept."
+                f"{has}: code for it ({code}) is compiled at the first start, for some minutes, "
+                "and then kept."
             )
-            return _finding(
-                "capability", "warning", card, found, "export CUDA_CACHE_MAXSIZE=4294967296"
-            )
+            mend = "export CUDA_CACHE_MAXSIZE=4294967296"
+            return _finding("capability", "warning", card, found, mend)
         case "too_old":
             found = f"{has} is older than all code in this TensorFlow ({code})."
-            return _finding(
-                "capability",
-                "bad",
-                card,
-                found,
-                "# an older TensorFlow, or CPU devices in the plan",
-            )
+            mend = "# an older TensorFlow, or CPU devices in the plan"
+            return _finding("capability", "bad", card, found, mend)
         case "too_new":
             found = (
                 f"{has} is newer than what {cuda}, which this TensorFlow was built with, can "

@@ -10,17 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpu_studio.common.figures import MIB, size
-from gpu_studio.plan.catalogue import (
-    ARRAYS,
-    COLOURS,
-    DATA,
-    IMAGES,
-    MODELS,
-    DataEntry,
-    ModelEntry,
-    data_entry,
-)
-from gpu_studio.plan.data import GROUPS
+from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
+from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
 from gpu_studio.plan.references import reference

@@ -68,9 +68,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "state": history.state,
         "message": why.message,
         "suggestions": list(why.suggestions),
-        "mends": [
-            {"text": mend.text, "field": mend.field, "value": mend.value} for mend in why.mends
-        ],
+        "mends": [to_builtins(mend) for mend in why.mends],
         "details": why.details,
         "epoch": history.epoch,
         "epochs": history.epochs_total,

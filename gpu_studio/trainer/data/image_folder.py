@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 from gpu_studio.contract.user_files import hint
-from gpu_studio.plan.catalogue import COLOURS, IMAGES
-from gpu_studio.plan.data import ImageFolderError, Layout, folder_names, is_image_name, layout_of
+from gpu_studio.plan.data import (
+    COLOURS,
+    IMAGES,
+    ImageFolderError,
+    Layout,
+    folder_names,
+    is_image_name,
+    layout_of,
+)
 from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError

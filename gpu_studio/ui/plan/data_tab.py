@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.placement.plan_facts import DataFacts, DataSample
 from gpu_studio.plan import Data, Plan
-from gpu_studio.plan.catalogue import ARRAYS, DATA, IMAGES
-from gpu_studio.plan.data import GROUPS, SPLITS
+from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.data import ARRAYS, GROUPS, IMAGES, SPLITS
 from gpu_studio.plan.options import DATA_LIMITS
 from gpu_studio.plan.values import DataSplit
 from gpu_studio.ui.kit.basic_widgets import Label, Scrolled

@@ -288,14 +288,9 @@ def placement(run: RunFigures) -> Markup | None:
         return None
     found = judged(run.placement)
     shown = [layer for layer in found.layers if layer.operations][:_MOST_LAYERS]
-    left_out = (
-        f", the first {len(shown)} of {len(found.layers)} layers"
-        if len(shown) == _MOST_LAYERS
-        else ""
-    )
-    caption = (
-        f"Operations of each layer on each device, as TensorFlow executed the first step{left_out}"
-    )
+    caption = "Operations of each layer on each device, as TensorFlow executed the first step"
+    if len(shown) == _MOST_LAYERS:
+        caption += f", the first {len(shown)} of {len(found.layers)} layers"
     headings = ("layer", "asked", "forward", "backward", "update", "")
     return section(
         "Placement",

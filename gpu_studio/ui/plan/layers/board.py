@@ -9,7 +9,6 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import flops, grouped
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.known_problems import units_of
-from gpu_studio.placement.memory import devices_of
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.placement.work import limits_bytes
 from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas
@@ -153,7 +152,7 @@ def not_there(device: str) -> str:
 
 def running_on(plan: Plan, machine: Machine, graph: ModelGraph) -> dict[str, tuple[str, ...]]:
     """Return the devices of every layer, including layers that the plan leaves out."""
-    return devices_of(graph, places_of(plan), replicas(plan, machine))
+    return graph.devices_of(places_of(plan), replicas(plan, machine))
 
 
 def _filled(
