@@ -26,7 +26,7 @@ None of this is for programs: JSON, CSV and events hold plain numbers in base un
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 UNKNOWN = "–"
@@ -216,6 +216,34 @@ def metric(value: float | None) -> str:
     written = f"{value:.3e}"
     digits = 3 - int(written.partition("e")[2])
     return grouped(float(value), max(digits, 0)) if -2 <= digits <= 7 else written
+
+
+def metric_names(metrics: Iterable[str]) -> list[str]:
+    """The names of an epoch's metrics, each once: no losses, and no validation twins."""
+    bare = dict.fromkeys(name.removeprefix("val_") for name in metrics)
+    return [name for name in bare if name != "loss"]
+
+
+def metric_label(name: str, among: Iterable[str] = ()) -> str:
+    """What a Keras metric is called, in short.
+
+    `accuracy`, or in full where another would be called the same.
+    """
+    short = name.rsplit("_", 1)[-1]
+    alike = [other for other in among if other != name and other.rsplit("_", 1)[-1] == short]
+    return name.replace("_", " ") if alike else short
+
+
+def metric_words(name: str, among: Iterable[str] = ()) -> str:
+    """What a metric is called with the data it was measured on.
+
+    `accuracy`, `validation accuracy`, `test loss`.
+    """
+    for mark, word in (("val_", "validation "), ("test_", "test ")):
+        if name.startswith(mark):
+            alike = [each.removeprefix(mark) for each in among if each.startswith(mark)]
+            return word + metric_label(name.removeprefix(mark), alike)
+    return metric_label(name, [each for each in among if not each.startswith(("val_", "test_"))])
 
 
 def metrics_in_words(metrics: Mapping[str, float | None]) -> str:

@@ -12,7 +12,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Cards, FastFigures
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
-from gpu_studio.runs.results.run_facts import NO_CARD, NO_RECORDING, figures_of
+from gpu_studio.runs.results.run_figures import NO_CARD, NO_RECORDING, figures_of
 
 EIGHT = made.cards("8xH100")
 MIB = 1024 * 1024

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reported_runs import tell_communication
 
 from gpu_studio.contract import events
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.runs.results.run_times import (
     NOT_MEASURED,
     ONE_DEVICE,

@@ -14,7 +14,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Sample
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 EIGHT = made.cards("8xH100")
 MIB = 1024 * 1024

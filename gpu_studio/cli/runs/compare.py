@@ -34,7 +34,7 @@ from gpu_studio.cli.command import (
 if TYPE_CHECKING:
     from gpu_studio.contract.directory import RunDirectory
     from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, Value
-    from gpu_studio.runs.results.run_facts import RunFigures
+    from gpu_studio.runs.results.run_figures import RunFigures
 
 MOST = 32
 """Runs that can still be told apart beside each other."""
@@ -108,7 +108,7 @@ def compare(chosen: argparse.Namespace) -> int:
     """Show what differs between runs."""
     from gpu_studio.runs.results.comparison import compare as compared
     from gpu_studio.runs.results.comparison import metric_names
-    from gpu_studio.runs.results.run_facts import figures_of
+    from gpu_studio.runs.results.run_figures import figures_of
 
     if len(chosen.runs) < 2:
         raise RefusedError(
@@ -148,7 +148,7 @@ def write_report(chosen: argparse.Namespace) -> int:
 def export_run(chosen: argparse.Namespace) -> int:
     """Write the curves and figures of a run."""
     from gpu_studio.runs.results.exporting import csv_lines
-    from gpu_studio.runs.results.run_facts import figures_of
+    from gpu_studio.runs.results.run_figures import figures_of
 
     run = named_run(chosen, elsewhere=True)
     if chosen.what and chosen.format != "csv":

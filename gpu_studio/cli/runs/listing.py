@@ -122,7 +122,7 @@ def _measured(summary: Summary, chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _joules(summary: Summary) -> float | None:
-    from gpu_studio.runs.results.run_facts import joules_of
+    from gpu_studio.runs.results.run_figures import joules_of
 
     try:
         return joules_of(summary)

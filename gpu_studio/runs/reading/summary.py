@@ -33,6 +33,7 @@ _BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
 _BEFORE_KIND: Final = len(b'{"event":"')
 _TOGETHER: Final = 512
 _ID_TIME = "%Y%m%dT%H%M%SZ"
+_ENDINGS: Final = {"early_stopping": "early stopping", "stopped_now": "without a checkpoint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,18 @@ class Summary:
     def standing(self) -> str:
         """The state as a word; `unreadable` if it is unknown."""
         return "unreadable" if self.problem else self.state
+
+    @property
+    def state_words(self) -> str:
+        """The state and its reason.
+
+        `failed · out of memory on GPU:1`, `finished · early stopping`.
+        """
+        if self.state in ("failed", "lost"):
+            ending = self.reason
+        else:
+            ending = "" if self.live else _ENDINGS.get(self.reason, "")
+        return f"{self.standing} · {ending}" if ending else self.standing
 
     @property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from gpu_studio.common.figures import (
     duration,
     energy,
     metric,
+    metric_words,
     share,
     size,
     span,
@@ -19,7 +20,19 @@ from gpu_studio.common.figures import (
 )
 from gpu_studio.plan.difference import section
 from gpu_studio.runs.reading.epochs import higher_is_better
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_facts import (
+    CARDS_IDLE,
+    CARDS_THROTTLED,
+    COMMUNICATION,
+    ENERGY,
+    ENERGY_EACH,
+    STEP_TIME,
+    STEPS,
+    THROUGHPUT,
+    TIME,
+    WAITING,
+)
+from gpu_studio.runs.results.run_figures import RunFigures
 
 Value = float | str | None
 Write = Callable[[float | None], str]
@@ -67,6 +80,11 @@ class Comparison:
         """All rows, the plans' first."""
         return self.plans + self.figures
 
+    def name_of(self, row: ComparisonRow) -> str:
+        """What a row is called for a person: a metric as in the facts of a single run."""
+        names = metric_names(self.runs)
+        return metric_words(row.label, names) if row.label in names else row.label
+
 
 def compare(runs: Sequence[RunFigures], metric_name: str | None = None) -> Comparison:
     """Compare runs; with `metric_name`, that metric comes first and the others are left out."""
@@ -105,18 +123,18 @@ def _metric_row(runs: Sequence[RunFigures], name: str) -> ComparisonRow:
 
 def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     steps = [float(run.summary.step) for run in runs]
-    yield _row("steps trained", "steps", steps, lambda value: f"{value or 0:,.0f}")
-    yield _total(runs, "time", "s", [run.summary.seconds for run in runs], duration)
+    yield _row(STEPS, "steps", steps, lambda value: f"{value or 0:,.0f}")
+    yield _total(runs, TIME, "s", [run.summary.seconds for run in runs], duration)
     rates = [run.samples_per_second for run in runs]
-    yield _row("throughput", "samples/s", rates, throughput, _best(rates, higher=True, by=_NOISE))
+    yield _row(THROUGHPUT, "samples/s", rates, throughput, _best(rates, higher=True, by=_NOISE))
     times = [run.step_seconds for run in runs]
-    yield _row("time of a step", "s", times, span, _best(times, by=_NOISE))
+    yield _row(STEP_TIME, "s", times, span, _best(times, by=_NOISE))
     waits = [run.input_share for run in runs]
-    yield _row("waiting for data", "of training", waits, share, _best(waits, by=_NOISE))
+    yield _row(WAITING, "of training", waits, share, _best(waits, by=_NOISE))
     # More devices communicate more, and may still be faster: no value is better.
     talks = [run.training_shares.communication if run.training_shares else None for run in runs]
     yield _row(
-        "communication",
+        COMMUNICATION,
         "of training",
         talks,
         share,
@@ -146,10 +164,10 @@ def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
 def _card_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     joules = [run.joules for run in runs]
     missing = [run.why_not("joules") for run in runs]
-    yield _total(runs, "energy", "J", joules, energy, missing)
+    yield _total(runs, ENERGY, "J", joules, energy, missing)
     each = [run.joules_per_thousand_samples for run in runs]
-    yield _row("energy of 1,000 samples", "J", each, energy, _best(each, by=_NOISE), missing)
-    for label, name in (("cards idle", "idle_seconds"), ("cards throttled", "throttled_seconds")):
+    yield _row(ENERGY_EACH, "J", each, energy, _best(each, by=_NOISE), missing)
+    for label, name in ((CARDS_IDLE, "idle_seconds"), (CARDS_THROTTLED, "throttled_seconds")):
         seconds = [getattr(run, name) for run in runs]
         yield _total(runs, label, "s", seconds, duration, [run.why_not(name) for run in runs])
 

@@ -19,7 +19,7 @@ from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import lines_of
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_figures import RunFigures
 
 Cell = str | int | float | None
 Rows = Iterator[Sequence[Cell]]

@@ -1,53 +1,348 @@
-"""All facts and figures of one run: as lines for a person, and as JSON values for a program.
+"""The facts of one run: each once, with its name, its value in words and the bare value.
 
-The summary, the report and a comparison show the same figures.
+The window, the terminal and the report take them from here. Each chooses groups and draws them in
+its own way; names, words, order and units are the same everywhere. For a program the same run is
+plain JSON values.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from msgspec import to_builtins
 
-from gpu_studio import plan as plans
-from gpu_studio.common.figures import duration, metrics_in_words, share, size
-from gpu_studio.contract import events
+from gpu_studio.common.figures import (
+    UNKNOWN,
+    duration,
+    energy,
+    grouped,
+    metric,
+    metric_words,
+    metrics_in_words,
+    moment,
+    percent,
+    plural,
+    share,
+    size,
+    span,
+    spent,
+    throughput,
+)
 from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, checkpoints, resumed_from
 from gpu_studio.contract.events import as_dict
-from gpu_studio.hardware.accounting import CardTotals, MachineTotals, account
+from gpu_studio.hardware.accounting import CardTotals
 from gpu_studio.plan import strategy_named
-from gpu_studio.plan.difference import written
 from gpu_studio.runs.diagnosis import Explanation, explain
-from gpu_studio.runs.labels import (
-    NOTHING,
-    Labels,
-    number_of,
-    plan_name,
-    read_labels,
-    title,
-    title_of,
-)
+from gpu_studio.runs.labels import Labels, number_of, plan_name, read_labels
 from gpu_studio.runs.lineage import read_history
-from gpu_studio.runs.reading.epochs import BestValue
-from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.placements import headline, judged
-from gpu_studio.runs.reading.summary import Skimmer, Summary
-from gpu_studio.runs.results import prediction
+from gpu_studio.runs.reading.progress import saved_at
+from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
-from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.ran_code import ran_code
-from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.runs.results.run_times import (
-    ONE_DEVICE,
-    Parts,
-    RunTimes,
-    read_times,
-    step_parts,
-    why_no_communication,
+from gpu_studio.runs.results.run_figures import RunFigures, figures_of
+from gpu_studio.runs.results.run_times import ONE_DEVICE, steps_in_words
+
+RUN, TRAINING, RESULT = "Run", "Training", "Result"
+MEMORY, CARDS, TIMES = "Peak memory", "Energy and cards", "Where the time went"
+CHECKPOINTS, ENVIRONMENT = "Checkpoints", "Environment"
+GROUPS: Final = (RUN, TRAINING, RESULT, MEMORY, CARDS, TIMES, CHECKPOINTS, ENVIRONMENT)
+"""All groups, in the order in which they are shown."""
+
+BEST, STEPS, TIME, THROUGHPUT, STEP_TIME = (
+    "best",
+    "steps trained",
+    "time",
+    "throughput",
+    "time of a step",
 )
+WAITING, COMMUNICATION, PROFILED = "waiting for data", "communication", "profiled"
+ENERGY, ENERGY_EACH = "energy", "energy of 1,000 samples"
+CARDS_IDLE, CARDS_THROTTLED = "cards idle", "cards throttled"
+"""Names that a comparison of runs uses too."""
+
+_FEW_CHECKPOINTS: Final = 5
+_LAST_EPOCHS: Final = 10
+_NAMES: Final = 11
+"""Characters of a terminal that names take at least."""
+_MINUS: Final = "\u2212"
+_COUNTED: Final = {
+    "allocator": "TensorFlow's allocator",
+    "host": "all logical CPUs",
+    "variables": "variables only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact of a run: what it is called, and what it is in words.
+
+    `value` is the bare one: seconds, bytes, joules, a part of 1, a text; None where it is unknown,
+    and `words` then say why. `of` names the device, card or checkpoint that it is a fact of, where
+    a group has several. `line` is how such a fact reads among others of the same thing on one line;
+    empty where it is left out there.
+    """
+
+    group: str
+    name: str
+    words: str
+    value: float | str | None = None
+    of: str = ""
+    line: str = ""
+
+
+def facts(run: RunFigures) -> tuple[Fact, ...]:
+    """All facts of a run, in the order in which they are shown. Reads no file."""
+    return (
+        *identity(run.summary, run.labels),
+        *_training(run),
+        *_result(run),
+        *_memory(run),
+        *_cards(run),
+        *_times(run),
+        *_checkpoints(run),
+        *(Fact(ENVIRONMENT, name, text, text) for name, text in run.environment.items()),
+    )
+
+
+def rows(found: Iterable[Fact], group: str) -> tuple[tuple[str, str], ...]:
+    """A group as names and texts: a fact a row, and all facts of one thing in one row.
+
+    Of many checkpoints only the newest are named.
+    """
+    lines: dict[str, list[str]] = {}
+    for fact in found:
+        if fact.group == group:
+            parts = lines.setdefault(fact.of or fact.name, [])
+            parts += filter(None, [fact.line if fact.of else fact.words])
+    made = [(name, ", ".join(parts) or UNKNOWN) for name, parts in lines.items()]
+    if group == CHECKPOINTS and len(made) > _FEW_CHECKPOINTS:
+        made[_FEW_CHECKPOINTS:] = [("and", plural(len(made) - _FEW_CHECKPOINTS, "older one"))]
+    return tuple(made)
+
+
+def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
+    """What a run is, and how it stands: known before its figures are read. Reads no file."""
+    known = (
+        ("run", summary.id),
+        ("state", summary.state_words),
+        ("plan", summary.plan if labels.name else ""),
+        ("directory", str(summary.directory.path)),
+        ("tags", ", ".join(labels.tags)),
+        ("note", labels.note or labels.problem),
+        ("resumed from", summary.resumed_from or ""),
+    )
+    return tuple(Fact(RUN, name, text, text) for name, text in known if text)
+
+
+def _training(run: RunFigures) -> Iterator[Fact]:
+    devices, model = run.devices, run.model
+    if devices:
+        held = "layers" if strategy_named(devices.strategy).places_layers else "replicas"
+        words = f"{devices.strategy}, {held} on {', '.join(devices.replicas)}"
+        yield Fact(TRAINING, "strategy", words, devices.strategy)
+    if model:
+        words = f"{model.name}, {grouped(model.parameters)} parameters"
+        yield Fact(TRAINING, "model", words, model.name)
+        words = f"{model.data}, {grouped(model.train_samples)} samples"
+        yield Fact(TRAINING, "data", words, model.data)
+    if run.placement:
+        words = headline(judged(run.placement))
+        yield Fact(TRAINING, "placement", words, words)
+
+
+def _result(run: RunFigures) -> Iterator[Fact]:
+    summary, best, foreseen = run.summary, run.best, run.prediction.step_seconds
+    if best is not None:
+        name = metric_words(best.metric, run.metrics)
+        words = f"{metric(best.value)}, {name} in epoch {grouped(best.epoch)}"
+        yield Fact(RESULT, BEST, words, best.value)
+    yield from metric_facts(run)
+    yield Fact(RESULT, STEPS, _steps(run), summary.step)
+    rate, step = run.samples_per_second, run.step_seconds
+    yield Fact(RESULT, THROUGHPUT, throughput(rate), rate)
+    predicted = f", {span(foreseen)} predicted" if foreseen else ""
+    yield Fact(RESULT, STEP_TIME, f"{span(step)}{predicted}", step)
+    yield Fact(RESULT, "started", moment(summary.created), summary.created)
+    yield Fact(RESULT, TIME, duration(summary.seconds), summary.seconds)
+
+
+def metric_facts(run: RunFigures) -> Iterator[Fact]:
+    """The metrics of the last epoch, and those of the test after it."""
+    last = run.epochs[-1].metrics if run.epochs else {}
+    reported = {**last, **(run.finished.metrics if run.finished else {})}
+    for name, value in reported.items():
+        yield Fact(RESULT, metric_words(name, reported), metric(value), value)
+
+
+def _steps(run: RunFigures) -> str:
+    step, total = run.summary.step, run.summary.steps_total
+    if not total:
+        return grouped(step)
+    done = run.finished is not None and run.finished.reason == "completed"
+    return f"{grouped(step)} of {grouped(total)} ({share(1 if done else min(1, step / total))})"
+
+
+def _memory(run: RunFigures) -> Iterator[Fact]:
+    for device in dict.fromkeys([*run.peaks, *run.predicted]):
+        peak, limit = run.peaks.get(device), run.limits.get(device)
+        foreseen, counted = run.predicted.get(device), run.counted.get(device, "")
+        part = counted == "variables"
+        line = f"{size(peak)}{' of variables' if part and peak is not None else ''}"
+        yield Fact(MEMORY, "peak", size(peak), peak, device, line)
+        if foreseen is not None:
+            # Of a logical CPU only the variables are counted: no part of a whole step's memory.
+            more = " for a whole step" if part else _off(peak, foreseen)
+            line = f"{size(foreseen)} predicted{more}"
+            yield Fact(MEMORY, "predicted", size(foreseen), foreseen, device, line)
+        line = f"limit {size(limit)}" if limit else ""
+        yield Fact(MEMORY, "limit", size(limit) if limit else "none", limit, device, line)
+        used = peak / limit if peak is not None and limit else None
+        yield Fact(MEMORY, "of limit", share(used), used, device)
+        yield Fact(MEMORY, "counted", _COUNTED.get(counted, UNKNOWN), counted, device)
+
+
+def _off(peak: int | None, predicted: int) -> str:
+    """Say by how much the peak was above or below the prediction."""
+    if not peak or not predicted:
+        return ""
+    return f" ({peak / predicted - 1:+.0%})".replace("%", " %").replace("-", _MINUS)
+
+
+def _cards(run: RunFigures) -> Iterator[Fact]:
+    joules, each = run.joules, run.joules_per_thousand_samples
+    yield Fact(
+        CARDS, ENERGY, energy(joules) if joules is not None else run.why_not("joules"), joules
+    )
+    if not run.card_totals:
+        return
+    if each is not None:
+        yield Fact(CARDS, ENERGY_EACH, energy(each), each)
+    for name, figure in ((CARDS_IDLE, "idle_seconds"), (CARDS_THROTTLED, "throttled_seconds")):
+        seconds: float | None = getattr(run, figure)
+        words = duration(seconds) if seconds is not None else run.why_not(figure)
+        yield Fact(CARDS, name, words, seconds)
+    for card, totals in zip(run.cards, run.card_totals, strict=True):
+        yield from _card(f"{card.label} · {totals.name}", totals)
+
+
+def _card(of: str, card: CardTotals) -> Iterator[Fact]:
+    def fact(name: str, figure: str, words: str, line: str = "") -> Fact:
+        value: float | None = getattr(card, figure)
+        if value is None:
+            return Fact(CARDS, name, card.why.get(figure, UNKNOWN), None, of)
+        return Fact(CARDS, name, words, value, of, line)
+
+    limited = (card.throttled or {}).items()
+    reasons = ", ".join(f"{reason} {duration(seconds)}" for reason, seconds in limited)
+    drawn, used = energy(card.joules), size(card.peak_used)
+    busy, hottest = percent(card.busy_percent or 0), f"{card.peak_celsius} °C"
+    yield fact("energy", "joules", drawn, drawn)
+    yield fact("utilisation", "busy_percent", busy, f"{busy} busy")
+    yield fact("idle", "idle_seconds", duration(card.idle_seconds))
+    yield fact("throttled", "throttled_seconds", reasons or "never")
+    yield fact("most memory", "peak_used", used, f"{used} at most")
+    yield fact("hottest", "peak_celsius", hottest, f"{hottest} at most")
+
+
+def _times(run: RunFigures) -> Iterator[Fact]:
+    times = run.times
+    yield from _spent("starting", times.seconds_in("starting"))
+    yield from _spent("tracing and compiling", times.first_call_seconds)
+    if times.call_seconds > 0:
+        yield _part(WAITING, times.input_seconds, run.input_share)
+        yield from _computing(run)
+    yield from _spent("between the calls", times.other_seconds)
+    yield from _spent("paused", times.seconds_in("paused"))
+    if times.call_seconds > 0 and run.training_parts and run.communication:
+        words = f"{steps_in_words(run.communication)}; the others are taken to be like them (≈)"
+        yield Fact(TIMES, PROFILED, words)
+
+
+def _computing(run: RunFigures) -> Iterator[Fact]:
+    """Computing and communication separately, which needs profiled steps or a single device."""
+    parts, shares = run.training_parts, run.training_shares
+    if parts is None or shares is None or run.communication is None:
+        why = run.why_not("communication")
+        name = "compute" if why == ONE_DEVICE else "compute and transfers"
+        yield _part(name, run.times.compute_seconds, run.compute_share)
+        yield Fact(TIMES, COMMUNICATION, why)
+        return
+    for name in ("compute", COMMUNICATION, "idle"):
+        yield _part(name, getattr(parts, name), getattr(shares, name), "≈ ")
+
+
+def _part(name: str, seconds: float, part: float | None, about: str = "") -> Fact:
+    return Fact(TIMES, name, f"{about}{spent(seconds)} ({share(part)})", seconds)
+
+
+def _spent(name: str, seconds: float) -> Iterator[Fact]:
+    if seconds > 0:
+        yield Fact(TIMES, name, spent(seconds), seconds)
+
+
+def _checkpoints(run: RunFigures) -> Iterator[Fact]:
+    for saved in sorted(run.checkpoints, key=lambda each: each.step, reverse=True):
+        # At which step stands in its name.
+        of, when = saved.name, saved_at(saved.epoch, saved.step).partition(",")[0]
+        yield Fact(CHECKPOINTS, "epochs", grouped(saved.epoch), saved.epoch, of, when)
+        yield Fact(CHECKPOINTS, "step", grouped(saved.step), saved.step, of)
+        if monitored := _monitored(saved):
+            yield Fact(CHECKPOINTS, "monitored", monitored, monitored, of, monitored)
+        if (found := run.evaluations.get(saved.name)) is not None:
+            yield _evaluated(found)
+    kept = {saved.name for saved in run.checkpoints}
+    for found in run.evaluations.values():
+        if found.checkpoint not in kept:
+            yield _evaluated(found, "removed since, ")
+
+
+def _monitored(saved: SavedCheckpoint) -> str:
+    known = saved.monitor and saved.value is not None
+    value = f"{metric_words(saved.monitor or '')} {metric(saved.value)}" if known else ""
+    return ", ".join(filter(None, (value, "best until then" if saved.best else "")))
+
+
+def _evaluated(found: Evaluation, before: str = "") -> Fact:
+    known = found.metrics
+    metrics = ", ".join(f"{metric_words(name, known)} {metric(known[name])}" for name in known)
+    words = f"on the {found.split} split: {metrics}"
+    line = f"{before}evaluated {words}"
+    return Fact(CHECKPOINTS, "evaluated", words, words, found.checkpoint, line)
+
+
+def run_lines(run: RunDirectory) -> Iterator[str]:
+    """All facts of `run` as lines for a terminal. Raises OSError if its events cannot be read."""
+    figures = figures_of(run)
+    every = facts(figures)
+    yield f"{figures.title}: {figures.summary.standing}"
+    for group in GROUPS:
+        yield from _lines(group, rows(every, group))
+    # With the epochs of the runs that it went on from.
+    last = read_history(run).epochs.rows[-_LAST_EPOCHS:]
+    yield from _lines(
+        "Epochs", [(f"epoch {row.epoch}", metrics_in_words(row.metrics)) for row in last]
+    )
+    if figures.why is not None:
+        yield from _why(figures.why)
+
+
+def _lines(title: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    found = list(pairs)
+    if found and title != RUN:
+        yield title
+    width = max(_NAMES, *(len(name) for name, _ in found), 0)
+    for name, text in found:
+        yield f"  {name:<{width}}  {text.replace(chr(10), chr(10) + ' ' * (width + 4))}"
+
+
+def _why(why: Explanation) -> Iterator[str]:
+    yield why.message
+    yield from (f"  - {suggestion}" for suggestion in (*why.suggestions, *why.settings))
+    if why.details:
+        yield from ("", *why.details.splitlines())
 
 
 def run_document(run: RunDirectory) -> dict[str, Any]:
@@ -91,284 +386,6 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def run_lines(run: RunDirectory) -> Iterator[str]:
-    """The same for a person, as lines. Raises OSError if its events cannot be read."""
-    history = read_history(run)
-    yield f"{title_of(run)}: {history.state}"
-    yield from (f"  {name:<12} {text}" for name, text in _facts(run, history) if text)
-    yield from (
-        f"  epoch {row.epoch:<6} {metrics_in_words(row.metrics)}"
-        for row in history.epochs.rows[-10:]
-    )
-    if history.finished and history.finished.metrics:
-        yield f"  {'at the end':<12} {metrics_in_words(history.finished.metrics)}"
-    if history.state in ("failed", "lost"):
-        yield from _why(run)
-
-
-def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
-    labels = read_labels(run)
-    yield "run", run.id
-    yield "plan", plan_name(run) if labels.name else ""
-    yield "directory", str(run.path)
-    yield "tags", ", ".join(labels.tags)
-    yield "note", labels.note.replace("\n", f"\n{' ' * 15}")
-    yield "resumed from", _parent(run) or ""
-    if history.devices:
-        held = "layers" if strategy_named(history.devices.strategy).places_layers else "replicas"
-        yield (
-            "strategy",
-            f"{history.devices.strategy}, {held} on {', '.join(history.devices.replicas)}",
-        )
-    if history.model:
-        yield "model", f"{history.model.name}, {history.model.parameters:,} parameters"
-        yield "data", f"{history.model.data}, {history.model.train_samples:,} samples"
-        yield (
-            "trained",
-            f"{history.step:,} of {history.steps_total:,} steps ({share(history.progress)})",
-        )
-    for code in ran_code(history.code.values()):
-        yield f"{code.part} code", code.words
-    if history.placement:
-        yield "placement", headline(judged(history.placement))
-    yield "time", duration(history.seconds)
-    yield (
-        "peak memory",
-        ", ".join(f"{device} {size(memory.peak)}" for device, memory in history.memory.items()),
-    )
-    yield "checkpoints", ", ".join(saved.name for saved in checkpoints(run))
-    for name, found in evaluations(run).items():
-        yield "evaluated", f"{name} on the {found.split} split: {metrics_in_words(found.metrics)}"
-
-
-def _why(run: RunDirectory) -> Iterator[str]:
-    why = explain(run)
-    yield why.message
-    yield from (f"  - {suggestion}" for suggestion in (*why.suggestions, *why.settings))
-    if why.details:
-        yield from ("", *why.details.splitlines())
-
-
 def _parent(run: RunDirectory) -> str | None:
     parent = resumed_from(run)
     return parent.run if parent else None
-
-
-NO_CARD = "trained on no card"
-NO_RECORDING = "the machine was not recorded"
-
-
-@dataclass(frozen=True, slots=True)
-class RunFigures:
-    """All figures of a run. Memory is in bytes, times in seconds; None or missing means unknown.
-
-    `metrics` are those of the last epoch, and those of the test after it; `epochs` holds their
-    table. `peaks`, `limits` and `counted` (what was counted, as in `events.DeviceMemory.source`)
-    are by logical device, as is `prediction.bytes`. `cards` are those of `machine` that the run
-    used. `plan_values` has every field of the plan as text, `evaluations` those of checkpoints, by
-    their names, `why` what happened to a run that failed or was lost.
-    """
-
-    summary: Summary
-    times: RunTimes
-    plan: plans.Plan | None = None
-    plan_values: dict[str, str] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    epochs: tuple[events.Epoch, ...] = ()
-    peaks: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, int | None] = field(default_factory=dict)
-    counted: dict[str, str] = field(default_factory=dict)
-    prediction: Prediction = field(default_factory=Prediction)
-    machine: MachineTotals | None = None
-    cards: tuple[RunCard, ...] = ()
-    devices: events.Devices | None = None
-    model: events.Model | None = None
-    placement: events.Placement | None = None
-    timeline: events.Timeline | None = None
-    communication: events.Communication | None = None
-    finished: events.Finished | None = None
-    environment: dict[str, str] = field(default_factory=dict)
-    checkpoints: tuple[SavedCheckpoint, ...] = ()
-    evaluations: dict[str, Evaluation] = field(default_factory=dict)
-    warnings: tuple[events.Warned, ...] = ()
-    labels: Labels = NOTHING
-    why: Explanation | None = None
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self.summary.id
-
-    @property
-    def title(self) -> str:
-        """The run's number and its name."""
-        return title(self.summary.number, self.labels.name or self.summary.plan)
-
-    @property
-    def best(self) -> BestValue | None:
-        """The best epoch by the most informative metric."""
-        return self.summary.best
-
-    @property
-    def predicted(self) -> dict[str, int]:
-        """The bytes predicted for each logical device."""
-        return self.prediction.bytes
-
-    @property
-    def samples_per_second(self) -> float | None:
-        """Mean throughput of the training calls."""
-        return self.times.samples_per_second
-
-    @property
-    def step_seconds(self) -> float | None:
-        """Mean seconds of a training step."""
-        return self.times.step_seconds(self.summary.step)
-
-    @property
-    def input_share(self) -> float | None:
-        """The part (0 to 1) of the training calls that was spent waiting for data."""
-        return self.times.input_share
-
-    @property
-    def compute_share(self) -> float | None:
-        """The remaining part: the devices at work, and the communication between them."""
-        return None if self.input_share is None else 1 - self.input_share
-
-    @property
-    def training_parts(self) -> Parts | None:
-        """How all training calls but the first were spent, in seconds, without waiting for data.
-
-        Extrapolated. None if it was not measured, as `why_not("communication")` explains.
-        """
-        shares = (
-            None
-            if why_no_communication(self.devices) == ONE_DEVICE
-            else step_parts(self.communication)
-        )
-        return shares.of(self.times.compute_seconds) if shares else None
-
-    @property
-    def training_shares(self) -> Parts | None:
-        """The same as parts (0 to 1) of the training calls, including waiting for data."""
-        shares = None if self.training_parts is None else step_parts(self.communication)
-        return shares.of(self.compute_share) if shares and self.compute_share is not None else None
-
-    @property
-    def card_totals(self) -> tuple[CardTotals, ...]:
-        """The totals of the cards that the run trained on."""
-        return tuple(self.machine.cards[card.key] for card in self.cards) if self.machine else ()
-
-    @property
-    def joules(self) -> float | None:
-        """The energy of the run's cards together; None unless it is known of each."""
-        return _together([card.joules for card in self.card_totals])
-
-    @property
-    def joules_per_thousand_samples(self) -> float | None:
-        """The energy per thousand trained samples, including everything around the training."""
-        samples = self.times.samples
-        return self.joules / samples * 1000 if self.joules is not None and samples else None
-
-    @property
-    def idle_seconds(self) -> float | None:
-        """The seconds in which its cards were idle while it trained, summed over the cards."""
-        return _together([card.idle_seconds for card in self.card_totals])
-
-    @property
-    def throttled_seconds(self) -> float | None:
-        """The seconds in which something limited its cards' clocks, summed over the cards."""
-        return _together([card.throttled_seconds for card in self.card_totals])
-
-    def why_not(self, figure: str) -> str:
-        """Why a figure of the cards (`joules`, …) or `communication` is unknown, in words."""
-        if figure == "communication":
-            return why_no_communication(self.devices)
-        if not uses_cards(self.devices):
-            return NO_CARD
-        if not self.card_totals:
-            return (self.machine.why if self.machine else "") or NO_RECORDING
-        return next((card.why[figure] for card in self.card_totals if figure in card.why), "")
-
-
-def joules_of(summary: Summary) -> float | None:
-    """The total energy of a run's cards, from the recording alone; None unless it is known of each.
-
-    Raises OSError if the recording cannot be read.
-    """
-    machine = account(summary.directory.hardware_file)
-    cards = run_cards(summary.devices, machine.known) if machine else ()
-    return _together([machine.cards[card.key].joules for card in cards]) if machine else None
-
-
-def figures_of(run: RunDirectory) -> RunFigures:
-    """Read all present figures of `run`; what is missing (yet) is unknown. Raises OSError."""
-    skimmer = Skimmer(run)
-    summary, history, times = skimmer.summary(), skimmer.history, read_times(run)
-    machine = account(run.hardware_file, times.at_work)
-    plan = _plan(run)
-    return RunFigures(
-        summary=summary,
-        times=times,
-        plan=plan,
-        plan_values=written(plan) if plan else {},
-        metrics=_metrics(history),
-        epochs=tuple(history.epochs.rows),
-        peaks=summary.peaks,
-        limits={device: memory.limit for device, memory in history.memory.items()},
-        counted={device: memory.source for device, memory in history.memory.items()},
-        prediction=prediction.read(run) or Prediction(),
-        machine=machine,
-        cards=run_cards(history.devices, machine.known) if machine else (),
-        devices=history.devices,
-        model=history.model,
-        placement=history.placement,
-        timeline=history.timeline,
-        communication=history.communication,
-        finished=history.finished,
-        environment=dict(_environment(history, machine)),
-        checkpoints=tuple(checkpoints(run)),
-        evaluations=evaluations(run),
-        warnings=tuple(history.warnings),
-        labels=read_labels(run),
-        why=explain(run) if summary.state in ("failed", "lost") else None,
-    )
-
-
-def _together(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _plan(run: RunDirectory) -> plans.Plan | None:
-    try:
-        return plans.load(run.plan_file)
-    except plans.PlanError:
-        return None
-
-
-def _metrics(history: History) -> dict[str, float]:
-    last = history.epochs.last.metrics if history.epochs.last else {}
-    tested = history.finished.metrics if history.finished else {}
-    return {
-        name: value
-        for name, value in {**last, **tested}.items()
-        if value is not None and math.isfinite(value)
-    }
-
-
-def _environment(history: History, machine: MachineTotals | None) -> list[tuple[str, str]]:
-    """The software and hardware of the run as names and texts, as far as reported."""
-    started, devices = history.started, history.devices
-    reported = (
-        ("computer", started.host if started else ""),
-        ("GPU Studio", started.gpu_studio if started else ""),
-        ("Python", started.python if started else ""),
-        ("TensorFlow", devices.tensorflow if devices else ""),
-        ("Keras", devices.keras if devices else ""),
-        ("CUDA of TensorFlow", devices.cuda if devices else ""),
-        ("NVIDIA driver", machine.driver if machine else ""),
-        ("CUDA of the driver", machine.cuda if machine else ""),
-        ("simulated cards", machine.simulated if machine else ""),
-        *((code.label, code.words) for code in ran_code(history.code.values())),
-    )
-    return [(name, text) for name, text in reported if text]

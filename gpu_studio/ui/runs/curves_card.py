@@ -13,6 +13,7 @@ from PySide6.QtGui import QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from gpu_studio.common import figures
+from gpu_studio.common.figures import metric_label
 from gpu_studio.runs.lineage import LOSS, Curve
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
@@ -23,7 +24,6 @@ from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
 from gpu_studio.ui.kit.settings import RUNS_AXIS, Settings
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens
-from gpu_studio.ui.kit.words import metric_label
 from gpu_studio.ui.runs.run_rows import short_names
 
 AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}

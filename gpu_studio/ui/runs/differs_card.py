@@ -25,12 +25,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, metric_names
+from gpu_studio.runs.results.comparison import Comparison, ComparisonRow
 from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Label
 from gpu_studio.ui.kit.fields.choices import Switch
 from gpu_studio.ui.kit.table import HEADER, Table
 from gpu_studio.ui.kit.theme import ThemeManager, font
-from gpu_studio.ui.runs.summary_card import metric_words
 
 Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -192,16 +191,9 @@ class DiffersCard(CardFrame):
         results = [row for row in every if row.differs] if self.only.isChecked() else every
         # Their names are in the column headers.
         plans = [row for row in self._comparison.plans if row.label != "name"]
-        self.model.show(
-            self._names, self._numbers, plans, [_in_words(row, self._comparison) for row in results]
-        )
+        named = [replace(row, label=self._comparison.name_of(row)) for row in results]
+        self.model.show(self._names, self._numbers, plans, named)
         self.table.place_columns()
-
-
-def _in_words(row: ComparisonRow, comparison: Comparison) -> ComparisonRow:
-    """Return a metric's row under the metric's name on the screen."""
-    names = metric_names(comparison.runs)
-    return replace(row, label=metric_words(row.label, names)) if row.label in names else row
 
 
 class _Sheet(Table):

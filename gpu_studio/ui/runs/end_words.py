@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from gpu_studio.common.figures import duration, metric
+from gpu_studio.common.figures import duration, metric, metric_words
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Model
 from gpu_studio.runs.end_reports import ended_at
@@ -46,7 +46,7 @@ def _reported(run: RunDirectory) -> tuple[str, str]:
     name, end = title_of(run), terminal_event(run)
     if isinstance(end, Finished):
         figures = [
-            f"{_plain(key)} {metric(value)}"
+            f"{metric_words(key, end.metrics)} {metric(value)}"
             for key, value in end.metrics.items()
             if value is not None
         ]
@@ -70,7 +70,3 @@ def _reached(run: RunDirectory, end: Finished) -> str:
     return reached(
         end.step, model.steps_per_epoch if model else None, model.epochs if model else None
     )
-
-
-def _plain(metric: str) -> str:
-    return metric.replace("sparse_categorical_", "").replace("_", " ")

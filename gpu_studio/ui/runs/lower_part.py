@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QSplitterHandle, QStackedW
 
 from gpu_studio.runs.lineage import LOSS, NO_CURVE
 from gpu_studio.runs.results.comparison import Comparison, compare
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Paragraph
 from gpu_studio.ui.kit.settings import RUNS_SHARE, Settings

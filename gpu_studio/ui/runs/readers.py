@@ -23,7 +23,7 @@ from gpu_studio.runs.labels import NOTHING, Labels, labels_file, read_labels
 from gpu_studio.runs.lineage import Curve, curve
 from gpu_studio.runs.reading.summary import Summary, why_unreadable
 from gpu_studio.runs.results.run_cards import uses_cards
-from gpu_studio.runs.results.run_facts import RunFigures, figures_of, joules_of
+from gpu_studio.runs.results.run_figures import RunFigures, figures_of, joules_of
 from gpu_studio.ui.kit.task import BackgroundTask, Report
 from gpu_studio.ui.runs.run_rows import RunRow
 

@@ -20,8 +20,6 @@ from gpu_studio.runs.labels import NOTHING, Labels, title
 from gpu_studio.runs.reading.epochs import higher_is_better
 from gpu_studio.runs.reading.summary import Summary
 
-_ENDINGS = {"early_stopping": "early stopping", "stopped_now": "without a checkpoint"}
-
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
@@ -67,13 +65,8 @@ class RunRow:
 
     @property
     def state_words(self) -> str:
-        """The state and its reason, as in `failed · out of memory on GPU:1`."""
-        summary = self.summary
-        if summary.state in ("failed", "lost"):
-            ending = summary.reason
-        else:
-            ending = "" if summary.live else _ENDINGS.get(summary.reason, "")
-        return f"{summary.standing} · {ending}" if ending else summary.standing
+        """The state and its reason."""
+        return self.summary.state_words
 
 
 Chip = Literal["all", "live", "finished", "stopped", "failed"]

@@ -13,6 +13,7 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPointF, QRectF,
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 
+from gpu_studio.common.figures import metric_label
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.table import Index, PaintedCell, Table
 from gpu_studio.ui.kit.theme import (
@@ -24,7 +25,6 @@ from gpu_studio.ui.kit.theme import (
     readable,
     state_colour,
 )
-from gpu_studio.ui.kit.words import metric_label
 from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunRow
 from gpu_studio.ui.runs.runs_model import (
     BEST,

@@ -19,8 +19,7 @@ from PySide6.QtCore import (
 )
 
 from gpu_studio.common import figures
-from gpu_studio.common.figures import duration
-from gpu_studio.ui.kit.words import metric_label
+from gpu_studio.common.figures import duration, metric_label
 from gpu_studio.ui.runs.run_rows import SORT_KEYS, Order, RunFilter, RunRow, arranged
 
 

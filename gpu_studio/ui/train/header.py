@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
-from gpu_studio.common.figures import UNKNOWN, duration
+from gpu_studio.common.figures import UNKNOWN, duration, metric_label
 from gpu_studio.contract.events import Finished, State
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.settled_eta import SettledEta
@@ -26,7 +26,6 @@ from gpu_studio.ui.kit.theme import (
     readable,
     state_colour,
 )
-from gpu_studio.ui.kit.words import metric_label
 from gpu_studio.ui.train.live_run import LiveRun
 
 _HEIGHT = 22

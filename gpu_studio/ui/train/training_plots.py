@@ -13,6 +13,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QMenu, QSlider, QWidget, QWidgetAction
 
 from gpu_studio.common import figures
+from gpu_studio.common.figures import metric_label, metric_names
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG
@@ -23,7 +24,6 @@ from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, mix
-from gpu_studio.ui.kit.words import metric_label, metric_names
 from gpu_studio.ui.train.earlier import Earlier
 from gpu_studio.ui.train.plot_header import remember_hidden
 

@@ -91,7 +91,7 @@ class RunExports(QObject):
         def write(stop: Stop) -> None:
             # Imported when first needed: most windows never write one.
             from gpu_studio.runs.results.report.writing import report
-            from gpu_studio.runs.results.run_facts import figures_of
+            from gpu_studio.runs.results.run_figures import figures_of
 
             text = report([figures_of(run) for run in runs if _go_on(stop)])
             write_output(path, [text.encode("utf-8", "replace")])

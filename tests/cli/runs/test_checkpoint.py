@@ -61,7 +61,7 @@ def test_that_what_was_found_stands_in_the_report(gpu_studio, run) -> None:
     )  # fmt: skip
     keep(run, found)
     assert (
-        "step-00000600 on the test split: loss 0.2500"
+        "evaluated on the test split: loss 0.2500, accuracy not a number"
         in gpu_studio("--runs-dir", run.path.parent, "runs", "show", run.id).out
     )
     document = gpu_studio("--runs-dir", run.path.parent, "runs", "show", run.id, "--json").document

@@ -6,7 +6,7 @@ import pytest
 from reported_runs import reported_run
 
 from gpu_studio.runs.labels import Labels, write_labels
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from reported_runs import tell_communication
 from gpu_studio import plan as plans
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.comparison import LEFT_OUT, _best, compare, metric_names
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 EIGHT = made.cards("8xH100")
 

@@ -13,7 +13,7 @@ from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.lineage import curve, read_history
 from gpu_studio.runs.results.exporting import csv_lines, figures_document, write_lines
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 
 def table(run, what):

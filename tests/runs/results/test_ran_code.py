@@ -10,7 +10,7 @@ from made_runs import Script, make_run, tell
 from gpu_studio.contract.consent import digest
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Code
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 HELD = b"def build(): ...\n"
 SHA256 = digest(HELD)

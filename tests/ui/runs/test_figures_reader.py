@@ -8,7 +8,7 @@ import pytest
 from made_runs import Script, make_run
 
 from gpu_studio.runs.reading.summary import Summary, summarise
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.ui.runs import readers
 from gpu_studio.ui.runs.readers import FiguresReader
 

@@ -7,9 +7,10 @@ import pytest
 from made_runs import Script, make_run
 from reported_runs import tell_communication
 
+from gpu_studio.common.figures import metric_words
 from gpu_studio.runs.results.prediction import Prediction, write
-from gpu_studio.runs.results.run_facts import RunFigures, figures_of
-from gpu_studio.ui.runs.summary_card import metric_words, summary_groups
+from gpu_studio.runs.results.run_figures import RunFigures, figures_of
+from gpu_studio.ui.runs.summary_card import summary_groups
 
 FACTS = made_recordings.cards("8xH100")
 MIB = 1024 * 1024
@@ -60,7 +61,7 @@ def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(f
 def test_that_energy_is_that_of_the_cards_and_what_is_not_known_says_why(figures) -> None:
     cards = told(figures)["Energy and cards"]
     assert "Wh" in cards["energy"]
-    assert cards["throttled"] == "not recorded"
+    assert cards["cards throttled"] == "not recorded"
     assert sum("H100" in name for name in cards) == 2
     assert told(replace(figures, machine=None, cards=()))["Energy and cards"] == {
         "energy": "the machine was not recorded"

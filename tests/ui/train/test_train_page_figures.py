@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from made_runs import MIB, Script, make_run
 
 from gpu_studio.common import figures
+from gpu_studio.common.figures import metric_label, metric_names
 from gpu_studio.contract import events
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
-from gpu_studio.ui.kit.words import metric_label, metric_names
 from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.device_figures import memory_now
 from gpu_studio.ui.train.device_plot import caption, limits

@@ -14,7 +14,7 @@ from gpu_studio.common.figures import duration
 from gpu_studio.common.paths import resource
 from gpu_studio.contract.events import State
 from gpu_studio.runs.results.report.chart import Chart, Child, Markup, draw, join, sample, tag
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_figures import RunFigures
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

@@ -31,7 +31,7 @@ from gpu_studio.runs.results.report.chart import (
     seconds_axis,
     steps_axis,
 )
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_figures import RunFigures
 
 Figure = Literal["utilisation", "power"]
 _MEMORY: Final = b'{"event":"memory"'

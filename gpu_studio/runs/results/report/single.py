@@ -1,28 +1,16 @@
-"""The report on one run."""
+"""The report on one run: its facts as tiles and tables, with curves and what else is known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpu_studio.common.figures import (
-    UNKNOWN,
-    duration,
-    energy,
-    metric,
-    percent,
-    share,
-    size,
-    span,
-    spent,
-    throughput,
-)
+from gpu_studio.common.figures import UNKNOWN, duration, metric, metric_words, share, size, span
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract.events import Communication, DeviceTimes
-from gpu_studio.hardware.accounting import CardTotals
 from gpu_studio.plan.files import LARGEST_BYTES
 from gpu_studio.runs.reading.placements import Judgement, LayerRow, PassRow, judged
-from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.results.report import run_charts
 from gpu_studio.runs.results.report.chart import Markup, join, tag
 from gpu_studio.runs.results.report.elements import (
@@ -38,34 +26,45 @@ from gpu_studio.runs.results.report.elements import (
     table,
     tiles,
 )
-from gpu_studio.runs.results.run_cards import RunCard
-from gpu_studio.runs.results.run_facts import RunFigures
+from gpu_studio.runs.results.run_facts import (
+    BEST,
+    CARDS,
+    CHECKPOINTS,
+    ENERGY,
+    ENVIRONMENT,
+    MEMORY,
+    PROFILED,
+    RESULT,
+    STEP_TIME,
+    THROUGHPUT,
+    TIME,
+    TIMES,
+    TRAINING,
+    Fact,
+    facts,
+    identity,
+    metric_facts,
+    rows,
+)
+from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.runs.results.run_times import ONE_DEVICE, steps_in_words
 
 _MOST_EPOCHS: Final = 10
 _MOST_ITEMS: Final = 50
 _MOST_DETAILS: Final = 40_000
 _MOST_PLAN: Final = 64_000
-_COUNTED: Final = {
-    "allocator": "TensorFlow's allocator",
-    "host": "all logical CPUs",
-    "variables": "variables only",
-}
+# A tile has a figure, and in small letters under it what follows it.
+_AFTER_FIGURE: Final = re.compile(r", | (?=samples/s|\()")
 
 
 def header(run: RunFigures) -> Markup:
     """The title part of the report, and how the run ended."""
     summary = run.summary
-    planned = [f"plan {summary.plan}"] if run.labels.name else []
-    origin = [
-        summary.id,
-        *planned,
-        moment(summary.created),
-        *filter(None, [run.environment.get("computer")]),
-    ]
-    origin += [", ".join(run.labels.tags)] if run.labels.tags else []
-    if summary.resumed_from:
-        origin.append(f"goes on from {summary.resumed_from}")
+    known = {fact.name: fact.words for fact in identity(summary, run.labels)}
+    named = [f"{name} {known[name]}" for name in ("plan", "resumed from") if name in known]
+    # Not the local time of the window: a report is read elsewhere, and later.
+    more = (run.environment.get("computer"), known.get("tags"))
+    origin = [known["run"], moment(summary.created), *filter(None, more), *named]
     state = tag("span", summary.state, class_=f"state {STATES[summary.state]}")
     return tag(
         "header",
@@ -78,26 +77,42 @@ def header(run: RunFigures) -> Markup:
 def content(run: RunFigures) -> Iterator[Markup | None]:
     """The sections of the report; None for one without content."""
     points = run_charts.points_each(6 + len(run.peaks) + 2 * len(run.cards))
+    every = facts(run)
     yield _failure(run)
     yield section("Note", tag("p", run.labels.note, class_="note") if run.labels.note else None)
-    yield tiles(_tiles(run))
+    yield tiles(_tiles(run, every))
     yield section("Loss", figure(run_charts.loss_chart(run, points), titled=False))
     yield section("Metrics", pair(list(run_charts.metric_charts(run, points))), _epochs(run))
-    yield section(
-        "Memory", figure(run_charts.memory_chart(run, points), titled=False), _memory(run)
-    )
-    yield _cards(run, points)
-    yield section("Where the time went", *where_it_went(run))
-    yield placement(run)
+    memory = figure(run_charts.memory_chart(run, points), titled=False)
+    yield section("Memory", memory, _memory(run, every))
+    yield _cards(run, every, points)
+    yield section(TIMES, *_where_it_went(run, every))
+    yield _placement(run, every)
     yield section(
         "Warnings",
         listed(f"{each.message} {each.suggestion}" for each in run.warnings[-_MOST_ITEMS:]),
     )
-    yield section("Checkpoints", _checkpoints(run))
-    yield section(
-        "Environment", table("What the run trained with", ("", ""), run.environment.items())
-    )
+    caption = "Complete on disk when this was written, and what was evaluated"
+    yield section(CHECKPOINTS, _by_thing(every, CHECKPOINTS, "name", caption, unknown=""))
+    known = rows(every, ENVIRONMENT)
+    yield section(ENVIRONMENT, table("What the run trained with", ("", ""), known))
     yield section("Plan", _plan(run))
+
+
+def _by_thing(
+    every: Sequence[Fact], group: str, things: str, caption: str, unknown: str = UNKNOWN
+) -> Markup | None:
+    """A table with a row for each device, card or checkpoint, and a column for each fact of it."""
+    found = [fact for fact in every if fact.group == group and fact.of]
+    names = list(dict.fromkeys(fact.name for fact in found))
+    known = {(fact.of, fact.name): fact.words for fact in found}
+    texts = {fact.name for fact in found if isinstance(fact.value, str)}
+    lines = (
+        [of, *(known.get((of, name), unknown) for name in names)]
+        for of in list(dict.fromkeys(fact.of for fact in found))[:_MOST_ITEMS]
+    )
+    numbers = [column for column, name in enumerate(names, 1) if name not in texts]
+    return table(caption, (things, *names), lines, numbers)
 
 
 def _failure(run: RunFigures) -> Markup | None:
@@ -108,37 +123,28 @@ def _failure(run: RunFigures) -> Markup | None:
     return section("What happened", tag("p", run.why.message), advice, details, class_="failure")
 
 
-def _tiles(run: RunFigures) -> Iterator[FigureTile]:
-    if run.best:
-        yield FigureTile(
-            "best",
-            metric(run.best.value),
-            f"{run.best.metric.replace('_', ' ')}, epoch {run.best.epoch:,}",
-        )
-    yield FigureTile("time", duration(run.summary.seconds))
-    yield FigureTile(
-        "throughput",
-        throughput(run.samples_per_second).removesuffix(" samples/s"),
-        "samples a second",
-    )
-    predicted = run.prediction.step_seconds
-    yield FigureTile(
-        "step", span(run.step_seconds), f"{span(predicted)} predicted" if predicted else "mean"
-    )
+def _tiles(run: RunFigures, every: Sequence[Fact]) -> Iterator[FigureTile]:
+    known = {fact.name: fact for fact in every if fact.group in (RESULT, CARDS) and not fact.of}
+    for name in (BEST, TIME, THROUGHPUT, STEP_TIME):
+        if name in known:
+            yield _tile(known[name])
     if run.peaks:
-        device, most = max(run.peaks.items(), key=lambda item: item[1])
-        yield FigureTile("most memory", size(most), f"on {device}")
-    joules = run.joules
-    watt_hours = energy(joules).partition("(")[2].removesuffix(")") or energy(joules)
-    yield FigureTile(
-        "energy", watt_hours, "of its cards" if joules is not None else run.why_not("joules")
-    )
+        device = max(run.peaks, key=run.peaks.__getitem__)
+        most = next(fact for fact in every if fact.name == "peak" and fact.of == device)
+        yield FigureTile("most memory", most.words, f"on {device}")
+    spent = known[ENERGY]
+    yield FigureTile(ENERGY, UNKNOWN, spent.words) if spent.value is None else _tile(spent)
+
+
+def _tile(fact: Fact) -> FigureTile:
+    value, *note = _AFTER_FIGURE.split(fact.words, maxsplit=1)
+    return FigureTile(fact.name, value, "".join(note).strip("()"))
 
 
 def _epochs(run: RunFigures) -> Markup | None:
     names = list(dict.fromkeys(name for row in run.epochs for name in row.metrics))
     shown = run.epochs[-_MOST_EPOCHS:]
-    rows = [
+    lines = [
         [
             str(row.epoch),
             *(metric(row.metrics[name]) if name in row.metrics else UNKNOWN for name in names),
@@ -146,69 +152,32 @@ def _epochs(run: RunFigures) -> Markup | None:
         ]
         for row in shown
     ]
-    if run.finished and run.finished.metrics:
-        tested = ", ".join(
-            f"{name.replace('_', ' ')} {metric(value)}"
-            for name, value in run.finished.metrics.items()
-        )
-        after = tag("p", f"At the end: {tested}.")
-    else:
-        after = None
+    ends = [f"{fact.name} {fact.words}" for fact in metric_facts(run)]
+    ended = run.finished is not None and run.finished.metrics
+    after = tag("p", f"At the end: {', '.join(ends)}.") if ended else None
     left_out = (
         f", the last {len(shown)} of {len(run.epochs)}" if len(shown) < len(run.epochs) else ""
     )
-    headings = ["epoch", *(name.replace("_", " ") for name in names), "time"]
+    headings = ["epoch", *(metric_words(name, names) for name in names), "time"]
     whole = table(
-        f"Metrics at the end of each epoch{left_out}", headings, rows, range(1, len(headings))
+        f"Metrics at the end of each epoch{left_out}", headings, lines, range(1, len(headings))
     )
     return join(after, whole) if after or whole else None
 
 
-def _memory(run: RunFigures) -> Markup | None:
-    def rows() -> Iterator[list[str]]:
-        for device in dict.fromkeys((*run.peaks, *run.predicted)):
-            limit, predicted = run.limits.get(device), run.predicted.get(device)
-            peak = run.peaks.get(device)
-            of_limit = share(peak / limit) if peak is not None and limit else UNKNOWN
-            counted = _COUNTED.get(run.counted.get(device, ""), UNKNOWN)
-            yield [
-                device,
-                size(peak),
-                size(predicted),
-                size(limit) if limit else "none",
-                of_limit,
-                counted,
-            ]
-
-    headings = ("device", "peak", "predicted", "limit", "of limit", "counted")
-    whole = table("The most memory in use on each logical device", headings, rows(), range(1, 5))
+def _memory(run: RunFigures, every: Sequence[Fact]) -> Markup | None:
+    caption = "The most memory in use on each logical device"
+    whole = _by_thing(every, MEMORY, "device", caption)
     if whole is None or not run.predicted or "variables" not in run.counted.values():
         return whole
-    return join(
-        whole,
-        tag(
-            "p",
-            "Of a logical CPU only the variables are counted; a whole step is predicted.",
-            class_="muted",
-        ),
-    )
+    words = "Of a logical CPU only the variables are counted; a whole step is predicted."
+    return join(whole, tag("p", words, class_="muted"))
 
 
-def _cards(run: RunFigures, points: int) -> Markup | None:
+def _cards(run: RunFigures, every: Sequence[Fact], points: int) -> Markup | None:
     if not run.cards or run.machine is None:
         return None
-    rows = (_card(card, run.machine.cards[card.key]) for card in run.cards)
-    headings = (
-        "card",
-        "devices",
-        "energy",
-        "utilisation",
-        "idle",
-        "throttled",
-        "most memory",
-        "hottest",
-    )
-    whole = table("What the cards that it trained on did meanwhile", headings, rows, range(2, 8))
+    whole = _by_thing(every, CARDS, "card", "What the cards that it trained on did meanwhile")
     missing = max(total.missing_seconds for total in run.card_totals)
     gap = (
         f"For {duration(missing)} nothing was recorded; no power is made up for that time."
@@ -217,57 +186,6 @@ def _cards(run: RunFigures, points: int) -> Markup | None:
     )
     charts = [figure(chart) for chart in run_charts.card_charts(run, points)]
     return section("Cards", *charts, whole, tag("p", gap, class_="muted") if gap else None)
-
-
-def _card(card: RunCard, total: CardTotals) -> list[str]:
-    def known(figure: str, words: str) -> str:
-        return total.why.get(figure, UNKNOWN) if getattr(total, figure) is None else words
-
-    reasons = ", ".join(
-        f"{reason} {duration(seconds)}" for reason, seconds in (total.throttled or {}).items()
-    )
-    celsius = f"{total.peak_celsius} °C"
-    return [
-        total.name,
-        card.label,
-        known("joules", energy(total.joules)),
-        known("busy_percent", percent(total.busy_percent or 0)),
-        known("idle_seconds", duration(total.idle_seconds)),
-        known("throttled", reasons or "never"),
-        known("peak_used", size(total.peak_used)),
-        known("peak_celsius", celsius),
-    ]
-
-
-def _checkpoints(run: RunFigures) -> Markup | None:
-    def rows() -> Iterator[list[str]]:
-        for saved in run.checkpoints[-_MOST_ITEMS:]:
-            monitored = (
-                f"{saved.monitor} {metric(saved.value)}"
-                if saved.monitor and saved.value is not None
-                else ""
-            )
-            best = ", the best then" if saved.best else ""
-            evaluated = _evaluated(run.evaluations.get(saved.name))
-            yield [
-                saved.name,
-                str(saved.epoch),
-                f"{saved.step:,}",
-                f"{monitored}{best}".strip(", "),
-                evaluated,
-            ]
-
-    headings = ("name", "epochs", "step", "monitored", "evaluated" if run.evaluations else "")
-    return table("Complete on disk when this was written", headings, rows(), (1, 2))
-
-
-def _evaluated(found: Evaluation | None) -> str:
-    if found is None:
-        return ""
-    metrics = ", ".join(
-        f"{name.replace('_', ' ')} {metric(value)}" for name, value in found.metrics.items()
-    )
-    return f"{found.split}: {metrics}"
 
 
 def _plan(run: RunFigures) -> Markup | None:
@@ -282,7 +200,7 @@ _MOST_LAYERS: Final = 400
 _MOST_CROSSINGS: Final = 30
 
 
-def placement(run: RunFigures) -> Markup | None:
+def _placement(run: RunFigures, every: Sequence[Fact]) -> Markup | None:
     """Return the section; None if it was not told, or nothing was asked."""
     if run.placement is None or not run.placement.asked:
         return None
@@ -292,23 +210,14 @@ def placement(run: RunFigures) -> Markup | None:
     if len(shown) == _MOST_LAYERS:
         caption += f", the first {len(shown)} of {len(found.layers)} layers"
     headings = ("layer", "asked", "forward", "backward", "update", "")
+    verdict = dict(rows(every, TRAINING))["placement"]
     return section(
         "Placement",
-        tag("p", _verdict(found), class_="bad" if found.wrong else None),
+        tag("p", verdict, class_="bad" if found.wrong else None),
         table(caption, headings, (_row(layer) for layer in shown)),
         table(
             _crossing_caption(found), ("from", "to", "bytes", "tensors"), _crossings(found), (2, 3)
         ),
-    )
-
-
-def _verdict(found: Judgement) -> str:
-    if not found.wrong:
-        return f"All {found.operations:,} operations of the layers ran where they were asked to be."
-    count = len(found.wrong)
-    return (
-        f"{count} {'part' if count == 1 else 'parts'} of the layers did not "
-        "run where asked: see the table."
     )
 
 
@@ -346,52 +255,45 @@ def _crossings(found: Judgement) -> Iterator[list[str]]:
         ]
 
 
-_EXTRAPOLATED: Final = (
-    "computing, while any device does",
-    "communication, while none computes",
-    "idle: no device does anything",
+_MEANT: Final = (
+    "Starting loads TensorFlow, the model and the data; between the calls are validation, "
+    "checkpoints and the ends of epochs."
+)
+_MEANT_APART: Final = (
+    "Compute is while any device computes, communication while none does, and idle while no "
+    "device does anything."
 )
 
 
-def where_it_went(run: RunFigures) -> Iterator[Markup | None]:
+def _where_it_went(run: RunFigures, every: Sequence[Fact]) -> Iterator[Markup | None]:
     """The section on time: the seconds of the whole run, and what the devices did in a step."""
-    yield _times(run)
+    whole = _times(every)
+    yield whole
+    if whole is not None:
+        yield tag("p", _MEANT, class_="muted")
     if not run.times.call_seconds:
         return
     if run.training_parts is not None and run.communication is not None:
+        yield tag("p", _MEANT_APART, class_="muted")
         yield from _step(run.communication)
     else:
         yield tag("p", _not_measured(run), class_="muted")
 
 
-def _times(run: RunFigures) -> Markup | None:
-    times = run.times
-    parts = (
-        ("starting: TensorFlow, model and data", times.seconds_in("starting"), ""),
-        ("tracing and compiling, in the first call", times.first_call_seconds, ""),
-        ("waiting for data", times.input_seconds, ""),
-        *_computing(run),
-        ("validation, checkpoints and the ends of epochs", times.other_seconds, ""),
-        ("paused", times.seconds_in("paused"), ""),
-    )
-    whole = sum(seconds for _, seconds, _ in parts)
-    rows = (
-        [name, f"{about}{spent(seconds)}", share(seconds / whole)]
-        for name, seconds, about in parts
+def _times(every: Sequence[Fact]) -> Markup | None:
+    found = [
+        (fact, fact.value)
+        for fact in every
+        if fact.group == TIMES and fact.name != PROFILED and isinstance(fact.value, float)
+    ]
+    whole = sum(seconds for _, seconds in found)
+    # The share that stands in brackets is of the training calls; a column has that of all the time.
+    lines = (
+        [fact.name, fact.words.partition(" (")[0], share(seconds / whole)]
+        for fact, seconds in found
         if seconds > 0
     )
-    return table("Wall time from the first event to the last", ("", "time", "share"), rows, (1, 2))
-
-
-def _computing(run: RunFigures) -> Iterator[tuple[str, float, str]]:
-    parts = run.training_parts
-    if parts is not None:
-        seconds = (parts.compute, parts.communication, parts.idle)
-        yield from ((name, each, "≈ ") for name, each in zip(_EXTRAPOLATED, seconds, strict=True))
-    elif run.why_not("communication") == ONE_DEVICE:
-        yield "computing", run.times.compute_seconds, ""
-    else:
-        yield "computing, with what goes between devices", run.times.compute_seconds, ""
+    return table("Wall time from the first event to the last", ("", "time", "share"), lines, (1, 2))
 
 
 def _step(reported: Communication) -> Iterator[Markup | None]:
@@ -409,8 +311,8 @@ def _step(reported: Communication) -> Iterator[Markup | None]:
         "idle",
         *(["waiting for others"] if waited else []),
     ]
-    rows = (_device(each, reported.seconds, waited=waited) for each in reported.devices)
-    yield table("What each device did in such a step", headings, rows, range(1, len(headings)))
+    lines = (_device(each, reported.seconds, waited=waited) for each in reported.devices)
+    yield table("What each device did in such a step", headings, lines, range(1, len(headings)))
     others = (
         " Waiting for others is part of it: the last replica had not come to the all-reduce yet."
         if waited

@@ -43,7 +43,7 @@ from gpu_studio.runs.results.report.elements import (
     table,
 )
 from gpu_studio.runs.results.report.run_charts import loss_chart, memory_chart
-from gpu_studio.runs.results.run_facts import RunFigures, figures_of
+from gpu_studio.runs.results.run_figures import RunFigures, figures_of
 
 _ROW: Final = 18
 _BETWEEN: Final = 20
@@ -170,7 +170,7 @@ def _runs_rows(runs: Sequence[RunFigures]) -> Iterator[list[Child]]:
 
 def _differences(comparison: Comparison) -> Markup:
     headings = ("field", *(run.title for run in comparison.runs))
-    rows = (_cells(row) for row in comparison.plans)
+    rows = (_cells(row, row.label) for row in comparison.plans)
     found = table("The fields in which the plans differ", headings, rows, field=True)
     return found or tag("p", "The plans are the same in every field.")
 
@@ -178,15 +178,14 @@ def _differences(comparison: Comparison) -> Markup:
 def _figures_table(comparison: Comparison) -> Markup | None:
     headings = ("", *(run.title for run in comparison.runs))
     numbers = range(1, len(headings))
-    return table(
-        "Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers
-    )
+    rows = (_cells(row, comparison.name_of(row)) for row in comparison.figures)
+    return table("Figures of each run", headings, rows, numbers)
 
 
-def _cells(row: ComparisonRow) -> list[Child]:
+def _cells(row: ComparisonRow, name: str) -> list[Child]:
     texts = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in row.texts)
     return [
-        row.label,
+        name,
         *(BestText(text) if place == row.best else text for place, text in enumerate(texts)),
     ]
 

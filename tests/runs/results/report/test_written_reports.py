@@ -18,7 +18,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results.evaluations import Evaluation, keep
 from gpu_studio.runs.results.report.writing import curves_svg, report, write_report
-from gpu_studio.runs.results.run_facts import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.ui.kit.theme import DARK, LIGHT, contrast, mix
 
 EVIL = '<script>alert(1)</script> "quoted" & <b>'
@@ -98,12 +98,12 @@ def test_that_what_a_person_wrote_and_evaluated_is_told(tmp_path):
         "device": "CPU:0",
         "time": 1.0,
     }
-    keep(run, Evaluation(metrics={"loss": 0.25, "top_k": None}, **told))
+    keep(run, Evaluation(metrics={"loss": 0.25, "top_k_accuracy": None}, **told))
     page = page_of(run)
     is_sound(page)
     assert f"first line\n{EVIL}" in page.texts["p"]
     assert "paper, <b>" in page.words
-    assert "test: loss 0.2500, top k not a number" in page.texts["td"]
+    assert "on the test split: loss 0.2500, accuracy not a number" in page.texts["td"]
 
 
 def test_that_a_failure_says_what_to_do_with_the_details_folded(tmp_path):
@@ -149,7 +149,8 @@ def test_that_a_run_on_one_device_says_that_there_is_no_communication(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("elsewhere", "told"), [(False, "ran where they were asked"), (True, "did not run where asked")]
+    ("elsewhere", "told"),
+    [(False, "ran where they were put: 7 operations"), (True, "ran on another device than asked")],
 )
 def test_that_a_placement_says_whether_it_was_kept(tmp_path, elsewhere, told):
     run = make_run(tmp_path, Script(trained=1))

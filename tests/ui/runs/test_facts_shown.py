@@ -1,0 +1,139 @@
+"""A fact of a run in the same words in the window, in the terminal and in a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from made_runs import Script, make_resumed, make_run
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication
+from read_page import Page
+from reported_runs import reported_run, tell_communication, tell_placement
+
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.runs.labels import Labels, read_labels, write_labels
+from gpu_studio.runs.results.evaluations import Evaluation, keep
+from gpu_studio.runs.results.report.writing import report
+from gpu_studio.runs.results.run_facts import (
+    CARDS,
+    CHECKPOINTS,
+    ENVIRONMENT,
+    MEMORY,
+    PROFILED,
+    RESULT,
+    TIMES,
+    Fact,
+    facts,
+    run_lines,
+)
+from gpu_studio.runs.results.run_figures import figures_of
+from gpu_studio.ui.kit.basic_widgets import Paragraph
+from gpu_studio.ui.runs.run_rows import RunRow
+from gpu_studio.ui.runs.summary_card import SummaryCard
+
+
+def finished(runs: Path) -> RunDirectory:
+    """A run on recorded cards, with all that a run can tell."""
+    run = reported_run(runs)
+    tell_communication(run)
+    tell_placement(run)
+    write_labels(run, Labels(tags=("paper",), note="the first", name="mine"))
+    metrics = {"loss": 0.25, "accuracy": None}
+    told = {"samples": 180, "seconds": 1.0, "device": "CPU:0", "time": 1.0}
+    keep(run, Evaluation(checkpoint="step-00000320", split="test", metrics=metrics, **told))
+    return run
+
+
+def failed(runs: Path) -> RunDirectory:
+    """A run on the CPU that ran out of memory."""
+    return make_run(runs, Script(kind="CPU", trained=1.4, ending="failed"))
+
+
+def resumed(runs: Path) -> RunDirectory:
+    """A run that went on from one that was stopped."""
+    parent = make_run(runs, Script(trained=2, epochs=4, ending="stopped"))
+    return make_resumed(parent, Script(trained=4, epochs=4, resumed_at=2, ending="completed"))
+
+
+@pytest.fixture(params=[finished, failed, resumed])
+def run(request, tmp_path: Path) -> RunDirectory:
+    make: Callable[[Path], RunDirectory] = request.param
+    return make(tmp_path)
+
+
+@pytest.fixture
+def card(qapp: QApplication) -> Iterator[SummaryCard]:
+    made = SummaryCard({name: QAction(name, qapp) for name in ("tag_runs", "note_runs")})
+    yield made
+    made.deleteLater()
+
+
+def seen(card: SummaryCard) -> list[str]:
+    """All texts of the card, with usual spaces."""
+    texts = [each.text().replace("\u00a0", " ") for each in card.findChildren(Paragraph)]
+    return [line for text in texts for line in text.splitlines()]
+
+
+def test_that_the_window_and_the_terminal_say_the_same(run: RunDirectory, card) -> None:
+    figures = figures_of(run)
+    card.show_run(RunRow(figures.summary, read_labels(run)), figures)
+    lines = [re.sub(r"\s+", " ", line).strip() for line in run_lines(run)]
+    groups = card.figures.groups
+    assert [group.title for group in groups] == [
+        line for line in lines if line in (RESULT, MEMORY, CARDS, TIMES, CHECKPOINTS, ENVIRONMENT)
+    ]
+    shown = [(name, text) for group in groups for name, text in group.rows]
+    begin, end = lines.index(RESULT), lines.index("Epochs")
+    told = [f"{name} {text}" for name, text in shown]
+    assert [line for line in lines[begin:end] if line not in {g.title for g in groups}] == told
+    assert {text for _, text in shown} <= set(seen(card))
+    for fact in facts(figures):
+        if fact.name in ("run", "state"):
+            assert f"{fact.name} {fact.words}" in lines
+            assert fact.words in seen(card)
+        elif fact.name in ("plan", "tags", "resumed from"):
+            assert f"{fact.name} {fact.words}" in lines
+            assert f"{fact.name}: {fact.words}" in seen(card)
+
+
+def in_report(fact: Fact, page: Page) -> bool:
+    """Whether the report shows this fact, in a tile, a sentence or a table."""
+    heads, cells, tiles = page.texts["th"], page.texts.get("td", []), page.texts["dt"]
+    if fact.of:
+        return fact.of in heads and fact.name in heads and fact.words in cells
+    if fact.group == ENVIRONMENT:
+        return fact.name in heads and fact.words in cells
+    if fact.group == TIMES:
+        return fact.name in heads and fact.words.partition(" (")[0] in cells
+    return fact.name in tiles and all(
+        part in page.words for part in re.split("[ ,()]+", fact.words)
+    )
+
+
+def test_that_a_report_says_the_same(run: RunDirectory) -> None:
+    figures = figures_of(run)
+    page = Page(report([figures]))
+    for fact in facts(figures):
+        if (
+            fact.group in (MEMORY, CHECKPOINTS, ENVIRONMENT)
+            or (fact.group == CARDS and fact.of)
+            or (fact.group == TIMES and fact.value and fact.name != PROFILED)
+            or fact.name in ("best", "time", "throughput", "time of a step", "energy")
+        ):
+            assert in_report(fact, page), fact
+        elif fact.name in ("plan", "resumed from"):
+            assert f"{fact.name} {fact.words}" in page.words
+        elif fact.name in ("run", "tags", "note", "placement"):
+            assert fact.words in page.words
+    if figures.finished is not None:
+        ends = [f for f in facts(figures) if f.group == RESULT and f.name.startswith("test ")]
+        assert ends or figures.finished.state == "stopped"
+        assert all(f"{fact.name} {fact.words}" in page.words for fact in ends)
+
+
+def test_that_every_figure_is_named_once(run: RunDirectory) -> None:
+    found = [(fact.group, fact.of, fact.name) for fact in facts(figures_of(run))]
+    assert len(found) == len(set(found))
