@@ -8,7 +8,7 @@ have one width, so that a number that changes does not move its line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from string import Template
 from typing import TYPE_CHECKING, Literal, get_args
@@ -317,12 +317,7 @@ def coloured_icon(name: str, colour: str) -> QIcon:
     made = QIcon()
     for scale in _SCALES:
         drawn = pixmap(name, colour, scale)
-        for mode in (
-            QIcon.Mode.Normal,
-            QIcon.Mode.Disabled,
-            QIcon.Mode.Selected,
-            QIcon.Mode.Active,
-        ):
+        for mode in QIcon.Mode:
             made.addPixmap(drawn, mode)
     return made
 
@@ -337,7 +332,6 @@ ICONS: dict[State, str] = {
     "failed": "cross",
     "lost": "question",
 }
-LIVE: frozenset[State] = frozenset({"starting", "running", "paused", "stopping"})
 
 
 def state_token(state: State) -> str:
@@ -370,17 +364,7 @@ def make_style_sheet(tokens: Tokens) -> str:
 
 def _places(tokens: Tokens) -> dict[str, str]:
     return {
-        "name": tokens.name,
-        "background": tokens.background,
-        "surface": tokens.surface,
-        "raised": tokens.raised,
-        "line": tokens.line,
-        "text": tokens.text,
-        "muted": tokens.muted,
-        "accent": tokens.accent,
-        "on_accent": tokens.on_accent,
-        "bad": tokens.bad,
-        "warning": tokens.warning,
+        **{name: value for name, value in asdict(tokens).items() if isinstance(value, str)},
         "hover": mix(tokens.text, tokens.raised, 0.06),
         "pressed": mix(tokens.text, tokens.raised, 0.12),
         "accent_hover": mix(tokens.text, tokens.accent, 0.12),

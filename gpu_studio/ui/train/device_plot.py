@@ -17,7 +17,6 @@ from gpu_studio.ui.kit.options import OptionButton, tab_bar
 from gpu_studio.ui.kit.painting import PaintedLine
 from gpu_studio.ui.kit.plots.axes import BYTES, PERCENT, WATTS, Scale
 from gpu_studio.ui.kit.plots.backdrop import Limit, PlotSpan
-from gpu_studio.ui.kit.plots.gestures import HELP
 from gpu_studio.ui.kit.plots.legend import LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
@@ -299,6 +298,7 @@ class DevicePlot(TimePlot):
         self.name, self._first = name, first
         self.tabs = _tabs(name)
         super().__init__("Memory", theme, time, parent, nothing="no sample in view")
+        self.tabs.setToolTip(self.title.toolTip())
         self._settings = settings
         self._cards = settings.get(CARDS) if settings else CARDS.default
         self._shown: tuple[History, CardRecord] | None = None
@@ -420,7 +420,6 @@ def _views(history: History, record: CardRecord) -> list[Figure]:
 
 def _tabs(name: str) -> QTabBar:
     tabs = tab_bar(f"Figure that is plotted of the {name}")
-    tabs.setToolTip(HELP)
     # As low as the titles of the plots above: these plots need the height.
     tabs.setStyleSheet("QTabBar::tab { padding: 2px 8px; margin: 0px 2px 0px 0px; }")
     return tabs

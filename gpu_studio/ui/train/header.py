@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QSizePolicy, QVB
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import UNKNOWN, duration, metric_label
-from gpu_studio.contract.events import Finished, State
+from gpu_studio.contract.events import ENDED, Finished, State
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.settled_eta import SettledEta
 from gpu_studio.ui.kit.basic_widgets import Button, Elided
@@ -17,7 +17,6 @@ from gpu_studio.ui.kit.status_line import LiveButton
 from gpu_studio.ui.kit.theme import (
     GRID,
     ICONS,
-    LIVE,
     ThemeManager,
     coloured_icon,
     font,
@@ -306,13 +305,14 @@ class RunHeader(QWidget):
         self.pause.setAccessibleName(self.pause.text())
         self.pause.setToolTip("Resume the run" if paused else "Pause the run; its memory stays")
         self.pause.setEnabled(state in ("running", "paused", "starting"))
-        self.stop.setEnabled(state in LIVE)
+        live = state is not None and state not in ENDED
+        self.stop.setEnabled(live)
         for button in (self.pause, self.stop, self.more):
-            if state not in LIVE:
+            if not live:
                 button.clearFocus()  # otherwise hiding it would move the focus elsewhere
-            button.setVisible(state in LIVE)
+            button.setVisible(live)
         for button in (self.again, self.evaluate, self.save):
-            button.setVisible(state is not None and state not in LIVE)
+            button.setVisible(state in ENDED)
         self._paint()
 
     def set_saved(self, there: bool) -> None:

@@ -14,7 +14,15 @@ from typing import Final
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
 from gpu_studio.contract.directory import Action, RunDirectory, send
-from gpu_studio.contract.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.contract.events import (
+    ENDED,
+    TERMINAL,
+    AnyEvent,
+    Checkpoint,
+    State,
+    StateChanged,
+    Steps,
+)
 from gpu_studio.contract.lock import Holder, holder
 from gpu_studio.runs.labels import name_of, number_of, title
 from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
@@ -108,6 +116,11 @@ class LiveRun(QObject):
     def state(self) -> State | None:
         """The state of the run; None until its events so far are read, or their end is seen."""
         return self._state
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the run goes on, as far as its events so far tell."""
+        return self._state is not None and self._state not in ENDED
 
     @property
     def title(self) -> str:

@@ -18,7 +18,6 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG
 from gpu_studio.ui.kit.plots.curve import Style
-from gpu_studio.ui.kit.plots.gestures import HELP
 from gpu_studio.ui.kit.plots.legend import LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
@@ -357,7 +356,7 @@ class MetricPlot(TimePlot):
     def _retitle(self) -> None:
         metric = self.chosen
         self.set_title(self.choice.currentText().capitalize() if metric else "Metric")
-        self.title.setToolTip(f"{metric}. {HELP}" if metric else HELP)
+        self.explain(metric)
 
     def _chosen(self) -> None:
         self._retitle()

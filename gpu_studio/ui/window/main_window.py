@@ -57,22 +57,7 @@ class MainWindow(WindowFrame):
     ) -> None:
         super().__init__()
         self.services = services = make_services(self, runs_dir, theme, **given)
-        self.document, self.readiness, self.facts = (
-            services.document,
-            services.readiness,
-            services.facts,
-        )
-        self.inventory, self.sampler, self.settings = (
-            services.inventory,
-            services.sampler,
-            services.settings,
-        )
-        self.notice, self.status_line, self.actions_ = (
-            services.notice,
-            services.status_line,
-            services.actions,
-        )
-        self.resuming = services.resuming
+        self._name_services()
         self.pages = pages = Pages(services)
         self.devices_page, self.plan_page = pages.devices, pages.plan
         self.plan_files = files = PlanFiles(services)
@@ -137,6 +122,15 @@ class MainWindow(WindowFrame):
         self.pages.show_run(run)
 
     # How it is made
+
+    def _name_services(self) -> None:
+        """Give the services that others ask the window for a short name."""
+        services = self.services
+        self.document, self.resuming = services.document, services.resuming
+        self.readiness, self.facts = services.readiness, services.facts
+        self.inventory, self.sampler = services.inventory, services.sampler
+        self.settings, self.actions_ = services.settings, services.actions
+        self.notice, self.status_line = services.notice, services.status_line
 
     def _bind(self) -> None:
         services, pages = self.services, self.pages

@@ -14,7 +14,6 @@ from gpu_studio.common.figures import grouped, plural, whole_duration
 from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.notice import Tone
 from gpu_studio.ui.kit.settings import PLAN_TAB
-from gpu_studio.ui.kit.theme import LIVE
 from gpu_studio.ui.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.window.actions.train_actions import OF_CHECKPOINTS, OF_LOG, OF_PLOTS
 from gpu_studio.ui.window.services import Pages, Services
@@ -172,12 +171,12 @@ class WindowState(QObject):
             self._followed = live
             if live is not None:
                 live.changed.connect(self._tell_of_run)
-        state = live.state if live else None
-        self._services.sampler.keep_watch(state in LIVE)
-        why_not = NO_RUN if live is None else "" if state in LIVE else NOT_LIVE
+        self._services.sampler.keep_watch(live is not None and live.is_live)
+        why_not = NO_RUN if live is None else "" if live.is_live else NOT_LIVE
         for name in ("pause", "checkpoint", "stop", "stop_now"):
             actions.allow(name, why_not)
-        actions["pause"].setText("Resume" if state == "paused" else "Pause")
+        paused = live is not None and live.state == "paused"
+        actions["pause"].setText("Resume" if paused else "Pause")
         self._allow_on_train_page()
         self._allow_plans()
         self._tell_of_run()

@@ -69,7 +69,7 @@ class TimePlot(CardFrame):
         super().__init__("", parent)
         self.setAccessibleName(title)
         self.title = Label(title, "title")
-        self.title.setToolTip(HELP)
+        self.explain()
         self.canvas = Canvas(title, time, theme.tokens, self, nothing=nothing)
         self.legend = Legend(theme)
         self.options = QHBoxLayout()
@@ -105,6 +105,10 @@ class TimePlot(CardFrame):
         self.title.setText(title)
         self.setAccessibleName(title)
         self.canvas.setAccessibleName(f"{title} over time")
+
+    def explain(self, what: str | None = None) -> None:
+        """Tell in the title's tooltip what is plotted, and what mouse and keys do."""
+        self.title.setToolTip(f"{what}. {HELP}" if what else HELP)
 
     def add_curve(self, name: str, style: Style) -> PlotCurve:
         """Make the curve called `name`, once."""

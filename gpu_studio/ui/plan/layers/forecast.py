@@ -148,21 +148,18 @@ def forecast(
         return None
     placed = plan.distribution.placed or Placed()
     known = measured if measured and all(name in measured.times for name in order) else None
-    devices, batch = (
-        places(logical, machine, known.links if known else {}),
-        max(1, plan.training.batch_size),
-    )
-    work = work_of(
-        model, devices, batch, known.times if known else dict.fromkeys(order, by_flops(graph))
-    )
+    devices = places(logical, machine, known.links if known else {})
+    batch = max(1, plan.training.batch_size)
+    times = known.times if known else dict.fromkeys(order, by_flops(graph))
+    work = work_of(model, devices, batch, times)
     placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
     used = {place for where in placement for place in where}
-    trained = sum(layer.trainable_bytes for layer in graph.layers)
-    choice = used | {
-        order[device.name] for device in chosen_devices(plan, machine) if device.name in order
-    }
+    chosen = {device.name for device in chosen_devices(plan, machine)}
+    choice = used | {place for name, place in order.items() if name in chosen}
     share = common_share(work, sorted(choice))
     turns = at_once(choice, logical, machine) if share is None else max(1, round(1 / share))
+    trained = sum(layer.trainable_bytes for layer in graph.layers)
+    others = _others(work, devices, sorted(choice), trained, turns)
     return Forecast(
         recomputing(work) if placed.recompute else work,
         tuple(devices),
@@ -170,12 +167,7 @@ def forecast(
         max(1, placed.micro_batches),
         at_once(used, logical, machine),
         known is not None,
-        tuple(
-            sorted(
-                _others(work, devices, sorted(choice), trained, turns),
-                key=lambda other: other.seconds,
-            )
-        ),
+        tuple(sorted(others, key=lambda other: other.seconds)),
         transfers(graph, running, batch),
         device_places(logical, machine),
     )
