@@ -213,7 +213,10 @@ class Remembered:
         if of != self._full.of or not np.array_equal(edges, self._full.edges):
             self._full = _Full(edges, of)
         full = self._full
-        rest = extremes(replace(part, low=full.done), edges[full.column :])
+        found = replace(part, low=full.done).candidates(edges[full.column :])
+        # Where full columns hold no number, the curve begins only behind them.
+        first = part.low == 0 and not len(full.curve[0])
+        rest = extremes_between(*found, edges[full.column :], first=first)
         x, y = (np.concatenate(each) for each in zip(full.curve, rest, strict=True))
         settled = min(part.pyramid.settled, part.high)
         if not settled or not len(x):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -121,6 +121,7 @@ def part_of(series):
     st.lists(st.floats(1, 900), min_size=2, max_size=2),
     st.integers(1, 40),
 )
+@example([np.full(5, np.nan), np.array([-0.5, 0.0, -1.0]), np.empty(0)], 32, [1.0, 7.0], 2)
 def test_that_what_is_remembered_of_a_growing_curve_is_what_a_new_look_finds(
     batches, most, window, columns
 ):
