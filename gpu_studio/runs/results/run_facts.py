@@ -302,7 +302,7 @@ def _checkpoints(run: RunFigures) -> Iterator[Fact]:
 def _monitored(saved: SavedCheckpoint) -> str:
     known = saved.monitor and saved.value is not None
     value = f"{metric_words(saved.monitor or '')} {metric(saved.value)}" if known else ""
-    return ", ".join(filter(None, (value, "best until then" if saved.best else "")))
+    return ", ".join(filter(None, (value, "best then" if saved.best else "")))
 
 
 def _evaluated(found: Evaluation, before: str = "") -> Fact:
