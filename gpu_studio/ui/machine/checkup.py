@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,10 +78,12 @@ class Checkup(QObject):
     `glance` for what is known at once, `examine` for TensorFlow too, which takes seconds.
 
     `changed` fires when the asking begins, when there is a word of progress, and when it has ended;
-    `error` says why there is no diagnosis.
+    `error` says why there is no diagnosis. `rejoined` has how the cards are joined, where an answer
+    says otherwise than the one before.
     """
 
     changed = Signal()
+    rejoined = Signal(object)
 
     def __init__(
         self,
@@ -109,6 +111,11 @@ class Checkup(QObject):
     def topology(self) -> Topology | None:
         """How the cards are joined; None as long as the doctor has told nothing."""
         return self.diagnosis.topology if self.diagnosis else None
+
+    def follow_topology(self, show: Callable[[Topology | None], None]) -> None:
+        """Call `show` with how the cards are joined: now, and whenever that has become another."""
+        self.rejoined.connect(show)
+        show(self.topology)
 
     @property
     def looking(self) -> bool:
@@ -193,6 +200,7 @@ class Checkup(QObject):
             .strip()
             .splitlines()
         )
+        before = self.topology
         try:
             self.diagnosis = msgspec.json.decode(text, type=Diagnosis)
         except msgspec.MsgspecError:
@@ -202,6 +210,8 @@ class Checkup(QObject):
         else:
             self.examined = self._examining
             self._end("")
+            if self.topology != before:
+                self.rejoined.emit(self.topology)
 
     def _end(self, error: str) -> None:
         self._patience.stop()

@@ -19,7 +19,6 @@ from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph, Scrolle
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.kit.words import sentence
-from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.concerns import ConcernList, Obstacles, PlanConcern, warnings
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.outlook import MemoryPart, MemoryRow, Prospect, facts, prospects, shades
@@ -143,7 +142,7 @@ class MemoryParts(QWidget):
 class OutlookCard(CardFrame):
     """`edited(Change)` is a remedy that the user chose.
 
-    `set_facts` and `set_checkup` bring what others know.
+    `set_facts` and `set_topology` bring what others know.
     """
 
     edited = Signal(object)
@@ -173,16 +172,10 @@ class OutlookCard(CardFrame):
         self._reader = reader
         reader.changed.connect(self._show)
 
-    def set_checkup(self, checkup: Checkup) -> None:
-        """Follow what the driver says about the links between the cards."""
-        checkup.changed.connect(lambda: self.set_topology(checkup.topology))
-        self.set_topology(checkup.topology)
-
     def set_topology(self, topology: Topology | None) -> None:
         """Show how the cards are connected, as far as the driver has said."""
-        if topology != self._topology:
-            self._topology = topology
-            self._show()
+        self._topology = topology
+        self._show()
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's obstacles, and its forecast on the machine."""

@@ -220,7 +220,7 @@ class PlanPage(Page):
         self.name.textEdited.connect(self._rename)
         self.training.set_facts(self._facts)
         self.outlook.set_facts(self._facts)
-        self.outlook.set_checkup(self._checkup)
+        self._checkup.follow_topology(self.outlook.set_topology)
         self.outlook.warnings.queue = self._actions["queue_plan"]
         for part in self._parts:
             part.edited.connect(self._apply)

@@ -10,7 +10,6 @@ from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_of
 from gpu_studio.ui.kit.basic_widgets import Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
-from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 from gpu_studio.ui.plan.strategy_picture import StrategyPicture, drawing_of
@@ -36,7 +35,7 @@ HEADINGS = {"pace": "", "when": "when to use it", "costs": "what it costs"}
 class StrategyTab(QWidget):
     """`edited(Change)` is the user's change.
 
-    `set_facts` and `set_checkup` bring what others know.
+    `set_facts` and `set_topology` bring what others know.
     """
 
     edited = Signal(object)
@@ -87,16 +86,10 @@ class StrategyTab(QWidget):
         self._reader = reader
         reader.changed.connect(self._show_options)
 
-    def set_checkup(self, checkup: Checkup) -> None:
-        """Follow what the driver says about the links between the cards."""
-        checkup.changed.connect(lambda: self.set_topology(checkup.topology))
-        self.set_topology(checkup.topology)
-
     def set_topology(self, topology: Topology | None) -> None:
         """Show how the cards are connected, as far as the driver has said."""
-        if topology != self._topology:
-            self._topology = topology
-            self._show_options()
+        self._topology = topology
+        self._show_options()
 
     def _show_options(self) -> None:
         if self._view is not None:

@@ -241,7 +241,7 @@ def _strategy(theme: ThemeManager, checkup: Checkup) -> QWidget:
     from gpu_studio.ui.plan.strategy_tab import StrategyTab
 
     tab = StrategyTab(theme)
-    tab.set_checkup(checkup)
+    checkup.follow_topology(tab.set_topology)
     return tab
 
 

@@ -95,3 +95,17 @@ def test_that_it_can_be_cancelled_from_its_dialog(make, qtbot, theme) -> None:
     assert not checkup.looking
     assert dialog.words.text() == "The examination was cancelled."
     assert dialog.again.isEnabled()
+
+
+def test_that_who_follows_the_links_hears_of_them_once(make, qtbot):
+    checkup, heard = make(f"print({SAID!r})"), []
+    checkup.follow_topology(heard.append)
+    for _ in range(2):
+        with qtbot.waitSignal(checkup.process.finished):
+            checkup.glance()
+        qtbot.waitUntil(lambda: not checkup.looking)
+    assert checkup.topology is not None
+    assert heard == [None, checkup.topology]
+    late: list[object] = []
+    checkup.follow_topology(late.append)
+    assert late == [checkup.topology]

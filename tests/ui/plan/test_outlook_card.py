@@ -333,7 +333,7 @@ def test_that_links_are_taken_from_the_checkup_as_it_answers(qtbot, card, reader
     nodes = tuple(replace(node, uuid=f"GPU-{place}") for place, node in enumerate(topology.nodes))
     answer = msgspec.json.encode(Diagnosis(topology=replace(topology, nodes=nodes))).decode()
     checkup = Checkup(command=(sys.executable, "-S", "-c", f"print({answer!r})"))
-    card.set_checkup(checkup)
+    checkup.follow_topology(card.set_topology)
     checkup.glance()
     qtbot.waitUntil(lambda: "cannot read each other's memory" in words(card))
     checkup.close()
