@@ -198,9 +198,7 @@ def _seconds(text: str) -> float:
 
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's categories of control and format characters (bidirectional ones too), lone surrogates,
-line separators.
-"""
+"""Unicode's categories of control and format characters, lone surrogates, and line separators."""
 _NOT_ASCII_TEXT = re.compile(r"[^\x20-\x7e\n\t]")
 _NOT_ASCII_JSON = re.compile(r"[^\x20-\x7e\n]")
 _SHELL_STREAMS = (

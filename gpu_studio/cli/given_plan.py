@@ -143,10 +143,7 @@ def _cannot_be_allowed(path: Path, error: OSError) -> RefusedError:
 
 
 def _says_yes(needed: Sequence[_Needed]) -> bool:
-    """Ask once for all.
-
-    Who says yes to the file that the plan names must say so to what that file imports.
-    """
+    """Ask once for all: a yes to the plan's file is a yes to what that file imports."""
     for each in needed:
         changed = each.standing is Standing.CHANGED
         been = (

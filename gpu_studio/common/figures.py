@@ -36,8 +36,7 @@ UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 """The units of memory, in bytes."""
 
 _ROUNDED_UP = 1 - 0.05 / 1024
-"""What is written with one decimal from this part of a unit on would be 1,024.0 of the smaller one.
-"""
+"""From this part of a unit on, one decimal of the smaller unit would be written as 1,024.0."""
 _MINUTE, _HOUR = 60, 3600
 _LEAST_WRITTEN_OUT, _GREATEST_WRITTEN_OUT = 1e-4 * (1 - 1e-9), 1e5
 _FLOPS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP")

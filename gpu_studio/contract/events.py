@@ -238,9 +238,9 @@ class Warned(Event, tag="warning", frozen=True):
 
 
 class Finished(Event, tag="finished", frozen=True):
-    """The end.
+    """The end of a run that did not fail.
 
-    `completed`, `early_stopping`, `stopped` (with a checkpoint) or `stopped_now` (without).
+    `reason` is `completed`, `early_stopping`, `stopped` (checkpoint saved) or `stopped_now` (not).
     """
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]

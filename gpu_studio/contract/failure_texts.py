@@ -25,10 +25,7 @@ _HARMLESS = "is not a failure"
 # A name in brackets without `node` is an operation that only waited for the one that failed.
 _NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
 NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
-"""What the dynamic linker says where a library finds no memory, or too little is allowed.
-
-None is missing.
-"""
+"""What the dynamic linker says if a library that is there gets no memory, or may not use enough."""
 ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
 _COPY_NUMBER = re.compile(r"_\d+$")
 
@@ -164,10 +161,7 @@ def lost_device_in(text: str) -> LostDevice | None:
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """There is no room, on the disk or within the user's quota."""
 LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
-"""Nobody else makes room meanwhile.
-
-The disk is read-only, or a limit set for this user or process is reached.
-"""
+"""A read-only disk, or a limit of this user or process is reached: waiting frees no space."""
 _MAKE_ROOM = (
     "Make room on the disk that holds the runs folder, or choose another "
     "with --runs-dir. Look with: df -h"

@@ -288,9 +288,9 @@ def saving_in_epoch(facts: ScriptFacts) -> str:
 
 
 def _saving_words(facts: ScriptFacts) -> dict[str, str]:
-    """Return what is saved.
+    """Say what is saved.
 
-    Of a model that a function makes only the weights are saved, as its classes need not be Keras'.
+    Of a model that a function makes, only the weights are saved: its classes need not be Keras'.
     """
     if facts.plan.model.python is not None:
         return {"save": "save_weights", "suffix": ".weights.h5"}

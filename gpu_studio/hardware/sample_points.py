@@ -11,10 +11,7 @@ from gpu_studio.contract.samples import AnySample, Fast, Host, Pcie, Slow
 Figure = Literal["memory", "utilisation", "power"]
 """The figures kept for a run: memory in bytes, utilisation in percent, power in watts."""
 Metric = Literal["memory", "utilisation", "power", "temperature", "pcie", "nvlink"]
-"""What is kept besides of the devices.
-
-Degrees Celsius, and bytes a second over the buses, both ways together.
-"""
+"""More figures that are kept of devices: degrees Celsius, and bytes/s over the bus, both ways."""
 HOST: Final = "host"
 
 

@@ -13,16 +13,17 @@ from pathlib import Path
 from gpu_studio.hardware.host import PciCard
 
 SIMULATE = "GPU_STUDIO_SIMULATE"
-"""The variable that names a simulated machine, or a recording (its whole path), shown in place of
-this one's cards.
+"""The variable that names what is shown in place of this machine's cards.
+
+It names a simulated machine, or a recording by its whole path.
 """
 
 
 SIMULATED_SINCE = "GPU_STUDIO_SIMULATED_SINCE"
-"""The variable with the moment (of the monotonic clock, in seconds) at which a simulated machine's
-programs began.
+"""The variable with the time at which a simulated machine's programs began.
 
-Processes that have it in common see one machine; without it each begins its own.
+It is in seconds of the monotonic clock. Processes that share it see one machine; without it each
+begins its own.
 """
 
 

@@ -26,8 +26,7 @@ PATHS: dict[Path, str] = {
     "SYS": "the link between NUMA nodes (UPI, Infinity Fabric)",
     "?": "unknown",
 }
-"""The paths of data between two cards, from the shortest to the longest, as in `nvidia-smi topo`.
-"""
+"""The paths of data between two cards, from shortest to longest, as in `nvidia-smi topo`."""
 
 
 @dataclass(frozen=True, slots=True)

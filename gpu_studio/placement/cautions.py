@@ -20,11 +20,7 @@ from gpu_studio.plan.edits.visibility import only_on
 from gpu_studio.plan.values import Caution, Remedy, changing, listed
 
 FAINT = 16
-"""Of 255.
-
-Bytes that go no higher are digits of 17 shades, or black and white as 0 and 1, and hardly
-photographs.
-"""
+"""Of 255: bytes that go no higher are digits in 17 shades, or black and white, not photographs."""
 
 
 def own_remedies(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
@@ -88,8 +84,9 @@ LITTLE_WORK_FLOPS = 1e9
 """A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card
 that TensorFlow supports exceeds): about what starting the step and summing the gradients take."""
 FEW_TO_NORMALISE = 8
-"""Below it the statistics of batch normalisation are too noisy (Wu and He 2018, "Group
-Normalization", fig. 1).
+"""Fewer samples give batch normalisation statistics that are too noisy.
+
+Wu and He 2018, "Group Normalization", fig. 1.
 """
 ENOUGH_TO_NORMALISE = 16
 FEWEST_STEPS = 8

@@ -281,10 +281,7 @@ def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, 
 
 
 CHEAP = 3e-6
-"""Seconds.
-
-What takes less is not worth handing to another thread (`kOpIsExpensiveThresholdCycles`).
-"""
+"""Seconds below which no other thread takes an operation over (`kOpIsExpensiveThresholdCycles`)."""
 UNKNOWN = 1e-9
 """Seconds, instead of `CHEAP`, as long as the executor does not know what operations cost.
 

@@ -152,9 +152,7 @@ class GraphLayer:
     flops_forward: float = 0.0
     flops_backward: float = 0.0
     normalises_apart: bool = False
-    """Whether replicas normalise their own part of the batch, so that losses depend on their
-    number.
-    """
+    """Whether replicas normalise their own part of the batch: losses then depend on how many."""
 
 
 @dataclass(frozen=True, slots=True)

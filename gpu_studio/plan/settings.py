@@ -20,10 +20,7 @@ _REPLACED = {
     },
     "training.optimizer": ("training", ("options",)),
 }
-"""What goes when a setting takes its place.
-
-One source of a model replaces another, and its options go with it.
-"""
+"""What a setting removes: one source of a model replaces another, whose options go with it."""
 
 
 def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:

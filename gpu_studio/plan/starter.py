@@ -20,9 +20,7 @@ from gpu_studio.plan.values import (
 )
 
 EPOCHS = 20
-"""With the learning rate falling to nothing over them, the digits are learned and the last epochs
-no longer waver.
-"""
+"""With a learning rate that falls to 0 over them, the digits are learned and the loss settles."""
 BATCH_SIZE = 64
 
 MOST_SLICES = 4

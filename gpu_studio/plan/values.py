@@ -57,10 +57,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The model.
-
-    Exactly one of a built-in `name`, a `.keras` `file`, or a `python` function `file.py:function`.
-    """
+    """The model: one of a built-in `name`, a `.keras` `file`, or a `python` `file.py:function`."""
 
     name: str | None = None
     file: str | None = None

@@ -11,10 +11,7 @@ from gpu_studio.plan.card_memory import held_by, most_mib, now_mib
 from gpu_studio.plan.devices import CPU, title_of
 
 WHOLE_CARD = 0.9
-"""The share of what a card can give that counts as all of it.
-
-A desktop or another program holds a little.
-"""
+"""The share of a card that counts as all of it: a desktop or another program holds a little."""
 
 
 @dataclass(frozen=True, slots=True)

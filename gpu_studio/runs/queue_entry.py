@@ -74,9 +74,9 @@ def noted_in(run: RunDirectory) -> str:
 
 
 def state_of(entry: QueueEntry, wait: Wait | None) -> str:
-    """Why an entry is held.
+    """Why an entry is held, or what it waits for.
 
-    Or what it waits for, since when, who has that, and whether it lets others pass.
+    With it: since when, who has that, and whether it lets others pass.
     """
     if entry.held:
         return entry.held if entry.held.startswith("held") else f"held: {entry.held}"

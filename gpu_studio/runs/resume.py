@@ -29,10 +29,7 @@ KEPT: dict[str, str] = {
     "training.metrics": "the checkpoint holds what they have counted so far",
     "training.seed": "it decides which samples are validation, and in which order the others come",
 }
-"""Fields of a plan that a run is gone on with, and why each stays as it is.
-
-All others may change.
-"""
+"""The fields of a plan that stay as they are when a run is resumed, and why; others may change."""
 
 _BATCH = ("training.batch_size", "training.batch_scope")
 

@@ -56,10 +56,7 @@ class Ending:
 
 FINISHED, FAILED = 0, 1
 ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
-"""So long a trainer that has ended waits for room on a full disk, lest its last events be lost.
-
-And once stopped.
-"""
+"""Seconds for which a trainer at its end waits for space to save its events; fewer once stopped."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

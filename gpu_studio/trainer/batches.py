@@ -62,10 +62,7 @@ class Cut:
 
 
 def order_of(epoch: Any, samples: int, seed: int) -> Any:
-    """The order of an epoch.
-
-    A permutation of 0 … samples − 1, shape (samples,), by (seed, epoch) alone.
-    """
+    """The order of an epoch, by (seed, epoch) alone: a permutation of 0 … samples − 1."""
     seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(epoch, tf.int64)])
     return tf.random.experimental.stateless_shuffle(tf.range(samples, dtype=tf.int64), seed=seeds)
 

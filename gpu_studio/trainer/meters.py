@@ -93,10 +93,7 @@ class Tally:
         return {"loss": np.float64(self.loss), "samples": np.int64(self.samples), **states}  # type: ignore[dict-item]
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Continue from `arrays()`.
-
-        Return False, changing nothing, if they are of other metrics.
-        """
+        """Continue from `arrays()`. Those of other metrics change nothing; then return False."""
         mine = self.arrays()
         if {k: v.shape for k, v in mine.items()} != {k: v.shape for k, v in arrays.items()}:
             return False

@@ -32,10 +32,7 @@ from gpu_studio.trainer.model_layers import sole_output
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 
 RECORDED_STEPS = 5
-"""So many steps tell how the time of a step is spent.
-
-The machine does other things too, and one may be its victim.
-"""
+"""How many steps are timed in parts: a single one may be slow because of other work."""
 
 
 class Program:

@@ -24,10 +24,7 @@ from gpu_studio.trainer.environment import profile_folder
 from gpu_studio.trainer.meters import Call
 
 RECORDED_CALL: Final = 3
-"""The first call is compiled, the second finds its buffers.
-
-The third is the first that is like all others.
-"""
+"""The first call is compiled and the second allocates buffers; the third is like all others."""
 Train = Callable[[Any, int, int], Call]
 Entered = TypeVar("Entered")
 
@@ -126,9 +123,7 @@ _NAMELESS = ("nccl", "MemcpyP2P")
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """An operation.
-
-    Its name in the graph, when it began and ended, in seconds on one clock, and its type.
+    """An executed operation: name in the graph, begin and end in seconds on one clock, type.
 
     A kernel of a card has the name of the operation that launched it, `kernel` of its own, and the
     card: `GPU:0`, by CUDA's count.

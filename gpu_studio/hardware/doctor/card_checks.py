@@ -126,10 +126,7 @@ NEWEST_KNOWN: tuple[tuple[tuple[int, int], Capability], ...] = (
     ((11, 8), (9, 0)),
     ((11, 1), (8, 6)),
 )
-"""From which CUDA toolkit on which capability is the newest that it compiles for.
-
-Later toolkits first.
-"""
+"""Since which CUDA toolkit which capability is the newest it compiles for; later toolkits first."""
 
 
 def fit(card: Capability, code: Iterable[str], toolkit: tuple[int, ...]) -> Fit:

@@ -80,10 +80,7 @@ def judge(facts: Facts) -> Report:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs.
-
-    `well`, `findings`, `cards`, `variables`, `topology`, `advice`, `tensorflow`.
-    """
+    """The report for programs: findings, cards, variables, topology, advice and TensorFlow."""
     topology, view = report.facts.survey.topology, report.facts.tensorflow
     advice = advise(topology)
     return {

@@ -167,9 +167,7 @@ EVENTS = 0x1 | 0x2 | 0x8
 PCIE_WIDTH = 16
 
 CardFunction = Callable[..., int | None]
-"""Receives the card, its index, the seconds since start and the further arguments.
-
-Returns an error or None."""
+"""Receives card, index, seconds since start and further arguments; returns an error or None."""
 
 
 def _number(value: Callable[[SimulatedCard, CardMoment], float | None]) -> CardFunction:

@@ -181,10 +181,7 @@ def ask_command() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The process to start.
-
-    Its command line, what is added to its environment, the descriptors that it inherits.
-    """
+    """The process to start: command line, additions to its environment, descriptors it inherits."""
 
     command: list[str]
     added: dict[str, str]

@@ -92,9 +92,7 @@ class Tail:
 
 
 MOST_BYTES: Final = 16 << 20
-"""Devices, model, placement and timeline of the largest models are told within so many bytes of the
-first step.
-"""
+"""In so many bytes come devices, model, placement and timeline, even for the largest models."""
 E = TypeVar("E", bound=Event)
 
 
@@ -367,10 +365,7 @@ _GROWTH: Final = 2.0
 
 
 class Slices:
-    """Reads as many bytes at once as a slice has time for.
-
-    Many together are cheaper.
-    """
+    """Reads as many bytes at once as a slice has time for: many together are cheaper."""
 
     def __init__(self, milliseconds: float) -> None:
         self._seconds = milliseconds / 1000

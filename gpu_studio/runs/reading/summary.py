@@ -263,20 +263,14 @@ def _losses(epochs: EpochTable) -> tuple[float, ...]:
 WORTH_BYTES: Final = 8 * 1024 * 1024
 """Bytes of events that have to be read anew before it is worth while to write what came of them."""
 EventsVersion = tuple[int, int]
-"""Size in bytes and time of the last change, in nanoseconds, of the events of a run.
-
-One that has ended keeps both.
-"""
+"""The size of a run's events in bytes and their last change in ns; an ended run keeps both."""
 KnownSummaries = dict[str, tuple[EventsVersion, Summary]]
 _LARGEST_CACHE: Final = 256 * 1024 * 1024
 _CACHE_FORMAT: Final = 2
 
 
 class _CacheFile(msgspec.Struct):
-    """What the file holds.
-
-    Who wrote it, of which folder, and the summaries by the ids of the runs.
-    """
+    """The content of the file: who wrote it, of which folder, and the summaries by run id."""
 
     written_by: list[str]
     folder: str

@@ -37,10 +37,7 @@ from gpu_studio.runs.results.run_figures import RunFigures
 Value = float | str | None
 Write = Callable[[float | None], str]
 _NOISE: Final = 0.01
-"""Two runs of one plan differ by so large a part in time, memory and energy.
-
-No more is no better.
-"""
+"""Two runs of one plan differ by this share in time, memory and energy: less is no better."""
 LEFT_OUT: Final = "left out"
 """What stands where a plan does not have a field that another has."""
 

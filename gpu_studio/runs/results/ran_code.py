@@ -39,10 +39,7 @@ class RanCode:
 
     @property
     def words(self) -> str:
-        """For a person.
-
-        `build_model in models.py, SHA-256 043d1275078f, which has changed since`.
-        """
+        """In words: `build_model in models.py, SHA-256 043d1275078f, which has changed since`."""
         name = Path(self.file).name
         what = f"{self.function} in {name}" if self.function else f"{name}, imported"
         return f"{what}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"

@@ -109,10 +109,7 @@ _BROUGHT_TEST = 10_000
 
 _MADE_UP = ("synthetic", "regression")
 _ENOUGH = 10_000
-"""Samples of made-up data that are really made for a look at them.
-
-More would show nothing more, and take a while.
-"""
+"""The samples of synthetic data that are made for a preview: more would only take longer."""
 _FEWER = "Give fewer samples, or smaller ones."
 
 

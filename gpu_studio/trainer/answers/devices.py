@@ -66,10 +66,7 @@ OF_CUDA: Mapping[str, Mapping[str, int]] = {
         "nvidia-nccl": 2,
     },
 }
-"""The major versions by CUDA's, for a TensorFlow whose package says nothing.
-
-A distribution's, or one self-built.
-"""
+"""The major versions by CUDA's, for a TensorFlow whose package names none, such as self-built."""
 DISTRIBUTIONS = ("tensorflow", "tf_nightly", "tensorflow_rocm")
 # `nvidia-cufft-cu12<12.0,>=11.2.3.61; extra == "and-cuda"`: since 13 the name lacks CUDA's version.
 _PACKAGE = re.compile(

@@ -52,10 +52,7 @@ def _once(step: Callable[[], object], device: str) -> int:
 WARM_STEPS = 4
 LEAST_STEPS, MOST_STEPS = 4, 200
 TARGET_SECONDS, REPETITIONS = 0.15, 9
-"""Of so many short measurements the fastest counts.
-
-Whatever else the machine does only makes them slower.
-"""
+"""Of so many short measurements the fastest counts: other work of the machine only slows them."""
 LEAST_SHARE = 1 / 64
 Spent = dict[tuple[str, str], float]
 """Seconds of a step by layer and pass."""
@@ -204,10 +201,7 @@ LARGE = (1 << 27, 1 << 24)
 is for slices that have no room for the first."""
 TRANSFERS = 12
 HANDED_OVER = 1e12
-"""Bytes a second that no link reaches.
-
-What is faster was not copied but handed over by reference.
-"""
+"""Bytes/s that no link reaches: what is faster was handed over by reference and not copied."""
 
 
 def bandwidth(source: str, target: str) -> float | None:

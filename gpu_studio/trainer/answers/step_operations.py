@@ -26,10 +26,7 @@ _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVar
 _NO_MEMORY = frozenset(
     {"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"}
 )
-"""They give what is there already.
-
-A variable's own memory, a constant of the graph, or what is in a list.
-"""
+"""They give what is there already: a variable's memory, a constant, or what is in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
 DELAY_S = 5 * INTERRUPTION_S
@@ -39,10 +36,7 @@ cores, take a fifth of what is reckoned."""
 _TYPICAL = 64
 """The batch at which it is asked how long a turn takes."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
-"""A core of a machine of today, roughly.
-
-Which of two operations takes longer is all that is asked.
-"""
+"""A core of a machine of today, roughly: only which of two operations takes longer matters."""
 
 
 class Graph:
@@ -270,9 +264,9 @@ _OVERWRITING = (
     "SqrtGrad Square SquaredDifference Sub Tanh TanhGrad Xdivy Xlogy"
 )
 OVERWRITING = frozenset(_OVERWRITING.split())
-"""Their kernels call `forward_input_or_allocate_output`.
+"""Their kernels may reuse an input of the same size (`forward_input_or_allocate_output`).
 
-An input of the same size that nobody else takes is reused.
+They do so if nobody else takes that input.
 """
 
 _ELEMENTWISE = OVERWRITING - {
@@ -284,9 +278,7 @@ _ELEMENTWISE = OVERWRITING - {
 }
 _INDEX_BYTES = 8
 _ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
-"""Whether oneDNN's kernels take the place of Eigen's, as they do on CPUs that have instructions for
-them.
-"""
+"""Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
 
 
 def flops(operation: Any) -> float:

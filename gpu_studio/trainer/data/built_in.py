@@ -111,10 +111,7 @@ _SECONDS_OF_SILENCE = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file of a data set.
-
-    Its name below Keras' home, its address, and its checksum (SHA-256 or MD5), if known.
-    """
+    """A file of a data set: name below Keras' home, address, and SHA-256 or MD5, if known."""
 
     place: str
     origin: str

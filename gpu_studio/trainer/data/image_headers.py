@@ -9,11 +9,9 @@ from typing import IO
 from gpu_studio.trainer.errors import DataError
 
 MOST_PIXELS = 2**28
-"""Pixels of the largest image that is decoded.
+"""Pixels of the largest image that is decoded: more than any camera takes, and 768 MiB decoded.
 
-More than any camera takes (200 million), and 768 MiB decoded.
-
-A file of some kilobytes can say that it holds more, and would be believed until the memory is gone.
+A file of a few kilobytes can claim to hold more, and decoding it would use up the memory.
 """
 _HEAD = 64
 _PNG, _JPEG, _GIF, _BMP = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM"

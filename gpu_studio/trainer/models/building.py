@@ -56,10 +56,7 @@ def _built_in(name: str, arguments: dict[str, Any], dataset: Dataset) -> keras.M
 
 
 def _arguments(model: ModelSettings, dataset: Dataset) -> dict[str, Any]:
-    """The builder's arguments.
-
-    Each option of the model, and a vocabulary for data of tokens only.
-    """
+    """The builder's arguments: the model's options, and a vocabulary for data of tokens only."""
     entry = MODELS[str(model.name)]
     values = entry.values(model.options)
     if entry.reads_tokens and dataset.tokens:

@@ -215,10 +215,7 @@ _STEPS = (
     "make_train_function",
     "make_test_function",
 )
-"""The methods by which Keras trains and evaluates.
-
-A run calls the model itself, and none of them.
-"""
+"""The methods by which Keras trains and evaluates; a run calls none of them, but the model."""
 
 
 def check_steps(source: str, made: keras.Model) -> None:
@@ -358,9 +355,7 @@ _PASSED = frozenset(
 """Operations that leave the size of the numbers as it is."""
 _LEAST_DIVISOR = 127
 _LEAST_MEAN = 50
-"""`preprocess_input` in the manner of Caffe subtracts the mean brightness of each channel, about
-104 to 124.
-"""
+"""Caffe's `preprocess_input` subtracts the mean brightness of each channel, about 104 to 124."""
 
 
 def own_scaling(model: keras.Model, shape: tuple[int, ...]) -> str:

@@ -80,10 +80,7 @@ PLUMBING = frozenset(
     | {"Enter", "Exit", "Switch", "Merge", "NextIteration", "LoopCond", "ControlTrigger"}
     | {"Const", "Identity", "IdentityN", "NoOp"}
 )
-"""Operations that compute nothing.
-
-They carry values between devices, into functions and round loops.
-"""
+"""Operations that compute nothing: they carry values between devices, functions and loops."""
 
 _MARK = re.compile(rf"(?:^|/)({LAYER}|{UPDATE})\.(\d+)\.(\d+|join)(?:_\d+)?(?=/)")
 # The scopes of the gradients requested here, and of a GradientTape's.

@@ -28,10 +28,7 @@ _LOOP_CONDITION = "LoopCond"
 
 @dataclass(frozen=True, slots=True)
 class SentTensor:
-    """A tensor that is sent.
-
-    The operation that makes it, which of its outputs, and its receiver.
-    """
+    """A tensor that is sent: the operation that makes it, which of its outputs, the receiver."""
 
     name: str
     output: int
@@ -116,10 +113,7 @@ def _crossing(edge: tuple[str, str, str, str, str], sizes: Sequence[float | None
 
 Row = tuple[str, str, str, int]
 MOST_WARNINGS = 12
-"""Of so many passes of layers that ran elsewhere there is a warning each.
-
-Of the others only how many they are.
-"""
+"""The most passes of misplaced layers that are named in warnings; the others are only counted."""
 _WAYS = ("forward", "backward", "update")
 
 

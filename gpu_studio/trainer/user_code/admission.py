@@ -31,11 +31,9 @@ from gpu_studio.trainer.errors import UserCodeError
 
 Part = Literal["model", "data"]
 _admitted: dict[Path, Admitted] = {}
-"""By the paths asked for and by their real ones.
+"""By the paths asked for and by the real ones: this process reads a file only once.
 
-What this process has read once, it does not read again.
-
-A link may lead elsewhere by then, as may the file be another.
+By a second time a link might lead elsewhere, or the file be another.
 """
 
 
@@ -159,9 +157,7 @@ own_folders = OwnFolders()
 
 
 executed: dict[Path, None] = {}
-"""Each file of the user's own of which something was executed in this process, once, by the path it
-was found at.
-"""
+"""The user's files of which this process has executed something, by the path each was found at."""
 
 
 class OwnModules(MetaPathFinder):

@@ -41,10 +41,7 @@ COLOURS: Final = (
     "#857300",
     "#c2452d",
 )
-"""A line's colour by its place, as everywhere in the light theme.
-
-A page's own style takes others in the dark.
-"""
+"""A line's colour by its place, as in the light theme; a page's style replaces them in the dark."""
 DASHES: Final = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "12 3 2 3 2 3")
 INK: Final = {
     "line": "#dde1e8",
