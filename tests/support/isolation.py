@@ -12,6 +12,10 @@ from pathlib import Path
 import network
 import pytest
 
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory."""
+ENOUGH = 4 << 30
+"""So many bytes must be free there: all that the tests write is an eighth of it."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1"}
 
 
@@ -89,12 +93,36 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
+    patch.setattr(tempfile, "tempdir", temporary_root(os.environ, MEMORY))
     network.install(patch)
     for name, value in QUIET.items():
         patch.setenv(name, value)
     if "QT_QPA_PLATFORM" not in os.environ:
         patch.setenv("QT_QPA_PLATFORM", "offscreen")
     _move_into(_session_home(config), patch)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Give the memory of pytest's own folder back, unless a failure is to be looked at there."""
+    is_worker = hasattr(session.config, "workerinput")
+    made: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    if not is_worker and exitstatus == pytest.ExitCode.OK:
+        base = made.getbasetemp()
+        if base.is_relative_to(MEMORY):
+            shutil.rmtree(base, ignore_errors=True)
+
+
+def temporary_root(environment: Mapping[str, str], memory: Path) -> str:
+    """The folder in which everything that the tests write lies.
+
+    It is in memory where programs can run there and there is room. The program makes sure after
+    each change that the disk has it, and on a disk thousands of tests would wait for that.
+    """
+    if "TMPDIR" not in environment and memory.is_dir() and os.access(memory, os.W_OK):
+        disk = os.statvfs(memory)
+        if disk.f_bavail * disk.f_frsize >= ENOUGH and not disk.f_flag & os.ST_NOEXEC:
+            return str(memory)
+    return tempfile.gettempdir()
 
 
 def _session_home(config: pytest.Config) -> Home:

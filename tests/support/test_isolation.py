@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import isolation
 import network
 import pytest
 
@@ -46,6 +47,18 @@ def test_that_temporary_files_are_the_tests_own(isolated_home):
 
 def test_that_pytests_own_folder_outlives_the_test(tmp_path, isolated_home):
     assert not tmp_path.is_relative_to(isolated_home.root)
+
+
+def test_that_files_lie_in_memory_where_there_is_room_and_nobody_has_said_where(
+    monkeypatch, tmp_path
+):
+    usual = tempfile.gettempdir()
+    monkeypatch.setattr(isolation, "ENOUGH", 1)
+    assert isolation.temporary_root({}, tmp_path) == str(tmp_path)
+    assert isolation.temporary_root({"TMPDIR": usual}, tmp_path) == usual
+    assert isolation.temporary_root({}, tmp_path / "none") == usual
+    monkeypatch.setattr(isolation, "ENOUGH", 1 << 62)
+    assert isolation.temporary_root({}, tmp_path) == usual
 
 
 def test_that_the_runs_folder_is_there_and_private(runs_dir):
