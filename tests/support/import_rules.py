@@ -98,9 +98,9 @@ def _read(package: Path, files: tuple[tuple[Path, int], ...]) -> tuple[Import, .
 def _imports_of(package: Path, files: list[Path]) -> Iterator[Import]:
     for path in files:
         parts = path.relative_to(package).parts
-        tree = parsed(path)
-        in_functions = _lines_in_functions(tree)
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(parsed(path)))
+        in_functions = _lines_in_functions(nodes)
+        for node in nodes:
             for module in _modules(node, package, parts):
                 line = getattr(node, "lineno", 0)
                 yield Import(parts, line, module, line in in_functions)
@@ -122,15 +122,18 @@ def _modules(node: ast.AST, package: Path, parts: tuple[str, ...]) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         base = _base(node, package.name, parts)
         return sorted({_module(f"{base}.{alias.name}", base, package) for alias in node.names})
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
-        ("import_module", "__import__")
-    ):
+    if isinstance(node, ast.Call) and _called(node).endswith(("import_module", "__import__")):
         return [
             word.value
             for word in node.args[:1]
             if isinstance(word, ast.Constant) and isinstance(word.value, str)
         ]
     return []
+
+
+def _called(node: ast.Call) -> str:
+    """The last name of what is called, or nothing."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def _base(node: ast.ImportFrom, package: str, parts: tuple[str, ...]) -> str:
@@ -146,9 +149,9 @@ def _module(whole: str, base: str, package: Path) -> str:
     return whole if path.is_dir() or path.with_suffix(".py").exists() else base
 
 
-def _lines_in_functions(tree: ast.Module) -> set[int]:
+def _lines_in_functions(nodes: list[ast.AST]) -> set[int]:
     functions = [
-        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
     return {
         line
