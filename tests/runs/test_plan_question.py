@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fake_plan_asker
+import made_plan_facts
 import pytest
 from made_images import put
 
@@ -134,3 +135,8 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
     assert answer["data"]["train"] == 800
+
+
+def test_that_the_fake_asker_answers_with_the_made_facts():
+    written = json.loads(fake_plan_asker.ANSWERS.read_bytes())
+    assert written == json.loads(json.dumps(made_plan_facts.ANSWERS)), made_plan_facts.__doc__

@@ -1,6 +1,13 @@
-"""Facts of small plans, as TensorFlow would report them, for tests without TensorFlow."""
+"""Facts of small plans, as TensorFlow would report them, for tests without TensorFlow.
+
+`PYTHONPATH=. python tests/support/made_plan_facts.py > tests/support/fake_plan_answers.json` writes
+the answers of the fake asker anew.
+"""
 
 from __future__ import annotations
+
+import json
+import sys
 
 from gpu_studio.placement.plan_facts import (
     DataFacts,
@@ -9,6 +16,7 @@ from gpu_studio.placement.plan_facts import (
     ModelFacts,
     ModelGraph,
     PlanFacts,
+    encoded,
 )
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
@@ -63,3 +71,13 @@ DATA = DataFacts(
     preview=(DataSample("3", row=(0.0, 0.5)), DataSample("1", row=(1.0, 0.25))),
 )
 FACTS = PlanFacts(DATA, MODEL)
+ANSWERS = {
+    "data": encoded(PlanFacts(DATA)),
+    "refused": encoded(PlanFacts(data_error="There are 13 samples.", advice=("Give more.",))),
+    "model": encoded(MODEL),
+}
+"""What `fake_plan_asker.py` answers, and `refused` for 13 samples."""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(ANSWERS, indent=1) + "\n")
