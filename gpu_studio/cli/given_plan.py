@@ -20,7 +20,7 @@ from gpu_studio.hardware.asking import COMMAND, WITH_USERS
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
-from gpu_studio.plan import Machine, Plan
+from gpu_studio.plan import AbsolutePlan, Machine
 from gpu_studio.plan.values import listed
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
@@ -35,11 +35,11 @@ LARGEST_BYTES = 4 * 1024 * 1024
 class GivenPlan(NamedTuple):
     """A plan with its settings applied, and the machine that it was checked against.
 
-    Relative files of the plan start at `base`.
+    The plan is there as `written`, and with its files named absolutely.
     """
 
-    plan: Plan
-    base: Path
+    written: plans.Plan
+    plan: AbsolutePlan
     machine: Machine
 
 
@@ -50,18 +50,18 @@ def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
     RefusedError, OSError.
     """
     machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=users)
-    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-    base = chosen.plan.absolute().parent
-    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
-    if problems := problems_of(plan, base, machine):
+    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    plan = plans.with_absolute_files(written, chosen.plan.parent)
+    have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := problems_of(written, plan, machine):
         raise plans.PlanError(problems, str(chosen.plan))
-    return GivenPlan(plan, base, machine)
+    return GivenPlan(written, plan, machine)
 
 
-def asked_facts(plan: Plan, base: Path) -> PlanFacts:
+def asked_facts(plan: AbsolutePlan) -> PlanFacts:
     """What TensorFlow says of a plan, asked for if it is not remembered. Raises RefusedError."""
     try:
-        return decoded(ask_about(plan, base, progress=waiting))
+        return decoded(ask_about(plan, progress=waiting))
     except AskError as error:
         raise RefusedError(f"TensorFlow did not tell of the model: {error}") from error
 
@@ -100,14 +100,13 @@ class _Needed(NamedTuple):
     code: bytes
 
 
-def have_allowed(plan: Plan, base: Path, *, allow: bool, may_ask: bool = True) -> None:
+def have_allowed(plan: AbsolutePlan, *, allow: bool, may_ask: bool = True) -> None:
     """Allow the Python files of `plan` as they are, if `allow` or the user at the terminal says so.
 
-    Relative files start at `base`. With `may_ask` the user is asked where `allow` is not set. What
-    is not allowed remains a problem of the plan, and the plan is then refused. Raises RefusedError
-    if the answer cannot be saved.
+    With `may_ask` the user is asked where `allow` is not set. What is not allowed remains a problem
+    of the plan, and the plan is then refused. Raises RefusedError if the answer cannot be saved.
     """
-    needed = [_Needed(path, said, _read(path)) for path, said in consent_needed(plan, base)]
+    needed = [_Needed(path, said, _read(path)) for path, said in consent_needed(plan)]
     if needed and (allow or (may_ask and _is_terminal() and _says_yes(needed))):
         for each in needed:
             _allow(each)
@@ -157,17 +156,17 @@ def _says_yes(needed: Sequence[_Needed]) -> bool:
 
 
 def every_problem(
-    plan: plans.Plan, base: Path, machine: plans.Machine
+    written: plans.Plan, plan: AbsolutePlan, machine: plans.Machine
 ) -> tuple[plans.Problem, ...]:
     """All that keeps `plan` from being run, also what its data and model are known to have.
 
-    `base` is its folder.
+    What they are about is called as in the plan as `written`.
     """
-    found = tuple(problems_of(plan, base, machine))
+    found = tuple(problems_of(written, plan, machine))
     # Answers of another version are none.
     with suppress(ValueError):
-        if (kept := kept_about(plan, base)) is not None:
-            return (*found, *known_problems(plan, decoded(kept), found))
+        if (kept := kept_about(plan)) is not None:
+            return (*found, *known_problems(written, decoded(kept), found))
     return found
 
 
@@ -178,18 +177,18 @@ def keep_prediction(run: RunDirectory, machine: plans.Machine) -> None:
     """
     # The plan of a run that is gone already is no reason to say anything.
     with suppress(plans.PlanError):
-        taken = predicted_bytes(plans.load(run.plan_file), run.path, machine)
+        taken = predicted_bytes(run.load_plan(), machine)
         prediction.write(run, prediction.Prediction(bytes=taken))
 
 
-def predicted_bytes(plan: plans.Plan, base: Path, machine: plans.Machine) -> dict[str, int]:
+def predicted_bytes(plan: AbsolutePlan, machine: plans.Machine) -> dict[str, int]:
     """The predicted bytes of a step of `plan` on each logical device, from cached answers.
 
-    Else none. The plan's relative files are taken from `base`.
+    Else none.
     """
     # Answers of another version are none.
     with suppress(ValueError):
-        if (answer := kept_about(plan, base)) is not None:
+        if (answer := kept_about(plan)) is not None:
             return {
                 each.device: each.total
                 for each in predict(plan, machine, decoded(answer))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_studio.cli.command import (
@@ -81,12 +80,12 @@ def model(chosen: argparse.Namespace) -> int:
     from gpu_studio.placement.known_problems import misplaced
     from gpu_studio.placement.memory import predict
 
-    plan, base, machine = sound_plan(chosen, users=True)
-    graph, facts = _known(plan, base)
+    _, plan, machine = sound_plan(chosen, users=True)
+    graph, facts = _known(plan)
     if astray := tuple(misplaced(plan, facts)):
         raise plans.PlanError(astray, str(chosen.plan))
     if chosen.measured:
-        facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
+        facts = corrected(facts, _held(plan, machine, described=bool(chosen.machine)))
     memories = [memory for memory in predict(plan, machine, facts) if memory.total]
     if chosen.json:
         say_json(document(graph, memories) | what_it_sees(facts))
@@ -97,10 +96,10 @@ def model(chosen: argparse.Namespace) -> int:
     return FAILED if any(memory.fits is False for memory in memories) else OK
 
 
-def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
+def _known(plan: plans.AbsolutePlan) -> tuple[ModelGraph, PlanFacts]:
     from gpu_studio.cli.given_plan import asked_facts
 
-    facts = asked_facts(plan, base)
+    facts = asked_facts(plan)
     if wrong := facts.data_error or facts.model_error or facts.training_error:
         raise RefusedError(
             " ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ())))
@@ -111,7 +110,7 @@ def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
 
 
 def _held(
-    plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool
+    plan: plans.AbsolutePlan, machine: plans.Machine, *, described: bool
 ) -> dict[str, MeasuredPeak]:
     """What real steps of the plan held. Raises RefusedError if they cannot be had."""
     from gpu_studio import plan as plans
@@ -125,7 +124,7 @@ def _held(
             "Steps are measured on this machine only: leave out --machine, or --measured."
         )
     try:
-        answer = ask_times(plan, base, plans.logical_devices(plan, machine), progress=waiting)
+        answer = ask_times(plan, plans.logical_devices(plan, machine), progress=waiting)
         return held_in(answer)
     except (AskError, ValueError) as error:
         raise RefusedError(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpu_studio.placement.search import Objective
     from gpu_studio.placement.suggestion import NothingFits, Suggestion
     from gpu_studio.placement.work import Times
-    from gpu_studio.plan import Machine, Plan, PlannedDevice
+    from gpu_studio.plan import AbsolutePlan, Machine, Plan, PlannedDevice
 
 _SUMMARY = "suggest which layer runs on which device"
 _EXAMPLES = """\
@@ -120,23 +120,21 @@ def place(chosen: argparse.Namespace) -> int:
     from gpu_studio.placement.correction import corrected_model
     from gpu_studio.placement.suggestion import NothingFits
     from gpu_studio.placement.work import chosen_devices
-    from gpu_studio.plan.references import with_absolute_files
 
     # Refused at once, and not after minutes of measuring.
     refuse_to_replace([] if chosen.to is None else [chosen.to], force=chosen.force)
-    plan, base, machine = sound_plan(chosen)
+    written, plan, machine = sound_plan(chosen)
     devices = chosen_devices(plan, machine)
-    model = _model(plan, base)
-    measured = _measured(plan, base, devices, chosen)
+    model = _model(plan)
+    measured = _measured(plan, devices, chosen)
     model = corrected_model(model, measured.held)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
     if isinstance(found, NothingFits):
         raise RefusedError(_nothing_fits(found))
-    placed = _placed(plan, found, devices)
     if chosen.to is not None:
         # Read from another folder, relative files would be others.
-        beside = chosen.to.absolute().parent == base
-        _write(chosen.to, placed if beside else with_absolute_files(placed, base))
+        beside = chosen.to.absolute().parent == chosen.plan.absolute().parent
+        _write(chosen.to, _placed(written if beside else plan, found, devices))
     if chosen.json:
         say_json(_document(found, measured=measured.times is not None))
     else:
@@ -144,10 +142,10 @@ def place(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _model(plan: Plan, base: Path) -> ModelFacts:
+def _model(plan: AbsolutePlan) -> ModelFacts:
     from gpu_studio.cli.given_plan import asked_facts
 
-    facts = asked_facts(plan, base)
+    facts = asked_facts(plan)
     wrong = facts.data_error or facts.model_error or facts.training_error
     if facts.model is None or wrong:
         raise RefusedError(" ".join((wrong, *facts.advice)))
@@ -155,7 +153,7 @@ def _model(plan: Plan, base: Path) -> ModelFacts:
 
 
 def _measured(
-    plan: Plan, base: Path, devices: Sequence[PlannedDevice], chosen: argparse.Namespace
+    plan: AbsolutePlan, devices: Sequence[PlannedDevice], chosen: argparse.Namespace
 ) -> _Measured:
     from gpu_studio.cli.given_plan import waiting
     from gpu_studio.placement.correction import held_in
@@ -166,7 +164,7 @@ def _measured(
     if chosen.estimate or chosen.machine:
         return _Measured(None, {}, {})
     try:
-        answer = ask_times(plan, base, devices, fresh=chosen.fresh, progress=waiting)
+        answer = ask_times(plan, devices, fresh=chosen.fresh, progress=waiting)
         return _Measured(times_in(answer, devices), links_in(answer, devices), held_in(answer))
     except (AskError, ValueError) as error:
         raise RefusedError(

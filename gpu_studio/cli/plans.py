@@ -72,7 +72,7 @@ def check(chosen: argparse.Namespace) -> int:
     try:
         plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
         problems: Iterable[plans.Problem] = every_problem(
-            plan, chosen.plan.absolute().parent, machine
+            plan, plans.with_absolute_files(plan, chosen.plan.parent), machine
         )
     except plans.PlanError as error:
         plan, problems = plans.Plan(), error.problems
@@ -183,35 +183,35 @@ def export(chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.launch import problems_of
     from gpu_studio.runs.sources import ConsentProblem
 
-    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-    base = chosen.plan.absolute().parent
-    found = problems_of(plan, base, described_machine(chosen.machine) if chosen.machine else None)
+    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    plan = plans.with_absolute_files(written, chosen.plan.parent)
+    machine = described_machine(chosen.machine) if chosen.machine else None
+    found = problems_of(written, plan, machine)
     # A model's code is not run here, allowed or not: the script is text.
     if problems := [problem for problem in found if not isinstance(problem, ConsentProblem)]:
         raise plans.PlanError(problems, str(chosen.plan))
-    script = _script(plan, chosen.machine, base)
+    seen = _data_seen(written, plan) if plan.data.python is not None else None
+    script = _script(written, chosen, seen)
     if chosen.to is None:
         say(script.rstrip("\n"))
-        _tell_what_else_it_reads(files_beside(plan), chosen.plan)
+        _tell_what_else_it_reads(files_beside(written), chosen.plan)
     else:
-        _write_script(chosen.to, script, files_beside(plan), chosen)
+        _write_script(chosen.to, script, files_beside(written), chosen)
     return OK
 
 
-def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
+def _script(written: plans.Plan, chosen: argparse.Namespace, seen: DataFacts | None) -> str:
     from gpu_studio.cli.given_plan import described_machine, this_machine
     from gpu_studio.export import ExportError, python_script
 
-    machine = described_machine(described) if described else this_machine()
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     try:
-        return python_script(
-            plan, machine, base, _data_seen(plan, base) if plan.data.python is not None else None
-        )
+        return python_script(written, machine, chosen.plan.absolute().parent, seen)
     except ExportError as error:
         raise RefusedError(str(error)) from error
 
 
-def _data_seen(plan: plans.Plan, base: Path) -> DataFacts | None:
+def _data_seen(written: plans.Plan, plan: plans.AbsolutePlan) -> DataFacts | None:
     """What the function returns that the data come from.
 
     It is called, if its user has allowed it.
@@ -221,10 +221,10 @@ def _data_seen(plan: plans.Plan, base: Path) -> DataFacts | None:
     from gpu_studio.runs.questions.plan_question import ask_about_data
 
     try:
-        facts = decoded(ask_about_data(plan, base, progress=lambda text: note(f"{text}…")))
+        facts = decoded(ask_about_data(plan, progress=lambda text: note(f"{text}…")))
     except AskError as error:
         raise RefusedError(
-            f"A script depends on what {plan.data.python} returns. {error}"
+            f"A script depends on what {written.data.python} returns. {error}"
         ) from error
     if facts.data_error:
         raise RefusedError(" ".join((facts.data_error, *facts.advice)))

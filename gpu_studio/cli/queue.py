@@ -27,7 +27,7 @@ from gpu_studio.cli.command import (
 if TYPE_CHECKING:
     import subprocess
 
-    from gpu_studio.plan import Machine, Plan
+    from gpu_studio.plan import AbsolutePlan, Machine
     from gpu_studio.runs.queue import Queue
     from gpu_studio.runs.queue_entry import QueueEntry, Wait
 
@@ -137,14 +137,14 @@ def _add(chosen: argparse.Namespace) -> int:
     machine = this_machine()
     # All of them are looked at before the first is taken: a mistake in the last leaves nothing half
     # done.
-    read = [(_checked(path, chosen, machine), path.absolute().parent) for path in chosen.plans]
-    known = [predicted_bytes(plan, base, machine) for plan, base in read]
-    for (plan, _), predicted in zip(read, known, strict=True):
+    read = [_checked(path, chosen, machine) for path in chosen.plans]
+    known = [predicted_bytes(plan, machine) for plan in read]
+    for plan, predicted in zip(read, known, strict=True):
         if not chosen.hold and (reason := never_fits(needs_of(plan, machine, predicted), machine)):
             raise RefusedError(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}")
     added = [
-        there.add(plan, base, predicted=reported)
-        for (plan, base), reported in zip(read, known, strict=True)
+        there.add(plan, path.absolute().parent, predicted=reported)
+        for plan, path, reported in zip(read, chosen.plans, known, strict=True)
     ]
     if chosen.hold:
         for entry in added:
@@ -159,14 +159,15 @@ def _add(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Plan:
+def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> AbsolutePlan:
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import every_problem, have_allowed
     from gpu_studio.plan import PlanError
 
-    plan, folder = plans.with_settings(plans.load(path), chosen.settings), path.absolute().parent
-    have_allowed(plan, folder, allow=chosen.allow_code, may_ask=not chosen.json)
-    if problems := every_problem(plan, folder, machine):
+    written = plans.with_settings(plans.load(path), chosen.settings)
+    plan = plans.with_absolute_files(written, path.parent)
+    have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := every_problem(written, plan, machine):
         raise PlanError(problems, str(path))
     return plan
 

@@ -111,13 +111,14 @@ def train(chosen: argparse.Namespace) -> int:
 
     path = None if chosen.plan == STARTER else Path(chosen.plan)
     machine = this_machine(users=path is None)
-    plan = plans.load(path) if path else plans.starter(machine)
-    plan = plans.with_settings(plan, chosen.settings)
+    written = plans.load(path) if path else plans.starter(machine)
+    written = plans.with_settings(written, chosen.settings)
     if chosen.name is not None:
-        plan = replace(plan, name=chosen.name)
+        written = replace(written, name=chosen.name)
     base = path.absolute().parent if path else Path.cwd()
-    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
-    if problems := every_problem(plan, base, machine):
+    plan = plans.with_absolute_files(written, base)
+    have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := every_problem(written, plan, machine):
         raise plans.PlanError(problems, str(path or plan.name))
     return _start(
         lambda: launch(plan, runs_folder(chosen), base=base, machine=machine), machine, chosen
@@ -137,18 +138,20 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     from gpu_studio.runs.resume import resume as resume_run
 
     machine = this_machine()
-    plan = plans.load(chosen.plan) if chosen.plan else None
-    base = chosen.plan.absolute().parent if chosen.plan else None
-    after = plans.with_settings(plan or plans.load(run.plan_file), chosen.settings)
-    have_allowed(after, base or Path.cwd(), allow=chosen.allow_code, may_ask=not chosen.json)
-    if warning := other_draws(plans.load(run.plan_file), after, machine):
+    before = plans.load(run.plan_file)
+    written = plans.with_settings(
+        plans.load(chosen.plan) if chosen.plan else before, chosen.settings
+    )
+    base = chosen.plan.absolute().parent if chosen.plan else Path.cwd()
+    after = plans.with_absolute_files(written, base)
+    have_allowed(after, allow=chosen.allow_code, may_ask=not chosen.json)
+    if warning := other_draws(before, after, machine):
         note(warning)
     resumed = partial(
         resume_run,
         run,
         checkpoint=chosen.checkpoint,
-        plan=plan,
-        settings=chosen.settings,
+        plan=after,
         base=base,
         machine=machine,
     )

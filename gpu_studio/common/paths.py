@@ -26,6 +26,12 @@ def resource(name: str) -> Path:
 
 
 def expanded(path: str | Path) -> Path:
-    """Replace a leading `~` or `~ada` by the home folder; `~nobody` stays as it is."""
-    # Path.expanduser raises RuntimeError for `~nobody`.
-    return Path(os.path.expanduser(path))  # noqa: PTH111
+    """Replace a leading `~` or `~ada` by the home folder.
+
+    `~nobody` stays as it is, and so does what can be no user's name.
+    """
+    try:
+        # Path.expanduser raises RuntimeError for `~nobody`.
+        return Path(os.path.expanduser(path))  # noqa: PTH111
+    except ValueError:  # a null character
+        return Path(path)

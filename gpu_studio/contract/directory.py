@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -31,13 +31,16 @@ from gpu_studio.contract.files import (
     write_private,
 )
 
+if TYPE_CHECKING:
+    from gpu_studio.plan import AbsolutePlan
+
 SLUG_LENGTH = 40
 HIDDEN = ".new-"
 
 
 @dataclass(frozen=True, slots=True)
 class RunDirectory:
-    """The file names of one run; asking for a name does not touch the disk."""
+    """The files of one run; asking for a name does not touch the disk."""
 
     path: Path
 
@@ -50,6 +53,13 @@ class RunDirectory:
     def plan_file(self) -> Path:
         """The plan exactly as it was run."""
         return self.path / "plan.toml"
+
+    def load_plan(self) -> AbsolutePlan:
+        """Read the plan for who opens its files. Raises PlanError."""
+        # Imported when it is first needed: most who look at runs read no plan.
+        from gpu_studio.plan import load, with_absolute_files
+
+        return with_absolute_files(load(self.plan_file), self.path)
 
     @property
     def events_file(self) -> Path:

@@ -18,32 +18,29 @@ from itertools import islice
 from pathlib import Path
 
 from gpu_studio.contract.consent import read_code, real_path
-from gpu_studio.plan.references import absolute, reference
-from gpu_studio.plan.values import Plan, choose_one
+from gpu_studio.plan.references import AbsolutePlan, reference
+from gpu_studio.plan.values import choose_one
 
 MOST = 200
 """Files that are read at most: a folder of so many modules is allowed as a folder."""
 
 
-def code_files(plan: Plan, base: Path) -> list[Path]:
+def code_files(plan: AbsolutePlan) -> list[Path]:
     """The Python files that `plan` names, and those that they import, each once.
 
-    Relative files are taken from `base`. Those that the plan names may be missing.
+    Those that the plan names may be missing.
     """
-    named = named_files(plan, base)
+    named = named_files(plan)
     return list(
         dict.fromkeys((*named, *(module for file in named for module in modules_beside(file))))
     )
 
 
-def named_files(plan: Plan, base: Path) -> list[Path]:
-    """The Python files that `plan` names, each once; relative ones are taken from `base`.
-
-    They may be missing.
-    """
+def named_files(plan: AbsolutePlan) -> list[Path]:
+    """The Python files that `plan` names, each once. They may be missing."""
     texts = [text for text in (plan.model.python, plan.data.python) if text]
     named = [found for text in texts if (found := reference(text))]
-    return list(dict.fromkeys(absolute(each.file, base) for each in named))
+    return list(dict.fromkeys(Path(each.file) for each in named))
 
 
 def modules_beside(file: Path) -> list[Path]:

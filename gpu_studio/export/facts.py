@@ -356,7 +356,8 @@ def _read_header(file: IO[bytes]) -> Header:
 def located(field: str, name: str, base: Path) -> Path:
     """Return the path that the plan's `field` means by `name`, relative to `base`.
 
-    Raises ExportError.
+    Not asked of `with_absolute_files`: a script tells of the plan as it is written, and a home
+    folder that is not there is refused in words. Raises ExportError.
     """
     try:
         return (base / Path(name).expanduser()).absolute()

@@ -13,6 +13,7 @@ from gpu_studio.plan.devices import (
     visible_cards,
 )
 from gpu_studio.plan.files import dumps, load, loads, save
+from gpu_studio.plan.references import AbsolutePlan, with_absolute_files
 from gpu_studio.plan.settings import with_settings, with_value
 from gpu_studio.plan.starter import starter
 from gpu_studio.plan.strategies import (
@@ -61,6 +62,7 @@ __all__ = [
     "RUNNABLE_STRATEGIES",
     "STRATEGIES",
     "VERSION",
+    "AbsolutePlan",
     "BatchScope",
     "Card",
     "CardUser",
@@ -96,6 +98,7 @@ __all__ = [
     "strategy_of",
     "validate",
     "visible_cards",
+    "with_absolute_files",
     "with_settings",
     "with_value",
 ]

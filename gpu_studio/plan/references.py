@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path, PurePath
+from typing import NewType
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.values import Plan
 
 SUFFIX = ".py"
+
+AbsolutePlan = NewType("AbsolutePlan", Plan)
+"""A plan whose files are all named absolutely, which only `with_absolute_files` makes.
+
+Whoever opens a plan's files takes one of these and no folder: there is nothing left to resolve
+them against.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,12 @@ def reference(text: str) -> Reference | None:
     return Reference(file, function) if is_function else None
 
 
-def with_absolute_files(plan: Plan, folder: Path) -> Plan:
-    """Return `plan` with each relative file, folder and `file.py:function` taken from `folder`."""
+def with_absolute_files(plan: Plan, folder: Path) -> AbsolutePlan:
+    """Return `plan` with each relative file, folder and `file.py:function` taken from `folder`.
+
+    Done once, by who knows the folder: the one who has read the plan, or has it open.
+    """
+    folder = folder.absolute()
     model = replace(
         plan.model, file=_file(plan.model.file, folder), python=_function(plan.model.python, folder)
     )
@@ -57,7 +69,7 @@ def with_absolute_files(plan: Plan, folder: Path) -> Plan:
         folder=_file(plan.data.folder, folder),
         python=_function(plan.data.python, folder),
     )
-    return replace(plan, model=model, data=data)
+    return AbsolutePlan(replace(plan, model=model, data=data))
 
 
 def absolute(name: str, folder: Path) -> Path:

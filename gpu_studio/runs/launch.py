@@ -17,7 +17,6 @@ from gpu_studio.common.processes import module_command, module_environment
 from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import Resume, RunDirectory, pass_on
-from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.queue_entry import note_in
 from gpu_studio.runs.sources import file_problems
@@ -43,7 +42,7 @@ class Launched:
 
 
 def launch(
-    plan: plans.Plan,
+    plan: plans.AbsolutePlan,
     runs: Path,
     *,
     python: str = sys.executable,
@@ -56,17 +55,16 @@ def launch(
 ) -> Launched:
     """Start `plan` as a new run under `runs`, detached, and return at once.
 
-    `base` is the directory that relative files in the plan refer to, the current one by default;
-    the run's plan names them absolutely. `trainer` is the command line to which the run directory
-    is appended, by default this package's trainer under `python`. `queued_as` is the queue entry
-    that it comes from. `environment` is added to this process's own.
+    `base` is the folder that the trainer starts in, the current one by default. `trainer` is the
+    command line to which the run directory is appended, by default this package's trainer under
+    `python`. `queued_as` is the queue entry that it comes from. `environment` is added to this
+    process's own.
 
     Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written;
     OSError if the directory cannot be written or the process not started, with nothing left behind.
     """
     folder = (base or Path.cwd()).absolute()
-    plan = with_absolute_files(plan, folder)
-    if problems := problems_of(plan, folder, machine):
+    if problems := problems_of(plan, plan, machine):
         raise plans.PlanError(problems, plan.name)
     command = list(trainer or trainer_command(python))
     directory = RunDirectory.prepare(runs, plan.name)
@@ -101,16 +99,16 @@ def _give_number(runs: Path) -> None:
 
 
 def problems_of(
-    plan: plans.Plan, folder: Path, machine: plans.Machine | None = None
+    written: plans.Plan, plan: plans.AbsolutePlan, machine: plans.Machine | None = None
 ) -> list[plans.Problem]:
     """Every problem that prevents `plan` from running: values, files, and the `machine` if given.
 
-    Relative files are taken from `folder`.
+    What they are about is called as in the plan as `written`.
     """
     return [
-        *plans.validate(plan, machine),
-        *allocator(plan, os.environ),
-        *file_problems(plan, folder),
+        *plans.validate(written, machine),
+        *allocator(written, os.environ),
+        *file_problems(written, plan),
     ]
 
 

@@ -19,9 +19,8 @@ from gpu_studio.common.safe_files import open_regular, read_text
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import Resume, slug
 from gpu_studio.contract.files import make_private_directory, read_json, write_private
-from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan import AbsolutePlan, PlanError
 from gpu_studio.plan.files import LARGEST_BYTES
-from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.runs.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"
@@ -100,22 +99,19 @@ class Queue:
         there = ", ".join(candidates or known)
         raise QueueError(f"{text!r} is no one entry of the queue: write which of {there}.")
 
-    def plan_of(self, entry: QueueEntry) -> Plan:
+    def plan_of(self, entry: QueueEntry) -> AbsolutePlan:
         """The entry's plan. Raises PlanError."""
-        return plans.load(self._plan_file(entry.id))
+        return plans.with_absolute_files(plans.load(self._plan_file(entry.id)), Path(entry.base))
 
     def add(
         self,
-        plan: Plan,
+        plan: AbsolutePlan,
         base: Path,
         *,
         predicted: Mapping[str, int] | None = None,
         resume: Resume | None = None,
     ) -> QueueEntry:
-        """Append a plan; its relative files are taken from `base`.
-
-        With `resume` it continues a run.
-        """
+        """Append a plan, whose trainer starts in `base`. With `resume` it continues a run."""
         name = f"{slug(plan.name)[:24].strip('-')}-{secrets.token_hex(2)}"
         entry = QueueEntry(
             id=name,
@@ -126,7 +122,7 @@ class Queue:
             run=resume.run.id if resume else "",
             checkpoint=resume.checkpoint.name if resume else "",
         )
-        text = plans.dumps(with_absolute_files(plan, base.absolute()))
+        text = plans.dumps(plan)
         self.restore(Removed(entry, text, len(self.entries())))
         return entry
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from gpu_studio.contract.events import Model, decode
 from gpu_studio.contract.files import LineTail
 from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
-from gpu_studio.plan.references import with_absolute_files
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.state import is_live
 
@@ -155,29 +154,23 @@ def resume(
     runs: Path | None = None,
     *,
     checkpoint: str | None = None,
-    plan: plans.Plan | None = None,
-    settings: Sequence[str] = (),
-    base: Path | None = None,
+    plan: plans.AbsolutePlan | None = None,
     machine: plans.Machine | None = None,
     **options: Any,
 ) -> Launched:
     """Start a new run under `runs` (by default beside `run`) from a checkpoint of `run`.
 
-    `checkpoint` is as in `choose`. `plan` is the one to use, by default the run's own; its relative
-    files are taken from `base`. `settings` change it (`training.epochs=4`); `options` are those of
-    `launch`. Raises ResumeError, OSError, and PlanError also for what a resumed run must keep, with
-    nothing left behind.
+    `checkpoint` is as in `choose`. `plan` is the one to use, by default the run's own; `options`
+    are those of `launch`. Raises ResumeError, OSError, and PlanError also for what a resumed run
+    must keep, with nothing left behind.
     """
     chosen = choose(run, checkpoint)
-    folder = base or Path.cwd()
-    before = plans.load(run.plan_file)
-    after = with_absolute_files(plans.with_settings(plan or before, settings), folder)
+    before = run.load_plan()
+    after = plan or before
     _refuse_if_trained(after, chosen.checkpoint)
     if problems := problems_of(chosen, before, after, machine):
         raise plans.PlanError(problems, after.name)
-    return launch(
-        after, runs or run.path.parent, resume=chosen, base=base, machine=machine, **options
-    )
+    return launch(after, runs or run.path.parent, resume=chosen, machine=machine, **options)
 
 
 def choose(run: RunDirectory, name: str | None = None) -> Resume:

@@ -21,9 +21,9 @@ from platformdirs import user_downloads_path
 
 from gpu_studio.contract.consent import Standing, allowances, read_code, standing
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
-from gpu_studio.plan import Plan, Problem
+from gpu_studio.plan import AbsolutePlan, Plan, Problem
 from gpu_studio.plan.data import ImageFolderError, layout_of
-from gpu_studio.plan.references import absolute, reference
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import listed
 
 _Check = Callable[[zipfile.ZipFile], str]
@@ -38,23 +38,21 @@ class ConsentProblem(Problem):
     standing: Standing
 
 
-def file_problems(plan: Plan, folder: Path) -> list[Problem]:
-    """Problems with the files and folders that `plan` names.
-
-    Relative ones are taken from `folder`.
-    """
+def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
+    """Problems with the files and folders of `plan`, each called as in the plan as `written`."""
+    model, data = plan.model, plan.data
     return [
-        *_problems("model.file", plan.model.file, folder, ".keras", _lacks_keras_parts),
-        *_problems("data.file", plan.data.file, folder, ".npz", _holds_pickles),
-        *_folder_problems("data.folder", plan.data.folder, folder),
-        *_code_problems("model.python", plan.model.python, folder),
-        *_code_problems("data.python", plan.data.python, folder),
+        *_problems("model.file", written.model.file, model.file, ".keras", _lacks_keras_parts),
+        *_problems("data.file", written.data.file, data.file, ".npz", _holds_pickles),
+        *_folder_problems("data.folder", written.data.folder, data.folder),
+        *_code_problems("model.python", written.model.python, model.python),
+        *_code_problems("data.python", written.data.python, data.python),
     ]
 
 
-def consent_needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
+def consent_needed(plan: AbsolutePlan) -> list[tuple[Path, Standing]]:
     """The readable Python files that `plan` runs and that are not allowed as they are."""
-    return _without_consent(code_files(plan, folder))
+    return _without_consent(code_files(plan))
 
 
 def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
@@ -69,11 +67,11 @@ def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
     return found
 
 
-def _code_problems(field: str, text: str | None, folder: Path) -> Iterator[Problem]:
-    named = reference(text) if text else None
+def _code_problems(field: str, text: str | None, found: str | None) -> Iterator[Problem]:
+    named = reference(found) if found else None
     if named is None:
         return
-    path, shown = absolute(named.file, folder), f'"{text}"'
+    path, shown = Path(named.file), f'"{text}"'
     try:
         code = read_code(path)
     except FileNotFoundError:
@@ -111,11 +109,11 @@ def _ask_for_consent(path: Path, said: Standing) -> str:
 
 
 def _problems(
-    field: str, name: str | None, folder: Path, kind: str, check: _Check
+    field: str, name: str | None, found: str | None, kind: str, check: _Check
 ) -> Iterator[Problem]:
-    if not name or not name.isprintable():
+    if not name or not found or not name.isprintable():
         return
-    advice = _advice(absolute(name, folder), kind, check)
+    advice = _advice(Path(found), kind, check)
     if advice:
         yield Problem(field, f'"{name}"', advice)
 
@@ -135,8 +133,8 @@ def _advice(path: Path, kind: str, check: _Check) -> str:
         return incomplete
 
 
-def _folder_problems(field: str, name: str | None, folder: Path) -> Iterator[Problem]:
-    if name and name.isprintable() and (advice := _advice_of_folder(absolute(name, folder))):
+def _folder_problems(field: str, name: str | None, found: str | None) -> Iterator[Problem]:
+    if name and found and name.isprintable() and (advice := _advice_of_folder(Path(found))):
         yield Problem(field, f'"{name}"', advice)
 
 
@@ -201,15 +199,15 @@ def names_files(plan: Plan) -> bool:
     )
 
 
-def not_allowed(plan: Plan, base: Path) -> tuple[Path, ...]:
-    """The files of `plan` that may not run as they are; relative ones are taken from `base`."""
-    return tuple(path for path, _ in consent_needed(plan, base))
+def not_allowed(plan: AbsolutePlan) -> tuple[Path, ...]:
+    """The files of `plan` that may not run as they are."""
+    return tuple(path for path, _ in consent_needed(plan))
 
 
-def code_of(plan: Plan, part: str, base: Path) -> Path | None:
-    """The Python file of the `model` or the `data`, relative to `base`; None for other sources."""
+def code_of(plan: AbsolutePlan, part: str) -> Path | None:
+    """The Python file of the `model` or the `data`; None for other sources."""
     named = reference((plan.model if part == "model" else plan.data).python or "")
-    return absolute(named.file, base) if named else None
+    return Path(named.file) if named else None
 
 
 def not_looked_into(paths: Sequence[Path]) -> str:
@@ -218,9 +216,9 @@ def not_looked_into(paths: Sequence[Path]) -> str:
     return f"not looked into: {names} {'is' if len(paths) == 1 else 'are'} not allowed yet"
 
 
-def problems_of_files(plan: Plan, base: Path) -> list[Problem]:
+def problems_of_files(written: Plan, plan: AbsolutePlan) -> list[Problem]:
     """Problems with the files that the plan names, worded for the window."""
-    return [_in_the_window(problem) for problem in file_problems(plan, base)]
+    return [_in_the_window(problem) for problem in file_problems(written, plan)]
 
 
 def _in_the_window(problem: Problem) -> Problem:

@@ -26,7 +26,7 @@ from small_disks import SmallDisk, mounted
 from gpu_studio.cli.command import OK, REFUSED
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Steps
-from gpu_studio.plan import loads
+from gpu_studio.plan import AbsolutePlan, loads
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.event_file import Tail
@@ -84,7 +84,10 @@ def _one(place: Workplace, disk: SmallDisk, moment: float, *, stopped: bool) -> 
     # What happens at the start is seen in a trainer that really starts.
     warm = warm_python.command("gpu_studio.trainer") if moment >= START_SHARE else None
     launched = launch(
-        loads(PLAN), disk.path / "runs", environment=dict(place.environment), trainer=warm
+        AbsolutePlan(loads(PLAN)),
+        disk.path / "runs",
+        environment=dict(place.environment),
+        trainer=warm,
     )
     try:
         _until(launched, moment)

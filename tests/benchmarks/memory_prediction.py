@@ -30,6 +30,7 @@ from gpu_studio.plan import (
     Plan,
     Training,
     save,
+    with_absolute_files,
 )
 from gpu_studio.runs.questions.plan_question import ask_about
 
@@ -59,7 +60,7 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
         held = [bytes_held for each in (measured, *again) for bytes_held in totals(each)]
         yield _row(f"{name}, batch {batch}", predicted(plan, batch, facts).total, held)
     for model in PLACED:
-        facts = decoded(ask_about(plan_of(model), place.folder))
+        facts = decoded(ask_about(with_absolute_files(plan_of(model), place.folder)))
         for parts in (1, 4):
             plan = in_halves(plan_of(model), facts, parts)
             batch = plan.training.batch_size
@@ -90,7 +91,7 @@ def measured_and_known(
     place: Workplace, plan: Plan, batch: int
 ) -> tuple[dict[str, Any], PlanFacts]:
     """What real steps of the plan held, and the facts that it is predicted from."""
-    return steps_of(place, plan, batch), decoded(ask_about(plan, place.folder))
+    return steps_of(place, plan, batch), decoded(ask_about(with_absolute_files(plan, place.folder)))
 
 
 def steps_of(place: Workplace, plan: Plan, batch: int) -> dict[str, Any]:

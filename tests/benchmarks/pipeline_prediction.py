@@ -38,6 +38,7 @@ from gpu_studio.plan import (
     Training,
     logical_devices,
     save,
+    with_absolute_files,
 )
 from gpu_studio.runs.questions.plan_question import ask_about
 
@@ -77,7 +78,7 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
         plan = plan_of(case)
         path = place.folder / f"pipeline {case.model}.plan.toml"
         save(plan, path)
-        facts = decoded(ask_about(plan, place.folder)).model
+        facts = decoded(ask_about(with_absolute_files(plan, place.folder))).model
         assert facts is not None, case
         placements = {way: _even(facts, way[0]) for way in WAYS}
         words = [_word(facts, way, placements[way]) for way in WAYS]

@@ -16,6 +16,7 @@ from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, checkpoints, send
+from gpu_studio.plan import AbsolutePlan
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.state import terminal_event
@@ -51,7 +52,8 @@ def stopped(place: Workplace, case: Case) -> tuple[float, float]:
 
     The seconds it took, and those it might have taken.
     """
-    launched = launch(plan_of(case, epochs=10_000), place.runs, environment=dict(place.environment))
+    plan = AbsolutePlan(plan_of(case, epochs=10_000))
+    launched = launch(plan, place.runs, environment=dict(place.environment))
     try:
         call_s = _one_call(launched)
         asked = time.monotonic()

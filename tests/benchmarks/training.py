@@ -14,6 +14,7 @@ from workplace import PATIENCE_S, PROGRAMS, BenchmarkError, Workplace
 from gpu_studio.contract import events
 from gpu_studio.hardware import inventory
 from gpu_studio.plan import (
+    AbsolutePlan,
     CheckpointSettings,
     Data,
     Distribution,
@@ -85,7 +86,9 @@ def pace(place: Workplace, plan: Plan, pick: Pick = statistics.median, **environ
 
     `pick` chooses among the seconds of its epochs.
     """
-    launched = launch(plan, place.runs, environment={**place.environment, **environment})
+    launched = launch(
+        AbsolutePlan(plan), place.runs, environment={**place.environment, **environment}
+    )
     launched.process.wait(PATIENCE_S)
     told = list(events_of(launched.directory))
     ends = [event.time for event in told if isinstance(event, events.Epoch)]

@@ -77,7 +77,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> None:
     The cards are simulated.
     """
     monkeypatch.setenv(SIMULATE, "2xL4")
-    monkeypatch.setattr(model_command, "_known", lambda _plan, _base: (THREE_LAYERS, FACTS))
+    monkeypatch.setattr(model_command, "_known", lambda _plan: (THREE_LAYERS, FACTS))
 
 
 def asked(batch: int, folder: Path) -> Path:

@@ -19,7 +19,7 @@ from real_runs import PLAN
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing, allowances, standing
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import Data, ModelSettings
+from gpu_studio.plan import Data, ModelSettings, with_absolute_files
 
 
 @pytest.fixture
@@ -221,10 +221,11 @@ def test_that_a_path_that_cannot_be_written_down_is_said_and_changes_nothing(fil
 
 def test_that_a_plan_s_files_are_named_once_and_start_at_its_folder(tmp_path: Path) -> None:
     both = replace(PLAN, model=ModelSettings(python="m.py:build"), data=Data(python="m.py:load"))
-    assert code_files(both, tmp_path) == [tmp_path / "m.py"]
+    assert code_files(with_absolute_files(both, tmp_path)) == [tmp_path / "m.py"]
     apart = replace(both, data=Data(python="/d/x.py:load"))
-    assert code_files(apart, tmp_path) == [tmp_path / "m.py", Path("/d/x.py")]
-    assert code_files(replace(PLAN, model=ModelSettings(python="no function")), tmp_path) == []
+    assert code_files(with_absolute_files(apart, tmp_path)) == [tmp_path / "m.py", Path("/d/x.py")]
+    none = replace(PLAN, model=ModelSettings(python="no function"))
+    assert code_files(with_absolute_files(none, tmp_path)) == []
 
 
 SEGMENTS = st.sampled_from(["a", "b", "a.py", "b.py", "ä ö"])

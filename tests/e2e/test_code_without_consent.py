@@ -88,7 +88,7 @@ ROWS = {"name": "rows", "task": "classes", "classes": 3, "x_shape": [8], "x_dtyp
 ABOUT: dict[str, dict[str, Any]] = {
     "data": {},
     "model": {"data": {**ROWS, "y_shape": [], "y_dtype": "int32"}},
-    "times": {"devices": ["CPU:0"], "base": "/"},
+    "times": {"devices": ["CPU:0"]},
     "evaluate": {
         "checkpoint": "/nowhere",
         "precision": "float32",

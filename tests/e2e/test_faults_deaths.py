@@ -14,7 +14,7 @@ from real_runs import Start, start, told
 
 from gpu_studio.contract import kernel, lock
 from gpu_studio.contract.consent import allow_file
-from gpu_studio.plan import Data, ModelSettings, Plan, Training
+from gpu_studio.plan import Data, ModelSettings, Plan, Training, with_absolute_files
 from gpu_studio.runs.launch import Launched, launch
 
 __all__ = ["held", "runs", "start"]
@@ -106,6 +106,7 @@ def test_that_an_import_error_in_code_of_one_s_own_is_told_with_its_line_and_how
         name="mine", model=ModelSettings(python="models.py:build"), data=Data(name="digits")
     )
     window = open_window()
+    plan = with_absolute_files(plan, tmp_path)
     launched = launch(plan, runs, base=tmp_path, trainer=warm_python.command("gpu_studio.trainer"))
     with fault.noticed():
         window.show_run(launched.directory)

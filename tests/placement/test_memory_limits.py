@@ -75,7 +75,7 @@ class Found:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """The facts of the plan, from TensorFlow, and what the search finds for three slices."""
-    facts = decoded(ask_about(PLAN, tmp_path_factory.mktemp("asked")))
+    facts = decoded(ask_about(PLAN))
     assert facts.model is not None
     assert facts.model.graph is not None
     devices = places(chosen_devices(replace(PLAN, devices=SLICED), TWO_CARDS), TWO_CARDS, {})

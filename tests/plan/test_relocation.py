@@ -44,3 +44,19 @@ def test_that_what_is_no_function_is_left_for_the_rules_to_refuse():
         replace(PLAN, model=ModelSettings(python="nonsense"), data=Data(file="")), FOLDER
     )
     assert (moved.model.python, moved.data.file) == ("nonsense", "")
+
+
+def test_that_no_folder_changes_a_plan_whose_files_are_absolute():
+    plan = replace(PLAN, model=ModelSettings(file="m.keras"), data=Data(python="d.py:load"))
+    once = with_absolute_files(plan, FOLDER)
+    assert with_absolute_files(once, Path("/elsewhere")) == once
+
+
+def test_that_a_folder_is_absolute_before_files_are_looked_for_in_it():
+    moved = with_absolute_files(replace(PLAN, data=Data(file="d.npz")), Path("here"))
+    assert moved.data.file == str(Path.cwd() / "here" / "d.npz")
+
+
+def test_that_a_name_that_no_file_can_have_is_left_for_the_rules_to_refuse():
+    moved = with_absolute_files(replace(PLAN, data=Data(file="~\0.npz")), FOLDER)
+    assert moved.data.file == "/plans/~\0.npz"

@@ -13,7 +13,7 @@ from real_runs import PLAN
 
 from gpu_studio.contract import consent
 from gpu_studio.contract.consent import Standing
-from gpu_studio.plan import Data, ModelSettings, PlanError
+from gpu_studio.plan import Data, ModelSettings, Plan, PlanError, Problem, with_absolute_files
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problems
 
@@ -28,12 +28,20 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def problems(plan: Plan, folder: Path) -> list[Problem]:
+    return file_problems(plan, with_absolute_files(plan, folder))
+
+
+def needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
+    return consent_needed(with_absolute_files(plan, folder))
+
+
 def advice(folder: Path, plan=NAMED) -> list[str]:
-    return [f"{problem.field}: {problem.advice}" for problem in file_problems(plan, folder)]
+    return [f"{problem.field}: {problem.advice}" for problem in problems(plan, folder)]
 
 
 def test_that_a_new_file_is_asked_about_and_an_allowed_one_is_not(file: Path) -> None:
-    [problem] = file_problems(NAMED, file.parent)
+    [problem] = problems(NAMED, file.parent)
     assert isinstance(problem, ConsentProblem)
     assert (problem.path, problem.standing, problem.received) == (
         file,
@@ -44,19 +52,19 @@ def test_that_a_new_file_is_asked_about_and_an_allowed_one_is_not(file: Path) ->
         "nothing of models.py has been run yet, and it may do whatever you may: "
         f"read it, then allow it (gpu-studio code allow {file})"
     )
-    assert consent_needed(NAMED, file.parent) == [(file, Standing.NEW)]
+    assert needed(NAMED, file.parent) == [(file, Standing.NEW)]
     consent.allow_file(file, CODE.encode())
-    assert file_problems(NAMED, file.parent) == consent_needed(NAMED, file.parent) == []
+    assert problems(NAMED, file.parent) == needed(NAMED, file.parent) == []
 
 
 def test_that_a_changed_file_is_asked_about_again(file: Path) -> None:
     consent.allow_file(file, CODE.encode())
     file.write_text(CODE + "import os\n")
-    [problem] = file_problems(NAMED, file.parent)
+    [problem] = problems(NAMED, file.parent)
     assert isinstance(problem, ConsentProblem)
     assert problem.standing is Standing.CHANGED
     assert problem.advice.startswith("models.py has changed since it was allowed")
-    assert consent_needed(NAMED, file.parent) == [(file, Standing.CHANGED)]
+    assert needed(NAMED, file.parent) == [(file, Standing.CHANGED)]
 
 
 def test_that_a_missing_file_is_told_with_the_nearest(file: Path) -> None:
@@ -66,7 +74,7 @@ def test_that_a_missing_file_is_told_with_the_nearest(file: Path) -> None:
         f"model.python: there is no such file: {file} is where it was "
         f"looked for; did you mean {moved}?"
     )
-    assert consent_needed(NAMED, file.parent) == []
+    assert needed(NAMED, file.parent) == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,7 @@ def test_that_a_file_that_cannot_be_read_is_told(file: Path) -> None:
     file.rmdir()
     file.symlink_to(file)
     assert "symbolic links" in advice(file.parent)[0]
-    assert consent_needed(NAMED, file.parent) == []
+    assert needed(NAMED, file.parent) == []
 
 
 def test_that_damaged_allowances_are_told_as_what_is_in_the_way(file: Path) -> None:
@@ -101,23 +109,23 @@ def test_that_damaged_allowances_are_told_as_what_is_in_the_way(file: Path) -> N
 
 def test_that_both_parts_of_a_plan_are_looked_at(file: Path) -> None:
     plan = replace(NAMED, data=Data(python="models.py:load"))
-    assert [problem.field for problem in file_problems(plan, file.parent)] == [
+    assert [problem.field for problem in problems(plan, file.parent)] == [
         "model.python",
         "data.python",
     ]
-    assert consent_needed(plan, file.parent) == [(file, Standing.NEW)]
+    assert needed(plan, file.parent) == [(file, Standing.NEW)]
 
 
 def test_that_no_run_is_made_of_code_that_is_not_allowed(file: Path, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="gpu-studio code allow"):
-        launch(NAMED, tmp_path / "runs", base=file.parent)
+        launch(with_absolute_files(NAMED, file.parent), tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 
 def test_that_looking_runs_nothing(file: Path) -> None:
     file.write_text(f"open({str(file.with_name('ran'))!r}, 'w')\n{CODE}")
-    file_problems(NAMED, file.parent)
-    consent_needed(NAMED, file.parent)
+    problems(NAMED, file.parent)
+    needed(NAMED, file.parent)
     assert not file.with_name("ran").exists()
 
 
@@ -129,10 +137,10 @@ def test_that_a_module_beside_an_allowed_file_is_a_problem_of_its_own_until_it_i
     helper.write_text("x = 1\n")
     file.write_text("import helper\n" + file.read_text())
     consent.allow_file(file, file.read_bytes())
-    assert consent_needed(NAMED, file.parent) == [(helper, Standing.NEW)]
-    [problem] = file_problems(NAMED, file.parent)
+    assert needed(NAMED, file.parent) == [(helper, Standing.NEW)]
+    [problem] = problems(NAMED, file.parent)
     assert isinstance(problem, ConsentProblem)
     assert problem.path == helper
     consent.allow_file(helper, helper.read_bytes())
     helper.write_text("x = 2\n")
-    assert consent_needed(NAMED, file.parent) == [(helper, Standing.CHANGED)]
+    assert needed(NAMED, file.parent) == [(helper, Standing.CHANGED)]

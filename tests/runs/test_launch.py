@@ -98,20 +98,17 @@ def test_that_a_trainer_which_cannot_be_started_leaves_nothing_behind(runs_dir):
 
 def test_that_relative_files_are_found_from_the_plans_folder_and_named_absolutely(ended, tmp_path):
     np.savez(tmp_path / "data.npz", x=np.zeros((2, 3)), y=np.zeros(2))
-    launched = ended(plan=replace(PLAN, data=plans.Data(file="data.npz")), base=tmp_path)
+    relative = replace(PLAN, data=plans.Data(file="data.npz"))
+    launched = ended(plan=plans.with_absolute_files(relative, tmp_path))
     assert plans.load(launched.directory.plan_file).data.file == f"{tmp_path}/data.npz"
 
 
 def test_that_a_plan_with_a_file_that_is_not_there_is_refused_with_nothing_written(
     runs_dir, tmp_path
 ):
+    relative = replace(PLAN, data=plans.Data(file="data.npz"))
     with pytest.raises(plans.PlanError, match="no such file"):
-        launch(
-            replace(PLAN, data=plans.Data(file="data.npz")),
-            runs_dir,
-            trainer=fake_trainer(),
-            base=tmp_path,
-        )
+        launch(plans.with_absolute_files(relative, tmp_path), runs_dir, trainer=fake_trainer())
     assert list(runs_dir.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ import pytest
 from real_runs import PLAN
 
 from gpu_studio.contract import consent
-from gpu_studio.plan import Data, ModelSettings
+from gpu_studio.plan import AbsolutePlan, Data, ModelSettings, with_absolute_files
 from gpu_studio.runs.questions import plan_question
 from gpu_studio.runs.questions.plan_question import (
     NotAllowedError,
@@ -44,18 +44,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def both(folder: Path) -> AbsolutePlan:
+    return with_absolute_files(BOTH, folder)
+
+
 def questions(folder: Path) -> list[object]:
     return [
-        data_question(BOTH, folder),
-        model_question(BOTH, folder, {}),
-        times_question(BOTH, folder, []),
+        data_question(both(folder)),
+        model_question(both(folder), {}),
+        times_question(both(folder), []),
     ]
 
 
 def test_that_nobody_is_asked_about_code_that_is_not_allowed(folder: Path) -> None:
     for asking in (
-        lambda: ask_about(BOTH, folder, command=NOBODY),
-        lambda: ask_times(BOTH, folder, [], command=NOBODY),
+        lambda: ask_about(both(folder), command=NOBODY),
+        lambda: ask_times(both(folder), [], command=NOBODY),
     ):
         with pytest.raises(NotAllowedError) as refused:
             asking()
@@ -66,14 +70,14 @@ def test_that_nobody_is_asked_about_code_that_is_not_allowed(folder: Path) -> No
         assert f"(gpu-studio code allow {' '.join(map(str, refused.value.files))})." in str(
             refused.value
         )
-    assert kept_about(BOTH, folder) is None
+    assert kept_about(both(folder)) is None
 
 
 def test_that_one_file_is_one(folder: Path) -> None:
     for name in ("data.py", "helpers.py"):
         consent.allow_file(folder / name, (folder / name).read_bytes())
     with pytest.raises(NotAllowedError, match=r"^models.py is not allowed yet: read first"):
-        ask_about(BOTH, folder, command=NOBODY)
+        ask_about(both(folder), command=NOBODY)
 
 
 @pytest.mark.parametrize("name", ["models.py", "data.py", "helpers.py", "nets/deep.py", "new.py"])
@@ -99,13 +103,13 @@ def test_that_what_is_no_python_and_what_is_no_package_changes_nothing(folder: P
 
 
 def test_that_a_plan_without_code_depends_on_none(folder: Path) -> None:
-    assert files_of_code(PLAN, folder) == []
+    assert files_of_code(PLAN) == []
 
 
 def test_that_a_folder_of_very_many_files_is_not_looked_through(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(plan_question, "MOST_FILES", 2)
     for number in range(5):
         (folder / f"a{number}.py").touch()
-    found = files_of_code(BOTH, folder)
+    found = files_of_code(both(folder))
     assert found[:3] == [str(folder / name) for name in ("models.py", "data.py", "helpers.py")]
     assert len(found) == 5

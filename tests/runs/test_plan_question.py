@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import fake_plan_asker
 import made_plan_facts
@@ -23,16 +22,16 @@ from gpu_studio.plan import (
     Plan,
     Training,
     loads,
+    with_absolute_files,
 )
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 
-FOLDER = Path("/nowhere")
 PLAN = Plan(model=ModelSettings(name="mlp"), data=Data(name="digits"))
 SEEN = {"name": "digits", "x_shape": [28, 28, 1], "train": 9, "preview": ["large"]}
 
 
 def both(plan: Plan) -> str:
-    return json.dumps([data_question(plan, FOLDER), model_question(plan, FOLDER, SEEN)])
+    return json.dumps([data_question(plan), model_question(plan, SEEN)])
 
 
 @pytest.mark.parametrize(
@@ -72,25 +71,24 @@ def test_that_an_edit_that_may_change_a_fact_is_another_question(edited) -> None
 
 
 def test_that_the_model_is_asked_about_the_shapes_and_not_about_the_samples() -> None:
-    assert model_question(PLAN, FOLDER, SEEN) == model_question(
-        PLAN, FOLDER, SEEN | {"train": 5, "preview": []}
-    )
-    assert model_question(PLAN, FOLDER, SEEN) != model_question(
-        PLAN, FOLDER, SEEN | {"x_shape": [8]}
-    )
+    assert model_question(PLAN, SEEN) == model_question(PLAN, SEEN | {"train": 5, "preview": []})
+    assert model_question(PLAN, SEEN) != model_question(PLAN, SEEN | {"x_shape": [8]})
 
 
 def test_that_files_are_named_absolutely_with_size_and_time(tmp_path) -> None:
     path = tmp_path / "data.npz"
     path.write_bytes(b"12345")
     os.utime(path, ns=(5, 7))
-    asked = data_question(Plan(data=Data(file="data.npz")), tmp_path)
+    asked = data_question(with_absolute_files(Plan(data=Data(file="data.npz")), tmp_path))
     assert asked["files"] == {str(path): [5, 7]}
     assert loads(asked["plan"]).data.file == str(path)
 
 
 def test_that_a_missing_file_is_asked_about_all_the_same(tmp_path) -> None:
-    assert data_question(Plan(data=Data(file="nothing.npz")), tmp_path)["files"] == {}
+    assert (
+        data_question(with_absolute_files(Plan(data=Data(file="nothing.npz")), tmp_path))["files"]
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,29 +107,27 @@ def test_that_an_image_that_comes_or_goes_makes_another_question(tmp_path, chang
     folder = put(tmp_path / "pets", dict.fromkeys(names, b""))
     for each in (folder, *folder.rglob("*")):
         os.utime(each, ns=(5, 7))
-    plan = Plan(data=Data(folder="pets/"))
-    before = data_question(plan, tmp_path)
+    plan = with_absolute_files(Plan(data=Data(folder="pets/")), tmp_path)
+    before = data_question(plan)
     assert len(before["files"]) == 6
-    assert before == data_question(plan, tmp_path)
+    assert before == data_question(plan)
     change(folder)
-    assert data_question(plan, tmp_path) != before
+    assert data_question(plan) != before
 
 
 def test_that_an_image_written_anew_is_the_same_question(tmp_path) -> None:
     """To ask the times of 100,000 images at each edit of a plan would take longer than the edit."""
     folder = put(tmp_path / "pets", {"cats/1.png": b"", "dogs/1.png": b""})
-    before = data_question(Plan(data=Data(folder="pets/")), tmp_path)
+    before = data_question(with_absolute_files(Plan(data=Data(folder="pets/")), tmp_path))
     (folder / "cats/1.png").write_bytes(b"another image")
-    assert data_question(Plan(data=Data(folder="pets/")), tmp_path) == before
+    assert data_question(with_absolute_files(Plan(data=Data(folder="pets/")), tmp_path)) == before
 
 
 def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
     told = []
     command = [sys.executable, fake_plan_asker.__file__]
-    answer = ask_about(
-        PLAN, FOLDER, command=command, reported=lambda early: told.append(dict(early))
-    )
+    answer = ask_about(PLAN, command=command, reported=lambda early: told.append(dict(early)))
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
     assert answer["data"]["train"] == 800

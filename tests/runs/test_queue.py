@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from real_runs import PLAN, eventually
 
 from gpu_studio.contract import lock
-from gpu_studio.plan import PlanError
+from gpu_studio.plan import PlanError, with_absolute_files
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.queue import Queue, QueueError, ensure_runner
 from gpu_studio.runs.queue_entry import Wait
@@ -99,7 +99,9 @@ def test_that_an_entry_is_found_by_a_part_of_its_id_that_no_other_has(queue: Que
 
 def test_that_relative_files_are_named_absolutely(queue: Queue, tmp_path: Path) -> None:
     plan = replace(PLAN, data=replace(PLAN.data, name=None, file="mine.npz"))
-    assert queue.plan_of(queue.add(plan, tmp_path)).data.file == str(tmp_path / "mine.npz")
+    assert queue.plan_of(queue.add(with_absolute_files(plan, tmp_path), tmp_path)).data.file == str(
+        tmp_path / "mine.npz"
+    )
 
 
 @pytest.mark.parametrize("spoiled", ['{"id": ', "[]", "", "\x00"])

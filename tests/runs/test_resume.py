@@ -22,6 +22,10 @@ def lost(ended):
     return ended("--vanish-at", "7", "--checkpoint-every", "2").directory
 
 
+def changed(run, setting):
+    return plans.with_absolute_files(plans.with_settings(run.load_plan(), [setting]), run.path)
+
+
 def resumed(run, *, flags=(), **options):
     from real_runs import fake_trainer
 
@@ -74,7 +78,7 @@ def test_that_a_run_whose_images_moved_is_not_gone_on_with_until_they_are_back(l
     with pytest.raises(
         plans.PlanError, match="the checkpoint stands in the middle of the run's own data"
     ):
-        resumed(lost, settings=[f"data.folder={moved}"])
+        resumed(lost, plan=changed(lost, f"data.folder={moved}"))
     moved.rename(folder)
     assert resumed(lost).process.returncode == 0
 
@@ -92,7 +96,7 @@ def test_that_without_hard_links_the_checkpoint_is_copied(lost, monkeypatch):
 
 
 def test_that_a_checkpoint_can_be_named_and_the_plan_changed(lost):
-    launched = resumed(lost, checkpoint="step-00000002", settings=["training.epochs=5"])
+    launched = resumed(lost, checkpoint="step-00000002", plan=changed(lost, "training.epochs=5"))
     assert told(launched)[0].from_step == 2
     assert plans.load(launched.directory.plan_file).training.epochs == 5
 
@@ -142,15 +146,15 @@ def test_that_a_run_trained_to_its_end_needs_more_epochs(ended, runs_dir):
     with pytest.raises(ResumeError, match=r"2 of 2 epochs.*training\.epochs=3"):
         resume(run)
     assert len(directories(runs_dir)) == 1
-    launched = resumed(run, settings=["training.epochs=3"], flags=("--epochs", "3"))
+    launched = resumed(run, plan=changed(run, "training.epochs=3"), flags=("--epochs", "3"))
     assert told(launched)[0].from_step == 10
 
 
 def test_that_a_wrong_setting_is_refused_with_nothing_written(lost, runs_dir):
     with pytest.raises(plans.PlanError):
-        resume(lost, settings=["training.epoch=3"])
+        resume(lost, plan=changed(lost, "training.epoch=3"))
     with pytest.raises(plans.PlanError):
-        resume(lost, settings=["training.batch_size=0"])
+        resume(lost, plan=changed(lost, "training.batch_size=0"))
     assert len(directories(runs_dir)) == 1
 
 
@@ -226,5 +230,5 @@ def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_
 
 def test_that_another_model_is_refused_before_anything_is_written(lost, runs_dir):
     with pytest.raises(plans.PlanError, match=r"model\.options\.hidden.*holds the weights"):
-        resume(lost, settings=["model.options={ hidden = [3] }"])
+        resume(lost, plan=changed(lost, "model.options={ hidden = [3] }"))
     assert len(directories(runs_dir)) == 1

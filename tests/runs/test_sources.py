@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_images import put
 from real_runs import PLAN
 
-from gpu_studio.plan import Data, ModelSettings
+from gpu_studio.plan import Data, ModelSettings, with_absolute_files
 from gpu_studio.runs.sources import file_problems
 
 NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
@@ -19,11 +19,12 @@ NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
 def advice(folder, *, data=None, model=None, images=None):
     chosen = Data(file=data) if data else Data(folder=images) if images else PLAN.data
     plan = replace(PLAN, data=chosen, model=ModelSettings(file=model) if model else PLAN.model)
-    return [f"{problem.field}: {problem.advice}" for problem in file_problems(plan, folder)]
+    found = file_problems(plan, with_absolute_files(plan, folder))
+    return [f"{problem.field}: {problem.advice}" for problem in found]
 
 
 def test_that_a_plan_of_built_ins_has_no_files_to_go_wrong(tmp_path):
-    assert file_problems(PLAN, tmp_path) == []
+    assert file_problems(PLAN, with_absolute_files(PLAN, tmp_path)) == []
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

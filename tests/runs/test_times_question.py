@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -24,10 +23,10 @@ from gpu_studio.plan import (
     PlannedDevice,
     Training,
     logical_devices,
+    with_absolute_files,
 )
 from gpu_studio.runs.questions.plan_question import times_question
 
-FOLDER = Path("/nowhere")
 MACHINE = Machine(cpu_cores=4)
 PLAN = Plan(
     model=ModelSettings(name="mlp"),
@@ -42,7 +41,7 @@ TWO_CARDS = (
 
 
 def question(plan: Plan) -> str:
-    return json.dumps(times_question(plan, FOLDER, logical_devices(plan, MACHINE)), sort_keys=True)
+    return json.dumps(times_question(plan, logical_devices(plan, MACHINE)), sort_keys=True)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +74,18 @@ def test_that_an_edit_that_may_change_a_time_is_another_question(edited) -> None
 
 
 def test_that_of_each_physical_device_the_first_slice_is_measured() -> None:
-    assert times_question(PLAN, FOLDER, TWO_CARDS)["devices"] == ["GPU:0", "GPU:2"]
+    assert times_question(PLAN, TWO_CARDS)["devices"] == ["GPU:0", "GPU:2"]
 
 
 def test_that_a_model_file_that_was_written_anew_is_another_question(tmp_path) -> None:
     path = tmp_path / "model.keras"
     path.write_bytes(b"12345")
     os.utime(path, ns=(5, 7))
-    plan = replace(PLAN, model=ModelSettings(file="model.keras"))
-    first = times_question(plan, tmp_path, ())
+    plan = with_absolute_files(replace(PLAN, model=ModelSettings(file="model.keras")), tmp_path)
+    first = times_question(plan, ())
     assert first["files"] == {str(path): [5, 7]}
     os.utime(path, ns=(5, 8))
-    assert times_question(plan, tmp_path, ()) != first
+    assert times_question(plan, ()) != first
 
 
 def test_that_slices_of_a_device_have_the_times_and_the_link_of_the_first() -> None:

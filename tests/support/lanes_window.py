@@ -20,7 +20,7 @@ from PySide6.QtCore import QPoint, QSocketNotifier, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import ModelSettings, Plan, Training, dumps
+from gpu_studio.plan import AbsolutePlan, ModelSettings, Plan, Training, dumps
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.plan.layers.layers_tab import LayersTab
@@ -73,7 +73,7 @@ class Window:
         tell(lanes=lanes, layers=layers, plan=dumps(self.bench.plan), steps=steps)
 
     def _train(self) -> None:
-        self._launched = launch(self.bench.plan, Path(sys.argv[1]), machine=MACHINE)
+        self._launched = launch(AbsolutePlan(self.bench.plan), Path(sys.argv[1]), machine=MACHINE)
         tell(run=str(self._launched.directory.path))
 
     def _tell_over(self, why_not: str, _where: QPoint) -> None:

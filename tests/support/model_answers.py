@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_studio.common.processes import module_environment
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, with_absolute_files
 from gpu_studio.runs.questions.plan_question import model_question
 
 PATIENCE_S = 150
@@ -36,7 +36,9 @@ def answers(
     folder: Path, asked: Mapping[str, tuple[Plan, Mapping[str, Any]]]
 ) -> dict[str, ModelFacts]:
     """What is told of each plan for its data; relative files are in `folder`."""
-    questions = [model_question(plan, folder, data) for plan, data in asked.values()]
+    questions = [
+        model_question(with_absolute_files(plan, folder), data) for plan, data in asked.values()
+    ]
     done = subprocess.run(
         [sys.executable, __file__, str(folder)],
         input=json.dumps(questions),

@@ -22,7 +22,7 @@ import pytest
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import AnyEvent
-from gpu_studio.plan import Data, ModelSettings, Plan, Training
+from gpu_studio.plan import AbsolutePlan, Data, ModelSettings, Plan, Training
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import Launched, launch, trainer_environment
 from gpu_studio.runs.lineage import events_of
@@ -102,7 +102,7 @@ def start(runs_dir: Path) -> Iterator[Start]:
     started: list[Launched] = []
 
     def start_one(*flags: str, plan: Plan = PLAN, **options: Any) -> Launched:
-        launched = launch(plan, runs_dir, trainer=fake_trainer(*flags), **options)
+        launched = launch(AbsolutePlan(plan), runs_dir, trainer=fake_trainer(*flags), **options)
         started.append(launched)
         return launched
 

@@ -18,7 +18,7 @@ import warm_python
 from gpu_studio.contract import directory, events
 from gpu_studio.contract.directory import Action, Resume, RunDirectory
 from gpu_studio.contract.lock import held
-from gpu_studio.plan import Plan, loads, with_settings
+from gpu_studio.plan import Plan, loads, with_absolute_files, with_settings
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.event_file import Tail
 
@@ -161,7 +161,15 @@ def running(
     A `warm` one has TensorFlow already: another process stands for it, and hands on signals.
     """
     trainer = warm_python.command("gpu_studio.trainer") if warm else None
-    run = Running(launch(plan, runs, resume=resume, environment=environment, trainer=trainer))
+    run = Running(
+        launch(
+            with_absolute_files(plan, Path.cwd()),
+            runs,
+            resume=resume,
+            environment=environment,
+            trainer=trainer,
+        )
+    )
     try:
         yield run
     finally:

@@ -105,12 +105,9 @@ def save_checkpoint_model(arguments: argparse.Namespace) -> int:
 
 
 def _have_allowed(run: RunDirectory, arguments: argparse.Namespace) -> None:
-    from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import have_allowed
 
-    have_allowed(
-        plans.load(run.plan_file), run.path, allow=arguments.allow_code, may_ask=not arguments.json
-    )
+    have_allowed(run.load_plan(), allow=arguments.allow_code, may_ask=not arguments.json)
 
 
 def _asking(arguments: argparse.Namespace, what: str) -> AskOptions:

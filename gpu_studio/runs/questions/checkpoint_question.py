@@ -123,8 +123,8 @@ def save_model(
 
 
 def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
-    plan = plans.load(run.plan_file)
-    refuse_unless_allowed(plan, run.path)
+    plan = run.load_plan()
+    refuse_unless_allowed(plan)
     model = next((event for event in events_of(run) if isinstance(event, Model)), None)
     weights = str(checkpoint.path / WEIGHTS_FILE)
     return {
@@ -135,9 +135,7 @@ def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
         "batch": max(model.replica_batches, default=plan.training.batch_size)
         if model
         else plan.training.batch_size,
-        "files": stamps(
-            weights, plan.model.file, *files_of_data(plan), *files_of_code(plan, run.path)
-        ),
+        "files": stamps(weights, plan.model.file, *files_of_data(plan), *files_of_code(plan)),
     }
 
 

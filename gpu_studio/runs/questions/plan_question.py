@@ -18,9 +18,8 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import Plan, PlannedDevice
+from gpu_studio.plan import AbsolutePlan, PlannedDevice
 from gpu_studio.plan.data import watched_folders
-from gpu_studio.plan.references import absolute, with_absolute_files
 from gpu_studio.plan.values import listed
 from gpu_studio.runs.questions.ask import AskError, ask, kept
 from gpu_studio.runs.sources import consent_needed
@@ -43,19 +42,17 @@ SEEN_BY_THE_MODEL = (
 )
 
 
-def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
-    """What the data depend on; relative file names are taken from `base`."""
-    plan = with_absolute_files(plan, base.absolute())
+def data_question(plan: AbsolutePlan) -> dict[str, Any]:
+    """What the data depend on."""
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
     return {
         "plan": plans.dumps(asked),
-        "files": stamps(*files_of_data(plan), *files_of_code(asked, base)),
+        "files": stamps(*files_of_data(plan), *files_of_code(asked)),
     }
 
 
-def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+def model_question(plan: AbsolutePlan, data: Mapping[str, Any]) -> dict[str, Any]:
     """What the model and its optimizer depend on, given the answer `data`."""
-    plan = with_absolute_files(plan, base.absolute())
     training = plan.training
     asked = replace(
         _blank(),
@@ -66,7 +63,7 @@ def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dic
         training=of_the_step(training),
     )
     seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
-    files = stamps(plan.model.file, *files_of_code(asked, base))
+    files = stamps(plan.model.file, *files_of_code(asked))
     return {"plan": plans.dumps(asked), "files": files, "data": seen}
 
 
@@ -82,8 +79,7 @@ def of_the_step(training: plans.Training) -> plans.Training:
 
 
 def ask_about(
-    plan: plans.Plan,
-    base: Path,
+    plan: AbsolutePlan,
     *,
     command: Sequence[str] | None = None,
     reported: Reported | None = None,
@@ -96,59 +92,55 @@ def ask_about(
     the answer as soon as the data are known. Raises AskError, including NotAllowedError before any
     question about code that may not run.
     """
-    refuse_unless_allowed(plan, base)
+    refuse_unless_allowed(plan)
     options: dict[str, Any] = {
         "command": command,
         "timeout": TIMEOUT,
         "progress": progress,
         "cancel": cancel,
     }
-    answer = dict(ask("data", about=data_question(plan, base), **options).value)
+    answer = dict(ask("data", about=data_question(plan), **options).value)
     if reported is not None:
         reported(answer)
     if answer.get("data"):
-        answer["model"] = ask(
-            "model", about=model_question(plan, base, answer["data"]), **options
-        ).value
+        answer["model"] = ask("model", about=model_question(plan, answer["data"]), **options).value
     return answer
 
 
 def ask_about_data(
-    plan: plans.Plan, base: Path, *, progress: Callable[[str], None] | None = None
+    plan: AbsolutePlan, *, progress: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
     """The answer about the data of `plan` alone. Raises AskError, as `ask_about` does."""
-    refuse_unless_allowed(replace(_blank(), data=plan.data), base)
-    return dict(
-        ask("data", about=data_question(plan, base), timeout=TIMEOUT, progress=progress).value
-    )
+    refuse_unless_allowed(replace(_blank(), data=plan.data))
+    return dict(ask("data", about=data_question(plan), timeout=TIMEOUT, progress=progress).value)
 
 
-def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
+def kept_about(plan: AbsolutePlan) -> dict[str, Any] | None:
     """The same from cached answers only.
 
     None if one of them is missing or its code is not allowed.
     """
-    if consent_needed(plan, base):
+    if consent_needed(plan):
         return None
-    answer = kept("data", data_question(plan, base))
+    answer = kept("data", data_question(plan))
     if not answer or not answer.get("data"):
         return None
-    model = kept("model", model_question(plan, base, answer["data"]))
+    model = kept("model", model_question(plan, answer["data"]))
     return None if model is None else {**answer, "model": model}
 
 
-def _blank() -> plans.Plan:
-    return plans.Plan(name="question")
+def _blank() -> AbsolutePlan:
+    return AbsolutePlan(plans.Plan(name="question"))
 
 
-def files_of_data(plan: plans.Plan) -> list[str]:
+def files_of_data(plan: AbsolutePlan) -> list[str]:
     """The absolute path of the data's file, or of the image folder and its classes' folders.
 
     Overwriting an image under its old name is not noticed: the times of 100,000 of them are not
     checked.
     """
     data = plan.data
-    folders = watched_folders(absolute(data.folder, Path())) if data.folder else []
+    folders = watched_folders(Path(data.folder)) if data.folder else []
     return [*filter(None, [data.file]), *map(str, folders)]
 
 
@@ -168,16 +160,13 @@ TIMES_TIMEOUT = 900.0
 """Seconds: real steps are trained, on each kind of device, of a model that may be large."""
 
 
-def times_question(
-    plan: plans.Plan, base: Path, devices: Sequence[PlannedDevice]
-) -> dict[str, Any]:
-    """What the answer depends on; relative file names of `plan` are taken from `base`.
+def times_question(plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> dict[str, Any]:
+    """What the answer depends on.
 
     Of the slices of a physical device only the first is measured, because they are equally fast.
     """
-    plan = with_absolute_files(plan, base.absolute())
-    asked = plans.Plan(
-        name="question",
+    asked = replace(
+        _blank(),
         devices=plan.devices,
         model=plan.model,
         data=plan.data,
@@ -186,16 +175,14 @@ def times_question(
     first = {device.physical: device.name for device in reversed(devices)}
     return {
         "plan": plans.dumps(asked),
-        "base": str(base.absolute()),
-        "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan, base)),
+        "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan)),
         "devices": sorted(first.values()),
         "wanted": ["layers", "links", "share", "held"],
     }
 
 
 def ask_times(
-    plan: plans.Plan,
-    base: Path,
+    plan: AbsolutePlan,
     devices: Sequence[PlannedDevice],
     *,
     command: Sequence[str] | None = None,
@@ -207,8 +194,8 @@ def ask_times(
 
     Raises AskError, including NotAllowedError before any question about code that may not run.
     """
-    refuse_unless_allowed(plan, base)
-    about = times_question(plan, base, devices)
+    refuse_unless_allowed(plan)
+    about = times_question(plan, devices)
     options: dict[str, Any] = {"command": command, "progress": progress, "cancel": cancel}
     return ask("times", about=about, timeout=TIMES_TIMEOUT, fresh=fresh, **options).value
 
@@ -234,18 +221,18 @@ class NotAllowedError(AskError):
         )
 
 
-def refuse_unless_allowed(plan: Plan, base: Path) -> None:
+def refuse_unless_allowed(plan: AbsolutePlan) -> None:
     """Raise NotAllowedError if a question about `plan` would run code that is not allowed."""
-    if needed := consent_needed(plan, base):
+    if needed := consent_needed(plan):
         raise NotAllowedError([path for path, _ in needed])
 
 
-def files_of_code(plan: Plan, base: Path) -> list[str]:
+def files_of_code(plan: AbsolutePlan) -> list[str]:
     """The Python files that an answer about `plan` depends on: those that it runs, and all beside.
 
     Includes those of packages there; at most MOST_FILES in total.
     """
-    named = code_files(plan, base)
+    named = code_files(plan)
     beside = (
         path
         for folder in dict.fromkeys(file.parent for file in named)

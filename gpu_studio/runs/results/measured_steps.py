@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpu_studio import plan as plans
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Timeline
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import CheckpointSettings, Plan, PlanError, Training
-from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.plan import (
+    AbsolutePlan,
+    CheckpointSettings,
+    PlanError,
+    Training,
+)
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.reading.event_file import first_of
 
@@ -35,16 +38,15 @@ class MeasuredSteps:
 
     def __init__(self, runs: Path) -> None:
         self._runs = runs
-        self._plans: dict[Path, Plan | None] = {}
+        self._plans: dict[Path, AbsolutePlan | None] = {}
 
-    def newest(self, plan: Plan, base: Path) -> MeasuredStep | None:
+    def newest(self, plan: AbsolutePlan) -> MeasuredStep | None:
         """The measured step of the newest run that trains like `plan`.
 
-        Such a run has the same model, data, devices, batch, optimizer and placement. Relative file
-        names of `plan` start at `base`. None if no such run has measured a step. Raises OSError if
-        the directory cannot be read.
+        Such a run has the same model, data, devices, batch, optimizer and placement. None if no
+        such run has measured a step. Raises OSError if the directory cannot be read.
         """
-        wanted = what_a_step_depends_on(plan, base)
+        wanted = what_a_step_depends_on(plan)
         for run in directories(self._runs)[:MOST_RUNS]:
             if self._plan_of(run) == wanted and not _changed_since(run, wanted):
                 timeline = _timeline(run)
@@ -52,18 +54,17 @@ class MeasuredSteps:
                     return MeasuredStep(run.id, timeline)
         return None
 
-    def _plan_of(self, run: RunDirectory) -> Plan | None:
+    def _plan_of(self, run: RunDirectory) -> AbsolutePlan | None:
         if run.path not in self._plans:
             try:
-                self._plans[run.path] = what_a_step_depends_on(plans.load(run.plan_file), run.path)
+                self._plans[run.path] = what_a_step_depends_on(run.load_plan())
             except PlanError:
                 self._plans[run.path] = None
         return self._plans[run.path]
 
 
-def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
+def what_a_step_depends_on(plan: AbsolutePlan) -> AbsolutePlan:
     """The plan without what does not affect a step: its name, length and order of training."""
-    plan = with_absolute_files(plan, base.absolute())
     usual = Training()
     training = replace(
         plan.training,
@@ -78,9 +79,9 @@ def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
     return replace(plan, name="", training=training)
 
 
-def _changed_since(run: RunDirectory, plan: Plan) -> bool:
+def _changed_since(run: RunDirectory, plan: AbsolutePlan) -> bool:
     """Whether a file that defines the model or the data changed after the run began, or is gone."""
-    files = [*code_files(plan, run.path), *([Path(plan.model.file)] if plan.model.file else [])]
+    files = [*code_files(plan), *([Path(plan.model.file)] if plan.model.file else [])]
     try:
         return any(file.stat().st_mtime > run.plan_file.stat().st_mtime for file in files)
     except OSError:

@@ -112,7 +112,7 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
 
     tf.get_logger().setLevel("ERROR")
     devices = about["devices"]
-    found = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
+    found = {device: _on(plan, device, progress) for device in devices}
     times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
     return msgspec.to_builtins(
         {"times": times, "links": _links(devices, progress), "held": held}
@@ -139,7 +139,7 @@ def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
 
 
 def _on(
-    plan: plans.Plan, device: str, base: Path, progress: Progress
+    plan: plans.Plan, device: str, progress: Progress
 ) -> tuple[dict[str, LayerTime], MeasuredPeak]:
     """Return each layer's time on a device, and what a step of the whole batch held there."""
     from gpu_studio.trainer import session
@@ -151,7 +151,7 @@ def _on(
     )
 
     progress(f"building the model on {device}")
-    built = session.build(_all_on(plan, device), base, lambda _event: None)
+    built = session.build(_all_on(plan, device), Path(), lambda _event: None)
     batch = built.cut.batch
     progress(f"training steps of {batch} samples on {device}")
     large = measured(built, batch)

@@ -150,7 +150,7 @@ def _problems(view: PlanView) -> Iterator[PlanConcern]:
 def _standing(problem: Problem, key: str, mend: Remedy | None, view: PlanView) -> PlanConcern:
     """Return a problem as an obstacle; `mend` is the remedy of the plan's own rules."""
     if isinstance(problem, Refusal):
-        source = code_of(view.plan, problem.field, view.base)
+        source = code_of(view.absolute, problem.field)
         return PlanConcern(
             key,
             problem.received,

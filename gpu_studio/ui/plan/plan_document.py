@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -13,16 +14,26 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
-from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.plan.files import read_text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Opened:
     """A plan and its file; None is a plan without a file yet."""
 
     plan: Plan
     path: Path | None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative files start from: the plan file's, or home without a file."""
+        return self.path.parent if self.path else Path.home()
+
+    @cached_property
+    def absolute(self) -> AbsolutePlan:
+        """The plan with its files named absolutely, for all who open them."""
+        return plans.with_absolute_files(self.plan, self.folder)
 
 
 class PlanDocument(QObject):
@@ -52,6 +63,16 @@ class PlanDocument(QObject):
     def path(self) -> Path | None:
         """The plan's file; None if it has none yet."""
         return self._now.path if self._now else None
+
+    @property
+    def absolute(self) -> AbsolutePlan | None:
+        """The open plan with its files named absolutely, for all who open them."""
+        return self._now.absolute if self._now else None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative files in the plan start from."""
+        return self._now.folder if self._now else Path.home()
 
     @property
     def stored(self) -> Plan | None:
@@ -259,14 +280,6 @@ class SwitchPlan(QUndoCommand):
     def undo(self) -> None:
         """Go back to the plan before."""
         self._document.show(self._before)
-
-
-def folder_of(path: Path | None) -> Path:
-    """Return the folder that relative paths in a plan start from.
-
-    It is the plan file's folder, or home if there is no file.
-    """
-    return path.parent if path else Path.home()
 
 
 def plan_in(text: str) -> Plan | None:

@@ -14,8 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
-from gpu_studio.plan import Plan
-from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.plan import AbsolutePlan
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 from gpu_studio.runs.sources import code_of, not_allowed, not_looked_into
@@ -45,8 +44,7 @@ Reported = InquiryProgress | PlanFacts | Ended
 
 
 def inquire(
-    plan: Plan,
-    base: Path,
+    plan: AbsolutePlan,
     command: Sequence[str] | None,
     report: Report,
     cancelled: threading.Event,
@@ -55,19 +53,17 @@ def inquire(
 
     Return how it ended.
     """
-    return Ended(_why_not(partial(_asked, plan, base, command, report, cancelled)))
+    return Ended(_why_not(partial(_asked, plan, command, report, cancelled)))
 
 
 def _asked(
-    plan: Plan,
-    base: Path,
+    plan: AbsolutePlan,
     command: Sequence[str] | None,
     report: Report,
     cancelled: threading.Event,
 ) -> None:
     answer = ask_about(
         plan,
-        base,
         command=command,
         reported=lambda answer: report(decoded(answer)),
         progress=lambda text: report(InquiryProgress(text)),
@@ -100,13 +96,9 @@ BEGINNING = "asking TensorFlow about the plan"
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A plan, where its relative file names start, and everything that its facts depend on.
+    """A plan, and everything that its facts depend on: those of its data and of its model."""
 
-    These are the facts of its data and of its model.
-    """
-
-    plan: Plan
-    base: Path
+    plan: AbsolutePlan
     of_data: str
     of_model: str
 
@@ -118,8 +110,7 @@ class _Followed:
     @property
     def sources(self) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
         """Where its data and its model come from, whatever their options."""
-        plan = with_absolute_files(self.plan, self.base)
-        data, model = plan.data, plan.model
+        data, model = self.plan.data, self.plan.model
         return (data.name, data.file, data.folder, data.python), (
             model.name,
             model.file,
@@ -182,14 +173,11 @@ class FactsReader(QObject):
         if self._followed is None or not self.details:
             return None
         part = "data" if self.facts and self.facts.data_error else "model"
-        return code_of(self._followed.plan, part, self._followed.base)
+        return code_of(self._followed.plan, part)
 
-    def follow(self, plan: Plan, base: Path) -> None:
-        """Follow the facts of `plan`, whose relative file names start at `base`.
-
-        Asks only if the last facts do not hold.
-        """
-        followed, withheld = _followed(plan, base), not_allowed(plan, base)
+    def follow(self, plan: AbsolutePlan) -> None:
+        """Follow the facts of `plan`. Asks only if the last facts do not hold."""
+        followed, withheld = _followed(plan), not_allowed(plan)
         same = self._followed is not None and followed.content == self._followed.content
         if same and withheld == self.withheld:
             return
@@ -201,13 +189,13 @@ class FactsReader(QObject):
             self._begin()
         self.changed.emit()
 
-    def known_of(self, plan: Plan, base: Path) -> PlanFacts | None:
+    def known_of(self, plan: AbsolutePlan) -> PlanFacts | None:
         """Return the known facts of `plan`, followed or not, without asking."""
-        return self._remembered.get(_followed(plan, base).content)
+        return self._remembered.get(_followed(plan).content)
 
-    def facts_so_far(self, plan: Plan, base: Path) -> PlanFacts | None:
+    def facts_so_far(self, plan: AbsolutePlan) -> PlanFacts | None:
         """Return what is known of `plan` so far, perhaps that it is refused, without asking."""
-        content = _followed(plan, base).content
+        content = _followed(plan).content
         if self._followed is not None and content == self._followed.content:
             return self.facts
         return self._remembered.get(content)
@@ -234,7 +222,7 @@ class FactsReader(QObject):
             self._remembered.pop(followed.content, None)
             if self.facts is not None and self.facts.refused:
                 self.facts = None
-            self.error, self.withheld = "", not_allowed(followed.plan, followed.base)
+            self.error, self.withheld = "", not_allowed(followed.plan)
             self._begin()
             self.changed.emit()
 
@@ -287,12 +275,12 @@ class FactsReader(QObject):
         if followed is None:
             return
         # A file may have changed since the plan was shown.
-        self.withheld = not_allowed(followed.plan, followed.base)
+        self.withheld = not_allowed(followed.plan)
         if self.withheld:
             self._leave()
             self.changed.emit()
         else:
-            self._task.start_work(partial(inquire, followed.plan, followed.base, self._command))
+            self._task.start_work(partial(inquire, followed.plan, self._command))
 
     def _take_failure(self, error: Exception) -> None:
         self._take(Ended(f"The plan could not be asked about: {error}."))
@@ -335,13 +323,13 @@ class FactsReader(QObject):
                 self._remembered.pop(next(iter(self._remembered)))
 
 
-def _followed(plan: Plan, base: Path) -> _Followed:
+def _followed(plan: AbsolutePlan) -> _Followed:
     """Return the plan with everything known beforehand that its facts depend on."""
-    questions = data_question(plan, base), model_question(plan, base, {})
-    return _Followed(plan, base, *(json.dumps(each, sort_keys=True) for each in questions))
+    questions = data_question(plan), model_question(plan, {})
+    return _Followed(plan, *(json.dumps(each, sort_keys=True) for each in questions))
 
 
-def _is_unnamed(plan: Plan) -> bool:
+def _is_unnamed(plan: AbsolutePlan) -> bool:
     """Return whether a file, a folder or a function is still to be named."""
     return "" in (
         plan.model.file,

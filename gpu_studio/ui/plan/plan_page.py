@@ -29,7 +29,7 @@ from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.devices_card import DevicesCard
 from gpu_studio.ui.plan.distribution_card import DistributionCard
 from gpu_studio.ui.plan.outlook_card import OutlookCard
-from gpu_studio.ui.plan.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.plan.plan_document import PlanDocument
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, mistakes
 from gpu_studio.ui.plan.readiness import Readiness
@@ -242,14 +242,13 @@ class PlanPage(Page):
         document, machine = self._document, self._readiness.machine
         if document.plan is None or machine is None:
             return None
-        problems, base = self._readiness.problems, folder_of(document.path)
-        text = partial(getattr, document, "text")
+        problems, text = self._readiness.problems, partial(getattr, document, "text")
         file = document.path, document.stored, text, document.half_typed
-        return PlanView(document.plan, machine, problems, base, *file)
+        return PlanView(document.plan, machine, problems, document.folder, *file)
 
     def _ask(self) -> None:
-        if self._document.plan is not None and self.isVisible():
-            self._facts.follow(self._document.plan, folder_of(self._document.path))
+        if (plan := self._document.absolute) is not None and self.isVisible():
+            self._facts.follow(plan)
 
     def _caption(self) -> str:
         if self._document.plan is None:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.plan import AbsolutePlan, Machine, Plan, Problem, with_absolute_files
 from gpu_studio.plan.values import Unnamed
 from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
 from gpu_studio.ui.kit.theme import ThemeManager, pixmap
 from gpu_studio.ui.kit.words import sentence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanView:
     """The open plan on this machine, and its obstacles.
 
@@ -37,6 +38,11 @@ class PlanView:
     stored: Plan | None = None
     text: Callable[[], str] = str
     half_typed: str | None = None
+
+    @cached_property
+    def absolute(self) -> AbsolutePlan:
+        """The plan with its files named absolutely, for all who open them."""
+        return with_absolute_files(self.plan, self.base)
 
     def problems_at(self, field: str) -> tuple[Problem, ...]:
         """Return the problems of a field and of everything in it.

@@ -13,7 +13,7 @@ from gpu_studio.plan import Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.sources import ConsentProblem, names_files, problems_of_files
 from gpu_studio.ui.machine.live_machine import Inventory, LiveMachine
-from gpu_studio.ui.plan.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.plan.plan_document import PlanDocument
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import mistakes
 
@@ -99,15 +99,14 @@ class Readiness(QObject):
             self.changed.emit()
 
     def _found(self) -> tuple[Problem, ...]:
-        plan, machine = self._document.plan, self.machine
-        if plan is None or machine is None:
+        plan, absolute, machine = self._document.plan, self._document.absolute, self.machine
+        if plan is None or absolute is None or machine is None:
             return ()
         # As long as no cards are known, a plan's cards would only seem missing.
         known = machine if machine is self._inventory.machine else None
-        base = folder_of(self._document.path)
-        here = (*allocator(plan, os.environ), *problems_of_files(plan, base))
+        here = (*allocator(plan, os.environ), *problems_of_files(plan, absolute))
         found = (*validate(plan, known), *here, *self.also(plan, known))
-        facts = self._facts.facts_so_far(plan, base) if self._facts is not None else None
+        facts = self._facts.facts_so_far(absolute) if self._facts is not None else None
         return found if facts is None else (*found, *known_problems(plan, facts, found))
 
 

@@ -31,10 +31,10 @@ def own_code(run: RunDirectory) -> tuple[str, Path | None]:
     if not isinstance(end, Failed) or end.kind != USER_CODE:
         return "", None
     try:
-        plan = plans.load(run.plan_file)
+        plan = run.load_plan()
     except plans.PlanError:
         return "", None
-    missing = not_allowed(plan, run.path)
+    missing = not_allowed(plan)
     return _part(plan, end), missing[0] if missing else None
 
 

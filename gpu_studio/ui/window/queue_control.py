@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
-from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.runs.queue_entry import FORSAKEN, Wait
-from gpu_studio.ui.plan.plan_document import folder_of
 from gpu_studio.ui.runs.queue_model import QueueModel, QueueRow
 from gpu_studio.ui.window.run_control import CodeConsent
 from gpu_studio.ui.window.services import Pages, Services
@@ -156,18 +155,17 @@ class QueueControl(QObject):
 
     def add_plan(self) -> None:
         """Put the open plan at the end of the queue."""
-        document = self._services.document
-        plan = document.plan
+        plan = self._services.document.absolute
         if plan is not None and not self._services.readiness.why_not:
-            self._consent.obtain(plan, folder_of(document.path), self._add_plan)
+            self._consent.obtain(plan, self._add_plan)
 
     def _add_plan(self) -> None:
         document = self._services.document
-        plan = document.plan
+        plan = document.absolute
         if plan is None:
             return
-        base, target = folder_of(document.path), self._services.resuming.target
-        predicted = self._predicted(plan, base)
+        base, target = document.folder, self._services.resuming.target
+        predicted = self._predicted(plan)
         if reason := self._never_fits(plan, predicted):
             self._services.notice.say(
                 f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning"
@@ -255,7 +253,7 @@ class QueueControl(QObject):
         except PlanError:
             then()
         else:
-            self._consent.obtain(plan, Path(entry.base), then)
+            self._consent.obtain(plan, then)
 
     def _see_to_runner(self) -> None:
         # Where it cannot be started, nobody works the queue, which is seen.
@@ -298,9 +296,9 @@ class QueueControl(QObject):
         machine = self._services.readiness.machine
         return "" if machine is None else never_fits(needs_of(plan, machine, predicted), machine)
 
-    def _predicted(self, plan: Plan, base: Path) -> dict[str, int]:
+    def _predicted(self, plan: AbsolutePlan) -> dict[str, int]:
         """What the open plan takes of each logical device, as far as TensorFlow has told of it."""
-        machine, facts = self._services.readiness.machine, self._services.facts.known_of(plan, base)
+        machine, facts = self._services.readiness.machine, self._services.facts.known_of(plan)
         if machine is None or facts is None:
             return {}
         from gpu_studio.placement.memory import predict

@@ -20,11 +20,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gpu_studio import plan as plans
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
-from gpu_studio.plan import Plan, PlanError, load
-from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
-from gpu_studio.ui.plan.plan_document import folder_of
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 
@@ -82,31 +80,31 @@ class RunControl(QObject):
 
         In resuming it goes on with the run that was chosen.
         """
-        document = self._services.document
-        if document.plan is not None:
-            self._consent.obtain(document.plan, folder_of(document.path), self._train)
+        if (plan := self._services.document.absolute) is not None:
+            self._consent.obtain(plan, self._train)
 
     def _train(self) -> None:
         document, machine = self._services.document, self._services.inventory.machine
-        if document.plan is None:
+        plan = document.absolute
+        if plan is None:
             return
         from gpu_studio.runs.launch import launch
         from gpu_studio.runs.resume import resume
 
         other = live_run(self._runs_dir)
-        base = folder_of(document.path)
-        start = partial(launch, document.plan, self._runs_dir)
+        start = partial(launch, plan, self._runs_dir)
         if (target := self._services.resuming.target) is not None:
             start = partial(
                 resume,
                 target.run,
                 self._runs_dir,
                 checkpoint=target.checkpoint.name,
-                plan=document.plan,
+                plan=plan,
             )
-        if not self._start(partial(start, base=base, machine=machine, trainer=self._trainer)):
+        begin = partial(start, base=document.folder, machine=machine, trainer=self._trainer)
+        if not self._start(begin):
             return
-        self._keep_prediction(self.launched[-1].directory, document.plan, base)
+        self._keep_prediction(self.launched[-1].directory, plan)
         self._services.resuming.end()
         if other is not None:
             self.beside.emit(other)
@@ -131,7 +129,7 @@ class RunControl(QObject):
 
         machine = self._services.inventory.machine
         return launch(
-            load(run.plan_file),
+            run.load_plan(),
             self._runs_dir,
             base=run.path,
             machine=machine,
@@ -172,12 +170,12 @@ class RunControl(QObject):
             return True
         return False
 
-    def _keep_prediction(self, run: RunDirectory, plan: Plan, base: Path) -> None:
+    def _keep_prediction(self, run: RunDirectory, plan: AbsolutePlan) -> None:
         """Write beside the run what the Plan page says of it."""
         from gpu_studio.ui.runs.run_prediction import keep_prediction
 
         if (machine := self._services.inventory.machine) is not None:
-            facts = self._services.facts.known_of(plan, base)
+            facts = self._services.facts.known_of(plan)
             keep_prediction(run, plan, machine, facts, self._pages.plan.step_seconds)
 
     def _reap(self) -> None:
@@ -216,26 +214,26 @@ class CodeConsent(QObject):
         if missing:
             self.ask(missing[0].path, self.ask_about_plan)
 
-    def obtain(self, plan: Plan, base: Path, then: Callable[[], object]) -> None:
+    def obtain(self, plan: AbsolutePlan, then: Callable[[], object]) -> None:
         """Do `then` once all Python that `plan` names is allowed.
 
         At once, or after having asked about each file.
         """
-        missing = not_allowed(plan, base)
+        missing = not_allowed(plan)
         if missing:
             self._readiness.look_again()
-            self.ask(missing[0], lambda: self.obtain(plan, base, then))
+            self.ask(missing[0], lambda: self.obtain(plan, then))
         else:
             then()
 
     def obtain_for_run(self, run: RunDirectory, then: Callable[[], object]) -> None:
         """The same for the plan of a run; what is wrong with that plan itself, `then` says."""
         try:
-            plan = load(run.plan_file)
+            plan = run.load_plan()
         except PlanError:
             then()
         else:
-            self.obtain(plan, run.path, then)
+            self.obtain(plan, then)
 
     def show_allowed(self) -> None:
         """List what is allowed."""
@@ -316,9 +314,7 @@ class RunPlans(QObject):
         run = self.run
         if run is None:
             return
-        document = self._services.document
-        here = document.plan and with_absolute_files(document.plan, folder_of(document.path))
-        if run.exists() and here == _plan_of(run):
+        if run.exists() and self._services.document.absolute == _plan_of(run):
             self._show_part(part)
         else:
             self._take(run, lambda plan: plan, lambda _: self._show_part(part))

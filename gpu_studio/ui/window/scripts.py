@@ -9,7 +9,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.ui.plan.plan_document import folder_of
 from gpu_studio.ui.window.plan_files import SUFFIX, file_name
 from gpu_studio.ui.window.services import Services
 
@@ -47,9 +46,7 @@ class Scripts(QObject):
         """Ask for a file, and write the script to it."""
         if self._document.plan is None:
             return
-        dialog = QFileDialog(
-            self._window, "Export as Python", str(folder_of(self._document.path)), FILTER
-        )
+        dialog = QFileDialog(self._window, "Export as Python", str(self._document.folder), FILTER)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("py")
         dialog.selectFile(
@@ -86,14 +83,13 @@ class Scripts(QObject):
         # Imported when first asked for: the window's start waits for this module.
         from gpu_studio.export import ExportError, python_script
 
-        plan, base = self._document.plan, folder_of(self._document.path)
-        if plan is None:
+        document, plan = self._document, self._document.absolute
+        if document.plan is None or plan is None:
             return None
-        reported = self._facts.facts_so_far(plan, base)
+        reported = self._facts.facts_so_far(plan)
+        seen = reported.data if reported else None
         try:
-            return python_script(
-                plan, self._readiness.machine, base, reported.data if reported else None
-            )
+            return python_script(document.plan, self._readiness.machine, document.folder, seen)
         except ExportError as error:
             self.failed.emit(str(error))
             return None

@@ -22,7 +22,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.plan import Distribution, Machine, Placed, Plan, load, logical_devices
+from gpu_studio.plan import (
+    Distribution,
+    Machine,
+    Placed,
+    Plan,
+    load,
+    logical_devices,
+    with_absolute_files,
+)
 from gpu_studio.runs.questions.plan_question import times_question
 from gpu_studio.trainer import environment
 from gpu_studio.trainer.answers import layers
@@ -35,10 +43,10 @@ ROUNDS = 9
 
 def main(path: Path, repetitions: int, placements: dict[str, Any]) -> None:
     """Measure."""
-    plan = load(path)
+    plan = with_absolute_files(load(path), path.parent)
     for name, value in environment.settings_for(plan, os.environ).items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-    about = times_question(plan, path.parent, logical_devices(plan, Machine()))
+    about = times_question(plan, logical_devices(plan, Machine()))
     answers: list[Any] = []
     steps: dict[str, list[float]] = {label: [] for label in placements}
     for _ in range(repetitions):

@@ -12,7 +12,14 @@ from made_placements import mlp_placement, mlp_timeline
 from made_runs import Script, make_run, tell
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.plan import CheckpointSettings, ModelSettings, Placed, Plan, save
+from gpu_studio.plan import (
+    CheckpointSettings,
+    ModelSettings,
+    Placed,
+    Plan,
+    save,
+    with_absolute_files,
+)
 from gpu_studio.runs.results.measured_steps import MeasuredSteps, what_a_step_depends_on
 
 HERE = Path("/nowhere")
@@ -28,11 +35,11 @@ def ran(runs: Path, plan: Plan, *, measured: bool = True) -> RunDirectory:
 
 def test_that_the_newest_run_of_the_plan_gives_the_step(runs_dir: Path) -> None:
     steps = MeasuredSteps(runs_dir)
-    assert steps.newest(PLAN, HERE) is None
+    assert steps.newest(PLAN) is None
     old = ran(runs_dir, PLAN)
     os.utime(old.plan_file, (1, 1))
     new = ran(runs_dir, PLAN)
-    found = steps.newest(PLAN, HERE)
+    found = steps.newest(PLAN)
     assert found is not None
     assert (found.run, found.timeline.tasks) == (new.id, mlp_timeline().tasks)
 
@@ -41,7 +48,7 @@ def test_that_a_newer_run_that_has_measured_nothing_does_not_hide_it(runs_dir: P
     old = ran(runs_dir, PLAN)
     os.utime(old.plan_file, (1, 1))
     ran(runs_dir, PLAN, measured=False)
-    found = MeasuredSteps(runs_dir).newest(PLAN, HERE)
+    found = MeasuredSteps(runs_dir).newest(PLAN)
     assert found is not None
     assert found.run == old.id
 
@@ -68,7 +75,7 @@ def _placed(part: Placed) -> Plan:
 @pytest.mark.parametrize("what", other_plans())
 def test_that_a_run_of_anything_else_is_not_taken(runs_dir: Path, what: str) -> None:
     ran(runs_dir, other_plans()[what])
-    assert MeasuredSteps(runs_dir).newest(PLAN, HERE) is None
+    assert MeasuredSteps(runs_dir).newest(PLAN) is None
 
 
 def test_that_what_changes_no_step_does_not_matter() -> None:
@@ -81,7 +88,7 @@ def test_that_what_changes_no_step_does_not_matter() -> None:
         checkpoint=CheckpointSettings(2),
     )
     same = replace(PLAN, name="another", training=training)
-    assert what_a_step_depends_on(same, HERE) == what_a_step_depends_on(PLAN, Path("/elsewhere"))
+    assert what_a_step_depends_on(same) == what_a_step_depends_on(PLAN)
 
 
 @pytest.mark.parametrize(
@@ -92,14 +99,16 @@ def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(b"")
-    plan = replace(PLAN, model=ModelSettings(**{key: text.format(name)}))
+    plan = with_absolute_files(
+        replace(PLAN, model=ModelSettings(**{key: text.format(name)})), tmp_path
+    )
     run = ran(runs_dir, replace(plan, model=ModelSettings(**{key: text.format(file)})))
     os.utime(file, (1, 1))
-    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is not None
+    assert MeasuredSteps(runs_dir).newest(plan) is not None
     os.utime(run.plan_file, (0, 0))
-    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is None
+    assert MeasuredSteps(runs_dir).newest(plan) is None
     file.unlink()
-    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is None
+    assert MeasuredSteps(runs_dir).newest(plan) is None
 
 
 def test_that_runs_that_cannot_be_read_are_passed_over(runs_dir: Path) -> None:
@@ -110,6 +119,6 @@ def test_that_runs_that_cannot_be_read_are_passed_over(runs_dir: Path) -> None:
     unread = ran(runs_dir, PLAN)
     unread.events_file.unlink()
     unread.events_file.mkdir()
-    found = MeasuredSteps(runs_dir).newest(PLAN, HERE)
+    found = MeasuredSteps(runs_dir).newest(PLAN)
     assert found is not None
     assert found.run == good.id

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from made_images import put, two_classes
 
 from gpu_studio.placement.plan_facts import PREVIEWED, DataFacts, PlanFacts, decoded
-from gpu_studio.plan import Data, Plan
+from gpu_studio.plan import Data, Plan, with_absolute_files
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question
 from gpu_studio.trainer.answers.data import announced, facts_of, previewed
@@ -26,7 +26,8 @@ pytestmark = pytest.mark.processes
 
 
 def told(data: Data, base: Path) -> PlanFacts:
-    return decoded(ask("data", about=data_question(Plan(data=data), base), timeout=60).value)
+    plan = with_absolute_files(Plan(data=data), base)
+    return decoded(ask("data", about=data_question(plan), timeout=60).value)
 
 
 def facts(data: Data, base: Path) -> DataFacts:
@@ -183,7 +184,7 @@ def test_that_as_many_classes_are_shown_as_there_is_room_for(samples, classes) -
 
 
 def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:
-    asked = {"plan": data_question(Plan(data=Data(name="digits")), tmp_path)["plan"]}
+    asked = {"plan": data_question(Plan(data=Data(name="digits")))["plan"]}
     program = (
         f"from gpu_studio.trainer.answers.data import answer; answer({asked!r}, print); import sys"
     )

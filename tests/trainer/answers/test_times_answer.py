@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gpu_studio.placement.correction import held_in
@@ -35,7 +33,7 @@ DEVICES = logical_devices(PLAN, Machine(cpu_cores=2))
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """The first answer, the second, and what was said on the way to the first."""
-    about, said = times_question(PLAN, Path("/nowhere"), DEVICES), []
+    about, said = times_question(PLAN, DEVICES), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answer_cache, "folder", lambda: tmp_path_factory.getbasetemp() / "answers")
         first = ask.ask("times", about=about, progress=said.append, timeout=200.0)

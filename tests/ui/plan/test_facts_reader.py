@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import fake_plan_asker
 import psutil
@@ -17,10 +16,8 @@ import pytest
 from made_plan_facts import MODEL
 
 from gpu_studio.placement.correction import MeasuredPeak
-from gpu_studio.plan import Data, ModelSettings, Plan, Training
+from gpu_studio.plan import Data, ModelSettings, Plan, Training, with_absolute_files
 from gpu_studio.ui.plan.plan_facts import FactsReader
-
-FOLDER = Path("/nowhere")
 
 
 def plan(samples: int = 100, **training) -> Plan:
@@ -58,7 +55,7 @@ def done(qtbot, reader: FactsReader) -> FactsReader:
 
 def test_that_data_and_model_are_told(qtbot, reading) -> None:
     reader = reading()
-    reader.follow(plan(321), FOLDER)
+    reader.follow(plan(321))
     assert (reader.asking, reader.facts) == (True, None)
     assert reader.waiting_for
 
@@ -71,7 +68,7 @@ def test_that_data_and_model_are_told(qtbot, reading) -> None:
 
 def test_that_the_data_are_told_while_the_model_is_still_asked_for(qtbot, reading) -> None:
     reader = reading("hang")
-    reader.follow(plan(55), FOLDER)
+    reader.follow(plan(55))
     qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
     assert reader.asking
     assert reader.facts is not None
@@ -81,9 +78,9 @@ def test_that_the_data_are_told_while_the_model_is_still_asked_for(qtbot, readin
 
 def test_that_an_edit_that_changes_no_fact_asks_nothing(qtbot, reading, asked) -> None:
     reader = reading()
-    reader.follow(plan(), FOLDER)
+    reader.follow(plan())
     known = done(qtbot, reader).facts
-    reader.follow(replace(plan(epochs=9, batch_size=7, learning_rate=0.5), name="another"), FOLDER)
+    reader.follow(replace(plan(epochs=9, batch_size=7, learning_rate=0.5), name="another"))
     assert not reader.asking
     assert reader.facts is known
     assert [question for question, _ in asked()] == ["data", "model"]
@@ -92,10 +89,10 @@ def test_that_an_edit_that_changes_no_fact_asks_nothing(qtbot, reading, asked) -
 def test_that_the_facts_of_a_plan_that_comes_back_are_there_at_once(qtbot, reading, asked) -> None:
     reader = reading("forgetful")
     for samples in (100, 200):
-        reader.follow(plan(samples), FOLDER)
+        reader.follow(plan(samples))
         done(qtbot, reader)
     count = len(asked())
-    reader.follow(plan(100), FOLDER)
+    reader.follow(plan(100))
     assert not reader.asking
     assert reader.facts is not None
     assert reader.facts.data is not None
@@ -106,7 +103,7 @@ def test_that_the_facts_of_a_plan_that_comes_back_are_there_at_once(qtbot, readi
 def test_that_another_reader_finds_the_answer_on_disk(qtbot, reading, asked) -> None:
     for _ in range(2):
         reader = reading()
-        reader.follow(plan(), FOLDER)
+        reader.follow(plan())
         assert done(qtbot, reader).facts is not None
     assert len(asked()) == 2
 
@@ -114,7 +111,7 @@ def test_that_another_reader_finds_the_answer_on_disk(qtbot, reading, asked) -> 
 def test_that_edits_in_a_row_are_asked_about_once(qtbot, reading, asked) -> None:
     reader = reading()
     for samples in range(100, 110):
-        reader.follow(plan(samples), FOLDER)
+        reader.follow(plan(samples))
     done(qtbot, reader)
     assert reader.facts is not None
     assert reader.facts.data is not None
@@ -124,17 +121,17 @@ def test_that_edits_in_a_row_are_asked_about_once(qtbot, reading, asked) -> None
 
 def test_that_an_edit_ends_the_process_that_was_asked_before(qtbot, reading, asked) -> None:
     reader = reading("hang")
-    reader.follow(plan(100), FOLDER)
+    reader.follow(plan(100))
     qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
     pid = int(asked()[-1][1])
-    reader.follow(plan(200), FOLDER)
+    reader.follow(plan(200))
     assert reader.facts is None
     qtbot.waitUntil(lambda: not psutil.pid_exists(pid), timeout=20_000)
 
 
 def test_that_an_error_in_the_data_asks_for_no_model(qtbot, reading, asked) -> None:
     reader = reading()
-    reader.follow(plan(13), FOLDER)
+    reader.follow(plan(13))
     facts = done(qtbot, reader).facts
     assert facts is not None
     assert (facts.data_error, facts.advice) == ("There are 13 samples.", ("Give more.",))
@@ -147,7 +144,7 @@ def test_that_an_error_in_the_data_asks_for_no_model(qtbot, reading, asked) -> N
 )
 def test_that_a_failure_is_said_and_can_be_tried_again(qtbot, reading, asked, flag, words) -> None:
     reader = reading(flag)
-    reader.follow(plan(), FOLDER)
+    reader.follow(plan())
     done(qtbot, reader)
     assert words in reader.error
     assert reader.facts is not None
@@ -163,13 +160,13 @@ def test_that_a_failure_is_said_and_can_be_tried_again(qtbot, reading, asked, fl
 
 def test_that_a_command_that_cannot_be_started_is_said(qtbot, reading) -> None:
     reader = reading(command=["/nowhere/at-all"])
-    reader.follow(plan(), FOLDER)
+    reader.follow(plan())
     assert "could not be started" in done(qtbot, reader).error
 
 
 def test_that_cancelling_ends_the_asking_and_keeps_what_is_known(qtbot, reading) -> None:
     reader = reading("hang")
-    reader.follow(plan(), FOLDER)
+    reader.follow(plan())
     qtbot.waitUntil(lambda: reader.facts is not None, timeout=20_000)
     reader.cancel()
     assert not reader.asking
@@ -180,7 +177,7 @@ def test_that_cancelling_ends_the_asking_and_keeps_what_is_known(qtbot, reading)
 
 def test_that_closing_leaves_no_process(qtbot, reading, asked) -> None:
     reader = reading("hang")
-    reader.follow(plan(), FOLDER)
+    reader.follow(plan())
     qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
     reader.close()
     assert not psutil.pid_exists(int(asked()[-1][1]))
@@ -190,10 +187,10 @@ def test_that_closing_leaves_no_process(qtbot, reading, asked) -> None:
 def test_that_a_changed_file_is_another_plan(qtbot, reading, tmp_path) -> None:
     reader = reading()
     path = tmp_path / "data.npz"
-    own = replace(plan(), data=Data(file="data.npz"))
+    own = with_absolute_files(replace(plan(), data=Data(file="data.npz")), tmp_path)
     for text in ("a", "longer"):
         path.write_text(text)
-        reader.follow(own, tmp_path)
+        reader.follow(own)
         assert reader.asking
         done(qtbot, reader)
 
@@ -201,7 +198,7 @@ def test_that_a_changed_file_is_another_plan(qtbot, reading, tmp_path) -> None:
 @pytest.mark.slow
 def test_that_tensorflow_itself_answers(qtbot, reading) -> None:
     reader = FactsReader()
-    reader.follow(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")), FOLDER)
+    reader.follow(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")))
     qtbot.waitUntil(lambda: not reader.asking, timeout=120_000)
     reader.close()
     assert reader.error == ""
@@ -221,18 +218,18 @@ def test_that_what_a_step_held_corrects_the_facts_of_that_model_whatever_its_bat
     qtbot, reading
 ) -> None:
     reader = reading()
-    reader.follow(plan(batch_size=32), FOLDER)
+    reader.follow(plan(batch_size=32))
     done(qtbot, reader)
     foreseen = MODEL.steps["CPU"].peak(32)
     with qtbot.waitSignal(reader.changed):
         reader.correct({"CPU:0": MeasuredPeak(32, 2 * foreseen)})
     assert reader.facts.model.corrections == {"CPU": 2.0}
 
-    reader.follow(plan(batch_size=64), FOLDER)
+    reader.follow(plan(batch_size=64))
     done(qtbot, reader)
     assert reader.facts.model.corrections == {"CPU": 2.0}
-    reader.follow(plan(999), FOLDER)
+    reader.follow(plan(999))
     done(qtbot, reader)
     assert reader.facts.model.corrections == {}
-    reader.follow(plan(batch_size=32), FOLDER)
+    reader.follow(plan(batch_size=32))
     assert reader.facts.model.corrections == {"CPU": 2.0}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.plan import Plan, PlanError, load, save
+from gpu_studio.plan import Data, Plan, PlanError, load, save
 from gpu_studio.plan.edits.training import set_training
 from gpu_studio.ui.plan.plan_document import PlanDocument
 
@@ -172,3 +172,17 @@ def test_that_a_text_typed_in_the_window_is_the_one_that_is_saved(
     document.keep_text('version = 1\nname = "first"  # typed\n')
     document.save(tmp_path / "a.plan.toml")
     assert (tmp_path / "a.plan.toml").read_text() == 'version = 1\nname = "first"  # typed\n'
+
+
+def test_that_files_are_absolute_in_the_plan_s_folder_made_once_for_each_change(
+    document: PlanDocument, tmp_path: Path
+) -> None:
+    assert document.absolute is document.absolute
+    document.replace(replace(FIRST, data=Data(file="own.npz")), "own data")
+    assert document.plan is not None
+    assert document.plan.data.file == "own.npz"
+    assert document.absolute is not None
+    assert document.absolute.data.file == str(Path.home() / "own.npz")
+    document.save(tmp_path / "a.plan.toml")
+    assert document.absolute.data.file == str(tmp_path / "own.npz")
+    assert load(tmp_path / "a.plan.toml").data.file == "own.npz"

@@ -15,7 +15,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from reaching import spoken
 
-from gpu_studio.plan import Data, ModelSettings, loads, validate
+from gpu_studio.plan import Data, ModelSettings, loads, validate, with_absolute_files
 from gpu_studio.plan.edits.sources import file_part, function_part, with_file_part
 from gpu_studio.runs.sources import problems_of_files
 from gpu_studio.ui.plan.data_tab import DataTab
@@ -208,7 +208,8 @@ def test_that_allow_stands_beside_a_file_that_is_not_allowed_and_asks_for_it(
     assert tab.form.python.allow.isHidden()
     reader = Reported()
     tab.set_facts(reader)
-    problems = (*validate(held.plan, FOUR_CORES), *problems_of_files(held.plan, folder))
+    found = problems_of_files(held.plan, with_absolute_files(held.plan, folder))
+    problems = (*validate(held.plan, FOUR_CORES), *found)
     tab.show_view(PlanView(held.plan, FOUR_CORES, problems, folder, folder / "a.plan.toml"))
     assert "read it, then allow it" in tab.form.python.file.problem.text()
     with qtbot.waitSignal(reader.consent_wanted) as wanted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from edited_part import Held
@@ -33,7 +32,7 @@ def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbo
         Held(part, plan)
         part.set_facts(reader)
     try:
-        reader.follow(plan, Path())
+        reader.follow(plan)
         assert model.bar.words.text().endswith("…")
         assert model.bar.button.text() == "Cancel"
         qtbot.waitUntil(lambda: not reader.asking, timeout=120_000)

@@ -102,7 +102,7 @@ class LayersTab(QWidget):
         self._view = view
         # Everything is shown once, below, whether the times have changed or not.
         self.times.blockSignals(True)
-        self.times.follow(view.plan, view.base, logical_devices(view.plan, view.machine))
+        self.times.follow(view.absolute, logical_devices(view.plan, view.machine))
         self.times.blockSignals(False)
         self._show()
 
@@ -158,7 +158,7 @@ class LayersTab(QWidget):
             self.grid.show_board(scene.board, scene.ground)
             self.graph.show_graph(scene.graph, scene.board)
         self._show_problems()
-        self.measured.follow(view.plan if scene and scene.forecast else None, view.base)
+        self.measured.follow(view.absolute if scene and scene.forecast else None)
         self._show_step(None, None)
         self.steps.make(scene.forecast if scene else None)
 

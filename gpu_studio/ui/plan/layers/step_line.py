@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.placement.schedule import StepTimeline
-from gpu_studio.plan import Placed, Plan, PlannedDevice
+from gpu_studio.plan import AbsolutePlan, Placed, PlannedDevice
 from gpu_studio.plan.edits import distribution as edits
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
@@ -142,13 +142,9 @@ BEGINNING = "timing the layers"
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A plan, where its relative file names start, the devices to measure on.
+    """A plan, the devices to measure on, and everything else that the times depend on."""
 
-    It also has everything else that the times depend on.
-    """
-
-    plan: Plan
-    base: Path
+    plan: AbsolutePlan
     devices: tuple[PlannedDevice, ...]
     content: str
 
@@ -189,15 +185,15 @@ class TimesReader(QObject):
         """Whether an answer is being waited for."""
         return self._task.busy
 
-    def follow(self, plan: Plan, base: Path, devices: Sequence[PlannedDevice]) -> None:
+    def follow(self, plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> None:
         """Follow the times of `plan` on these devices, if they were measured."""
-        content = json.dumps(times_question(plan, base, devices), sort_keys=True)
+        content = json.dumps(times_question(plan, devices), sort_keys=True)
         # The logical devices are not part of the question, only of how its answer is read.
         content += json.dumps([(device.name, device.physical) for device in devices])
         if self._question is not None and content == self._question.content:
             return
         self._leave()
-        self._question = _Question(plan, base, tuple(devices), content)
+        self._question = _Question(plan, tuple(devices), content)
         self.known, self.error = self._remembered.get(content), ""
         self.changed.emit()
 
@@ -206,7 +202,7 @@ class TimesReader(QObject):
         question = self._question
         if question is None or self.measuring:
             return
-        if withheld := not_allowed(question.plan, question.base):
+        if withheld := not_allowed(question.plan):
             self.error = sentence(not_looked_into(withheld))
         else:
             self.error, self.waiting_for = "", BEGINNING
@@ -256,10 +252,10 @@ def _measure(
     cancelled: threading.Event,
 ) -> _Ended:
     """Measure, reporting what is being waited for; return how it ended."""
-    plan, base, devices = question.plan, question.base, question.devices
+    plan, devices = question.plan, question.devices
     try:
         answer = ask_times(
-            plan, base, devices, command=command, fresh=fresh, progress=report, cancel=cancelled
+            plan, devices, command=command, fresh=fresh, progress=report, cancel=cancelled
         )
         return _Ended(measurement_in(answer, devices))
     except AskCancelledError:
@@ -327,15 +323,14 @@ class MeasuredReader(QObject):
         super().__init__(parent)
         self.known: MeasuredStep | None = None
         self._steps = MeasuredSteps(runs) if runs else None
-        self._asked: tuple[Plan, Path] | None = None
+        self._asked: AbsolutePlan | None = None
         self._task = BackgroundTask("measured steps", self)
         self._task.done.connect(self._tell)
 
-    def follow(self, plan: Plan | None, base: Path) -> None:
+    def follow(self, plan: AbsolutePlan | None) -> None:
         """Follow the step of this plan from now on; None follows none."""
-        asked = None if plan is None else (plan, base)
-        if asked != self._asked:
-            self._asked = asked
+        if plan != self._asked:
+            self._asked = plan
             self._tell(None)
             self.look()
 
@@ -345,7 +340,7 @@ class MeasuredReader(QObject):
         if steps is None or asked is None:
             self._task.forget()
         else:
-            self._task.start(lambda: _newest(steps, *asked))
+            self._task.start(lambda: _newest(steps, asked))
 
     def close(self) -> None:
         """Stop the thread."""
@@ -357,12 +352,12 @@ class MeasuredReader(QObject):
             self.changed.emit()
 
 
-def _newest(steps: MeasuredSteps, plan: Plan, base: Path) -> MeasuredStep | None:
+def _newest(steps: MeasuredSteps, plan: AbsolutePlan) -> MeasuredStep | None:
     """The measured step of the newest run of this plan.
 
     None if there is none, or it cannot be read.
     """
     try:
-        return steps.newest(plan, base)
+        return steps.newest(plan)
     except OSError:
         return None

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import fake_times_asker
 import psutil
@@ -19,8 +18,6 @@ from real_runs import eventually
 
 from gpu_studio.plan import Plan, Training, logical_devices
 from gpu_studio.ui.plan.layers.step_line import TimesReader
-
-FOLDER = Path("/nowhere")
 
 
 @pytest.fixture
@@ -47,7 +44,7 @@ def reading(qtbot, starts) -> Iterator[Callable[..., TimesReader]]:
 
 def follow(reader: TimesReader, plan: Plan | None = None) -> TimesReader:
     plan = plan or placed_plan()
-    reader.follow(plan, FOLDER, logical_devices(plan, MACHINE))
+    reader.follow(plan, logical_devices(plan, MACHINE))
     return reader
 
 
