@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.runs.run_rows import RunRow
 from gpu_studio.ui.runs.summary_card import SummaryCard
 
+SAMPLES = Path(__file__).parents[2] / "samples" / "5bbf41c" / "runs"
+
 
 def finished(runs: Path) -> RunDirectory:
     """A run on recorded cards, with all that a run can tell."""
@@ -58,7 +61,22 @@ def resumed(runs: Path) -> RunDirectory:
     return make_resumed(parent, Script(trained=4, epochs=4, resumed_at=2, ending="completed"))
 
 
-@pytest.fixture(params=[finished, failed, resumed])
+def trained(runs: Path) -> RunDirectory:
+    """A run that a real trainer stopped in mid-epoch."""
+    return _kept(runs, "20261122T231427Z-placed-with-dropout-5023")
+
+
+def trained_on(runs: Path) -> RunDirectory:
+    """The run that went on from it, to its end."""
+    return _kept(runs, "20261122T231438Z-placed-with-dropout-bec1")
+
+
+def _kept(runs: Path, name: str) -> RunDirectory:
+    folder = Path(shutil.copytree(SAMPLES, runs / "runs"))
+    return RunDirectory(folder / name)
+
+
+@pytest.fixture(params=[finished, failed, resumed, trained, trained_on])
 def run(request, tmp_path: Path) -> RunDirectory:
     make: Callable[[Path], RunDirectory] = request.param
     return make(tmp_path)

@@ -92,7 +92,8 @@ def content(run: RunFigures) -> Iterator[Markup | None]:
         "Warnings",
         listed(f"{each.message} {each.suggestion}" for each in run.warnings[-_MOST_ITEMS:]),
     )
-    caption = "Complete on disk when this was written, and what was evaluated"
+    also = ", and what was evaluated" if run.evaluations else ""
+    caption = f"Complete on disk when this was written{also}"
     yield section(CHECKPOINTS, _by_thing(every, CHECKPOINTS, "name", caption, unknown=""))
     known = rows(every, ENVIRONMENT)
     yield section(ENVIRONMENT, table("What the run trained with", ("", ""), known))
