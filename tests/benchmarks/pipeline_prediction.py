@@ -1,6 +1,4 @@
-"""The time of a step that is predicted for a placement, against that of real steps.
-
-And what overlapping brings.
+"""A step's predicted time against that of real steps of a placement, and what overlapping brings.
 
 Each layer is timed as *Place for me* has it timed, and the steps right after that, some times over
 in one process. A virtual machine's host moves its processors about: where these two share no cache

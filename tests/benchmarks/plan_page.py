@@ -1,7 +1,4 @@
-"""Waiting times on the Plan page with eight simulated cards.
-
-0.2 s to open it, 50 ms for an edit.
-"""
+"""Waiting times on the Plan page with eight simulated cards: 0.2 s to open it, 50 ms an edit."""
 
 from __future__ import annotations
 

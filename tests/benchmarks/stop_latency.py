@@ -31,9 +31,8 @@ POLL_S = 0.02
 def rows(place: Workplace, times: int) -> Iterator[Row]:
     """Two rows for each model and strategy, in seconds: the median of its stops, and the slowest.
 
-    52 stops by default.
-
-    A checkpoint that does not hold what was trained is no result: the benchmark fails.
+    By default there are 52 stops. A checkpoint that does not hold what was trained is no result:
+    the benchmark fails.
     """
     for case in CASES:
         pairs = [stopped(place, case) for _ in range(4 * times + 1)]

@@ -98,10 +98,7 @@ def pace(place: Workplace, plan: Plan, pick: Pick = statistics.median, **environ
 
 
 def watched_pace(place: Workplace, plan: Plan) -> float:
-    """The same with all that stands beside a training at work.
-
-    The window that shows it, and its sampler.
-    """
+    """The same while the window shows the training, with its sampler."""
     command = [sys.executable, "-P", str(PROGRAMS / "watch_runs.py"), str(place.runs)]
     with subprocess.Popen(
         command,

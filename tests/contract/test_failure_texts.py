@@ -23,11 +23,10 @@ SLICE = (
     "(rounded to 3972844)"
 )
 HARMLESS = (
-    "2019-01-19 23:32:25.086846: W tensorflow/core/common_runtime/bfc_allocator.cc:211] "
-    "Allocator (GPU_0_bfc) ran out of "
-    "memory trying to allocate 3.70GiB. The caller indicates that this is not a failure, but may "
-    "mean that there could "
-    "be performance gains if more memory were available."
+    "2019-01-19 23:32:25.086846: W tensorflow/core/common_runtime/bfc_allocator.cc:211] Allocator "
+    "(GPU_0_bfc) ran out of memory trying to allocate 3.70GiB. The caller indicates that this is "
+    "not a failure, but may mean that there could be performance gains if more memory were "
+    "available."
 )  # https://github.com/tensorflow/tensorflow/issues/25046
 
 

@@ -43,10 +43,7 @@ DEATHS = {
 def test_that_a_trainer_killed_for_want_of_memory_is_told_as_that_with_a_smaller_plan(
     qtbot, open_window: Open, held: Launched, tmp_path: Path, monkeypatch, fault: Fault
 ) -> None:
-    """The trainer is really killed.
-
-    That the kernel did it is told by a stand-in of its counters.
-    """
+    """The trainer is really killed; a stand-in of the kernel's counters says by the kernel."""
     fault.is_about(
         "killed by the out-of-memory killer",
         "lost; says so, with the plan's change that needs less memory",

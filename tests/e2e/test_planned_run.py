@@ -22,10 +22,7 @@ ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
 
 
 def decide(qtbot, window: MainWindow) -> None:
-    """Two logical CPUs, mirrored over both, their gradients by hierarchical copy.
-
-    All of it by keys.
-    """
+    """By keys alone: two logical CPUs, mirrored, their gradients by hierarchical copy."""
     page = window.plan_page
     type_over(page.training.epochs, "1")
     qtbot.keyClick(window, Qt.Key.Key_1, ALT)

@@ -1,7 +1,4 @@
-"""What a history is whatever the lines are.
-
-Of any order, any clock, any numbers, and cut anywhere.
-"""
+"""What a history is, whatever the lines: in any order, by any clock, cut anywhere."""
 
 from __future__ import annotations
 

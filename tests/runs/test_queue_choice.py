@@ -114,9 +114,8 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
     mine = Occupant("digits-1", frozenset({"GPU:1"}), holds=False, pid=99)
     said = waits_for((Need("GPU:1", 3 * GIB),), machine, (mine,))
     assert said == (
-        "waits for 3 GiB on GPU 1: 1.2 GiB can be had now; held by python "
-        "train.py 4312 of anna (18.2 GiB),"
-        " digits-1 (3 GiB), 2 others"
+        "waits for 3 GiB on GPU 1: 1.2 GiB can be had now; held by python train.py 4312 of anna "
+        "(18.2 GiB), digits-1 (3 GiB), 2 others"
     )
     assert Wait(said).what == "waits for 3 GiB on GPU 1"
     hidden = replace(machine, cards=(TWO_CARDS.cards[0], replace(busy, users=(CardUser(7),))))

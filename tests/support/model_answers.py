@@ -1,7 +1,7 @@
 """Answer several questions about models in one TensorFlow process, as its start takes longest.
 
 `python model_answers.py FOLDER` reads a list of questions from stdin and prints the list of
-answers. Before that it saves the models of `saved_models` in the folder.
+answers. Before that it saves two models in the folder, `nested.keras` and `scaling.keras`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which modules may open files without `regular_files`: checked on the source."""
+"""Which modules may open files without `safe_files`: checked on the source."""
 
 from __future__ import annotations
 

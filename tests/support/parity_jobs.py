@@ -235,10 +235,7 @@ def _batches(x: Any, y: Any) -> Any:
 
 
 def _states(model: Any) -> list[tuple[Any, int]]:
-    """Every random state and the seed that it starts from.
-
-    Of the one without a seed, the plan's.
-    """
+    """Every random state and the seed that it starts from: its own, or the plan's."""
     from keras.src.random.seed_generator import global_seed_generator
 
     shared = global_seed_generator().state

@@ -1,7 +1,4 @@
-"""Fixtures for tests that start real trainer processes.
-
-The small one in `tests/runs/fake_trainer.py`.
-"""
+"""Fixtures for tests that start the small trainer of `tests/runs/fake_trainer.py`."""
 
 from __future__ import annotations
 

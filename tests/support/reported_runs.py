@@ -95,9 +95,9 @@ def tell_placement(run: RunDirectory, *, elsewhere: bool = False) -> None:
 
 
 def tell_communication(run: RunDirectory, **changed: Any) -> None:
-    """Let a run tell of four profiled steps of 20 ms.
+    """Let a run report four profiled steps of 20 ms.
 
-    12 of computing, 4 of communication, 2 of waiting for data.
+    Of these 12 are computing, 4 communication and 2 waiting for data.
     """
     devices = [
         events.DeviceTimes(

@@ -137,8 +137,7 @@ def test_that_early_stopping_by_validation_samples_that_the_data_do_not_bring_is
     failed = failure(trained(plan, tmp_path / "runs"))
     assert failed.message == (
         "training.early_stopping.monitor is val_accuracy, but nothing is validated: data.npz "
-        "brings no validation "
-        "samples, and data.validation_fraction is 0."
+        "brings no validation samples, and data.validation_fraction is 0."
     )
     assert failed.suggestions == ["Set data.validation_fraction above 0.", "Or monitor accuracy."]
 

@@ -190,7 +190,7 @@ def ask_times(
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """The layers' times on the first of `devices` of each kind, for `placement.estimate.times_in`.
+    """The layers' times on the first of `devices` of each kind, for `placement.work.times_in`.
 
     Raises AskError, including NotAllowedError before any question about code that may not run.
     """

@@ -173,11 +173,10 @@ class DeviceListing:
 
 
 def address_in(description: str) -> tuple[str, str]:
-    """The physical device and its PCI address, from `device: 0, name: …, pci bus id.
+    """The physical device and its PCI address, from TensorFlow's description of a device.
 
-    0000:2d:00.0, compute …`.
-
-    Both are empty if it says neither. The number is the physical device's: TensorFlow leaves small
+    It reads `device: 0, name: …, pci bus id: 0000:2d:00.0, compute …`. Both are empty if it does
+    not. The number is the physical device's: TensorFlow leaves small
     cards out of the logical devices, which then count differently.
     """
     found = DESCRIPTION.search(description)

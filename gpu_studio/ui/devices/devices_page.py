@@ -150,8 +150,7 @@ class DevicesFile(QObject):
 CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 WITHOUT_CARDS = (
     "Everything works here without one: the CPU can be carved into logical devices, which "
-    "TensorFlow treats as it "
-    "would cards, and a plan made so trains in the same way."
+    "TensorFlow treats as it would cards, and a plan made so trains in the same way."
 )
 _WIDE = 1000
 

@@ -31,8 +31,7 @@ from gpu_studio.ui.kit.theme import GRID, font
 
 _LICENCE = (
     "Free software under the Apache License 2.0. It brings the typefaces Inter and JetBrains Mono, "
-    "under the SIL Open "
-    "Font License 1.1, and the UCI optical digits, under CC BY 4.0."
+    "under the SIL Open Font License 1.1, and the UCI optical digits, under CC BY 4.0."
 )
 
 

@@ -35,10 +35,8 @@ from gpu_studio.ui.plan.python_files import CodeFile, moment, read_code_file
 ALLOWED_TITLE = "Allowed Python"
 WORDS = (
     "These files may run when a plan names them. A file is allowed as it was when you read it, and "
-    "asked about again "
-    "once it has changed; a folder with all that is in and below it, whatever it holds. What is "
-    "forbidden here stops "
-    "no run that is alive."
+    "asked about again once it has changed; a folder with all that is in and below it, whatever it "
+    "holds. What is forbidden here stops no run that is alive."
 )
 NONE = "No Python file is allowed. Where a plan names one, Allow… shows it to you first."
 _WIDTH, _HEIGHT = 760, 420

@@ -163,8 +163,7 @@ TIPS = {
 }
 UUID_TIP = (
     "A UUID is the number of one card in the world: it means the same card after a reboot, and "
-    "when cards were put in "
-    "or taken out. GPU:0 is whichever comes first on the PCI bus"
+    "when cards were put in or taken out. GPU:0 is whichever comes first on the PCI bus"
 )
 NONE_NAMED = "The plan names no card: it takes all of them, whole"
 
@@ -239,8 +238,7 @@ def _switch(words: str) -> Switch:
 
 ABOUT = (
     f"{NO_LIMIT} All logical CPUs share the host's memory and its cores. They stand for cards "
-    "where there are none, so "
-    "that a plan for several devices can be tried."
+    "where there are none, so that a plan for several devices can be tried."
 )
 
 

@@ -100,15 +100,13 @@ class StopBanner(QFrame):
 LOOK_MS: Final = 1000
 _NEVER: Final = Patience(math.inf, math.inf, math.inf)
 GONE: Final = (
-    "The folder of this run is gone: it was deleted or moved. What was read "
-    "before is still shown; nothing can be "
-    "asked of the run. One that was deleted here can be taken back for an "
-    "hour: gpu-studio runs restore {name}"
+    "The folder of this run is gone: it was deleted or moved. What was read before is still shown; "
+    "nothing can be asked of the run. One that was deleted here can be taken back for an hour: "
+    "gpu-studio runs restore {name}"
 )
 ASTRAY: Final = (
     "The folder of this run was moved to {folder}. Its trainer, process {pid}, still runs there, "
-    "but cannot be seen or "
-    "asked from here: put the folder back, or end the trainer."
+    "but cannot be seen or asked from here: put the folder back, or end the trainer."
 )
 ENDING: Final = (
     "The trainer, process {pid}, was asked to end (SIGTERM) and still runs. It may be in a long "

@@ -112,8 +112,8 @@ def _metric_values(metrics: dict[str, float | None]) -> str:
 def _checkpoint(event: events.Checkpoint) -> str:
     best = " best," if event.best else ""
     return (
-        f"checkpoint{best} {saved_at(event.epoch, event.step)} "
-        f"({figures.size(event.bytes)}, {figures.span(event.seconds)})"
+        f"checkpoint{best} {saved_at(event.epoch, event.step)} ({figures.size(event.bytes)}, "
+        f"{figures.span(event.seconds)})"
     )
 
 

@@ -38,8 +38,7 @@ MOST_TICKS: Final = 5
 NO_RUN: Final = "No run yet"
 HOW_TO_BEGIN: Final = (
     "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the "
-    "window is closed, and "
-    "you find it again under Runs."
+    "window is closed, and you find it again under Runs."
 )
 
 

@@ -38,9 +38,8 @@ class PlanFiles(QObject):
 
     `broken(path, PlanError)` brings a file that holds no plan that can be used, and
     `mending(draft)` the text of one as it was left. `restored(draft)` fires when a plan was opened
-    with changes that are in no file, `half_typed` when a text came with them that is no plan yet, and
-    `compared(path, plan)` has a plan that the open one shall
-    be held against.
+    with changes that are in no file, `half_typed` when a text came with them that is no plan yet,
+    and `compared(path, plan)` has a plan that the open one shall be held against.
     """
 
     opened = Signal()

@@ -76,10 +76,7 @@ class Steps:
         self._count = max(2, round(SECONDS_A_CALL * WARM_STEPS / self._train(WARM_STEPS)))
 
     def seconds(self) -> float:
-        """The seconds of one step, of some in one call.
-
-        Those of the fastest of some calls without a pause.
-        """
+        """The seconds of a step, by the fastest of some calls in a row."""
         return min(self._train(self._count) for _ in range(ROUNDS)) / self._count
 
     def _train(self, count: int) -> float:

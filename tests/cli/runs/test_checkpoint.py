@@ -1,7 +1,4 @@
-"""Refusals of `runs evaluate` and `runs save-model`.
-
-Also what `runs show` prints of earlier results.
-"""
+"""Refusals of `runs evaluate` and `runs save-model`, and what `runs show` prints of results."""
 
 from __future__ import annotations
 

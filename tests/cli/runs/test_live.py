@@ -64,10 +64,7 @@ def test_that_a_trainer_which_does_not_listen_is_made_to(gpu_studio, training):
 
 
 def test_that_a_stop_that_cannot_be_done_ends_with_the_reason(gpu_studio, ended):
-    """Somebody else's process is named in the lock.
-
-    Once it was killed, and the command never ended.
-    """
+    """A stop that names somebody else's process in the lock once killed it, and never ended."""
     run = ended().directory
     held = lock.take(run.lock_file)
     with subprocess.Popen(["sleep", "600"]) as bystander:

@@ -1,7 +1,4 @@
-"""Checkpoints that cannot be taken, splits that are not there, disks that are full.
-
-Said in words.
-"""
+"""Refusals in words: checkpoints that cannot be taken, missing splits, full disks."""
 
 from __future__ import annotations
 

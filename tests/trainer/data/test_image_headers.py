@@ -1,7 +1,4 @@
-"""What an image says of itself, read before it is decoded.
-
-Its size, and that it is an image at all.
-"""
+"""An image's size, and that it is an image at all, are read before it is decoded."""
 
 from __future__ import annotations
 

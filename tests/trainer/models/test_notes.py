@@ -1,7 +1,4 @@
-"""Whether a model scales its samples itself.
-
-Found in layers, operations and models within models.
-"""
+"""Whether a model scales its samples itself: by a layer, an operation, or an inner model."""
 
 from __future__ import annotations
 

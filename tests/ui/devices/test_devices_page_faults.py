@@ -92,9 +92,8 @@ def all_go_on(page: DevicesPage, cards: int) -> bool:
         (
             "refused",
             (
-                "The NVIDIA driver does not start and does not say why: look what "
-                "nvidia-smi says, and restart the "
-                "machine if that fails too."
+                "The NVIDIA driver does not start and does not say why: look what nvidia-smi says, "
+                "and restart the machine if that fails too."
             ),
         ),
         (

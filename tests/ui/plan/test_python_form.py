@@ -1,7 +1,4 @@
-"""A function of one's own as the source of the model or the data.
-
-Chosen, typed, and with its options.
-"""
+"""A function of one's own as model or data: chosen, typed, and with its options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Finding runs on the Runs page: the field, the chips, the tags, the order.
-
-All by mouse and keys.
-"""
+"""Finding runs by mouse and keys: the field, the chips, the tags, the order."""
 
 from __future__ import annotations
 

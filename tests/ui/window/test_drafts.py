@@ -56,7 +56,8 @@ from gpu_studio.ui.window import app
 from gpu_studio.ui.window.main_window import MainWindow
 
 def begin():
-    window = next(each for each in app.QApplication.topLevelWidgets() if isinstance(each, MainWindow))
+    shown = app.QApplication.topLevelWidgets()
+    window = next(each for each in shown if isinstance(each, MainWindow))
     window.plan_files.drafts.written.connect(lambda: print("written", flush=True))
     window.inventory.changed.connect(lambda: type_half(window))
     type_half(window)

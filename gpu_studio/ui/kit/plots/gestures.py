@@ -70,9 +70,8 @@ _FAST = 10
 
 HELP = (
     "Drag or wheel to zoom, double click for all; Shift with either, or the middle button, to pan. "
-    "Keys: arrows, Home "
-    "and End move the crosshair (Shift: faster, Ctrl: pan), + and - "
-    "zoom, 0 shows all, F follows, Escape."
+    "Keys: arrows, Home and End move the crosshair (Shift: faster, Ctrl: pan), + and - zoom, 0 "
+    "shows all, F follows, Escape."
 )
 _SHIFT, _CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 

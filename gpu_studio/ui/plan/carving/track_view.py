@@ -137,9 +137,9 @@ def _rounded(size: int, grid: int) -> int:
 
 
 HELP = (
-    "Drag the end of a slice (Shift: without snapping, Esc: as it was). [ and ]: another slice. ← "
-    "and →: 64 MiB, with"
-    " Ctrl 1 MiB, Page Up and Page Down: 1 GiB. S: split, Delete: merge with the next."
+    "Drag the end of a slice (Shift: without snapping, Esc: as it was). [ and ]: another slice. "
+    "← and →: 64 MiB, with Ctrl 1 MiB, Page Up and Page Down: 1 GiB. "
+    "S: split, Delete: merge with the next."
 )
 
 

@@ -76,10 +76,9 @@ class PlaceButton(Button):
 
 
 WORDS = (
-    "With layers placed, each layer runs where you put it: forward, "
-    "backward and update, with its weights. "
-    "The layers are first placed, one stretch on each device, for the least time of a step; then "
-    "drag them as you like."
+    "With layers placed, each layer runs where you put it: forward, backward and update, with its "
+    "weights. The layers are first placed, one stretch on each device, for the least time of a "
+    "step; then drag them as you like."
 )
 
 
