@@ -72,6 +72,17 @@ def test_that_a_change_is_read_by_itself_where_nothing_was_edited_here(window, p
     assert window.document.dirty
 
 
+def test_that_half_typed_text_is_not_replaced_by_a_change_of_the_file(window, path, qtbot) -> None:
+    tab = window.plan_page.workspace.open("File")
+    tab.text.selectAll()
+    tab.text.insertPlainText("name = ")
+    edited_elsewhere(path)
+    qtbot.waitUntil(lambda: strip(window).isVisible())
+    assert (tab.written, window.plan_files.disk.conflict) == ("name = ", "changed")
+    strip(window).keep.click()
+    assert tab.written == window.document.half_typed == "name = "
+
+
 def test_that_a_byte_order_mark_does_not_make_a_file_no_plan(window, path) -> None:
     path.write_bytes(
         b"\xef\xbb\xbf" + path.read_bytes().replace(b"batch_size = 32", b"batch_size = 7")
