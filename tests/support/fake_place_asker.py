@@ -16,16 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import fake_plan_asker
-import msgspec
-from made_plan_facts import THREE_LAYERS
-
-from gpu_studio.placement.work import LayerTime
 
 OF_TIMES = ("hang-times", "refuse-times", "nonsense-times")
-TIME = LayerTime(
-    forward_per_sample=1e-3 / 32, backward_per_sample=2e-3 / 32, update=1e-4, share=0.5
-)
-"""A layer takes 3 ms for a batch of 32, on half of the cores."""
 HELD = 10_000_000
 """Bytes that a step of 32 samples held."""
 
@@ -51,7 +43,7 @@ def main(arguments: list[str]) -> int:
 def _answer(told: dict[str, Any], flags: list[str]) -> dict[str, Any]:
     if "nonsense-times" in flags:
         return {"times": "none of your business"}
-    layers = {layer.name: msgspec.to_builtins(TIME) for layer in THREE_LAYERS.layers}
+    layers = json.loads(fake_plan_asker.ANSWERS.read_bytes())["times"]
     held = {"batch": 32, "bytes": HELD}
     return {
         "times": dict.fromkeys(told["devices"], layers),

@@ -1,13 +1,15 @@
 """Facts of small plans, as TensorFlow would report them, for tests without TensorFlow.
 
 `PYTHONPATH=. python tests/support/made_plan_facts.py > tests/support/fake_plan_answers.json` writes
-the answers of the fake asker anew.
+the answers of the fake askers anew.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+
+import msgspec
 
 from gpu_studio.placement.plan_facts import (
     DataFacts,
@@ -19,6 +21,7 @@ from gpu_studio.placement.plan_facts import (
     encoded,
 )
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
+from gpu_studio.placement.work import LayerTime
 
 
 def layer(
@@ -71,12 +74,17 @@ DATA = DataFacts(
     preview=(DataSample("3", row=(0.0, 0.5)), DataSample("1", row=(1.0, 0.25))),
 )
 FACTS = PlanFacts(DATA, MODEL)
+TIME = LayerTime(
+    forward_per_sample=1e-3 / 32, backward_per_sample=2e-3 / 32, update=1e-4, share=0.5
+)
+"""A layer takes 3 ms for a batch of 32, on half of the cores."""
 ANSWERS = {
     "data": encoded(PlanFacts(DATA)),
     "refused": encoded(PlanFacts(data_error="There are 13 samples.", advice=("Give more.",))),
     "model": encoded(MODEL),
+    "times": {layer.name: msgspec.to_builtins(TIME) for layer in THREE_LAYERS.layers},
 }
-"""What `fake_plan_asker.py` answers, and `refused` for 13 samples."""
+"""What the fake askers answer, and `refused` for 13 samples."""
 
 
 if __name__ == "__main__":
