@@ -204,7 +204,7 @@ def test_that_a_run_shows_the_code_that_made_it_and_what_became_of_that(
     file.write_bytes(b"other")
     shown = gpu_studio("runs", "show", "latest").out
     assert (
-        f"model code   build in models.py, SHA-256 {consent.digest(CODE)[:12]}, "
+        f"code of the model  build in models.py, SHA-256 {consent.digest(CODE)[:12]}, "
         "which has changed since" in shown
     )
     assert gpu_studio("runs", "show", run.id, "--json").document["code"] == [
