@@ -1,11 +1,12 @@
-"""Answer several questions about models in one TensorFlow process, as its start takes longest.
+"""Answer several questions about models in one TensorFlow process that is there already.
 
-`python model_answers.py FOLDER` reads a list of questions from stdin and prints the list of
-answers. Before that it saves two models in the folder, `nested.keras` and `scaling.keras`.
+`model_answers FOLDER` reads a list of questions from stdin and prints the list of answers. Before
+that it saves two models in the folder, `nested.keras` and `scaling.keras`.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -61,7 +62,9 @@ def _facts(facts: PlanFacts) -> ModelFacts:
 def main(folder: Path) -> None:
     """Answer all that is asked on stdin."""
     from gpu_studio.trainer.answers.layers import layer_costs
+    from gpu_studio.trainer.ask import NEW_OBJECTS
 
+    gc.set_threshold(NEW_OBJECTS)  # as in the process that answers the window
     questions = json.load(sys.stdin)
     _save_models(folder)
     told = [layer_costs(about, lambda _text: None)[0] for about in questions]
