@@ -6,9 +6,14 @@ The parts are in `support/`, and each has tests of its own.
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Iterator
 
 import pytest
+import warm_python
 from hypothesis import HealthCheck, settings
+
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 
 pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix", "small_disks"]
 
@@ -41,3 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.processes)
     long = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="module")
+def warm_asker() -> Iterator[None]:
+    """Send questions to processes that have imported TensorFlow already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TRAINER_VARIABLE, shlex.join(warm_python.command("gpu_studio.trainer")))
+        yield

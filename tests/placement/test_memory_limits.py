@@ -29,6 +29,8 @@ from gpu_studio.placement.work import by_flops, chosen_devices, places
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Placed, Plan, save
 from gpu_studio.runs.questions.plan_question import ask_about
 
+pytestmark = pytest.mark.usefixtures("warm_asker")
+
 LIMIT_MIB = 66
 """Less than the weights and slots that the naive placement puts on one device.
 

@@ -13,7 +13,7 @@ from workplace import workplace
 
 from gpu_studio.plan import ModelSettings, Plan, Training
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
 MARGIN = 1.15
 """The most that a prediction may be of what the fullest step held."""
