@@ -85,8 +85,9 @@ def folder_names(folder: Path) -> list[str]:
 
 def is_image_name(name: str) -> bool:
     """Whether a file of this name is taken for an image."""
-    # 10 times as fast.
-    return not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES  # noqa: PTH122
+    # `os.path` takes a tenth of the time that `Path` takes.
+    suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
+    return suffix in SUFFIXES and not name.startswith(".")
 
 
 def watched_folders(folder: Path) -> list[Path]:

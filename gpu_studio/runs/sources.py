@@ -129,7 +129,7 @@ def _advice(path: Path, kind: str, check: _Check) -> str:
             return check(archive)
     except OSError as error:
         return f"it cannot be read: {error.strerror or error}"
-    except Exception:  # noqa: BLE001  a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
+    except Exception:  # noqa: BLE001  (damaged files make zipfile, zlib and NumPy raise anything)
         return incomplete
 
 
@@ -234,7 +234,7 @@ def _in_the_window(problem: Problem) -> Problem:
     return replace(problem, advice=words)
 
 
-_TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108  to tell them from others
+_TEMPORARY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108  (only recognised)
 _ELSEWHERE = "Move it into your home folder, or allow its files one by one."
 
 

@@ -175,7 +175,8 @@ def write_whole(path: Path, state: Mapping[str, Any], arrays: Arrays) -> int:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)
     try:
-        _write_file(temporary / WEIGHTS_FILE, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        weights: dict[str, Any] = dict(arrays)
+        _write_file(temporary / WEIGHTS_FILE, lambda file: np.savez(file, **weights))
         _write_file(
             temporary / STATE_FILE, lambda file: file.write(json.dumps(state, indent=1).encode())
         )

@@ -90,7 +90,11 @@ class Tally:
         states = {
             f"{m}.{s}": value for m, row in enumerate(self.sums) for s, value in enumerate(row)
         }
-        return {"loss": np.float64(self.loss), "samples": np.int64(self.samples), **states}  # type: ignore[dict-item]
+        counts = {
+            "loss": np.array(self.loss, np.float64),
+            "samples": np.array(self.samples, np.int64),
+        }
+        return counts | states
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
         """Continue from `arrays()`. Those of other metrics change nothing; then return False."""

@@ -274,4 +274,4 @@ def _reduces_nothing(optimizer: Any) -> None:
     # The gradients that `apply` gets are already summed; summing them again would multiply them
     # by the number of replicas.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    inner._all_reduce_sum_gradients = lambda gradients_and_variables: gradients_and_variables  # noqa: SLF001
+    inner._all_reduce_sum_gradients = lambda gradients: gradients  # noqa: SLF001

@@ -200,7 +200,7 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     batch = _prime(program.model, dataset)
     notes = _Notes()
     with notes.listening(layers), _noting_gradients(program, notes):
-        # The step of a run, and no other.
+        # It must be the very step that a run executes.
         step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph
     return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)

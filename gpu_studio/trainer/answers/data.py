@@ -127,7 +127,8 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     if plan.data.python or plan.data.folder:
         settle(replace(plan, devices=HOST))  # a look must not occupy a card
     progress("reading the data")
-    built_in._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
+    # This process only looks at the data.
+    built_in._download = _no_download  # type: ignore[assignment]  # noqa: SLF001
     try:
         facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
         return encoded(PlanFacts(data=facts)), True

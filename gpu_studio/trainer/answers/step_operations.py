@@ -171,7 +171,7 @@ def _needed(graph: Any) -> list[Any]:
 
 
 def _body(loop: Any) -> Any:
-    # No public way to a loop's body.
+    # There is no public way to a loop's body.
     return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001
 
 

@@ -175,8 +175,10 @@ def _images_of(folder: Path) -> list[str]:
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
-    # Of a text.
-    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))  # noqa: PTH110
+    if entry.is_file():
+        return True
+    # `entry.path` is a text, of which a Path need not be made.
+    return entry.is_symlink() and not os.path.exists(entry.path)  # noqa: PTH110
 
 
 def _refuse_deeper(folder: Path) -> None:

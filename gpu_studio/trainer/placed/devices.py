@@ -231,7 +231,7 @@ class Updates:
 
     def _placed(self, update: Callable[..., None]) -> Callable[..., None]:
         def placed_update(gradient: Any, variable: Any, rate: Any) -> None:
-            # As Keras knows its variables.
+            # Keras knows its variables by this id.
             device, number, part = self._owners[variable._unique_id]  # noqa: SLF001
             near = self._copy("rate", rate, device)
             with self._shared(device), at(device, UPDATE, number, part):

@@ -150,7 +150,7 @@ def _move_the_rest(made: PlacedModel, default: str) -> None:
 
 
 def _key(variable: Any) -> str:
-    return str(variable.value._unique_id)  # noqa: SLF001 (as Keras knows its variables)
+    return str(variable.value._unique_id)  # noqa: SLF001 (Keras' id of a variable)
 
 
 @dataclass(frozen=True, slots=True)

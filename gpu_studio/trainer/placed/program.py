@@ -295,7 +295,7 @@ def _at_once(devices: Collection[str]) -> int:
 
 def normalisations(seats: Sequence[LayerAssignment]) -> list[Any]:
     """Return the batch normalisations of a model, also those within composite layers."""
-    # No public name.
+    # They have no public name.
     layers = [layer for seat in seats for layer in seat.layer._flatten_layers()]  # noqa: SLF001
     return [layer for layer in layers if isinstance(layer, keras.layers.BatchNormalization)]
 

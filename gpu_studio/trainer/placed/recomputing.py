@@ -20,6 +20,9 @@ from gpu_studio.trainer.layer_state import Caught
 from gpu_studio.trainer.model_layers import graph_of, leaves_below, nodes_of
 from gpu_studio.trainer.placed.placing import LayerAssignment
 
+Operation = Callable[[Any], Any]
+"""Gives what runs for an operation of a graph, as Keras asks for it."""
+
 
 @dataclass(slots=True)
 class RecomputedStage:
@@ -107,13 +110,12 @@ class Recomputing:
             id(x) for x in graph.outputs
         }
 
-        # Keras' own signature.
-        def run(inputs: Any, operation_fn: Callable[[Any], Any], call_fn: Any = None) -> Any:  # noqa: ARG001
+        def run(inputs: Any, operation_fn: Operation, call_fn: Any = None) -> Any:  # noqa: ARG001
             values = dict(zip(map(id, graph.inputs), keras.tree.flatten(inputs), strict=True))
             for stage in stages:
                 self._run_stage(stage, wanted, values, operation_fn)
             results = [values[id(x)] for x in graph.outputs]
-            # As Keras packs them.
+            # Keras packs them so.
             return keras.tree.pack_sequence_as(graph._outputs_struct, results)  # noqa: SLF001
 
         return run
@@ -123,7 +125,7 @@ class Recomputing:
         stage: RecomputedStage,
         wanted: set[int],
         values: dict[int, Any],
-        operation_fn: Callable[[Any], Any],
+        operation_fn: Operation,
     ) -> None:
         inputs, outputs = stage.inputs(), stage.outputs(wanted)
         masks: list[Any] = [None] * len(outputs)
@@ -155,7 +157,7 @@ def _through(
     nodes: Sequence[Any],
     values: dict[int, Any],
     outputs: Sequence[Any],
-    operation_fn: Callable[[Any], Any],
+    operation_fn: Operation,
 ) -> list[Any]:
     for node in nodes:
         args, kwargs = node.arguments.fill_in(values)

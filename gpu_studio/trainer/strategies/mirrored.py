@@ -65,10 +65,11 @@ def _with_collectives(strategy: Any, all_reduce: str) -> Any:
         else CommunicationImplementation.RING
     )
     extended._communication_options = Options(implementation=implementation)  # noqa: SLF001
-    extended._collective_ops = extended._cross_device_ops = cross_device_ops.CollectiveAllReduce(  # noqa: SLF001
+    collective = cross_device_ops.CollectiveAllReduce(
         devices=extended._devices,  # noqa: SLF001
         group_size=len(extended._devices),  # noqa: SLF001
         options=extended._communication_options,  # noqa: SLF001
         collective_keys=extended._collective_keys,  # noqa: SLF001
     )
+    extended._collective_ops = extended._cross_device_ops = collective  # noqa: SLF001
     return strategy

@@ -119,7 +119,7 @@ class OwnFolders:
     def add(self, folder: Path) -> None:
         """Count everything in and below `folder`, a real path, as the user's own."""
         if folder not in self._folders:
-            # Without `..`.
+            # `abspath` resolves `..`, which a Path keeps.
             entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]  # noqa: PTH100
             # A virtual environment may be a link: its modules have the path from `sys.path`.
             searched = {*entries, *map(real_path, entries)}

@@ -108,7 +108,7 @@ def _executed(admitted: Admitted) -> ModuleType:
     linecache.cache[str(file)] = (len(admitted.text), None, lines, str(file))
     sys.modules[name] = module
     try:
-        # What its user has allowed.
+        # The user has allowed this code.
         _guarded(file, lambda: exec(admitted.code, module.__dict__))  # noqa: S102
     except UserCodeError:
         sys.modules.pop(name, None)
