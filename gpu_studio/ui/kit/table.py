@@ -88,9 +88,9 @@ class Heading(QHeaderView):
         self._arrow = QColor()
         self.setSectionsClickable(True)
 
-    def initStyleOptionForIndex(self, option: QStyleOptionHeader, section: int) -> None:  # noqa: N802
+    def initStyleOptionForIndex(self, option: QStyleOptionHeader, at: int) -> None:  # noqa: N802
         """Let the style draw no arrow."""
-        super().initStyleOptionForIndex(option, section)
+        super().initStyleOptionForIndex(option, at)
         option.sortIndicator = QStyleOptionHeader.SortIndicator.None_
 
     def paintSection(self, painter: QPainter, rect: QRect, section: int) -> None:  # noqa: N802
