@@ -4,8 +4,9 @@
 devices already. A job is a name and: `model` (of made_models; else the plan's), `settings` of the
 plan, `layers`, `micro_batches`, `recompute`, `steps`, `first` and `offset` where it goes on from
 the variables of the job `after`, `save` the model to a file, `evaluate` whether it is evaluated as
-well (it is by default). A result has `losses`, `evaluated`, `events`, `where` its variables are,
-`peak` memory and `kept` values, or an `error`."""
+well (it is by default), `eager` whether it trains and evaluates without tracing graphs. A result
+has `losses`, `evaluated`, `events`, `where` its variables are, `peak` memory and `kept` values, or
+an `error`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,8 @@ class Worker:
             made.restore(self._captured[job["after"]])
         if "save" in job:
             made.model.save(job["save"])
-        trained = self._trained(made, job, told)
+        with _one_by_one() if job.get("eager") else _nothing():
+            trained = self._trained(made, job, told)
         self._captured[name] = captured = made.capture()
         return {
             **trained,
@@ -151,8 +154,6 @@ def _placed(plan: Any, job: Job) -> Any:
 
 def _watched(made: Any, told: list[Any]) -> Any:
     """The proof of a placed run, held against a model that was placed in another way."""
-    from contextlib import contextmanager
-
     from made_models import PLACES
 
     from gpu_studio.trainer.model_layers import placeable_layers
@@ -181,6 +182,17 @@ def _nothing() -> Any:
     from contextlib import nullcontext
 
     return nullcontext()
+
+
+@contextmanager
+def _one_by_one() -> Iterator[None]:
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def _plain(event: Any) -> dict[str, Any]:
