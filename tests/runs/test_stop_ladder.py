@@ -74,7 +74,7 @@ def test_that_a_trainer_deaf_to_commands_gets_sigterm_and_still_writes_its_check
     ladder = StopLadder(launched.directory, patience=Patience(asked=0.0, terminated=30.0))
     assert climbed(ladder, launched) == ["asked", "terminated", "gone"]
     assert told(launched)[-1].reason == "stopped"
-    assert launched.poll() == 0
+    assert launched.process.wait(30) == 0
 
 
 def test_that_a_trainer_deaf_to_everything_is_killed(training):
@@ -83,7 +83,7 @@ def test_that_a_trainer_deaf_to_everything_is_killed(training):
         "killed",
         "gone",
     ]
-    assert launched.poll() == -9
+    assert launched.process.wait(30) == -signal.SIGKILL
 
 
 def test_that_processes_the_trainer_started_are_killed_with_it(training):
