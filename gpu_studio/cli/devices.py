@@ -72,6 +72,8 @@ ONE_LOOK = frozenset({"cards", "fast", "slow", "processes", "host"})
 ONE_LOOK_RATE = 4.0
 WATCH_RATE = 1.0
 POLL = 0.1
+START = 30.0
+"""Seconds that the first sample may take before `--seconds` count without it."""
 WIDE = 160
 
 
@@ -93,7 +95,9 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--record", metavar="FILE", type=Path, help="keep everything in FILE, until Ctrl+C"
     )
-    add_seconds(parser, "--seconds", help="end --watch or --record after so many seconds")
+    add_seconds(
+        parser, "--seconds", help="end --watch or --record so many seconds after the first sample"
+    )
     add_simulate(parser)
 
 
@@ -168,7 +172,8 @@ def _go_on(chosen: argparse.Namespace) -> int:
         keys = stack.enter_context(pressed_keys())
         draw = stack.enter_context(_drawing(chosen))
         sampler = stack.enter_context(_sampler(chosen, WATCH_RATE))
-        end = float("inf") if chosen.seconds is None else time.monotonic() + chosen.seconds
+        seconds = float("inf") if chosen.seconds is None else chosen.seconds
+        end, sampled = time.monotonic() + seconds + START, False
         picture = MachinePicture()
         while time.monotonic() < end and not _is_over(interrupts, keys):
             for line in sampler.lines(POLL):
@@ -177,6 +182,8 @@ def _go_on(chosen: argparse.Namespace) -> int:
                 _take(picture, line)
                 if line.startswith((b'{"sample":"fast"', b'{"sample":"owner"')):
                     draw(picture)
+                    if not sampled:
+                        end, sampled = time.monotonic() + seconds, True
     if recorder and recorder.lost:
         note(f"The disk was full: {recorder.lost} samples could not be kept.")
     return OK
