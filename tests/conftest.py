@@ -15,7 +15,15 @@ from hypothesis import HealthCheck, settings
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
-pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix", "small_disks"]
+pytest_plugins = [
+    "pytester",
+    "isolation",
+    "hygiene",
+    "fake_cards",
+    "x_display",
+    "fault_matrix",
+    "small_disks",
+]
 
 # No deadline and no check of the speed of examples: a slow machine is not a wrong program. In CI
 # the examples are the same every time.

@@ -14,16 +14,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_studio.common import practice
+
 LIBRARY = "libcuda.so.1"
 TEXT = 64
 """Bytes enough for a PCI address; a name gets four times as many."""
 
 
-def cuda_driver(library: str = LIBRARY) -> dict[str, Any]:
+def cuda_driver(library: str = "") -> dict[str, Any]:
     """Return CUDA's version and its cards in its own order.
 
-    If CUDA does not start, return its name of the `error`, and `why_not` in words.
+    If CUDA does not start, return its name of the `error`, and `why_not` in words. Practice cards
+    have a driver library of their own.
     """
+    library = library or str(practice.library(practice.DRIVER_FILE) or LIBRARY)
     nothing: dict[str, Any] = {"version": "", "cards": [], "error": "", "why_not": ""}
     try:
         cuda = ctypes.CDLL(library)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gpu_studio.common.figures import MIB
 from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import DeviceSettings
+from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
 
@@ -27,6 +28,7 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
+    practice.load()
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)

@@ -1,11 +1,14 @@
 /* A library of the name of the NVIDIA driver's, for tests: cards, and faults that are put into a file shared with the
-   test while this library is in use. The layouts are those of nvml.h. */
+   test while this library is in use. Where TensorFlow has practice cards, these are the same ones: as many, with the
+   same names, and the processes that hold them. The layouts are those of nvml.h. */
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,6 +48,44 @@ static int fault_of(const char *function, int card) {
     return SUCCESS;
 }
 
+/* What the processes hold of practice cards */
+
+static const char *noted(void) { return getenv("GPU_STUDIO_PRACTICE_STATE"); }
+static unsigned long long mib_of(const char *name, unsigned long long otherwise) {
+    const char *text = noted() ? getenv(name) : NULL;
+    return (text ? strtoull(text, NULL, 10) : otherwise) * MIB;
+}
+static unsigned long long total(void) { return mib_of("GPU_STUDIO_PRACTICE_MEMORY_MIB", 8192); }
+static unsigned long long reserved(void) { return mib_of("GPU_STUDIO_PRACTICE_RESERVED_MIB", 192); }
+static int bus_of(int card) { return 0x10 + (noted() ? 8 : 1) * card; }
+
+enum { MOST_HOLDERS = 64 };
+struct holder { unsigned pid; unsigned long long bytes; };
+static int holders_of(int card, struct holder *out) {
+    DIR *folder = opendir(noted());
+    int count = 0;
+    for (struct dirent *each; folder && count < MOST_HOLDERS && (each = readdir(folder));) {
+        int which; unsigned pid; char path[4096]; unsigned long long bytes;
+        if (sscanf(each->d_name, "%d.%u", &which, &pid) != 2 || which != card) continue;
+        snprintf(path, sizeof path, "%s/%s", noted(), each->d_name);
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        if (file < 0) continue;
+        /* Whoever lives has it locked. */
+        if (flock(file, LOCK_SH | LOCK_NB) && read(file, &bytes, sizeof bytes) == sizeof bytes && bytes)
+            out[count++] = (struct holder){pid, bytes};
+        close(file);
+    }
+    if (folder) closedir(folder);
+    return count;
+}
+static unsigned long long used(int card) {
+    struct holder holders[MOST_HOLDERS];
+    unsigned long long sum = 0;
+    if (!noted()) return 1000 * MIB;
+    for (int left = holders_of(card, holders); left-- > 0;) sum += holders[left].bytes;
+    return sum;
+}
+
 #define CARD(handle) ((int)(intptr_t)(handle) - 1)
 #define MAY_FAIL(card) do { int code = fault_of(__func__, card); if (code) return code; } while (0)
 #define NUMBER(name, type, value) \
@@ -80,13 +121,15 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out) {
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **out) {
     MAY_FAIL(-1);
     unsigned domain, bus;
-    if (sscanf(bus_id, "%x:%x", &domain, &bus) != 2 || bus < 0x10 || (int)bus - 0x10 >= state->cards) return NOT_FOUND;
-    *out = (void *)(intptr_t)(bus - 0x10 + 1);
+    if (sscanf(bus_id, "%x:%x", &domain, &bus) != 2 || bus < 0x10) return NOT_FOUND;
+    int card = ((int)bus - 0x10) / (noted() ? 8 : 1);
+    if (card >= state->cards) return NOT_FOUND;
+    *out = (void *)(intptr_t)(card + 1);
     return SUCCESS;
 }
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out) {
     MAY_FAIL(-1);
-    int card = atoi(uuid + strlen(uuid) - 2);
+    int card = (int)strtol(uuid + strlen(uuid) - 2, NULL, noted() ? 16 : 10);
     if (card >= state->cards) return NOT_FOUND;
     *out = (void *)(intptr_t)(card + 1);
     return SUCCESS;
@@ -94,8 +137,19 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **out) {
 
 NUMBER(nvmlDeviceGetIndex, unsigned, CARD(card))
 NUMBER(nvmlDeviceGetMinorNumber, unsigned, CARD(card))
-TEXT(nvmlDeviceGetUUID, "GPU-7e570000-0000-4000-8000-0000000000%02d", CARD(card))
-TEXT(nvmlDeviceGetName, "NVIDIA Test %d", CARD(card))
+int nvmlDeviceGetUUID(void *card, char *out, unsigned length) {
+    MAY_FAIL(CARD(card));
+    if (noted()) snprintf(out, length, "GPU-%08x-0000-4000-8000-%012x", 0x9c71ce00 + CARD(card), CARD(card));
+    else snprintf(out, length, "GPU-7e570000-0000-4000-8000-0000000000%02d", CARD(card));
+    return SUCCESS;
+}
+int nvmlDeviceGetName(void *card, char *out, unsigned length) {
+    MAY_FAIL(CARD(card));
+    const char *name = noted() ? getenv("GPU_STUDIO_PRACTICE_NAME") : NULL;
+    if (name) snprintf(out, length, "%s", name);
+    else snprintf(out, length, "NVIDIA Test %d", CARD(card));
+    return SUCCESS;
+}
 TEXT(nvmlDeviceGetSerial, "%08d", CARD(card))
 NUMBER(nvmlDeviceGetArchitecture, unsigned, 9)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, 5)
@@ -151,7 +205,7 @@ struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char 
 int nvmlDeviceGetPciInfo_v3(void *card, struct pci *out) {
     MAY_FAIL(CARD(card));
     memset(out, 0, sizeof *out);
-    out->bus = 0x10 + CARD(card);
+    out->bus = bus_of(CARD(card));
     snprintf(out->legacy, sizeof out->legacy, "0000:%02X:00.0", out->bus);
     snprintf(out->bus_id, sizeof out->bus_id, "00000000:%02X:00.0", out->bus);
     return SUCCESS;
@@ -160,13 +214,15 @@ int nvmlDeviceGetPciInfo_v3(void *card, struct pci *out) {
 struct memory { unsigned long long total, free, used; };
 int nvmlDeviceGetMemoryInfo(void *card, struct memory *out) {
     MAY_FAIL(CARD(card));
-    *out = (struct memory){8192 * MIB, 7000 * MIB, 1192 * MIB};
+    unsigned long long taken = used(CARD(card)) + reserved();
+    *out = (struct memory){total(), total() - taken, taken};
     return SUCCESS;
 }
 struct memory_2 { unsigned version; unsigned long long total, reserved, free, used; };
 int nvmlDeviceGetMemoryInfo_v2(void *card, struct memory_2 *out) {
     MAY_FAIL(CARD(card));
-    *out = (struct memory_2){out->version, 8192 * MIB, 192 * MIB, 7000 * MIB, 1000 * MIB};
+    unsigned long long taken = used(CARD(card));
+    *out = (struct memory_2){out->version, total(), reserved(), total() - reserved() - taken, taken};
     return SUCCESS;
 }
 struct bar { unsigned long long total, free, used; };
@@ -181,10 +237,12 @@ int nvmlDeviceGetUtilizationRates(void *card, struct rates *out) {
 struct process { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; };
 int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct process *out) {
     MAY_FAIL(CARD(card));
-    unsigned room = *count;
-    *count = 1;
-    if (!out || room < 1) return TOO_SMALL;
-    *out = (struct process){(unsigned)getppid(), 500 * MIB, ~0u, ~0u};
+    struct holder holders[MOST_HOLDERS] = {{(unsigned)getppid(), 500 * MIB}};
+    int there = noted() ? holders_of(CARD(card), holders) : 1;
+    int room = (int)*count;
+    *count = there;
+    if (there && (!out || room < there)) return TOO_SMALL;
+    for (int i = 0; i < there; i++) out[i] = (struct process){holders[i].pid, holders[i].bytes, ~0u, ~0u};
     return SUCCESS;
 }
 int nvmlDeviceGetGraphicsRunningProcesses_v3(void *card, unsigned *count, struct process *out) {

@@ -21,6 +21,7 @@ MOST_KEPT = 32
 """Answers kept of each question."""
 VARIABLES = (
     "CUDA",
+    "GPU_STUDIO_PRACTICE",
     "KERAS",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",

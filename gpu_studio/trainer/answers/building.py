@@ -22,7 +22,7 @@ from gpu_studio import plan as plans
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, ModelNote
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.trainer import devices, keras_objects
+from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.step_operations import Graph, flops, root, size_of
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.environment import cores
@@ -48,6 +48,7 @@ def set_precision(plan: plans.Plan) -> str:
 
     A question must not create a CUDA context on any of them.
     """
+    practice.load()
     cards = bool(tf.config.list_physical_devices("GPU"))
     names = plan.distribution.devices or (("GPU:0",) if cards else ("CPU:0",))
     policy = devices.set_precision(plan.training.mixed_precision, names)

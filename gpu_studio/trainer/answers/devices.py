@@ -124,6 +124,9 @@ def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dic
     progress("importing TensorFlow")
     import tensorflow as tf
 
+    from gpu_studio.trainer import practice
+
+    practice.load()
     progress("asking TensorFlow for its devices")
     view = DeviceListing(tf, _local_devices)
     build = _build(tf)

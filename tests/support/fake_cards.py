@@ -1,0 +1,111 @@
+"""A pytest plugin: NVIDIA cards that are not there, for TensorFlow, NVML and CUDA alike.
+
+TensorFlow's are the program's own practice cards, whose memory is given out by TensorFlow's own
+allocators; a library in NVML's place agrees with them. To the program they are real cards: nothing
+marks them as practice. Figures of speed mean nothing here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nvml_library
+import pytest
+from nvml_library import LOST, NvmlLibrary
+
+from gpu_studio.common import practice as variables
+from gpu_studio.common.figures import MIB
+from gpu_studio.common.practice import PracticeCards, PracticeError
+from gpu_studio.hardware import practice
+
+CACHE = Path(sys.prefix) / "cache" / "practice"
+"""Outside the homes of the tests: it takes 15 seconds to build, once for a TensorFlow."""
+RESERVED_MIB, CONTEXT_MIB = 192, 256
+"""What the driver keeps of each card, and what a process takes besides its tensors."""
+LOST_BY = (
+    "nvmlDeviceGetHandleByIndex_v2",
+    "nvmlDeviceGetHandleByPciBusId_v2",
+    "nvmlDeviceGetMemoryInfo_v2",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetPowerUsage",
+)
+
+
+@dataclass(frozen=True)
+class FakeCards:
+    """Cards of one test; `state` is the folder where processes note what they hold of each."""
+
+    state: Path
+    nvml: NvmlLibrary
+
+    @contextmanager
+    def hold(self, card: int, mib: int) -> Iterator[None]:
+        """Have another process, this one, hold so much of a card."""
+        path = self.state / f"{card}.{os.getpid()}"
+        with path.open("w+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.truncate(16)
+            with mmap.mmap(file.fileno(), 16) as shared:
+                struct.pack_into("=q", shared, 0, mib * MIB)
+                yield
+        path.unlink()
+
+    def lose(self, card: int) -> None:
+        """Have the driver answer for a card no more; TensorFlow goes on computing."""
+        for function in LOST_BY:
+            self.nvml.fail(function, LOST, card)
+
+    def held_mib(self, card: int) -> float:
+        """What all processes hold of a card now."""
+        return sum(share for share, _ in practice.held(self.state, card).values()) / MIB
+
+
+Make = Callable[..., FakeCards]
+
+
+@pytest.fixture(scope="session")
+def cards_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The folders of the cards' library and of the one in NVML's place."""
+    try:
+        built = practice.build(CACHE)
+    except PracticeError as error:
+        pytest.skip(f"no fake cards: {error}")
+    return built, nvml_library.build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def fake_cards(
+    cards_library: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Make]:
+    """Make cards that every process started from here on finds."""
+    made: list[NvmlLibrary] = []
+
+    def make(count: int = 2, memory_mib: int = 4096) -> FakeCards:
+        library, nvml = cards_library
+        state = tmp_path / "cards"
+        state.mkdir(mode=0o700, exist_ok=True)
+        driver = NvmlLibrary(nvml, tmp_path / "nvml-control", cards=count)
+        made.append(driver)
+        environment = {
+            **practice.environment(PracticeCards(count, memory_mib), library, state),
+            **driver.environment,
+            f"{variables.PRACTICE}_RESERVED_MIB": str(RESERVED_MIB),
+            f"{variables.PRACTICE}_CONTEXT_MIB": str(CONTEXT_MIB),
+            variables.NAME: "NVIDIA Test Card",
+        }
+        del environment[variables.PRACTICE]
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return FakeCards(state, driver)
+
+    yield make
+    for driver in made:
+        driver.close()
