@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -105,11 +106,14 @@ def _host_row(host: Host) -> tuple[RenderableType, ...]:
     return "● CPU", "this computer", *memory, cpu, "", ""
 
 
-def _processes(rows: Iterable[tuple[RenderableType, ...]]) -> Table:
+def _processes(rows: Sequence[tuple[RenderableType, ...]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("device", "pid", "user", "memory", "cpu", "command"):
-        # Where there is little room it is the command that is cut, and nothing beside it.
-        table.add_column(title, no_wrap=title != "command")
+    for place, title in enumerate(("device", "pid", "user", "memory", "cpu", "command")):
+        # Where there is little room, reasons are folded and commands cut: by the rest a person
+        # finds the process.
+        whole = title in ("device", "pid", "user")
+        least = max(cell_len(str(row[place])) for row in rows) if whole else None
+        table.add_column(title, no_wrap=whole, min_width=least)
     for row in rows:
         table.add_row(*row)
     return table

@@ -6,12 +6,14 @@ Reading the list of PCI devices shows whether a card sleeps, without waking it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_studio.common.figures import MIB
 
+T = TypeVar("T")
 CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -112,6 +114,20 @@ def bus_order(bus_id: str) -> tuple[bool, list[int]]:
         return False, [int(part, 16) for part in bus_id.replace(".", ":").split(":")]
     except ValueError:
         return True, []
+
+
+def in_bus_order(found: Iterable[T], bus_id_of: Callable[[T], str]) -> list[T]:
+    """`found` by PCI address, as CUDA counts cards.
+
+    A lost card may have no address. It stays behind the card that the driver named before it, since
+    the driver counts in bus order too; at the end of all it would move the numbers of the others.
+    """
+    keyed, before = [], bus_order("0:0:0")
+    for each in found:
+        key = bus_order(bus_id_of(each))
+        before = before if key[0] else key
+        keyed.append((before, each))
+    return [each for _, each in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def _is_card(entry: Path) -> bool:

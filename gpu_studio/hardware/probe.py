@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.hardware.command_words import short_command
-from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, bus_order, host
+from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, host, in_bus_order
 from gpu_studio.hardware.identity import VARIABLE, left_visible, why_hidden
 from gpu_studio.hardware.nvml import (
     BUS_ID,
@@ -120,7 +120,7 @@ def _all_cards(listed: list[PciCard], more: More) -> list[dict[str, Any]] | Unkn
     asked = cards(awake if asleep else None, more)
     if isinstance(asked, Unknown):
         return asleep or asked
-    return sorted(_placed(asked, awake) + asleep, key=lambda facts: bus_order(facts["bus_id"]))
+    return in_bus_order(_placed(asked, awake) + asleep, lambda facts: str(facts["bus_id"]))
 
 
 def _placed(found: list[dict[str, Any]], listed: list[str]) -> list[dict[str, Any]]:

@@ -37,15 +37,21 @@ def test_that_cards_are_numbered_in_the_order_of_the_bus_and_not_of_nvml(no_devi
     assert answer["why_no_cards"] == ""
 
 
-def test_that_a_lost_card_comes_last(no_devices):
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_that_a_lost_card_without_an_address_keeps_the_number_that_the_driver_gives_it(
+    no_devices, place
+):
     lost = FakeCard(
         "GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST}
     )
-    with installed(FakeNvml([lost, NEAR])):
+    listed = [NEAR, FAR]
+    listed.insert(place, lost)
+    with installed(FakeNvml(listed)):
         cards = probe(no_devices)["cards"]
 
-    assert [card["uuid"] for card in cards] == ["GPU-near", ""]
-    assert cards[1]["why_unknown"] == "lost: the driver no longer answers for it"
+    wanted = ["" if each is lost else each.uuid for each in listed]
+    assert [card["uuid"] for card in cards] == wanted
+    assert cards[place]["why_unknown"] == "lost: the driver no longer answers for it"
 
 
 def test_that_a_lost_card_keeps_its_place_where_the_kernel_lists_it(tmp_path):

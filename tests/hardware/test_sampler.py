@@ -16,6 +16,7 @@ from gpu_studio.contract.samples import Beat, Cards, Fast, Pcie, Processes, Slow
 from gpu_studio.hardware.sampler.driver import RenewError
 from gpu_studio.hardware.sampler.watching import Request
 from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS
+from gpu_studio.hardware.simulated.library import SimulatedLibrary
 from gpu_studio.hardware.simulated.profiles import H100, L4, RTX_4090, machine, profile
 
 LOST = pynvml.NVML_ERROR_GPU_IS_LOST
@@ -218,6 +219,17 @@ def test_that_a_card_lost_from_the_start_keeps_its_place_among_the_others():
         assert [card.facts.bus_id for card in three.picture.cards.values()] == [
             bus_id for bus_id, _ in told
         ]
+
+
+def test_that_a_lost_card_without_an_address_keeps_the_number_that_the_driver_gives_it(
+    monkeypatch,
+):
+    monkeypatch.setattr(SimulatedLibrary, "pci_cards", lambda _library: [])
+    with watched(profile("2xH100")) as two:
+        lose(two.library, 0)
+        two.begin()
+        told = [(card.facts.index, bool(card.facts.gone)) for card in two.picture.cards.values()]
+    assert told == [(0, True), (1, False)]
 
 
 def test_that_a_card_lost_from_the_start_gets_its_name_once_it_answers(two):

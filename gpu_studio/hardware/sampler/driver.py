@@ -11,7 +11,7 @@ import msgspec
 
 from gpu_studio.contract.samples import CardFacts, Cards
 from gpu_studio.hardware import nvml
-from gpu_studio.hardware.host import PciCard, bus_order
+from gpu_studio.hardware.host import PciCard, in_bus_order
 from gpu_studio.hardware.nvml import NAMELESS, Unknown
 from gpu_studio.hardware.probe import NONE_FOUND
 from gpu_studio.hardware.sampler.card import DriverCalls, SampledCard
@@ -93,7 +93,7 @@ class Driver:
 
     def reported(self, time: float) -> Cards:
         """All cards as a sample."""
-        ordered = sorted(self.facts.values(), key=lambda facts: bus_order(facts.bus_id))
+        ordered = in_bus_order(self.facts.values(), lambda facts: facts.bus_id)
         driver, cuda = self._versions.get("driver"), self._versions.get("cuda")
         return Cards(time=time, cards=ordered, why=self.why, driver=driver, cuda=cuda)
 

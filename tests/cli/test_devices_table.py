@@ -1,0 +1,41 @@
+"""The table of `gpu-studio devices` in little room."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from gpu_studio.cli.devices_table import screen
+from gpu_studio.contract.samples import CardFacts, Cards, HostProcess, HostProcesses, Process
+from gpu_studio.contract.samples import Processes as CardProcesses
+from gpu_studio.hardware.picture import MachinePicture
+
+NEXT = {"cpu_percent": "measured from the next time on"}
+COMMAND = "/home/ada/.venv/bin/python -P -m gpu_studio.trainer /home/ada/runs/digits-4f21"
+
+
+def picture() -> MachinePicture:
+    made = MachinePicture()
+    card = CardFacts(card="GPU-1", name="NVIDIA H100 80GB HBM3", index=0)
+    on_card = Process(
+        card="GPU-1", pid=4194303, kinds=["compute"], user="ada", command=COMMAND, why=NEXT
+    )
+    on_host = HostProcess(pid=25123, user="root", memory_mib=700, command=COMMAND, why=NEXT)
+    for sample in (
+        Cards(time=1.0, cards=[card]),
+        CardProcesses(time=1.0, processes=[on_card]),
+        HostProcesses(time=1.0, processes=[on_host]),
+    ):
+        made.apply(sample)
+    return made
+
+
+@pytest.mark.parametrize("width", [44, 60, 80, 160])
+def test_that_a_process_is_named_in_whole_however_little_room_there_is(width) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(screen(picture()))
+    for words in ("GPU 0", "4194303", "ada", "CPU", "25123", "root"):
+        assert words in out.getvalue()
+    assert max(len(line) for line in out.getvalue().splitlines()) <= width
