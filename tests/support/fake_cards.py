@@ -13,7 +13,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,31 +81,34 @@ def cards_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     return built, nvml_library.build(tmp_path_factory.mktemp("nvml"))
 
 
-@pytest.fixture
-def fake_cards(
-    cards_library: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Make]:
-    """Make cards that every process started from here on finds."""
-    made: list[NvmlLibrary] = []
-
-    def make(count: int = 2, memory_mib: int = 4096) -> FakeCards:
-        library, nvml = cards_library
-        state = tmp_path / "cards"
-        state.mkdir(mode=0o700, exist_ok=True)
-        driver = NvmlLibrary(nvml, tmp_path / "nvml-control", cards=count)
-        made.append(driver)
-        environment = {
-            **practice.environment(PracticeCards(count, memory_mib), library, state),
-            **driver.environment,
-            f"{variables.PRACTICE}_RESERVED_MIB": str(RESERVED_MIB),
-            f"{variables.PRACTICE}_CONTEXT_MIB": str(CONTEXT_MIB),
-            variables.NAME: "NVIDIA Test Card",
-        }
-        del environment[variables.PRACTICE]
+@contextmanager
+def cards_in(
+    library: tuple[Path, Path], folder: Path, count: int = 2, memory_mib: int = 4096
+) -> Iterator[FakeCards]:
+    """Make cards that every process started meanwhile finds; `folder` is for what they note."""
+    practice_library, nvml = library
+    state = folder / "cards"
+    state.mkdir(mode=0o700)
+    driver = NvmlLibrary(nvml, folder / "nvml-control", cards=count)
+    environment = {
+        **practice.environment(PracticeCards(count, memory_mib), practice_library, state),
+        **driver.environment,
+        f"{variables.PRACTICE}_RESERVED_MIB": str(RESERVED_MIB),
+        f"{variables.PRACTICE}_CONTEXT_MIB": str(CONTEXT_MIB),
+        variables.NAME: "NVIDIA Test Card",
+    }
+    del environment[variables.PRACTICE]
+    with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        return FakeCards(state, driver)
+            patch.setenv(name, value)
+        yield FakeCards(state, driver)
+    driver.close()
 
-    yield make
-    for driver in made:
-        driver.close()
+
+@pytest.fixture
+def fake_cards(cards_library: tuple[Path, Path], tmp_path: Path) -> Iterator[Make]:
+    """Make cards that every process started from here on finds: `fake_cards(2, 4096)`."""
+    with ExitStack() as stack:
+        yield lambda *count_and_size, **more: stack.enter_context(
+            cards_in(cards_library, tmp_path, *count_and_size, **more)
+        )

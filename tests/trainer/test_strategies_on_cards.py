@@ -1,0 +1,130 @@
+"""Every strategy on real carved cards: over slices of one, over two, on the second alone.
+
+TensorFlow's own allocators limit the memory of each slice. What is trained is what the CPU trains
+without a strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_cards import cards_in
+from training_runs import Finished, small_plan, trained
+
+from gpu_studio.common.figures import MIB
+from gpu_studio.common.practice import identity
+from gpu_studio.contract import events
+from gpu_studio.plan import Carve, Placed, Plan
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+SLICE_MIB = 300
+FOUR_SLICES = (Carve("GPU:0", (SLICE_MIB,) * 4),)
+LAYERS = ("dense", "outputs")
+RELATIVE, ABSOLUTE = 1e-5, 1e-5
+MIRRORED, CENTRAL = "distribution.strategy=mirrored", "distribution.strategy=central_storage"
+ONE = "distribution.strategy=one_device"
+
+
+def _plan(*settings: str, carve: tuple[Carve, ...] = (), visible: tuple[str, ...] = ()) -> Plan:
+    plan = small_plan("distribution.strategy=none", *settings)
+    return replace(plan, devices=replace(plan.devices, carve=carve, visible=visible))
+
+
+def _placed(*names: str, carve: tuple[Carve, ...] = (), visible: tuple[str, ...] = ()) -> Plan:
+    plan = _plan("distribution.strategy=placed", carve=carve, visible=visible)
+    layers = {layer: (names[place % len(names)],) for place, layer in enumerate(LAYERS)}
+    return replace(plan, distribution=replace(plan.distribution, placed=Placed(2, layers)))
+
+
+PLANS = {
+    "none on a whole card": _plan(),
+    "one_device on a whole card": _plan(ONE, 'distribution.devices=["GPU:0"]'),
+    "mirrored on a whole card": _plan(MIRRORED, 'distribution.devices=["GPU:0"]'),
+    "placed on a whole card and the CPU": _placed("GPU:0", "CPU:0"),
+    "none on the first of four slices": _plan(carve=FOUR_SLICES),
+    "one_device on the third of four slices": _plan(
+        ONE, 'distribution.devices=["GPU:2"]', carve=FOUR_SLICES
+    ),
+    "mirrored over four slices": _plan(
+        MIRRORED, 'distribution.devices=["GPU:0", "GPU:1", "GPU:2", "GPU:3"]', carve=FOUR_SLICES
+    ),
+    "mirrored over four slices in a ring": _plan(
+        MIRRORED,
+        'distribution.devices=["GPU:0", "GPU:1", "GPU:2", "GPU:3"]',
+        "distribution.all_reduce=ring",
+        carve=FOUR_SLICES,
+    ),
+    "central_storage over four slices": _plan(
+        CENTRAL, 'distribution.devices=["GPU:0", "GPU:1", "GPU:2", "GPU:3"]', carve=FOUR_SLICES
+    ),
+    "placed over three of four slices": _placed("GPU:3", "GPU:1", "GPU:2", carve=FOUR_SLICES),
+    "one_device on the second card": _plan(ONE, 'distribution.devices=["GPU:1"]'),
+    "mirrored over two cards": _plan(MIRRORED),
+    "central_storage over two cards": _plan(CENTRAL),
+    "placed over two cards": _placed("GPU:1", "GPU:0"),
+    "none on the second card only": _plan(visible=("GPU:1",)),
+    "one_device on the second card only": _plan(
+        ONE, 'distribution.devices=["GPU:0"]', visible=("GPU:1",)
+    ),
+    "mirrored over slices of the second card only": _plan(
+        MIRRORED, visible=("GPU:1",), carve=(Carve("GPU:1", (SLICE_MIB, SLICE_MIB)),)
+    ),
+    "placed over slices of the second card only": _placed(
+        "GPU:1", "GPU:0", visible=("GPU:1",), carve=(Carve("GPU:1", (SLICE_MIB, SLICE_MIB)),)
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs_of(
+    cards_library: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Finished]]:
+    """One run of each plan, two at a time, and under "cpu" what the CPU trains."""
+    folder = tmp_path_factory.mktemp("cards")
+    with ThreadPoolExecutor(2) as pool:
+        reference = pool.submit(trained, _plan(visible=("CPU:0",)), folder)
+        reference.result()
+        with cards_in(cards_library, folder):
+            runs = pool.map(lambda plan: trained(plan, folder), PLANS.values())
+            yield {"cpu": reference.result(), **dict(zip(PLANS, runs, strict=True))}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_that_a_strategy_on_cards_trains_what_the_cpu_trains(
+    runs_of: dict[str, Finished], plan: str
+) -> None:
+    reference, run = runs_of["cpu"], runs_of[plan]
+    assert run.code == 0, run.log
+    assert run.losses == pytest.approx(reference.losses, rel=RELATIVE)
+    assert run.one(events.Finished).metrics == pytest.approx(
+        reference.one(events.Finished).metrics, rel=RELATIVE
+    )
+    for name, weights in reference.weights().items():
+        np.testing.assert_allclose(run.weights()[name], weights, rtol=0, atol=ABSOLUTE)
+
+
+def test_that_slices_report_the_memory_of_their_own_allocators(
+    runs_of: dict[str, Finished],
+) -> None:
+    told = {name: run.one(events.Devices) for name, run in runs_of.items()}
+    over = "mirrored over four slices"
+    assert [device.limit_mib for device in told[over].logical[:4]] == [SLICE_MIB] * 4
+    rows = {row.device: row for row in runs_of[over].of(events.Memory)[-1].devices}
+    for name in ("GPU:0", "GPU:1", "GPU:2", "GPU:3"):
+        assert 0 < rows[name].current <= rows[name].peak <= SLICE_MIB * MIB
+    second = told["none on the second card only"].logical[0]
+    first = told["none on a whole card"].logical[0]
+    assert (first.uuid, second.uuid) == (identity(0)[0], identity(1)[0])
+
+
+def test_that_a_placed_model_runs_where_it_was_put(runs_of: dict[str, Finished]) -> None:
+    proof = runs_of["placed over three of four slices"].one(events.Placement)
+    ran = {(layer, device) for layer, _, device, _ in proof.rows}
+    assert {("dense", "GPU:3"), ("outputs", "GPU:1")} <= ran
+    assert not {("dense", "GPU:1"), ("dense", "GPU:0"), ("outputs", "GPU:3")} & ran
