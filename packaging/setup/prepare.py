@@ -33,6 +33,7 @@ class Purpose:
     lock: str
     groups: tuple[str, ...] = ()
     instead: str = ""  # what can be had without the groups
+    welcome: tuple[str, ...] = ()  # groups that can be done without
 
 
 def purpose(name: str) -> Purpose:
@@ -45,7 +46,7 @@ def purpose(name: str) -> Purpose:
     return {
         "window": Purpose("runtime", ("qt", "x11")),
         "check": Purpose("dev"),
-        "test": Purpose("dev", ("qt", "x11", "display")),
+        "test": Purpose("dev", ("qt", "x11", "display"), welcome=("compiler",)),
     }[name]
 
 
@@ -98,8 +99,7 @@ def check_system(wanted: Purpose) -> None:
     Raises SetupError if some stay missing.
     """
     lacking = missing(wanted.groups)
-    if lacking and debian.may_install():
-        packages = _packages(lacking)
+    if (packages := _packages(missing((*wanted.groups, *wanted.welcome)))) and debian.may_install():
         say(f"installing {' '.join(packages)}")
         debian.install(packages)
         lacking = missing(wanted.groups)

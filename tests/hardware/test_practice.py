@@ -74,8 +74,8 @@ def test_that_what_the_compiler_refuses_is_told_and_leaves_nothing(monkeypatch, 
 
 
 def test_that_a_built_library_is_used_again(monkeypatch, tmp_path):
-    folder = practice.build(tmp_path) if practice.built(tmp_path) else None
-    assert folder is None
+    assert practice.built(tmp_path) is None
+    monkeypatch.setattr(practice, "COMPILERS", ("true",))
     monkeypatch.setattr(practice, "_compile", lambda command: _made(command))
     first = practice.build(tmp_path)
     monkeypatch.setattr(practice, "_compile", None)

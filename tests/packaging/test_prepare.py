@@ -86,6 +86,20 @@ def test_that_somebody_else_is_told_what_to_type(system, monkeypatch):
     assert asked(system) == []
 
 
+def test_that_what_can_be_done_without_is_installed_but_not_insisted_on(system, monkeypatch):
+    wanted = prepare.Purpose("dev", welcome=("x11",))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    prepare.check_system(wanted)
+    assert asked(system) == []
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    prepare.check_system(wanted)
+    assert asked(system)[-1].endswith("install --yes --no-install-recommends absent")
+
+
+def test_that_the_tests_welcome_a_compiler(system):
+    assert prepare.purpose("test").welcome == ("compiler",)
+
+
 def test_that_another_system_is_told_and_goes_on(system, monkeypatch, capsys):
     (system / "bin/dpkg").unlink()
     monkeypatch.setenv("PATH", str(system / "bin"))

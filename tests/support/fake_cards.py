@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from nvml_library import LOST, NvmlLibrary
 
 from gpu_studio.common import practice as variables
 from gpu_studio.common.figures import MIB
-from gpu_studio.common.practice import PracticeCards, PracticeError
+from gpu_studio.common.practice import PracticeCards
 from gpu_studio.hardware import practice
 
 CACHE = Path(sys.prefix) / "cache" / "practice"
@@ -73,11 +74,13 @@ Make = Callable[..., FakeCards]
 
 @pytest.fixture(scope="session")
 def cards_library(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The folders of the cards' library and of the one in NVML's place."""
-    try:
-        built = practice.build(CACHE)
-    except PracticeError as error:
-        pytest.skip(f"no fake cards: {error}")
+    """The folders of the cards' library and of the one in NVML's place.
+
+    Without a compiler every test on cards is skipped.
+    """
+    if not any(map(shutil.which, practice.COMPILERS)) or nvml_library.compiler() is None:
+        pytest.skip(practice.NO_COMPILER)
+    built = practice.build(CACHE)
     return built, nvml_library.build(tmp_path_factory.mktemp("nvml"))
 
 
@@ -111,4 +114,14 @@ def fake_cards(cards_library: tuple[Path, Path], tmp_path: Path) -> Iterator[Mak
     with ExitStack() as stack:
         yield lambda *count_and_size, **more: stack.enter_context(
             cards_in(cards_library, tmp_path, *count_and_size, **more)
+        )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line how many tests had no cards, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    without = sum(practice.NO_COMPILER in str(report.longrepr) for report in skipped)
+    if without:
+        terminalreporter.write_line(
+            f"{without} tests on cards were skipped: {practice.NO_COMPILER}"
         )
