@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
 import tensorflow as tf
-from keras.src.backend.tensorflow import rnn
 
 from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.trainer.errors import TrainerError
@@ -25,4 +25,6 @@ def load() -> None:
             ["Choose practice cards anew: they are then built for this TensorFlow."],
         ) from error
     # Keras runs LSTM and GRU through cuDNN as soon as there is a GPU, and these have no cuDNN.
-    rnn._is_gpu_available = lambda: False  # noqa: SLF001
+    # (The module, which a function of the same name hides.)
+    recurrent = import_module("keras.src.backend.tensorflow.rnn")
+    vars(recurrent)["_is_gpu_available"] = lambda: False

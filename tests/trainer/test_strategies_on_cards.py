@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fake_cards import cards_in
 from training_runs import Finished, small_plan, trained
+from written_code import Written
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.common.practice import identity
@@ -128,3 +129,25 @@ def test_that_a_placed_model_runs_where_it_was_put(runs_of: dict[str, Finished])
     ran = {(layer, device) for layer, _, device, _ in proof.rows}
     assert {("dense", "GPU:3"), ("outputs", "GPU:1")} <= ran
     assert not {("dense", "GPU:1"), ("dense", "GPU:0"), ("outputs", "GPU:3")} & ran
+
+
+RECURRENT = """
+import keras
+def model(input_shape, outputs):
+    rows = keras.layers.Reshape(input_shape[:2])
+    last = keras.layers.Dense(outputs)
+    layers = [rows, keras.layers.LSTM(4, return_sequences=True), keras.layers.GRU(4), last]
+    return keras.Sequential([keras.Input(input_shape), *layers])
+"""
+
+
+def test_that_recurrent_layers_which_take_cudnn_on_a_card_train_without_it(
+    cards_library: tuple[Path, Path], tmp_path: Path, written: Written
+) -> None:
+    code = written(RECURRENT)
+    settings = (f'model.python="{code}:model"', "training.epochs=1")
+    reference = trained(_plan(*settings, visible=("CPU:0",)), tmp_path)
+    with cards_in(cards_library, tmp_path):
+        run = trained(_plan(*settings, carve=FOUR_SLICES), tmp_path)
+    assert run.code == reference.code == 0, run.log
+    assert run.losses == pytest.approx(reference.losses, rel=RELATIVE)
