@@ -143,24 +143,6 @@ def add_force(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help=f"replace {what}")
 
 
-def add_simulate(parser: argparse.ArgumentParser) -> None:
-    """Add --simulate for the help only: `take_simulation` has already taken it."""
-    parser.add_argument(
-        "--simulate",
-        metavar="CARDS",
-        help="show cards that are not there: H100, A100, RTX4090, L4 or MIG, with a number before "
-        "it (8xH100); broken; or a file made with `devices --record`",
-    )
-
-
-def take_simulation(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the machine to simulate, if any, and the arguments without it."""
-    parser = argparse.ArgumentParser("gpu-studio", add_help=False, allow_abbrev=False)
-    add_simulate(parser)
-    chosen, rest = parser.parse_known_args(list(arguments))
-    return chosen.simulate, rest
-
-
 def add_seconds(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:
     """Add an option that takes a number of seconds."""
     parser.add_argument(name, type=_seconds, **options)

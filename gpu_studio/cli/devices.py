@@ -23,13 +23,13 @@ from gpu_studio.cli.command import (
     add_command,
     add_json,
     add_seconds,
-    add_simulate,
     console,
     note,
     runs_folder,
     say,
     say_json,
 )
+from gpu_studio.cli.machine_choice import add_machine_choice
 
 if TYPE_CHECKING:
     from gpu_studio.common.processes import Interrupts
@@ -43,6 +43,7 @@ A figure that is not known says why: not supported by this card, no permission, 
 --json writes one object:
   time        seconds since the epoch (UTC)
   simulated   what is shown in place of this machine's cards; "" for the real ones
+  practice    the practice cards among them, as "4 × 2 GiB"; "" without any
   why         why no card answers; "" if one does
   driver, cuda   versions; null without a driver
   cards       a list, in PCI order: name, uuid, bus_id, gone ("" or why it does not answer), its
@@ -98,7 +99,7 @@ def register(commands: Commands) -> None:
     add_seconds(
         parser, "--seconds", help="end --watch or --record so many seconds after the first sample"
     )
-    add_simulate(parser)
+    add_machine_choice(parser)
 
 
 def devices(chosen: argparse.Namespace) -> int:

@@ -40,8 +40,8 @@ def screen(picture: MachinePicture) -> RenderableType:
 def _heading(picture: MachinePicture) -> Text:
     words = [f"driver {picture.driver}, CUDA {picture.cuda}"] if picture.driver else []
     heading = Text(" · ".join(words))
-    if picture.simulated:
-        heading.append(f"{' · ' if words else ''}simulated: {picture.simulated}", "bold yellow")
+    if picture.marked:
+        heading.append(f"{' · ' if words else ''}{picture.marked}", "bold yellow")
     return heading
 
 

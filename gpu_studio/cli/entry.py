@@ -19,11 +19,17 @@ from gpu_studio.cli.command import (
     REFUSED,
     RefusedError,
     add_runs_dir,
-    add_simulate,
     make,
     make_streams_whole,
     note,
-    take_simulation,
+)
+from gpu_studio.cli.machine_choice import (
+    NOT_THERE,
+    MachineChoice,
+    add_machine_choice,
+    apply_machine_choice,
+    refuse_simulated,
+    take_machine_choice,
 )
 
 _COMMANDS: Final = (
@@ -54,17 +60,21 @@ _EXAMPLES = (
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again
   gpu-studio devices --watch            the cards, and who uses them
-  gpu-studio --simulate 8xH100          the window, on cards that are not there
+  gpu-studio --practice 4x2GiB          the window, on cards that are not there
   gpu-studio doctor                     see why TensorFlow does not use a card
 
 """
+    + NOT_THERE
     + EXIT_CODES
 )
 
-_WINDOW_EXAMPLES = """examples:
+_WINDOW_EXAMPLES = f"""examples:
   gpu-studio-window
   gpu-studio-window digits.plan.toml
-  gpu-studio-window --simulate 8xH100"""
+  gpu-studio-window --simulate 8xH100
+  gpu-studio-window --practice 4x2GiB
+
+{NOT_THERE.rstrip()}"""
 
 NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor \
 WAYLAND_DISPLAY is set).
@@ -138,17 +148,16 @@ def has_display() -> bool:
 
 def _dispatch(arguments: list[str]) -> int:
     parser, names = make_parser()
-    wanted, arguments = take_simulation(arguments)
-    if wanted is not None:
-        _simulate(wanted)
+    cards, arguments = take_machine_choice(arguments)
     opened = _plan_to_open(arguments, names)
     if opened is not None:
-        return show_window(*opened)
+        return _show_window_on(cards, *opened)
     chosen = parser.parse_args(arguments)
     if chosen.handler is None:
-        return show_window(chosen.runs_dir, None)
+        return _show_window_on(cards, chosen.runs_dir, None)
+    apply_machine_choice(cards)
     if chosen.trains:
-        _refuse_simulated()
+        refuse_simulated()
     code: int = chosen.handler(chosen)
     return code
 
@@ -159,7 +168,7 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     parser.set_defaults(handler=None, trains=False)
     parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
     add_runs_dir(parser)
-    add_simulate(parser)
+    add_machine_choice(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for register in _COMMANDS:
         register(commands)
@@ -183,11 +192,14 @@ def _plan_to_open(
 
 
 def _open_window(arguments: list[str]) -> int:
-    wanted, arguments = take_simulation(arguments)
+    cards, arguments = take_machine_choice(arguments)
     chosen = _make_window_parser().parse_args(arguments)
-    if wanted is not None:
-        _simulate(wanted)
-    return show_window(chosen.runs_dir, chosen.plan)
+    return _show_window_on(cards, chosen.runs_dir, chosen.plan)
+
+
+def _show_window_on(cards: MachineChoice, runs: Path | None, plan: Path | None) -> int:
+    apply_machine_choice(cards)
+    return show_window(runs, plan)
 
 
 def _make_window_parser() -> argparse.ArgumentParser:
@@ -197,29 +209,14 @@ def _make_window_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
     add_runs_dir(parser)
-    add_simulate(parser)
+    add_machine_choice(parser)
     parser.add_argument("plan", metavar="PLAN", nargs="?", type=Path, help="the plan file to open")
     return parser
 
 
-def _simulate(wanted: str) -> None:
-    """Have every process started from here on show the simulated cards; raises SimulationError."""
-    from gpu_studio.hardware import simulated
-
-    os.environ[simulated.VARIABLE] = simulated.checked(wanted)
-
-
-def _refuse_simulated() -> None:
-    from gpu_studio.hardware.source import SIMULATE, simulated
-
-    if simulated():
-        raise RefusedError(
-            f"simulated cards cannot be trained on: leave out --simulate, or unset {SIMULATE}"
-        )
-
-
 def _refusals() -> tuple[type[Exception], ...]:
     """The errors that explain a refusal in words. Looked up only once one was raised."""
+    from gpu_studio.common.practice import PracticeError
     from gpu_studio.hardware.source import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
@@ -229,6 +226,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     return (
         RefusedError,
         SimulationError,
+        PracticeError,
         PlanError,
         LiveRunError,
         UnknownRunError,

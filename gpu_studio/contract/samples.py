@@ -28,11 +28,16 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="sample", frozen=True):
 
 
 class SamplerStarted(Sample, tag="started", frozen=True):
-    """The sampler is running. `simulated` names the simulated machine; empty for the real one."""
+    """The sampler is running.
+
+    `simulated` names the simulated machine, `practice` the practice cards; both are empty for real
+    cards.
+    """
 
     pid: int
     gpu_studio: str
     simulated: str = ""
+    practice: str = ""
 
 
 class Opening(Sample, tag="opening", frozen=True):

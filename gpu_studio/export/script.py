@@ -202,7 +202,7 @@ def _cuda_names(devices: DeviceSettings, machine: Machine | None) -> list[str]:
 
 
 def _cuda_name(name: str, machine: Machine | None) -> str:
-    card = machine.card(name) if machine and not machine.simulated else None
+    card = machine.card(name) if machine and not machine.marked else None
     return card.uuid if card else name.removeprefix("GPU:")
 
 

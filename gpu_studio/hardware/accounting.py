@@ -50,6 +50,7 @@ class MachineTotals:
     driver: str | None = None
     cuda: str | None = None
     simulated: str = ""
+    practice: str = ""
     why: str = ""
 
     @property
@@ -83,7 +84,7 @@ class _Accounts:
         self._spans = counted
         self._cards: dict[str, CardAccount] = {}
         self._reported = Cards(time=0.0, cards=[])
-        self._simulated = ""
+        self._simulated = self._practice = ""
         self._clock = SteadyClock()
 
     def take(self, sample: AnySample | None) -> None:
@@ -101,13 +102,18 @@ class _Accounts:
                 for facts in _with_instances(sample.cards):
                     self._of(facts.card).facts = facts
             case SamplerStarted():
-                self._simulated = sample.simulated
+                self._simulated, self._practice = sample.simulated, sample.practice
 
     def totals(self) -> MachineTotals:
         """Return the totals."""
         cards = {key: card.totals() for key, card in self._cards.items()}
         return MachineTotals(
-            cards, self._reported.driver, self._reported.cuda, self._simulated, self._reported.why
+            cards,
+            self._reported.driver,
+            self._reported.cuda,
+            self._simulated,
+            self._practice,
+            self._reported.why,
         )
 
     def _of(self, card: str) -> CardAccount:

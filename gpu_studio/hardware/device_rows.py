@@ -326,7 +326,7 @@ FIGURES: Final = tuple(
     )
 )
 """Every figure that a card can have, by its name in `samples`."""
-COLUMNS: Final = ("time", "simulated", "card", *IDENTITY, *FIGURES)
+COLUMNS: Final = ("time", "simulated", "practice", "card", *IDENTITY, *FIGURES)
 _INSTANCE_FIGURES = ("total_mib", "memory_used_mib", "memory_free_mib", "utilisation_percent")
 
 
@@ -337,6 +337,7 @@ def csv_lines(picture: MachinePicture) -> list[str]:
         facts = msgspec.to_builtins(card.facts) | {
             "time": picture.time,
             "simulated": picture.simulated,
+            "practice": picture.practice,
         }
         lines.append(
             csv_line(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS)
@@ -356,6 +357,7 @@ def document(picture: MachinePicture) -> dict[str, Any]:
     return {
         "time": picture.time,
         "simulated": picture.simulated,
+        "practice": picture.practice,
         "why": picture.why,
         "driver": picture.driver,
         "cuda": picture.cuda,

@@ -91,9 +91,17 @@ class MachinePicture:
     driver: str | None = None
     cuda: str | None = None
     simulated: str = ""
+    practice: str = ""
     events: deque[Happened] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
     notes: deque[Owner] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
     seen: set[str] = field(default_factory=set)
+
+    @property
+    def marked(self) -> str:
+        """What must accompany figures of cards that are not there; empty for real ones."""
+        if self.practice:
+            return f"practice: {self.practice}"
+        return f"simulated: {self.simulated}" if self.simulated else ""
 
     def apply(self, sample: AnySample) -> None:
         """Process a sample."""
@@ -107,7 +115,7 @@ class MachinePicture:
 
     @_take.register
     def _(self, sample: SamplerStarted) -> None:
-        self.simulated = sample.simulated
+        self.simulated, self.practice = sample.simulated, sample.practice
 
     @_take.register
     def _(self, sample: Cards) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from platformdirs import user_cache_path, user_runtime_path
+from platformdirs import user_cache_path
 
 from gpu_studio.common.paths import resource
 from gpu_studio.common.practice import (
@@ -33,6 +33,7 @@ from gpu_studio.common.practice import (
     STATE,
     PracticeCards,
     PracticeError,
+    library,
 )
 from gpu_studio.common.safe_files import open_regular, read_regular
 from gpu_studio.contract.files import make_private_directory
@@ -65,6 +66,14 @@ def environment(cards: PracticeCards, folder: Path, state: Path | None = None) -
         MEMORY_MIB: str(cards.memory_mib),
         NAME: CARD_NAME,
     }
+
+
+def is_set_up(cards: PracticeCards, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a process with these variables sees these cards already, from one that started it."""
+    path = library(CARDS_FILE, environ)
+    known = (environ.get(PRACTICE), environ.get(COUNT), environ.get(MEMORY_MIB))
+    wanted = (str(cards), str(cards.count), str(cards.memory_mib))
+    return path is not None and path.is_file() and known == wanted
 
 
 def built(cache: Path | None = None) -> Path | None:
@@ -171,7 +180,9 @@ def _turn(path: Path) -> Iterator[None]:
 
 def _state_folder(cards: PracticeCards) -> Path:
     """The folder that all processes of this user with the same cards share."""
-    folder = Path(user_runtime_path("gpu-studio")) / "practice" / str(cards)
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    shared = Path(runtime, "gpu-studio") if runtime else Path(user_cache_path("gpu-studio"))
+    folder = shared / "practice" / str(cards)
     make_private_directory(folder)
     return folder
 

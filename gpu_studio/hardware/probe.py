@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.common import practice
 from gpu_studio.common.figures import MIB
 from gpu_studio.hardware.command_words import short_command
 from gpu_studio.hardware.host import DEVICES, PciCard, PciWatch, host, in_bus_order
@@ -55,9 +56,10 @@ def probe(
 ) -> dict[str, Any]:
     """Everything that `gpu_studio.plan.Machine` holds.
 
-    `devices` is where the kernel lists PCI devices. The machine named by `$GPU_STUDIO_SIMULATE`
-    replaces this one's cards. The users of the cards are included only if `users` is set: that
-    occupies the driver longer than all the rest. `source` replaces the default source.
+    `devices` is where the kernel lists PCI devices. The machine named by `$GPU_STUDIO_SIMULATE` or
+    `$GPU_STUDIO_PRACTICE` replaces this one's cards. The users of the cards are included only if
+    `users` is set: that occupies the driver longer than all the rest. `source` replaces the default
+    source.
     """
     name = simulated() if source is None else source.simulated
     try:
@@ -66,11 +68,10 @@ def probe(
 
             return _reported(recorded_cards(Path(name)), name)
         source = source or open_source(name, devices)
-    except SimulationError as error:
+    except (SimulationError, practice.PracticeError) as error:
         return _reported(Unknown(str(error)), name)
-    return _reported(
-        _all_cards(source.pci_cards(), _users_by(source.known) if users else None), name
-    )
+    found = _all_cards(source.pci_cards(), _users_by(source.known) if users else None)
+    return _reported(found, name, source.practice)
 
 
 def _users_by(
@@ -82,14 +83,24 @@ def _users_by(
     return users
 
 
-def _reported(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
+def _reported(
+    found: list[dict[str, Any]] | Unknown, name: str, practised: str = ""
+) -> dict[str, Any]:
     value = os.environ.get(VARIABLE)
     shown = [] if isinstance(found, Unknown) else left_visible(found, value)
     why = "" if shown else _why_none(found, value)
     numbered = [
-        {"index": index, **facts} for index, card in enumerate(shown) for facts in _parts(card)
+        {"index": index, **facts, **({"practice": True} if practised else {})}
+        for index, card in enumerate(shown)
+        for facts in _parts(card)
     ]
-    return {"cards": numbered, **host(), "why_no_cards": why, "simulated": bool(name)}
+    return {
+        "cards": numbered,
+        **host(),
+        "why_no_cards": why,
+        "simulated": bool(name),
+        "practice": practised,
+    }
 
 
 def _parts(card: dict[str, Any]) -> list[dict[str, Any]]:
@@ -231,18 +242,23 @@ def _memory(ask: Ask) -> dict[str, Any]:
 
 
 def open_source(wanted: str | None = None, devices: Path = DEVICES) -> MachineSource:
-    """This machine, or the simulated one that is `wanted`, by default from the variable.
+    """This machine, or what replaces its cards: the simulated ones `wanted`, or practice cards.
 
-    A simulated one replaces the driver's library in this process. Raises SimulationError if there
-    is none of that name.
+    By default both are from the variables. They replace the driver's library in this process.
+    Raises SimulationError or PracticeError if there are none of that name.
     """
     name = simulated() if wanted is None else wanted
-    if not name:
-        return MachineSource(PciWatch(devices).cards)
-    # Only a process that simulates waits for the import.
-    from gpu_studio.hardware.simulated import install
+    # Only a process without real cards waits for these imports.
+    if name:
+        from gpu_studio.hardware.simulated import install
 
-    return install(name)
+        return install(name)
+    cards = practice.chosen()
+    if cards is not None:
+        from gpu_studio.hardware.simulated.practice import source
+
+        return source(cards)
+    return MachineSource(PciWatch(devices).cards)
 
 
 def users_of(

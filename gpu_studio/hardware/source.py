@@ -41,12 +41,14 @@ class KnownProcess:
 class MachineSource:
     """How the kernel lists the cards, and who knows processes that are not this host's.
 
-    `simulated` names the simulated machine; empty for the real one.
+    `simulated` names the simulated machine, `practice` the practice cards, `4 × 2 GiB`; both are
+    empty for real cards.
     """
 
     pci_cards: Callable[[], list[PciCard]]
     known: Callable[[int], KnownProcess | None] | None = None
     simulated: str = ""
+    practice: str = ""
 
 
 def simulated() -> str:

@@ -41,13 +41,23 @@ class AvailableMemory:
         )
 
 
+def beside_slices_mib(card: Card) -> int:
+    """Memory that a process takes on a carved card besides its slices.
+
+    None on a practice card, which has neither CUDA nor its libraries.
+    """
+    return 0 if card.practice else OUTSIDE_MIB
+
+
 def kept_back_mib(card: Card, available_mib: int) -> int:
     """The part of `available_mib` that TensorFlow leaves to CUDA's libraries on an uncarved card.
 
     `available_mib` is what is free once the process has its CUDA context. This is TensorFlow's own
     rule, by compute capability (`MinSystemMemory` in gpu_device.cc); the maximum if that is not
-    known.
+    known. On a practice card it leaves nothing.
     """
+    if card.practice:
+        return 0
     if available_mib < FEW_MIB:
         return min(available_mib, KEPT_OF_FEW_MIB)
     major = card.compute_major
@@ -57,8 +67,10 @@ def kept_back_mib(card: Card, available_mib: int) -> int:
 
 def given_mib(card: Card, available_mib: int, *, carved: bool) -> int:
     """The part of `available_mib` left for tensors, without the CUDA context and the libraries."""
-    left = max(0, available_mib - CONTEXT_MIB)
-    return max(0, left - (LIBRARIES_MIB if carved else kept_back_mib(card, left)))
+    if carved:
+        return max(0, available_mib - beside_slices_mib(card))
+    left = max(0, available_mib - (0 if card.practice else CONTEXT_MIB))
+    return max(0, left - kept_back_mib(card, left))
 
 
 def most_mib(card: Card, *, carved: bool = False) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpu_studio.plan import Carve, Plan
-from gpu_studio.plan.card_memory import OUTSIDE_MIB
+from gpu_studio.plan.card_memory import beside_slices_mib
 from gpu_studio.plan.devices import CPU, Card, Machine, followed, physical_name
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import plan_name
@@ -71,12 +71,12 @@ class CardSlices:
             self.origins[:index] + self.origins[index + 1 :],
         )
 
-    def with_another(self, capacity: int) -> CardSlices:
-        """One more slice: from free memory, as large as the last.
+    def with_another(self, capacity: int, beside: int) -> CardSlices:
+        """One more slice: from free memory but for the MiB `beside` the slices, as the last.
 
         If none is free, half of the largest.
         """
-        spare = (capacity - OUTSIDE_MIB - sum(self.sizes)) // STEP_MIB * STEP_MIB
+        spare = (capacity - beside - sum(self.sizes)) // STEP_MIB * STEP_MIB
         size = min(spare, self.sizes[-1]) if self.sizes else spare
         if size >= LEAST_MIB:
             return CardSlices((*self.sizes, size), (*self.origins, None))
@@ -98,7 +98,8 @@ def equal_slices(device: str, count: int, machine: Machine) -> tuple[int, ...]:
     if device == CPU:
         return (0,) * count
     card = machine.card(device)
-    capacity = max(0, (card.free_mib if card and card.free_mib is not None else 0) - OUTSIDE_MIB)
+    free = card.free_mib if card else None
+    capacity = 0 if card is None or free is None else max(0, free - beside_slices_mib(card))
     return (max(STEP_MIB, capacity // count // STEP_MIB * STEP_MIB),) * count
 
 

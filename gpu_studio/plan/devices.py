@@ -51,7 +51,8 @@ class Card:
     reason. `reserved_mib` is what the driver and the firmware keep for themselves; it is part of
     the total, not of the used memory. `users` are the processes that hold memory, if that was
     queried. `compute_capability` is CUDA's, `8.9`; empty if unknown. A card that is `lost` is in
-    the machine, but the driver does not answer for it; `why_unknown` gives the reason.
+    the machine, but the driver does not answer for it; `why_unknown` gives the reason. A `practice`
+    card does not exist: its memory is the host's, and its kernels are the CPU's.
     """
 
     index: int
@@ -68,6 +69,7 @@ class Card:
     users: tuple[CardUser, ...] = ()
     compute_capability: str = ""
     utilisation_percent: int | None = None
+    practice: bool = False
 
     @property
     def compute_major(self) -> int | None:
@@ -131,7 +133,7 @@ class Machine:
 
     `cpu_cores` are those that this user's programs may use; `memory_mib` is the host's, 0 if
     unknown. `simulated` says that the cards do not exist: they can be looked at, but not trained
-    on.
+    on. `practice`, `4 × 2 GiB`, says that they are practice cards, which can be trained on.
     """
 
     cards: tuple[Card, ...] = ()
@@ -140,6 +142,14 @@ class Machine:
     why_no_cards: str = ""
     cpu_name: str = ""
     simulated: bool = False
+    practice: str = ""
+
+    @property
+    def marked(self) -> str:
+        """What must accompany cards that are not there; empty for real ones."""
+        if self.practice:
+            return f"practice: {self.practice}"
+        return "simulated" if self.simulated else ""
 
     def title(self, device: str) -> str:
         """A person's name for the physical device that a plan names so: `GPU 0`, `the CPU`."""

@@ -5,7 +5,7 @@ There is the starter plan, and a template for each strategy that runs.
 
 from __future__ import annotations
 
-from gpu_studio.plan.card_memory import OUTSIDE_MIB
+from gpu_studio.plan.card_memory import beside_slices_mib
 from gpu_studio.plan.devices import CPU, Card, Machine, default_devices, logical_devices
 from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE, Strategy, strategy_named
 from gpu_studio.plan.values import (
@@ -105,7 +105,7 @@ def _on_slices(machine: Machine, card: Card) -> Plan:
 
 def _slices(card: Card) -> tuple[int, int]:
     """The number of equal slices that fit the card's free memory, and the size of each in MiB."""
-    available_mib = max(0, (card.free_mib or 0) - OUTSIDE_MIB)
+    available_mib = max(0, (card.free_mib or 0) - beside_slices_mib(card))
     count = min(MOST_SLICES, available_mib // SMALLEST_SLICE_MIB)
     return count, available_mib // count // STEP_MIB * STEP_MIB if count else 0
 

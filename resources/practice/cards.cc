@@ -9,6 +9,7 @@
 //   GPU_STUDIO_PRACTICE_MEMORY_MIB    memory of each
 //   GPU_STUDIO_PRACTICE_RESERVED_MIB  what the driver keeps of that (0)
 //   GPU_STUDIO_PRACTICE_CONTEXT_MIB   what a process takes of each card besides its tensors, as a CUDA context does (0)
+//   GPU_STUDIO_PRACTICE_KEPT          1: TensorFlow leaves as much of an uncarved card to CUDA's libraries as of a real one (0)
 //   GPU_STUDIO_PRACTICE_STATE         a folder where each process notes what it holds of each card, for the others
 //   GPU_STUDIO_PRACTICE_NAME, GPU_STUDIO_PRACTICE_CAPABILITY   what TensorFlow says of them
 //   CUDA_VISIBLE_DEVICES is honoured: numbers, and UUIDs or their beginnings
@@ -175,6 +176,7 @@ class Card {
 
 // What TensorFlow leaves to CUDA's libraries of what is free (MinSystemMemory in its gpu_device.cc).
 int64_t KeptBack(int64_t available) {
+  if (Variable("GPU_STUDIO_PRACTICE_KEPT", "0") == "0") return 0;
   if (available < (1LL << 31)) return 225LL << 20;
   const int major = std::atoi(Variable("GPU_STUDIO_PRACTICE_CAPABILITY", "9.0").c_str());
   return (major <= 6 ? 500LL : major == 7 ? 1050LL : major == 8 ? 1536LL : 1800LL) << 20;

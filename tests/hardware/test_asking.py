@@ -41,7 +41,7 @@ def test_that_the_process_prints_one_line_of_json_and_nothing_else():
 
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
-    keys = {"cards", "cpu_cores", "cpu_name", "memory_mib", "why_no_cards", "simulated"}
+    keys = {"cards", "cpu_cores", "cpu_name", "memory_mib", "why_no_cards", "simulated", "practice"}
     assert set(json.loads(done.stdout)) == keys
 
 

@@ -21,10 +21,12 @@ from gpu_studio.plan.card_memory import (
     OUTSIDE_MIB,
     AvailableMemory,
     available_memory,
+    beside_slices_mib,
     by_available_memory,
     given_mib,
     held_by,
     kept_back_mib,
+    now_mib,
     outside_mib,
 )
 
@@ -135,3 +137,11 @@ def test_that_holders_are_named_and_many_are_counted():
     assert held_by(users) == "held by python 4711 of grace (7.2 GiB), process 9, 2 others"
     assert held_by(users[:1], {4711: "digits-1"}) == "held by digits-1 of grace (7.2 GiB)"
     assert held_by(()) == ""
+
+
+def test_that_a_practice_card_is_given_to_tensors_whole():
+    card = Card(0, "GPU-9", "Practice card", total_mib=4096, used_mib=96, practice=True)
+    assert (given_mib(card, 4096, carved=False), given_mib(card, 4096, carved=True)) == (4096, 4096)
+    assert outside_mib(card) == beside_slices_mib(card) == 0
+    assert now_mib(card, carved=True) == 4000
+    assert beside_slices_mib(L4) == OUTSIDE_MIB

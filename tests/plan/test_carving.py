@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.plan import Card
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.carving import CardSlices, capacity_mib, equal_slices
-from gpu_studio.plan.starter import OUTSIDE_MIB, STEP_MIB
+from gpu_studio.plan.starter import STEP_MIB
 
 ROOM = 24_000
 counts = st.integers(1, 8)
@@ -105,7 +106,7 @@ def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(
     chosen: tuple[CardSlices, int],
 ) -> None:
     cut, _ = chosen
-    more = cut.with_another(ROOM)
+    more = cut.with_another(ROOM, OUTSIDE_MIB)
     assert len(more.sizes) == len(cut.sizes) + 1
     assert more.origins.count(None) == 1
     assert sum(more.sizes) <= max(ROOM - OUTSIDE_MIB, sum(cut.sizes))

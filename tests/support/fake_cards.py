@@ -98,6 +98,7 @@ def cards_in(
         **driver.environment,
         f"{variables.PRACTICE}_RESERVED_MIB": str(RESERVED_MIB),
         f"{variables.PRACTICE}_CONTEXT_MIB": str(CONTEXT_MIB),
+        f"{variables.PRACTICE}_KEPT": "1",
         variables.NAME: "NVIDIA Test Card",
     }
     del environment[variables.PRACTICE]

@@ -248,7 +248,7 @@ def seen(
     return _finding("seen", "bad", card, f"TensorFlow does not see it.{reported}", mend)
 
 
-def memory(card: DriverCard, _facts: Facts) -> Finding | None:
+def memory(card: DriverCard, facts: Facts) -> Finding | None:
     """Whether other programs hold much of the card's memory."""
     if not card.total_mib or card.used_mib is None:
         return None
@@ -258,9 +258,8 @@ def memory(card: DriverCard, _facts: Facts) -> Finding | None:
     if taken < MUCH_TAKEN:
         return _finding("memory", "good", card, found)
     more = " Little is left to train in." if taken > MOST_TAKEN else ""
-    return _finding(
-        "memory", "warning", card, found + more, f"nvidia-smi -i {card.index}    # who uses it"
-    )
+    look = "gpu-studio devices" if facts.survey.practice else f"nvidia-smi -i {card.index}"
+    return _finding("memory", "warning", card, found + more, f"{look}    # who uses it")
 
 
 def persistence(card: DriverCard, facts: Facts) -> Finding | None:
@@ -312,6 +311,8 @@ CHECKS: tuple[Callable[[DriverCard, Facts], Finding | None], ...] = (
     persistence,
 )
 """Those that look at nothing but the card and the facts."""
+OF_PRACTICE = (answers, memory)
+"""Those that a practice card can be asked."""
 
 
 def _finding(check: str, state: State, card: DriverCard, found: str, *mend: str) -> Finding:

@@ -168,6 +168,9 @@ def identify(facts: Facts) -> ExaminedCards:
 
 def _machine(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     drivers = tuple(one for one in cards.identities if one.nvml_index is not None)
+    if facts.survey.practice:
+        # They need neither the driver nor CUDA.
+        return [machine_checks.practice(facts), card_checks.tensorflow(facts)]
     if facts.survey.simulated:
         # Neither this machine's files nor its CUDA know simulated cards.
         reported = (
@@ -200,7 +203,8 @@ def _each_card(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
             found.append(
                 card_checks.seen(card, facts, find(cards.identities, card.seen), cards.effect.left)
             )
-        found.extend(check(card, facts) for check in card_checks.CHECKS)
+        checks = card_checks.OF_PRACTICE if facts.survey.practice else card_checks.CHECKS
+        found.extend(check(card, facts) for check in checks)
     return found
 
 

@@ -60,7 +60,7 @@ class Survey:
 
     Or why none. `asleep` are the PCI addresses of cards that were not queried, because that would
     have woken them. `installed` says whether the driver's library exists; `simulated` names the
-    simulated machine, or is empty.
+    simulated machine, `practice` the practice cards, or is empty.
     """
 
     driver: str = ""
@@ -71,6 +71,7 @@ class Survey:
     why_no_answer: str = ""
     installed: bool = True
     simulated: str = ""
+    practice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,16 @@ def simulation(facts: Facts) -> Finding | None:
     )
 
 
+def practice(facts: Facts) -> Finding:
+    """That these cards are practice cards."""
+    found = (
+        f"The cards below are practice cards ({facts.survey.practice}): their memory is this "
+        "machine's, and they compute on its CPU."
+    )
+    mend = ("# start without --practice, or: unset GPU_STUDIO_PRACTICE",)
+    return Finding("practice", "warning", "Practice", found, mend)
+
+
 def driver(facts: Facts) -> Finding | None:
     """Whether the driver is loaded and answers; no finding if there is neither card nor driver."""
     survey = facts.survey

@@ -33,6 +33,7 @@ from gpu_studio.hardware.nvml import (
 )
 from gpu_studio.hardware.probe import open_source, users_of
 from gpu_studio.hardware.source import KnownProcess, is_recording, simulated
+from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan import CardUser
 
 NO_LIBRARY = 12
@@ -88,6 +89,10 @@ def _of_this_machine() -> Survey:
         source = open_source()
     except ValueError as error:
         return Survey(why_no_answer=str(error).rstrip("."), simulated=simulated())
+    if source.practice:
+        # Nothing joins them but this machine's memory.
+        reported = survey(source.pci_cards(), None)
+        return replace(reported, practice=source.practice, topology=Topology())
     if not source.simulated:
         return survey(source.pci_cards())
     # The kernel's list and the host's processes do not belong to the simulated machine.

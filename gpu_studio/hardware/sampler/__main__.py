@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_studio.common.practice import PRACTICE, PracticeError
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.samples import Sample, encode
 from gpu_studio.hardware.probe import open_source
@@ -69,6 +70,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return watch(open_source(), wanted, chosen)
     except SimulationError as error:
         sys.stderr.write(f"{SIMULATE}: {error}\n")
+        return 2
+    except PracticeError as error:
+        sys.stderr.write(f"{PRACTICE}: {error}\n")
         return 2
     except BrokenPipeError:
         return 0

@@ -249,6 +249,7 @@ class Sampler:
                 pid=os.getpid(),
                 gpu_studio=__version__,
                 simulated=self._source.simulated,
+                practice=self._source.practice,
             )
         )
         self._open()

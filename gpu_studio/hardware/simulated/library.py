@@ -31,7 +31,7 @@ class SimulatedLibrary:
 
     `away` holds the indices of cards that are absent just now, `may_sleep` of those that sleep when
     no process has them open; `xids` are events that were not collected yet; `calls` counts the
-    calls; `running` how often it was started and not stopped.
+    calls; `running` how often it was started and not stopped. `on_cards` answers about one card.
     """
 
     def __init__(
@@ -39,8 +39,10 @@ class SimulatedLibrary:
         profile: Profile,
         clock: Callable[[], float] = time.monotonic,
         began: float | None = None,
+        on_cards: Mapping[str, CardFunction] = CARD_FUNCTIONS,
     ) -> None:
         self.profile = profile
+        self._on_cards = on_cards
         self.errors: dict[str | tuple[str, int], int] = {}
         self.away: set[int] = set()
         self.asleep = {place for place, card in enumerate(profile.cards) if card.asleep}
@@ -82,7 +84,7 @@ class SimulatedLibrary:
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         function = self.__dict__["_functions"].get(name)
-        on_card = CARD_FUNCTIONS.get(name)
+        on_card = self.__dict__["_on_cards"].get(name)
         if function is None and on_card is None:
             raise AttributeError(name)
 

@@ -182,8 +182,8 @@ class DevicesPage(Page):
         self.model = DevicesModel(self)
         self.table = DevicesTable(theme, self.model)
         self.table.retry.connect(sampler.retry)
-        self.simulated = Label("", "strong")
-        self.header.insertWidget(2, self.simulated)
+        self.marked = Label("", "strong")
+        self.header.insertWidget(2, self.marked)
         self.doctor = DoctorButton(theme, doctor)
         self.save = Button("Save as CSV…")
         self.save.setToolTip(
@@ -263,8 +263,8 @@ class DevicesPage(Page):
         picture, machine = self.sampler.picture, self._inventory.machine
         watched = "cards" in picture.seen
         self.caption.setText(self._caption())
-        self.simulated.setText(f"simulated: {picture.simulated}" if picture.simulated else "")
-        self.simulated.setVisible(bool(picture.simulated))
+        self.marked.setText(picture.marked)
+        self.marked.setVisible(bool(picture.marked))
         if watched:
             self._show(rows_of(picture, machine, self.sampler.trouble))
         elif machine is not None:
@@ -304,7 +304,7 @@ class DevicesPage(Page):
         return self._inventory.error or " · ".join(filter(None, (platform.node(), driver, cuda)))
 
     def _wear(self) -> None:
-        self.simulated.setStyleSheet(f"color: {self._theme.tokens.warning}")
+        self.marked.setStyleSheet(f"color: {self._theme.tokens.warning}")
         self.table.viewport().update()
 
     # Qt's events

@@ -254,12 +254,10 @@ class PlanPage(Page):
         if self._document.plan is None:
             return "looking at the machine…"
         machine, wrong = self._readiness.machine, len(mistakes(self._readiness.problems))
-        simulated = "simulated cards" if machine is not None and machine.simulated else ""
+        marked = machine.marked if machine is not None else ""
         file = self._document.path.name if self._document.path else "not saved yet"
         kept = "unsaved changes" if self._document.dirty else file
-        return " · ".join(
-            filter(None, (plural(wrong, "problem") if wrong else "", simulated, kept))
-        )
+        return " · ".join(filter(None, (plural(wrong, "problem") if wrong else "", marked, kept)))
 
     def _rename(self, name: str) -> None:
         self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))

@@ -315,11 +315,6 @@ def not_recorded(record: CardRecord, *, begins: bool) -> str:
     return "" if begins and not record.over else "the machine was not recorded during this run"
 
 
-def simulated(record: CardRecord) -> str:
-    """Return what must accompany figures of simulated cards; empty for real ones."""
-    return f"simulated: {record.picture.simulated}" if record.picture.simulated else ""
-
-
 def joined(*parts: str) -> str:
     """Join the words that are not empty."""
     return " · ".join(filter(None, parts))

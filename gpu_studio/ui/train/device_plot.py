@@ -36,7 +36,6 @@ from gpu_studio.ui.train.device_figures import (
     memory_now,
     not_recorded,
     places,
-    simulated,
     style_of,
 )
 from gpu_studio.ui.train.plot_header import Tag, remember_hidden
@@ -69,7 +68,7 @@ def figure_drawing(history: History, record: CardRecord, figure: Figure) -> Draw
 
 def _caption(record: CardRecord, figure: Figure) -> tuple[str, str]:
     full, short = _CAPTIONS[figure]
-    return joined(full, simulated(record)), joined(short, simulated(record))
+    return joined(full, record.picture.marked), joined(short, record.picture.marked)
 
 
 def _entries(
@@ -232,7 +231,7 @@ def _about_cards(
     if not cards:
         why = _why_none(history, record)
         return why, why
-    made_up = simulated(record) if uses_cards(history.devices) else ""
+    made_up = record.picture.marked if uses_cards(history.devices) else ""
     if not far:
         return made_up, made_up
     size = figures.size(int(max(line.values[-1] for line in cards)))

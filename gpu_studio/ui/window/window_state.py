@@ -132,14 +132,14 @@ class WindowState(QObject):
         elif trouble := inventory.error or sampler.trouble:
             line.set_machine(trouble, "bad")
         elif sampler.watched and sampler.status:
-            simulated = sampler.picture.simulated
-            marked = f"simulated: {simulated} · " if simulated else ""
-            line.set_machine(f"{marked}{sampler.status}", "warning" if simulated else "good")
+            self._show_figures(sampler.status, sampler.picture.marked)
         elif (machine := inventory.machine) is not None:
             cards = plural(len(machine.cards), "NVIDIA card") if machine.cards else "no NVIDIA card"
-            marked = "simulated: " if machine.simulated else ""
-            tone = "warning" if machine.simulated else "good"
-            line.set_machine(f"{marked}{plural(machine.cpu_cores, 'core')} · {cards}", tone)
+            self._show_figures(f"{plural(machine.cpu_cores, 'core')} · {cards}", machine.marked)
+
+    def _show_figures(self, words: str, marked: str) -> None:
+        tone = "warning" if marked else "good"
+        self._status_line.set_machine(" · ".join(filter(None, (marked, words))), tone)
 
     def _keep_tab(self) -> None:
         page, settings = self._pages.plan, self._services.settings

@@ -46,7 +46,7 @@ def stepped(plan: Plan, device: str, step: str, index: int, size: int) -> Plan:
         "end": lambda: cut.with_end(index, size, ROOM),
         "halve": lambda: cut.halved(index) if cut.sizes[index] > 1 else cut,
         "remove": lambda: cut.without(index),
-        "add": lambda: cut.with_another(ROOM),
+        "add": lambda: cut.with_another(ROOM, 0),
         "equal": cut.equalised,
     }
     return set_cut(plan, device, done[step](), TWO_CARDS)

@@ -10,7 +10,9 @@ from gpu_studio.ui.plan.carving import carve_steps
 from gpu_studio.ui.plan.carving.strips import Track, caution_of, overflow_of, segments_of, track_of
 from gpu_studio.ui.plan.carving.track_view import snapped
 
-TRACK = Track("GPU:0", total=20_000, reserved=500, used=1500, capacity=18_000, sizes=(4096, 4096))
+TRACK = Track(
+    "GPU:0", total=20_000, reserved=500, used=1500, capacity=18_000, sizes=(4096, 4096), beside=1024
+)
 slices = st.lists(st.integers(1, 9000), min_size=1, max_size=8).map(tuple)
 
 

@@ -65,7 +65,8 @@ def removed(track: Track, index: int) -> Carved:
 
 def added(track: Track) -> Carved:
     """Add a slice."""
-    cut = track.cut.with_another(track.capacity) if track.sizes else track.cut.halved(0)
+    cut = track.cut
+    cut = cut.with_another(track.capacity, track.beside) if track.sizes else cut.halved(0)
     return Carved(track.device, cut, f"add a slice to {track.physical}")
 
 

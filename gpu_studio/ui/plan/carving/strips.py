@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from gpu_studio.common.figures import plural, size_from_mib, whole_mib
 from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
-from gpu_studio.plan.card_memory import OUTSIDE_MIB, held_by
+from gpu_studio.plan.card_memory import beside_slices_mib, held_by
 from gpu_studio.plan.carving import CardSlices, capacity_mib, slices_of
 from gpu_studio.plan.devices import CPU, physical_name, title_of
 from gpu_studio.ui.kit.device_place import places
@@ -271,9 +271,10 @@ class Track:
     """One card, all in MiB.
 
     `total` is 0 if unknown; `capacity` is what slices can have by moving their ends. `first` is the
-    number of the card's first logical device; `places` give its slices their colours, and `title`
-    is the card's name for the user. Without `sizes` it is whole. The bar is at least `stretch`
-    long, so that it keeps its scale while an end is dragged.
+    number of the card's first logical device; `beside` is what a process takes besides the slices;
+    `places` give its slices their colours, and `title` is the card's name for the user. Without
+    `sizes` it is whole. The bar is at least `stretch` long, so that it keeps its scale while an end
+    is dragged.
     """
 
     device: str
@@ -287,6 +288,7 @@ class Track:
     stretch: int = 0
     title: str = ""
     places: tuple[int, ...] = ()
+    beside: int = 0
 
     @property
     def taken(self) -> int:
@@ -358,6 +360,7 @@ def track_of(
         grows,
         title=card.title,
         places=colours,
+        beside=beside_slices_mib(card),
     )
 
 
@@ -401,7 +404,7 @@ def caution_of(track: Track) -> str:
         return (
             f"{size_from_mib(-free)} of this is in use by other programs now, which must end first"
         )
-    if free < OUTSIDE_MIB:
-        needed, left = size_from_mib(OUTSIDE_MIB), size_from_mib(free)
+    if free < track.beside:
+        needed, left = size_from_mib(track.beside), size_from_mib(free)
         return f"CUDA itself needs about {needed} besides the slices, and {left} are left"
     return ""

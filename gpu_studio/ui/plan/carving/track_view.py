@@ -18,7 +18,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractSlider, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import whole_mib
-from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.rules.device_rules import LEAST_MIB
 from gpu_studio.plan.starter import STEP_MIB
 from gpu_studio.ui.kit.theme import ThemeManager
@@ -129,7 +128,7 @@ def _marks(track: Track, index: int) -> Iterator[int]:
         yield (sizes[index] + sizes[index + 1]) // 2
         return
     spare = track.capacity - sum(sizes[:index])
-    yield from (mark for mark in (spare, spare - OUTSIDE_MIB) if mark > 0)
+    yield from (mark for mark in (spare, spare - track.beside) if mark > 0)
 
 
 def _rounded(size: int, grid: int) -> int:
