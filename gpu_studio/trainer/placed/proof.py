@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.contract.events import AskedPlace, Crossing, Event, PartRow, Placement, Warned
+from gpu_studio.plan.devices import CPU
 from gpu_studio.trainer.placed.devices import PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.placing import LayerAssignment
 from gpu_studio.trainer.step_recording import RECEIVES, SENDS, logical_name, watched_graphs
@@ -57,34 +58,45 @@ def sends(graphs: Iterable[Any]) -> Iterator[SentTensor]:
     """Return the tensors that are sent.
 
     Tensors without content, by which one device only tells another when to begin, are left out.
+    What an operation of a card keeps in the host's memory is not sent to the card.
     """
     nodes = [node for graph in graphs for node in graph.node]
-    takers = _takers(nodes)
+    received, takers = _received(nodes), _takers(nodes)
     for node in nodes:
         name = node.attr["tensor_name"].s.decode() if node.op in SENDS else ""
         made, _, output = node.input[0].partition(":") if name else ("", "", "")
         if name.endswith(made) and made and _LOOP_CONDITION not in made:
-            to_device = logical_name(node.attr["recv_device"].s.decode())
-            yield SentTensor(
-                made,
-                int(output or 0),
-                tuple(takers[name, to_device]),
-                logical_name(node.device),
-                to_device,
-            )
+            edge = name, node.attr["recv_device"].s.decode()
+            from_device, to_device = _memory(node), _memory(received.get(edge, node))
+            if from_device != to_device:
+                yield SentTensor(
+                    made, int(output or 0), tuple(takers[edge]), from_device, to_device
+                )
 
 
-def _takers(nodes: Sequence[Any]) -> dict[tuple[str, str], list[str]]:
-    """Return the receiver of each tensor, by the name of the edge and the device."""
-    received = {
-        (node.device, node.name): (node.attr["tensor_name"].s.decode(), logical_name(node.device))
-        for node in nodes
-        if node.op in RECEIVES
-    }
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+def _memory(node: Any) -> str:
+    """Return the logical device in whose memory a tensor lies that this operation moves."""
+    device = logical_name(node.device)
+    return CPU if node.op.startswith("_Host") and device.startswith("GPU") else device
+
+
+Edge = tuple[str, str]
+"""The name of an edge, and the device that receives."""
+
+
+def _received(nodes: Sequence[Any]) -> dict[Edge, Any]:
+    """Return the operations that receive a tensor, by edge."""
+    receivers = (node for node in nodes if node.op in RECEIVES)
+    return {(node.attr["tensor_name"].s.decode(), node.device): node for node in receivers}
+
+
+def _takers(nodes: Sequence[Any]) -> dict[Edge, list[str]]:
+    """Return the operations that take each tensor that was received, by edge."""
+    edges = {(node.device, node.name): edge for edge, node in _received(nodes).items()}
+    found: dict[Edge, list[str]] = defaultdict(list)
     for node in nodes:
         for each in node.input:
-            edge = received.get((node.device, each.partition(":")[0]))
+            edge = edges.get((node.device, each.partition(":")[0]))
             if edge is not None:
                 found[edge].append(node.name)
     return found

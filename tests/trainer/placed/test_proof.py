@@ -75,3 +75,46 @@ def test_that_of_very_many_mismatches_only_some_are_warned_of_and_the_others_cou
     assert said[-1] == f"So it is with {30 - MOST_WARNINGS} more passes of layers."
     fine = Counter({(Mark(number, "0", "forward"), "CPU:1"): 2 for number in seats})
     assert list(warnings_of(fine, seats)) == []
+
+
+CARD, OTHER, HOST = (
+    f"/job:localhost/replica:0/task:0/device:{name}" for name in ("GPU:3", "GPU:1", "CPU:0")
+)
+
+
+def sent(*ways: tuple[str, str, str, str]) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What the proof makes of edges: type and device of the sender, and of the receiver."""
+    from tensorflow.core.framework.graph_pb2 import GraphDef
+
+    from gpu_studio.trainer.placed.proof import sends
+
+    graph = GraphDef()
+    for number, (sends_by, source, receives_by, target) in enumerate(ways):
+        name = f"edge_{number}_made_{number}"
+        for kind, device, node, taken in (
+            (sends_by, source, f"sender_{number}", f"made_{number}"),
+            (receives_by, target, f"receiver_{number}", ""),
+        ):
+            each = graph.node.add(name=node, op=kind, device=device, input=filter(None, [taken]))
+            each.attr["tensor_name"].s = name.encode()
+            each.attr["recv_device"].s = target.encode()
+        graph.node.add(
+            name=f"taker_{number}", op="AddV2", device=target, input=[f"receiver_{number}"]
+        )
+    return [(each.from_device, each.to_device, each.takers) for each in sends([graph])]
+
+
+def test_that_what_lies_in_the_host_s_memory_for_a_card_is_the_host_s() -> None:
+    """TensorFlow moves a tensor between a card's own memory and the host's by sending it, too."""
+    assert sent(
+        ("_Send", CARD, "_Recv", OTHER),
+        ("_HostSend", CARD, "_Recv", CARD),
+        ("_Send", CARD, "_HostRecv", CARD),
+        ("_Send", HOST, "_HostRecv", CARD),
+        ("_HostSend", HOST, "_Recv", OTHER),
+    ) == [
+        ("GPU:3", "GPU:1", ("taker_0",)),
+        ("CPU:0", "GPU:3", ("taker_1",)),
+        ("GPU:3", "CPU:0", ("taker_2",)),
+        ("CPU:0", "GPU:1", ("taker_4",)),
+    ]
