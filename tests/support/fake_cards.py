@@ -68,6 +68,12 @@ class FakeCards:
         """What all processes hold of a card now."""
         return sum(share for share, _ in practice.held(self.state, card).values()) / MIB
 
+    def most_taken_mib(self, card: int) -> float:
+        """The most that one process has of a card, or had at its end."""
+        files = self.state.glob(f"{card}.*")
+        shares = (struct.unpack_from("=q", path.read_bytes())[0] for path in files)
+        return max(shares, default=0) / MIB
+
 
 Make = Callable[..., FakeCards]
 

@@ -1,8 +1,10 @@
 """Rebuild the model of a checkpoint, and evaluate it or export it as one `.keras` file.
 
-It is rebuilt in one piece, on one device. A checkpoint uses the same names and shapes for the
-weights under every strategy, also for split layers, so the plain Keras model takes them as they
-are. A plan without a test split is evaluated on the validation split.
+It is rebuilt in one piece, on one device that trained it; only layers that were placed on several
+devices are placed there again, for no device need have room for all of them. A checkpoint uses the
+same names and shapes for the weights under every strategy, also for split layers, so the plain
+Keras model takes them as they are. A plan without a test split is evaluated on the validation
+split.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from gpu_studio import plan as plans
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.contract.files import read_json
+from gpu_studio.plan import strategy_of
+from gpu_studio.plan.devices import CPU, DeviceLike, default_devices
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import explain
@@ -34,31 +38,33 @@ POLITE = 10
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The plan, its data, the Keras model with the checkpoint's weights, and its device's name."""
+    """The plan, its data, and the Keras model with the checkpoint's weights.
+
+    The model is on the only one of `devices`; if they are several, on the host, to be placed on
+    them. `known` are all logical devices.
+    """
 
     plan: plans.Plan
     dataset: Any
     model: Any
-    device: str
+    devices: tuple[str, ...]
+    known: tuple[str, ...]
 
 
 def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
     """Rebuild what `about` describes.
 
     `about` has the `plan` (its files absolute), the path of the `checkpoint`, the `precision`, and
-    whether to build on the `host`. Otherwise the model is built on the first of the plan's cards,
-    whose memory is taken as needed. With `polite`, this process gives way to others. Raises
-    TrainerError, and what Keras raises.
+    whether to build on the `host`. Otherwise the model is built on what the plan trains it on: no
+    other card is touched, and without a carve memory is taken as needed. With `polite`, this
+    process gives way to others. Raises TrainerError, and what Keras raises.
     """
     if about["polite"]:
         os.nice(POLITE)
     plan = plans.loads(about["plan"])
-    seen = (
-        HOST
-        if about["host"]
-        else plans.DeviceSettings(visible=plan.devices.visible, memory_growth=True)
-    )
-    settle(replace(plan, devices=seen))
+    if about["host"]:
+        plan = replace(plan, devices=HOST, distribution=plans.Distribution())
+    settle(plan)
     progress("importing TensorFlow")
     import keras
     import tensorflow as tf
@@ -68,14 +74,39 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
     from gpu_studio.trainer.models import build_model
 
     tf.get_logger().setLevel("ERROR")
-    device = devices.set_up(seen)[0].name
+    logical = devices.set_up(_as_needed(plan.devices))
     keras.mixed_precision.set_global_policy(about["precision"])
-    progress("reading the data")
-    dataset = load_data(plan.data, plan.training.seed, Path())
-    progress("building the model")
-    model = build_model(plan.model, dataset, Path(), plan.training.seed)
-    load_weights(model, Path(about["checkpoint"]))
-    return Rebuilt(plan, dataset, model, device)
+    chosen = _chosen(plan, logical)
+    with devices.on_host():
+        progress("reading the data")
+        dataset = load_data(plan.data, plan.training.seed, Path())
+        progress("building the model")
+        with tf.device(CPU if len(chosen) > 1 else chosen[0]):
+            model = build_model(plan.model, dataset, Path(), plan.training.seed)
+        load_weights(model, Path(about["checkpoint"]))
+    return Rebuilt(plan, dataset, model, chosen, tuple(device.name for device in logical))
+
+
+def _as_needed(settings: plans.DeviceSettings) -> plans.DeviceSettings:
+    """Return the settings carved as far as the cards are here; without a carve memory grows."""
+    from gpu_studio.trainer import devices
+
+    there = devices.physical(settings)
+    carve = tuple(each for each in settings.carve if each.device in there)
+    return replace(settings, carve=carve, memory_growth=not carve, log_placement=False)
+
+
+def _chosen(plan: plans.Plan, logical: Sequence[DeviceLike]) -> tuple[str, ...]:
+    """Return the devices to rebuild the model on: several only where layers are placed.
+
+    Where a device that trained it is not here, it is the first one.
+    """
+    names = [device.name for device in logical]
+    strategy, chosen = strategy_of(plan), plan.distribution
+    used = strategy.replica_devices(chosen, chosen.devices or default_devices(logical))
+    if not set(used) <= set(names):
+        return (names[0],)
+    return used if strategy.places_layers else used[:1]
 
 
 def load_weights(model: Any, checkpoint: Path) -> None:
@@ -159,9 +190,12 @@ def evaluate(about: dict[str, Any], progress: Progress) -> Answer:
 
 
 def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dict[str, Any]:
+    from gpu_studio.trainer import devices
+
     name, split = _split(built.dataset)
     began = time.perf_counter()
-    results = _results(built, split, about["batch"], progress)
+    with devices.on_host():
+        results = _results(built, split, about["batch"], progress)
     return {
         "split": name,
         "metrics": {
@@ -169,7 +203,7 @@ def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dic
         },
         "samples": len(split),
         "seconds": time.perf_counter() - began,
-        "device": built.device,
+        "device": ", ".join(built.devices),
         "warning": _other_data(Path(about["checkpoint"]), built.dataset),
     }
 
@@ -215,8 +249,8 @@ def _results(built: Rebuilt, split: Any, batch: int, progress: Progress) -> dict
     from gpu_studio.trainer import batches
     from gpu_studio.trainer.meters import Tally
 
-    program = _program(built)
     cut = batches.Cut(len(split), batch, 1)
+    program = _program(built, cut)
     stream = batches.distribute(tf.distribute.get_strategy(), batches.evaluation_stream(split, cut))
     sizes = np.minimum(batch, len(split) - np.arange(0, len(split), batch))
     tally = Tally(program.meters)
@@ -229,13 +263,14 @@ def _results(built: Rebuilt, split: Any, batch: int, progress: Progress) -> dict
     return tally.results()
 
 
-def _program(built: Rebuilt) -> Any:
+def _program(built: Rebuilt, cut: Any) -> Any:
     import keras
     import tensorflow as tf
 
     from gpu_studio.trainer import keras_objects
     from gpu_studio.trainer.meters import Meters
     from gpu_studio.trainer.model_layers import output_shape
+    from gpu_studio.trainer.placed import PlacedProgram, place
     from gpu_studio.trainer.program import Program
 
     training, dataset, model = built.plan.training, built.dataset, built.model
@@ -245,9 +280,13 @@ def _program(built: Rebuilt) -> Any:
     meters = Meters(keras_objects.make_metrics(training, dataset, form), example)
     loss = keras_objects.make_loss(training, dataset, form)
     # Nothing is trained: this optimizer has no variables to hold.
-    return Program(
-        tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters, training.seed
-    )
+    optimizer, seed = keras.optimizers.SGD(), training.seed
+    placement, first = built.plan.distribution.placed, built.devices[0]
+    if placement is not None and len(built.devices) > 1:
+        placed = place(model, placement, built.known, first)
+        return PlacedProgram(placed, optimizer, loss, meters, seed, cut, lambda _event: None)
+    strategy = tf.distribute.get_strategy()
+    return Program(strategy, model, optimizer, loss, meters, seed, device=first)
 
 
 def export_file(about: dict[str, Any], progress: Progress) -> Answer:
