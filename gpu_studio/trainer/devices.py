@@ -7,6 +7,7 @@ fast. Memory is measured as exactly as TensorFlow reports it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from gpu_studio.common.figures import MIB
 from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import DeviceSettings
+from gpu_studio.plan.devices import CPU
 from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
@@ -28,21 +30,35 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
-    practice.load()
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)
-    physical = _physical(devices)
+    there = physical(devices)
     for carve in devices.carve:
-        _carve(_find(physical, carve.device), carve.slices_mib)
+        _carve(_find(there, carve.device), carve.slices_mib)
     if devices.memory_growth:
         for card in tf.config.list_physical_devices("GPU"):
             tf.config.experimental.set_memory_growth(card, True)
-    return _logical(devices, physical)
+    return _logical(devices, there)
 
 
-def _physical(devices: DeviceSettings) -> dict[str, Any]:
-    """TensorFlow's physical devices under the names that the plan gives them."""
+def on_host() -> AbstractContextManager[object]:
+    """While this is entered, the host computes what nothing else puts on a device.
+
+    TensorFlow would take the first card, whether the plan uses it or not; and from a card without
+    a carve, the first small tensor takes nearly all memory. Enter it after `set_up` only, because
+    it initialises the devices.
+    """
+    scope: AbstractContextManager[object] = tf.device(CPU)
+    return scope
+
+
+def physical(devices: DeviceSettings) -> dict[str, Any]:
+    """TensorFlow's physical devices under the names that the plan gives them.
+
+    Raises TrainerError for a card that TensorFlow does not see.
+    """
+    practice.load()
     cards = tf.config.list_physical_devices("GPU")
     named = [name for name in devices.visible if not name.startswith("CPU")]
     if not devices.visible:

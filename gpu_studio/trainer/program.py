@@ -47,10 +47,12 @@ class Program:
         meters: Meters,
         seed: int,
         tell: Callable[[Event], object] | None = None,
+        device: str | None = None,
     ) -> None:
         """`seed` is the plan's.
 
-        `tell` gets the traffic between the replicas, if there are several.
+        `tell` gets the traffic between the replicas, if there are several. The steps are counted on
+        `device`; on TensorFlow's own choice, the first device, if it is None.
         """
         self.strategy, self.model, self.optimizer, self.loss, self.meters = (
             strategy,
@@ -60,6 +62,7 @@ class Program:
             meters,
         )
         self._replicas = strategy.num_replicas_in_sync
+        self._device = device
         self._random = RandomStates(model.variables, seed)
         self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
         _reduces_nothing(optimizer)
@@ -91,7 +94,8 @@ class Program:
 
     def _call(self, stream: Any, first_step: int, count: int) -> Call:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
-        losses, deltas, waited = self._train(stream, first, steps)
+        with tf.device(self._device):
+            losses, deltas, waited = self._train(stream, first, steps)
         return Call(losses.numpy(), deltas, float(waited))
 
     def evaluate(self, stream: Any, first_batch: int, count: int) -> tuple[Any, Deltas]:
@@ -100,8 +104,9 @@ class Program:
         The first is batch `first_batch` of its split: layers draw the same numbers whenever a split
         is evaluated.
         """
-        first = tf.constant(first_batch, tf.int64)
-        losses, deltas = self._evaluate(stream, first, tf.constant(count, tf.int32))
+        first, batches = tf.constant(first_batch, tf.int64), tf.constant(count, tf.int32)
+        with tf.device(self._device):
+            losses, deltas = self._evaluate(stream, first, batches)
         return losses.numpy(), deltas
 
     # Traced by TensorFlow without AutoGraph, which leaves a file in the folder of temporary files

@@ -120,13 +120,18 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     `base` is the folder that relative paths of the plan start from.
     """
     logical = devices.set_up(plan.devices)
+    with devices.on_host():
+        return _built(plan, base, logical, tell)
+
+
+def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: Any) -> Session:
     spread = strategies.spread_over(plan.distribution, logical)
     tell(_devices_event(logical, spread))
     policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
     seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
     cut = _cut(plan, dataset, spread)
-    with spread.strategy.scope():
+    with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
         # Asked of the whole model: once its layers are split, only the program can run it.
         form = keras_objects.OutputForm.of(dataset, model)
@@ -145,7 +150,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
         program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     else:
         reported = tell if telemetry.is_full() else None
-        program = Program(spread.strategy, model, optimizer, loss, meters, seed, reported)
+        program = Program(
+            spread.strategy, model, optimizer, loss, meters, seed, reported, spread.made_on
+        )
     for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
         tell(warned)
     session = Session(

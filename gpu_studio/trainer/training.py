@@ -16,7 +16,7 @@ from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Event, Finished, Log, StateChanged, Warned
 from gpu_studio.plan import Plan
-from gpu_studio.trainer import checkpoints, layer_state, session, user_code
+from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data.values import TRAINING, VALIDATION
@@ -54,8 +54,10 @@ def train_plan(
         for warned in other_draws(stored[0], made):
             writer.write(warned)
     telemetry = Telemetry(run, writer, context.meter)
+    arrays = stored[1] if stored else {}
     try:
-        return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
+        with devices.on_host():
+            return _loop(run, made, writer, control, reached, telemetry, arrays)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained

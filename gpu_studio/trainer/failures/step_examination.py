@@ -45,6 +45,13 @@ def examine_steps(
     None if the steps before it take too long, or if somebody waits. Afterwards the session's
     variables have other values. Raises TrainerError and what TensorFlow raises.
     """
+    with tf.device(session.spread.made_on):
+        return _examined(session, run, base, step, hurried)
+
+
+def _examined(
+    session: Session, run: RunDirectory, base: Path, step: int, hurried: Callable[[], bool]
+) -> NotFiniteFinding | None:
     copy = CopyOfModel(session, base)
     progress, arrays = _newest_sound(run, step) or (TrainingProgress(), copy.fresh())
     before = max(progress.step, step - 1)
@@ -133,7 +140,7 @@ def _samples(
 
 
 class CopyOfModel:
-    """A copy built like the run's model, with its initial weights, on TensorFlow's first device."""
+    """A copy of the run's model, with its initial weights."""
 
     def __init__(self, session: Session, base: Path) -> None:
         self._session = session

@@ -169,7 +169,10 @@ class PlacedProgram(Program):
 
         `tell` gets what was observed of the first step's operations.
         """
-        super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters, seed)
+        # Where the last layer is, the losses are.
+        last = placed.seats[-1].home if placed.seats else None
+        strategy = tf.distribute.get_strategy()
+        super().__init__(strategy, placed.model, optimizer, loss, meters, seed, device=last)
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
         self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})

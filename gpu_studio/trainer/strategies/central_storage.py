@@ -19,7 +19,7 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     names = replicas_of(CENTRAL_STORAGE, chosen, devices)
     home = CENTRAL_STORAGE.parameter_home(chosen, names)
     strategy = tf.distribute.experimental.CentralStorageStrategy(list(names), home)
-    return Spread(CENTRAL_STORAGE.name, strategy, names, parameter_device=home)
+    return Spread(CENTRAL_STORAGE.name, strategy, names, names[0], parameter_device=home)
 
 
 def refuse_impossible(strategy: Any, training: Training, *, float16: bool) -> None:

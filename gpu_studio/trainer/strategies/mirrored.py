@@ -19,7 +19,8 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     """A replica on each device. Raises PlanRefused for an all-reduce that the devices cannot do."""
     names = replicas_of(MIRRORED, chosen, devices)
     all_reduce = all_reduce_for(chosen.all_reduce, devices)
-    return Spread(MIRRORED.name, _mirrored(names, all_reduce), names, all_reduce=all_reduce)
+    strategy = _mirrored(names, all_reduce)
+    return Spread(MIRRORED.name, strategy, names, names[0], all_reduce=all_reduce)
 
 
 def all_reduce_for(wanted: str, devices: Sequence[DeviceLike]) -> str:

@@ -13,4 +13,5 @@ from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     """TensorFlow's default strategy, on the first of these devices."""
-    return Spread(NONE.name, tf.distribute.get_strategy(), replicas_of(NONE, chosen, devices))
+    names = replicas_of(NONE, chosen, devices)
+    return Spread(NONE.name, tf.distribute.get_strategy(), names, None)

@@ -14,4 +14,5 @@ from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     """Everything on the first of these devices."""
     names = replicas_of(ONE_DEVICE, chosen, devices)
-    return Spread(ONE_DEVICE.name, tf.distribute.OneDeviceStrategy(f"/device:{names[0]}"), names)
+    strategy = tf.distribute.OneDeviceStrategy(f"/device:{names[0]}")
+    return Spread(ONE_DEVICE.name, strategy, names, names[0])

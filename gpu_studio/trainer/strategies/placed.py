@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from gpu_studio.plan import PLACED, Distribution, Placed
-from gpu_studio.plan.devices import DeviceLike
+from gpu_studio.plan.devices import CPU, DeviceLike
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 
@@ -15,4 +15,5 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     """One model over the devices that its placement names, or on the first if it names none."""
     names = replicas_of(PLACED, chosen, devices)
     placement = chosen.placed or Placed()
-    return Spread(PLACED.name, tf.distribute.get_strategy(), names, placement=placement)
+    # Made by the host: no device need have room for the whole model.
+    return Spread(PLACED.name, tf.distribute.get_strategy(), names, CPU, placement=placement)

@@ -15,12 +15,14 @@ class Spread:
     """A strategy of `tf.distribute`, and what was decided for it.
 
     `replicas` are logical names. Where layers are placed, `placement` says how, and `replicas` are
-    the devices that hold them.
+    the devices that hold them. The model is made on `made_on`, as far as the strategy puts nothing
+    elsewhere; on TensorFlow's own choice, the first device, if it is None.
     """
 
     name: str
     strategy: Any
     replicas: tuple[str, ...]
+    made_on: str | None
     all_reduce: str | None = None
     parameter_device: str | None = None
     placement: Placed | None = None
