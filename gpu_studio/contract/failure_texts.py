@@ -15,6 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
+# Where a tensor finds no room, its sender is named as well, and first: in the key of a rendezvous
+# (`sender;incarnation;receiver;edge`), in a copy, in the attributes of a graph's receiving node.
+_WITHOUT_ROOM = (
+    re.compile(r"OOM when allocating tensor[^\n]*? on \S*device:(?P<device>(?:GPU|CPU):\d+)"),
+    re.compile(r"Key: [^;\s]+;[^;\s]*;\S*?device:(?P<device>(?:GPU|CPU):\d+);"),
+    re.compile(r"[Cc]opying \w+ tensor from \S+ to \S*?device:(?P<device>(?:GPU|CPU):\d+)"),
+    re.compile(r'recv_device="\S*?device:(?P<device>(?:GPU|CPU):\d+)"'),
+)
+NO_ROOM_FOR_COPY = "Dst tensor is not initialized"
+"""What a copy says that found no room where it should go (tensorflow issue 7025)."""
 _ALLOCATOR = re.compile(
     r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate "
     r"(?P<size>[\d.]+[KMGT]?i?B)"
@@ -52,6 +62,16 @@ def device_in(text: str) -> str | None:
     """The first logical device (`GPU:1`) that an error names, if any."""
     found = _DEVICE.search(text)
     return found[1] if found else None
+
+
+def device_without_room(text: str) -> str | None:
+    """The logical device that had no room, in the words of an error; the receiver of a tensor.
+
+    None if the words do not say it: `device_in` may still name some device.
+    """
+    found = (each.search(text) for each in _WITHOUT_ROOM)
+    first = min((each for each in found if each), key=lambda each: each.start(), default=None)
+    return first["device"] if first else None
 
 
 def operations_in(text: str) -> Iterator[str]:

@@ -358,11 +358,25 @@ def _from_exit_code(code: int | None) -> Explanation | None:
     return Explanation(f"The trainer was ended by {name}.", suggestions)
 
 
+# faulthandler marks the thread that crashed; one that a native library made itself has no stack of
+# Python, and all the stacks listed then are of other threads.
+_CRASHED_THREAD = re.compile(r"^(?:Current thread|Stack) [^\n]*most recent call first", re.MULTILINE)
+
+
 def _innermost_frame(log: str) -> str:
-    """The innermost frame of the crashed thread in faulthandler's stacks."""
+    """The innermost frame of the crashed thread in faulthandler's stacks; none of another thread.
+
+    Empty if the log has no such stacks.
+    """
     crash = log.rfind("Fatal Python error")
-    current = log.find("Current thread", crash)
-    frame = _FRAME.search(log, max(crash, current)) if crash >= 0 else None
+    if crash < 0:
+        return ""
+    current = _CRASHED_THREAD.search(log, crash)
+    if current is None:
+        others = "most recent call first" in log[crash:]
+        return ", in a thread of a native library that no Python called" if others else ""
+    end = log.find("\n\n", current.end())
+    frame = _FRAME.search(log, current.end(), end if end >= 0 else len(log))
     return (
         f", called from {frame['function']} ({frame['file']}, line {frame['line']})"
         if frame

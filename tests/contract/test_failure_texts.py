@@ -4,6 +4,7 @@ import pytest
 
 from gpu_studio.contract.failure_texts import (
     device_in,
+    device_without_room,
     layer_of,
     lost_device_in,
     operations_in,
@@ -47,6 +48,31 @@ HARMLESS = (
 )
 def test_that_an_operation_s_scopes_name_its_layer(operation, layer):
     assert layer_of(operation, {"pool", "dense", "dense_1", "conv", "outputs"}) == layer
+
+
+PLACE = "/job:localhost/replica:0/task:0/device:"
+FROM, TO = f"{PLACE}GPU:0", f"{PLACE}GPU:2"
+
+
+# As TensorFlow 2.21 writes them.
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"OOM when allocating tensor with shape[8,8] and type float on {TO} by allocator GPU_2_bfc",
+        "SameWorkerRecvDone unable to allocate output tensor. "
+        f"Key: {FROM};6ce32ddbe5e5ef27;{TO};edge_4_dense;0:0",
+        f"Failed copying input tensor from {FROM} to {TO} in order to run Identity: "
+        "Dst tensor is not initialized. [Op:Identity]",
+        f'_Recv[tensor_name="x", send_device="{FROM}", recv_device="{TO}"]: '
+        "Dst tensor is not initialized.",
+    ],
+)
+def test_that_the_device_without_room_is_the_one_that_a_tensor_was_to_go_to(text):
+    assert device_without_room(f"Detected at node a on {FROM}\n{text}") == "GPU:2"
+
+
+def test_that_words_which_name_no_receiver_name_no_device_without_room():
+    assert device_without_room(f"failed on {FROM}") is None
 
 
 def test_that_devices_and_operations_are_found_in_an_error():

@@ -124,3 +124,30 @@ def test_that_too_little_memory_to_load_a_library_is_no_missing_library(ended):
         "There was not enough memory to load a library: libtensorflow_cc.so.2"
     )
     assert "ulimit -v" in " ".join(why.suggestions)
+
+
+OTHERS = """Thread 0x00007fd6f9a2e6c0 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 331 in wait
+  File "/usr/lib/python3.11/threading.py", line 1002 in _bootstrap
+
+"""
+CURRENT = """Current thread 0x00007fd6fa7beb80 (most recent call first):
+  File "/app/program.py", line 90 in train
+  File "/app/loop.py", line 12 in run
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("stacks", "where"),
+    [
+        (OTHERS, ", in a thread of a native library that no Python called"),
+        (OTHERS + CURRENT, ", called from train (/app/program.py, line 90)"),
+        (CURRENT + OTHERS, ", called from train (/app/program.py, line 90)"),
+        ("Current thread 0x1 (most recent call first):\n  <no Python frame>\n\n" + OTHERS, ""),
+        ("", ""),
+    ],
+)
+def test_that_a_crash_is_told_of_the_thread_that_crashed_and_of_no_other(lost, stacks, where):
+    why = explain(lost(f"Fatal Python error: Segmentation fault\n\n{stacks}"))
+    assert why.message == f"The trainer crashed in native code (a segmentation fault){where}."
