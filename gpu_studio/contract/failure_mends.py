@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from typing import Any
 
-from gpu_studio.common.figures import MIB, whole_mib
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import (
-    Carve,
     Plan,
     PlanError,
     Problem,
@@ -18,24 +15,36 @@ from gpu_studio.plan import (
     validate,
     with_value,
 )
+from gpu_studio.plan.tables import to_tables
 
-# A slice that gives up memory keeps its peak plus this share of it.
-_MARGIN = 0.1
-_LEAST_MIB = 64
 CLIP = 1.0
+_NONE = object()
 
 
-def against_want_of_memory(
-    plan: Plan,
-    device: str | None = None,
-    logical: Sequence[LogicalDevice] = (),
-    memory: Sequence[DeviceMemory] = (),
-) -> list[SuggestedChange]:
-    """Changes that make a plan need less memory or give `device` more.
+def against_want_of_memory(plan: Plan) -> list[SuggestedChange]:
+    """Changes that make a plan need less memory, where nothing is predicted for it."""
+    return offered(plan, _against_want_of_memory(plan))
 
-    `memory` is the peak of each device.
+
+def change_to(plan: Plan, mended: Plan, text: str) -> SuggestedChange:
+    """The change that makes `mended` of `plan`: one field, or the table that has all that differs.
+
+    Raises ValueError if there is no such table.
     """
-    return offered(plan, _against_want_of_memory(plan, device, logical, memory))
+    names: list[str] = []
+    before: Any = to_tables(plan)
+    after: Any = to_tables(mended)
+    while isinstance(before, dict) and isinstance(after, dict):
+        differing = [
+            key for key in {**before, **after} if before.get(key, _NONE) != after.get(key, _NONE)
+        ]
+        if len(differing) != 1 or differing[0] not in after:
+            break
+        names.append(differing[0])
+        before, after = before.get(differing[0], _NONE), after[differing[0]]
+    if not names:
+        raise ValueError("The plans do not differ in one table.")
+    return SuggestedChange(text=text, field=".".join(names), value=after)
 
 
 def against_divergence(plan: Plan) -> list[SuggestedChange]:
@@ -69,13 +78,9 @@ def _can_be(plan: Plan, mend: SuggestedChange, before: set[Problem]) -> bool:
     return mended != plan and before.issuperset(validate(mended))
 
 
-def _against_want_of_memory(
-    plan: Plan, device: str | None, logical: Sequence[LogicalDevice], memory: Sequence[DeviceMemory]
-) -> Iterator[SuggestedChange]:
+def _against_want_of_memory(plan: Plan) -> Iterator[SuggestedChange]:
     batch = plan.training.batch_size // 2
-    yield SuggestedChange(
-        text=f"Halve the batch: {batch:,}", field="training.batch_size", value=batch
-    )
+    yield SuggestedChange(text=f"Batch {batch:,}", field="training.batch_size", value=batch)
     placed = placement_of(plan)
     if placed is not None:
         twice = placed.micro_batches * 2
@@ -85,7 +90,6 @@ def _against_want_of_memory(
         yield SuggestedChange(
             text="Recompute activations", field="distribution.placed.recompute", value=True
         )
-    yield from _larger_slice(plan, device, logical, memory)
     yield SuggestedChange(text="Mixed precision", field="training.mixed_precision", value=True)
 
 
@@ -100,47 +104,3 @@ def _against_divergence(plan: Plan) -> Iterator[SuggestedChange]:
         )
     if plan.training.mixed_precision:
         yield SuggestedChange(text="Full precision", field="training.mixed_precision", value=False)
-
-
-def _larger_slice(
-    plan: Plan, device: str | None, logical: Sequence[LogicalDevice], memory: Sequence[DeviceMemory]
-) -> Iterator[SuggestedChange]:
-    """More memory for `device`, taken from the slice of the same card with the most unused."""
-    mine = next((each for each in logical if each.name == device and each.limit_mib), None)
-    if mine is None:
-        return
-    card = [each for each in logical if each.physical == mine.physical]
-    peaks = {each.device: each.peak for each in memory}
-    spare = {each.name: _spare_mib(each, peaks) for each in card if each.name != device}
-    giver = max(spare, key=lambda name: spare[name], default=None)
-    if giver is None or spare[giver] < _LEAST_MIB:
-        return
-    limits = [each.limit_mib or 0 for each in card]
-    names = [each.name for each in card]
-    limits[names.index(giver)] -= spare[giver]
-    limits[names.index(mine.name)] += spare[giver]
-    if carve := _carved(plan.devices.carve, limits, before=[each.limit_mib for each in card]):
-        yield SuggestedChange(
-            text=f"Give {device} {whole_mib(spare[giver])} of {giver}",
-            field="devices.carve",
-            value=carve,
-        )
-
-
-def _spare_mib(device: LogicalDevice, peaks: dict[str, int]) -> int:
-    if device.name not in peaks or not device.limit_mib:
-        return 0
-    return max(0, device.limit_mib - int(peaks[device.name] * (1 + _MARGIN) / MIB) - 1)
-
-
-def _carved(
-    carves: Sequence[Carve], limits: list[int], before: list[int | None]
-) -> list[dict[str, object]]:
-    """The carves as tables with `before` replaced by these slices; none if no carve matches."""
-    same = [carve for carve in carves if list(carve.slices_mib) == before]
-    if len(same) != 1:
-        return []
-    changed = [
-        replace(carve, slices_mib=tuple(limits)) if carve is same[0] else carve for carve in carves
-    ]
-    return [{"device": carve.device, "slices_mib": list(carve.slices_mib)} for carve in changed]

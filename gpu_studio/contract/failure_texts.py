@@ -27,7 +27,7 @@ NO_ROOM_FOR_COPY = "Dst tensor is not initialized"
 """What a copy says that found no room where it should go (tensorflow issue 7025)."""
 _ALLOCATOR = re.compile(
     r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate "
-    r"(?P<size>[\d.]+[KMGT]?i?B)"
+    r"(?P<size>[\d.]+[KMGT]?i?B)(?: \(rounded to (?P<bytes>\d+)\))?"
 )
 _ASKED_BY = re.compile(r"requested by op (?P<operation>\S+)")
 # An allocation that the caller can do without is reported in the same words, and is no failure.
@@ -44,12 +44,13 @@ _COPY_NUMBER = re.compile(r"_\d+$")
 class AllocationRefusal:
     """An allocator (`GPU_0_bfc`) that could not give a size (`7.22MiB`) to an operation.
 
-    The operation is "" if the message does not name it.
+    The operation is "" if the message does not name it; `bytes` are 0 if it does not give them.
     """
 
     allocator: str
     size: str
     operation: str
+    bytes: int = 0
 
     @property
     def device(self) -> str | None:
@@ -101,7 +102,10 @@ def refusal_in(log: str) -> AllocationRefusal | None:
         if found and _HARMLESS not in line:
             asked = _ASKED_BY.search(line)
             return AllocationRefusal(
-                found["allocator"], found["size"], asked["operation"] if asked else ""
+                found["allocator"],
+                found["size"],
+                asked["operation"] if asked else "",
+                int(found["bytes"] or 0),
             )
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -10,6 +9,7 @@ from itertools import islice
 from gpu_studio.common.figures import MIB, flops, size
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
+from gpu_studio.placement.memory_remedies import Needs, larger_slices, smaller_batch
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
 from gpu_studio.plan import Machine, Plan, logical_devices, replica_count, strategy_of
 from gpu_studio.plan.card_memory import by_available_memory, held_by, now_mib, outside_mib
@@ -121,9 +121,10 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
             else ""
         )
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
-        remedies = (*_elsewhere(plan, machine, facts), _smaller_batch(plan, machine, facts))
+        needs = Needs(plan, machine, facts)
+        remedies = (*_elsewhere(needs), *larger_slices(needs), *smaller_batch(needs))
         caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
-        yield caution.with_remedies([way for way in remedies if way is not None])
+        yield caution.with_remedies(remedies)
 
 
 def _too_much(memory: PredictedMemory) -> str:
@@ -157,12 +158,13 @@ def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str
     )
 
 
-def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Remedy]:
+def _elsewhere(needs: Needs) -> Iterator[Remedy]:
     """The one device of the plan on another card, that with the most room, if it fits there."""
+    plan, machine = needs.plan, needs.machine
     if len(replica_devices(plan, machine)) != 1 or strategy_of(plan).devices not in ("none", "one"):
         return
     remedies = [(card, only_on(card, plan)) for card in by_available_memory(machine.cards)]
-    fitting = ((card, way) for card, way in remedies if _fits(predict(way, machine, facts)))
+    fitting = ((card, way) for card, way in remedies if needs.fit(way))
     for card, _ in islice(fitting, 1):
         yield Remedy(f"Use {card.title}", partial(only_on, card))
 
@@ -233,22 +235,6 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
             "may take longer than it saves."
         )
         yield Caution("little work", text, why, on_one(plan, machine))
-
-
-def _smaller_batch(plan: Plan, machine: Machine, facts: PlanFacts) -> Remedy | None:
-    """The largest smaller batch that fits, out of doublings of one sample per replica."""
-    count = _replicas(plan, machine)
-    batches = [count << power for power in range(31) if count << power < _global(plan, count)]
-
-    def over(batch: int) -> bool:
-        return not _fits(predict(_use(plan, count, batch).make(plan), machine, facts))
-
-    fitting = bisect_left(batches, True, key=over)
-    return _use(plan, count, batches[fitting - 1]) if fitting else None
-
-
-def _fits(memory: tuple[PredictedMemory, ...]) -> bool:
-    return all(each.fits is not False for each in memory)
 
 
 def _use(plan: Plan, replicas: int, batch: int) -> Remedy:

@@ -120,7 +120,7 @@ def out_of_memory(run: RunDirectory, log: str) -> Explanation | None:
         f"Out of memory on {where}{inside}: there was no room for another {refusal.size}, and "
         "TensorFlow crashed.",
         (SMALLER,),
-        mends=_smaller(run, refusal.device),
+        mends=_smaller(run),
     )
 
 
@@ -161,7 +161,7 @@ def killed_for_memory(run: RunDirectory, exit_code: int | None) -> Explanation |
         f"The trainer was killed, {sure} by the system because the computer had no memory left: "
         f"since the run began, the out-of-memory killer has ended {count} {processes}.",
         (SMALLER, "Close other programs that need much memory.", DMESG),
-        mends=_smaller(run, None),
+        mends=_smaller(run),
     )
 
 
@@ -188,12 +188,12 @@ def _last_seen(run: RunDirectory) -> str:
     return f" Its last sign of life is of {moment:%Y-%m-%d %H:%M:%S}." if written else ""
 
 
-def _smaller(run: RunDirectory, device: str | None) -> tuple[SuggestedChange, ...]:
+def _smaller(run: RunDirectory) -> tuple[SuggestedChange, ...]:
     try:
         plan = plans.load(run.plan_file)
     except plans.PlanError:
         return ()
-    return tuple(against_want_of_memory(plan, device))
+    return tuple(against_want_of_memory(plan))
 
 
 def _layers(run: RunDirectory) -> set[str]:
@@ -360,7 +360,9 @@ def _from_exit_code(code: int | None) -> Explanation | None:
 
 # faulthandler marks the thread that crashed; one that a native library made itself has no stack of
 # Python, and all the stacks listed then are of other threads.
-_CRASHED_THREAD = re.compile(r"^(?:Current thread|Stack) [^\n]*most recent call first", re.MULTILINE)
+_CRASHED_THREAD = re.compile(
+    r"^(?:Current thread|Stack) [^\n]*most recent call first", re.MULTILINE
+)
 
 
 def _innermost_frame(log: str) -> str:

@@ -41,7 +41,7 @@ def train_plan(
     `context` is given what explains a failure. Raises TrainerError, and what TensorFlow raises.
     """
     stored = stored_checkpoint(run)
-    context.session = made = session.build(plan, context.base, writer.write)
+    context.session = made = session.build(plan, context.base, context.hearing(writer.write))
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:

@@ -3,39 +3,27 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.contract.failure_mends import (
     against_divergence,
     against_want_of_memory,
+    change_to,
     offered,
     without_device,
 )
 from gpu_studio.plan import loads, with_value
 
-MIB = 1024 * 1024
 PLAN = loads(
     'version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nbatch_size = 64\n'
 )
-SLICED = with_value(PLAN, "devices.carve", [{"device": "GPU:0", "slices_mib": [1024, 1024]}])
-SLICES = [LogicalDevice(name=f"GPU:{index}", physical="GPU:0", limit_mib=1024) for index in (0, 1)]
 
 
 def texts(mends: list[SuggestedChange]) -> list[str]:
     return [mend.text for mend in mends]
 
 
-def held(*peaks: int) -> list[DeviceMemory]:
-    return [
-        DeviceMemory(
-            device=f"GPU:{index}", current=0, peak=peak * MIB, source="allocator", limit=1024 * MIB
-        )
-        for index, peak in enumerate(peaks)
-    ]
-
-
 def test_that_half_the_batch_and_mixed_precision_are_offered_against_want_of_memory():
     mends = against_want_of_memory(PLAN)
-    assert texts(mends) == ["Halve the batch: 32", "Mixed precision"]
+    assert texts(mends) == ["Batch 32", "Mixed precision"]
     assert with_value(PLAN, mends[0].field, mends[0].value).training.batch_size == 32
 
 
@@ -54,19 +42,30 @@ def test_that_a_placed_plan_is_offered_micro_batches_and_recomputing():
     assert {"8 micro-batches", "Recompute activations"} < set(texts(against_want_of_memory(placed)))
 
 
-def test_that_a_slice_gets_the_room_that_its_neighbour_left_unused():
-    mends = against_want_of_memory(SLICED, "GPU:0", SLICES, held(1020, 300))
-    (larger,) = [mend for mend in mends if mend.field == "devices.carve"]
-    first, second = with_value(SLICED, larger.field, larger.value).devices.carve[0].slices_mib
-    assert first > 1024 > second > 300
-    assert first + second == 2048
-    assert larger.text == f"Give GPU:0 {first - 1024:,} MiB of GPU:1"
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"training.batch_size": 32}, "training.batch_size"),
+        ({"devices.carve": [{"device": "GPU:0", "slices_mib": [1, 2]}]}, "devices.carve"),
+        ({"training.batch_size": 32, "training.epochs": 7}, "training"),
+        (
+            {"distribution": {"strategy": "one_device", "devices": ["CPU:0"]}},
+            "distribution",
+        ),
+    ],
+)
+def test_that_a_change_names_the_one_field_or_table_and_makes_the_plan_of_it(changes, field):
+    mended = PLAN
+    for name, value in changes.items():
+        mended = with_value(mended, name, value)
+    change = change_to(PLAN, mended, "so")
+    assert (change.field, change.text) == (field, "so")
+    assert with_value(PLAN, change.field, change.value) == mended
 
 
-@pytest.mark.parametrize("peaks", [(1020, 1000), (1020,)])
-def test_that_a_neighbour_without_room_or_figures_gives_none(peaks):
-    mends = against_want_of_memory(SLICED, "GPU:0", SLICES, held(*peaks))
-    assert "devices.carve" not in [mend.field for mend in mends]
+def test_that_plans_which_differ_in_several_tables_are_no_one_change():
+    with pytest.raises(ValueError, match="one table"):
+        change_to(PLAN, with_value(with_value(PLAN, "training.epochs", 7), "name", "x"), "so")
 
 
 def test_that_a_diverged_run_is_offered_smaller_steps_and_clipping():

@@ -59,12 +59,18 @@ FROM, TO = f"{PLACE}GPU:0", f"{PLACE}GPU:2"
     "text",
     [
         f"OOM when allocating tensor with shape[8,8] and type float on {TO} by allocator GPU_2_bfc",
-        "SameWorkerRecvDone unable to allocate output tensor. "
-        f"Key: {FROM};6ce32ddbe5e5ef27;{TO};edge_4_dense;0:0",
-        f"Failed copying input tensor from {FROM} to {TO} in order to run Identity: "
-        "Dst tensor is not initialized. [Op:Identity]",
-        f'_Recv[tensor_name="x", send_device="{FROM}", recv_device="{TO}"]: '
-        "Dst tensor is not initialized.",
+        (
+            "SameWorkerRecvDone unable to allocate output tensor. "
+            f"Key: {FROM};6ce32ddbe5e5ef27;{TO};edge_4_dense;0:0"
+        ),
+        (
+            f"Failed copying input tensor from {FROM} to {TO} in order to run Identity: "
+            "Dst tensor is not initialized. [Op:Identity]"
+        ),
+        (
+            f'_Recv[tensor_name="x", send_device="{FROM}", recv_device="{TO}"]: '
+            "Dst tensor is not initialized."
+        ),
     ],
 )
 def test_that_the_device_without_room_is_the_one_that_a_tensor_was_to_go_to(text):

@@ -66,7 +66,10 @@ def mended(caution: Caution, plan: Plan, machine: Machine, facts: PlanFacts = FA
 def test_that_a_batch_too_large_for_a_slice_is_cut_to_the_largest_that_fits(scope):
     plan = a_plan(30_000, carve=(Carve("GPU:0", (2, 2)),), scope=scope)
     plan = replace(plan, distribution=replace(plan.distribution, devices=("GPU:0", "GPU:1")))
-    after = mended(the("too much memory", plan, TWO_CARDS), plan, TWO_CARDS)
+    mended(the("too much memory", plan, TWO_CARDS), plan, TWO_CARDS)
+    larger, smaller = the("too much memory", plan, TWO_CARDS).remedies
+    assert larger.label.startswith("Slices of ")
+    after = smaller.make(plan)
     assert all(memory.fits is not False for memory in predict(after, TWO_CARDS, FACTS))
     twice = replace(
         after, training=replace(after.training, batch_size=2 * after.training.batch_size)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import DeviceMemory, Event, LogicalDevice
+from gpu_studio.contract.events import DeviceMemory, Devices, Event, LogicalDevice
 from gpu_studio.contract.failure_texts import layer_of, operations_in
 from gpu_studio.plan import Plan
 
@@ -41,24 +41,54 @@ class FailureContext:
     tell: Callable[[Event], object] = lambda _event: None
     hurried: Callable[[], bool] = lambda: False
 
-    @property
-    def layers(self) -> Sequence[Any]:
-        """The layers of the Keras model; empty before it is built."""
-        return list(self.session.model.layers) if self.session is not None else []
+    reported: Devices | None = None
+
+    def hearing(self, tell: Callable[[Event], object]) -> Callable[[Event], object]:
+        """`tell`, with an ear for what the run has come to: its devices are known before its model.
+
+        They are what a failure is explained by that comes in between.
+        """
+
+        def heard(event: Event) -> object:
+            if isinstance(event, Devices):
+                self.reported = event
+            return tell(event)
+
+        return heard
 
     @property
     def logical(self) -> Sequence[LogicalDevice]:
         """TensorFlow's logical devices; empty before they are set up."""
-        return self.session.logical if self.session is not None else []
+        if self.session is not None:
+            return self.session.logical
+        return self.reported.logical if self.reported is not None else []
 
     @property
     def replicas(self) -> Sequence[str]:
         """The logical devices that hold replicas; empty before they are set up."""
-        return self.session.spread.replicas if self.session is not None else []
+        if self.session is not None:
+            return self.session.spread.replicas
+        return self.reported.replicas if self.reported is not None else []
 
     def memory(self) -> Sequence[DeviceMemory]:
         """What each device holds now and held at its peak; empty before it holds anything."""
-        return self.meter.read() if self.meter is not None else []
+        if self.meter is not None:
+            return self.meter.read()
+        if not self.logical:
+            return []
+        from gpu_studio.trainer.devices import MemoryMeter
+
+        return MemoryMeter(self.logical, {}).read()
+
+    def layers(self, error: BaseException) -> Sequence[Any]:
+        """The layers of the Keras model; of one that was still being built if `error` came then."""
+        if self.session is not None:
+            return list(self.session.model.layers)
+        return [
+            layer
+            for found in found_in_frames(error, "keras", "Model")
+            for layer in getattr(found, "layers", ())
+        ]
 
 
 def failing_layer(
@@ -67,22 +97,44 @@ def failing_layer(
     """Return the layer at fault, or None if unknown. `shape` is that of the tensor concerned."""
     names = {layer.name for layer in layers}
     by_name = (layer_of(operation, names) for operation in operations_in(str(error)))
-    return next(filter(None, by_name), None) or _in_frames(error) or _of_shape(layers, shape)
+    found = next(filter(None, by_name), None)
+    return found or _in_frames(error, names) or _of_shape(layers, shape)
 
 
-def _in_frames(error: BaseException) -> str | None:
-    """The innermost layer whose code was running, as when its weights were made."""
+def _in_frames(error: BaseException, names: Collection[str]) -> str | None:
+    """The innermost layer whose code was running, or of `names`, one of whose weights is concerned.
+
+    As when weights, or the optimizer's variables for them, were made or copied.
+    """
     keras = sys.modules.get("keras")
     if keras is None:
         return None
-    layers = [
-        layer
+    found = [
+        name
         for frame in _frames(error)
-        for layer in _objects(frame)
-        if isinstance(layer, keras.layers.Layer)
+        for each in _objects(frame)
+        if (name := _layer_name(each, keras, names))
     ]
-    inner = [layer for layer in layers if not isinstance(layer, keras.Model)]
-    return str(inner[-1].name) if inner else None
+    return found[-1] if found else None
+
+
+def _layer_name(found: Any, keras: Any, names: Collection[str]) -> str | None:
+    if isinstance(found, keras.layers.Layer) and not isinstance(found, keras.Model):
+        return str(found.name)
+    return layer_of(str(found.path), names) if isinstance(found, keras.Variable) else None
+
+
+def found_in_frames(error: BaseException, module: str, kind: str) -> list[Any]:
+    """The objects of a class of a loaded module that the failed functions held, outermost first."""
+    wanted = getattr(sys.modules.get(module), kind, None)
+    if wanted is None:
+        return []
+    return [
+        each
+        for frame in _frames(error)
+        for each in frame.f_locals.values()
+        if isinstance(each, wanted)
+    ]
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -90,14 +142,16 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _objects(frame: FrameType) -> Iterator[Any]:
-    """The object a method is called on.
+    """The object a method is called on, and the weight that a function is at work on.
 
-    `self`, or the first argument in Keras' wrapper around it.
+    `self`, or the first argument in Keras' wrapper around it; the weight that an optimizer makes
+    variables for, or that is copied.
     """
     yield frame.f_locals.get("self")
     arguments = frame.f_locals.get("args")
     if isinstance(arguments, tuple) and arguments:
         yield arguments[0]
+    yield from (frame.f_locals.get(name) for name in ("reference_variable", "variable"))
 
 
 def _of_shape(layers: Sequence[Any], shape: tuple[int, ...] | None) -> str | None:

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from training_runs import small_plan
 
-from gpu_studio.contract.events import DeviceMemory, LogicalDevice
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import DeviceMemory, Devices, LogicalDevice
 from gpu_studio.plan import with_value
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.failures import FailureContext, explain
@@ -88,12 +90,57 @@ def test_that_out_of_memory_without_details_is_still_told() -> None:
     assert failed.message == "Out of memory on a device."
 
 
-def test_that_a_model_too_large_before_its_first_step_is_not_told_to_make_its_batch_smaller() -> (
-    None
-):
+def test_that_without_a_prediction_nothing_is_offered_before_the_first_step() -> None:
     failed = explain(ResourceExhaustedError(OOM), FailureContext(plan=small_plan()))
-    assert "The weights alone do not fit" in failed.suggestions[0]
     assert failed.mends == []
+    assert "weights alone" not in failed.message
+
+
+class InternalError(Exception):
+    """As TensorFlow's, by its name."""
+
+
+def test_that_a_copy_without_room_is_out_of_memory_where_it_should_have_gone(
+    tmp_path: Path,
+) -> None:
+    place = "/job:localhost/replica:0/task:0/device"
+    text = (
+        f"Failed copying input tensor from {place}:GPU:0 to {place}:GPU:2 in order to run "
+        "Identity: Dst tensor is not initialized."
+    )
+    run = RunDirectory.create(tmp_path, "full")
+    run.log_file.write_text(
+        "W0 bfc_allocator.cc:502] Allocator (GPU_2_bfc) ran out of memory trying to allocate "
+        "14.1KiB (rounded to 14592)requested by op Identity\n"
+    )
+    failed = explain(InternalError(text), FailureContext(run, plan=small_plan()))
+    assert (failed.kind, failed.device) == ("out_of_memory", "GPU:2")
+    assert failed.message == "Out of memory on GPU:2: there was no room for another 14.2 KiB."
+
+
+def test_that_advice_fits_the_plan_and_the_device() -> None:
+    placed = with_value(small_plan("devices.carve=[]"), "distribution.strategy", "placed")
+    devices = Devices(
+        logical=[
+            LogicalDevice(name="GPU:1", physical="GPU:0", limit_mib=64),
+            LogicalDevice(name="GPU:2", physical="GPU:1"),
+        ],
+        replicas=["GPU:1", "GPU:2"],
+        strategy="placed",
+        tensorflow="2.21.0",
+        keras="3",
+    )
+    meter: Any = SimpleNamespace(read=list)
+    for device, words in (("GPU:1", "devices.carve"), ("GPU:2", "nvidia-smi")):
+        context = FailureContext(plan=placed, reported=devices, meter=meter)
+        text = OOM.replace("GPU:1", device)
+        said = " ".join(explain(ResourceExhaustedError(text), context).suggestions)
+        assert "distribution.strategy = placed" not in said
+        assert f"put fewer of its layers on {device}" in said
+        assert ("nvidia-smi" in said, "devices.carve" in said) == (
+            words == "nvidia-smi",
+            words == "devices.carve",
+        )
 
 
 @pytest.mark.slow

@@ -188,9 +188,16 @@ def test_that_a_slice_that_is_too_small_is_warned_of_and_mended(qtbot, card, rea
     over = [row for row in card.rows.values() if row.prospect.over]
     assert over
     assert "too much" in over[0].accessibleDescription()
-    [label] = [label for label in buttons(card) if label.startswith("Batch")]
-    click(qtbot, buttons(card)[label])
+    view = card.warnings.views["too much memory"]
+    larger, smaller = view.button, *view.others
+    assert larger.text().startswith("Slices of ")
+    assert smaller.text().startswith("Batch ")
+    click(qtbot, smaller)
     assert held.plan.training.batch_size < 4096
+    assert not any(row.prospect.over for row in card.rows.values())
+    held.show(plan)
+    click(qtbot, card.warnings.views["too much memory"].button)
+    assert min(held.plan.devices.carve[0].slices_mib) > 1
     assert not any(row.prospect.over for row in card.rows.values())
 
 

@@ -1,0 +1,228 @@
+"""Explain that a device had no memory left: which one, for which layer, what it held, what to do.
+
+What a device lacked is in the words of the error, and in those of its allocator in the run's log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from gpu_studio.common.figures import size
+from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.contract.events import DeviceMemory, Failed
+from gpu_studio.contract.failure_mends import against_want_of_memory, offered
+from gpu_studio.contract.failure_texts import (
+    NO_ROOM_FOR_COPY,
+    AllocationRefusal,
+    device_in,
+    device_without_room,
+    refusal_in,
+    refusal_of_disk,
+)
+from gpu_studio.contract.files import last_lines_if_any
+from gpu_studio.plan import Plan, strategy_of
+from gpu_studio.trainer.failures.failure_context import FailureContext, failing_layer
+from gpu_studio.trainer.failures.memory_prediction import MemoryOutlook, outlook_of
+
+_OOM = re.compile(r"OOM when allocating tensor with shape\[([\d,]*)\] and type (\w+)")
+_BYTES = {
+    "float": 4,
+    "half": 2,
+    "bfloat16": 2,
+    "double": 8,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "bool": 1,
+}
+# A function compiled by XLA allocates its memory in one piece.
+_WHOLE = re.compile(r"Out of memory while trying to allocate (\d+) bytes")
+# CUDA's libraries allocate outside of TensorFlow's memory, which is nearly all of a card.
+_BESIDE = re.compile(r"(?:CUDNN|CUBLAS)_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY")
+HOST = "host"
+_LAST_BYTES = 64 * 1024
+
+_SMALLER_BATCH = (
+    "Make training.batch_size smaller: half of it needs about half the memory for activations."
+)
+_LARGER_SLICE = "Give the device more: a larger slice in devices.carve, fewer slices, or no carve."
+_OPTIMIZER = (
+    "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the weight."
+)
+_OTHERS = "Look who else uses the card: nvidia-smi."
+_BESIDE_OTHERS = (
+    "Leave room on the card for CUDA's libraries: set devices.memory_growth "
+    "to true, or make the slices smaller."
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether TensorFlow's words say that a device's allocator had no memory left.
+
+    A full disk raises an error of the same type, and does not count.
+    """
+    if refusal_of_disk(error):
+        return False
+    text = str(error)
+    return (
+        type(error).__name__ == "ResourceExhaustedError"
+        or "OOM when allocating" in text
+        or NO_ROOM_FOR_COPY in text
+        or bool(_beside(text))
+    )
+
+
+def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> Failed:
+    """The `failed` event, from the error and from what is known of the run."""
+    text = str(error)
+    refusal = _refusal(context)
+    device = device_without_room(text) or (refusal and refusal.device) or device_in(text)
+    lacked = refusal if refusal and refusal.device in (device, None) else None
+    shape = _shape(text)
+    layer = failing_layer(error, context.layers(error), shape)
+    memory = context.memory()
+    outlook = outlook_of(context, error, device, _least(text, device, lacked, memory))
+    message = f"Out of memory{_where(device, layer)}{_wanted(text, lacked)}."
+    return Failed(
+        message=f"{message}{_held(device, context, memory)}{outlook.weights_alone}",
+        suggestions=list(_advice(text, device, context, outlook)),
+        traceback=trace,
+        device=device,
+        kind="out_of_memory",
+        layer=layer,
+        mends=_mends(text, context, outlook),
+    )
+
+
+def _refusal(context: FailureContext) -> AllocationRefusal | None:
+    """What an allocator last refused, in the words that it wrote into the run's log."""
+    lines = last_lines_if_any(context.run.log_file, _LAST_BYTES) if context.run else []
+    return refusal_in(b"\n".join(lines).decode("utf-8", "replace"))
+
+
+def _least(
+    text: str,
+    device: str | None,
+    lacked: AllocationRefusal | None,
+    memory: Sequence[DeviceMemory],
+) -> int:
+    """What the device has proved to need at least, in bytes; 0 if that is not known."""
+    mine = next((row for row in memory if row.device == device and row.source == "allocator"), None)
+    if mine is None:
+        return 0
+    asked = lacked.bytes if lacked else _asked(text)
+    return max(mine.peak + asked, mine.limit or 0)
+
+
+def _beside(text: str) -> str:
+    """Return the words in which a CUDA library says that it got no memory; empty if none does."""
+    found = _BESIDE.search(text)
+    return found[0] if found and not _OOM.search(text) else ""
+
+
+def _advice(
+    text: str, device: str | None, context: FailureContext, outlook: MemoryOutlook
+) -> Iterator[str]:
+    """What to try, as far as it suits the plan and the prediction does not speak against it."""
+    if _beside(text):
+        yield _BESIDE_OTHERS
+    plan = context.plan
+    if not outlook.known or "training.batch_size" in outlook.fields:
+        yield _SMALLER_BATCH
+    limited = any(each.name == device and each.limit_mib for each in context.logical)
+    if limited or plan is None:
+        yield _LARGER_SLICE
+    if plan is None or (
+        not plan.training.mixed_precision
+        and (not outlook.known or "training.mixed_precision" in outlook.fields)
+    ):
+        yield "Set training.mixed_precision to true."
+    yield _smaller_model(plan, device)
+    if plan is not None and plan.training.optimizer != "sgd":
+        yield _OPTIMIZER
+    if not limited and (device or "GPU").startswith("GPU"):
+        yield _OTHERS
+
+
+def _smaller_model(plan: Plan | None, device: str | None) -> str:
+    if plan is not None and strategy_of(plan).places_layers:
+        there = device or "that device"
+        return f"Choose a smaller model, or put fewer of its layers on {there}."
+    return (
+        "Choose a smaller model, or spread its layers over the devices with "
+        "distribution.strategy = placed."
+    )
+
+
+def _mends(text: str, context: FailureContext, outlook: MemoryOutlook) -> list[SuggestedChange]:
+    """Changes of the plan that help by the prediction; without one, those that may help a step."""
+    if context.plan is None:
+        return []
+    growth = (
+        [SuggestedChange(text="Memory growth", field="devices.memory_growth", value=True)]
+        if _beside(text)
+        else []
+    )
+    unknown = against_want_of_memory(context.plan) if context.session and not outlook.known else []
+    return [*offered(context.plan, growth), *outlook.mends, *unknown]
+
+
+def _where(device: str | None, layer: str | None) -> str:
+    return f" on {device or 'a device'}" + (f", in the layer {layer}" if layer else "")
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    found = _OOM.search(text)
+    return tuple(int(size) for size in found[1].split(",") if size) if found else None
+
+
+def _asked(text: str) -> int:
+    """The bytes that could not be had, by the error's words; 0 if they do not say it."""
+    found = _OOM.search(text)
+    return prod(_shape(text) or ()) * _BYTES.get(found[2], 0) if found else 0
+
+
+def _wanted(text: str, lacked: AllocationRefusal | None) -> str:
+    found = _OOM.search(text)
+    if not found and lacked is not None and lacked.bytes:
+        return f": there was no room for another {size(lacked.bytes)}"
+    if not found:
+        whole = _WHOLE.search(text)
+        asked = f": there was no room for another {size(int(whole[1]))}" if whole else ""
+        beside = (
+            f": CUDA's libraries found no room beside TensorFlow's ({_beside(text)})"
+            if _beside(text)
+            else ""
+        )
+        return asked or beside
+    shape, kind = found.groups()
+    count = prod(_shape(text) or ())
+    amount = size(count * _BYTES[kind]) if kind in _BYTES else f"{count} numbers"
+    return f": there was no room for another {amount} (a tensor of shape [{shape}], {kind})"
+
+
+def _held(device: str | None, context: FailureContext, memory: Sequence[DeviceMemory]) -> str:
+    rows = {row.device: row for row in memory}
+    mine = rows.get(device or "")
+    arena = mine if mine is not None and mine.source == "allocator" else rows.get(HOST)
+    if arena is None:
+        return ""
+    whole = f" of its {size(arena.limit)}" if arena.limit else ""
+    where = "of the computer's memory" if arena.source == HOST else "there"
+    weights = _weights(device, context)
+    part = (
+        f"; {size(weights)} of it are the weights and the optimizer's state on {device}"
+        if weights
+        else ""
+    )
+    return f" At most {size(arena.peak)}{whole} were in use {where}{part}."
+
+
+def _weights(device: str | None, context: FailureContext) -> int:
+    if context.session is None:
+        return 0
+    from gpu_studio.trainer.devices import bytes_by_device
+
+    return bytes_by_device(context.session.program.storage).get(device or "", 0)
