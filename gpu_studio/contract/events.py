@@ -21,7 +21,7 @@ from gpu_studio.contract.event_parts import LogicalDevice as LogicalDevice
 from gpu_studio.contract.event_parts import PartRow as PartRow
 from gpu_studio.contract.event_parts import Stage as Stage
 from gpu_studio.contract.event_parts import StageSpan as StageSpan
-from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.contract.event_parts import SuggestedChange as SuggestedChange
 
 State = Literal[
     "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"

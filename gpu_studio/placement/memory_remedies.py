@@ -11,14 +11,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from gpu_studio.common.figures import MIB, whole_mib
+from gpu_studio.common.figures import whole_mib
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replica_count, validate
+from gpu_studio.plan import (
+    MIB,
+    Machine,
+    Placed,
+    Plan,
+    PlannedDevice,
+    logical_devices,
+    placement_of,
+    replica_count,
+    validate,
+)
 from gpu_studio.plan.card_memory import now_mib
-from gpu_studio.plan.devices import CPU, PlannedDevice, physical_name
-from gpu_studio.plan.strategies import placement_of
+from gpu_studio.plan.devices import CPU, physical_name
 from gpu_studio.plan.strategies.one_device import alone
 from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.plan.values import Carve, Remedy, changing
@@ -76,6 +85,14 @@ class Needs:
             )
             and len(validate(plan, self.machine)) <= self._problems
         )
+
+    def weights_alone(self, device: str) -> tuple[int, int] | None:
+        """The bytes of the weights on `device`, and those it has, if not even they fit."""
+        for each in predict(self.plan, self.machine, self.facts):
+            room = each.usable_bytes
+            if each.device == device and room is not None and each.weights.bytes > room:
+                return each.weights.bytes, room
+        return None
 
     def _need(self, memory: PredictedMemory) -> int:
         if not memory.total and memory.device not in self._more:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from gpu_studio.common.figures import size
-from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import StateChanged
+from gpu_studio.contract import samples
+from gpu_studio.contract.events import LogicalDevice, StateChanged, SuggestedChange
 from gpu_studio.contract.failure_mends import change_to, offered
-from gpu_studio.placement.memory import predict
+from gpu_studio.contract.files import LineTail
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, memory_remedies
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import Machine, Plan
+from gpu_studio.plan import Card, Machine, Plan
+from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.failures.failure_context import FailureContext, found_in_frames
-from gpu_studio.trainer.failures.machine_seen import machine_seen
 
 MOST_MENDS = 6
 
@@ -59,7 +60,7 @@ def _outlook(
 ) -> MemoryOutlook:
     if dataset is None:
         return MemoryOutlook()
-    machine = machine_seen(context.run, context.logical)
+    machine = _machine_seen(context)
     facts = _facts(context, plan, dataset)
     shown = {device: least} if device and least else {}
     needs = Needs(plan, machine, facts, margin=MARGIN, shown=shown)
@@ -68,16 +69,13 @@ def _outlook(
     return MemoryOutlook(
         known=True,
         mends=tuple(offered(plan, mends)),
-        weights_alone=_weights_alone(plan, machine, facts, device),
+        weights_alone=_weights_alone(needs, device),
     )
 
 
-def _weights_alone(plan: Plan, machine: Machine, facts: PlanFacts, device: str | None) -> str:
-    for each in predict(plan, machine, facts):
-        room = each.usable_bytes
-        if each.device == device and room is not None and each.weights.bytes > room:
-            return f" The weights alone, {size(each.weights.bytes)}, do not fit into {size(room)}."
-    return ""
+def _weights_alone(needs: Needs, device: str | None) -> str:
+    held = needs.weights_alone(device or "")
+    return f" The weights alone, {size(held[0])}, do not fit into {size(held[1])}." if held else ""
 
 
 def _dataset(context: FailureContext, error: BaseException) -> Any:
@@ -94,10 +92,67 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
 
     from gpu_studio.trainer import devices
     from gpu_studio.trainer.answers import building
-    from gpu_studio.trainer.models import build_model
 
     devices.set_precision(plan.training.mixed_precision, context.replicas)
     with tf.device("CPU:0"):
-        model = build_model(plan.model, dataset, context.base, plan.training.seed)
+        model = building.model_of(plan, dataset)
         facts = building.facts_of(plan.training, dataset, model, loaded=bool(plan.model.file))
     return PlanFacts(model=facts)
+
+
+_FIRST_BYTES = 256 * 1024
+
+
+def _machine_seen(context: FailureContext) -> Machine:
+    """The machine with its cards' memory, and what others held of it before the run took any.
+
+    Without a recording the cards are those of the run's devices, and their memory is not known.
+    """
+    facts: dict[str, samples.CardFacts] = {}
+    figures: dict[str, samples.FastFigures] = {}
+    for sample in _recorded(context):
+        if isinstance(sample, samples.Cards) and not facts:
+            facts = {each.card: each for each in sample.cards if each.index is not None}
+        if isinstance(sample, samples.Fast):
+            figures = {each.card: each for each in sample.cards}
+            break
+    cards = tuple(_card(each, figures.get(name)) for name, each in facts.items())
+    same = Machine(cards)
+    # Where CUDA was told which cards to count, the recording counts others too.
+    agrees = all(
+        (card := same.card(each.physical)) is not None and each.uuid in (None, card.uuid)
+        for each in context.logical
+        if each.name.startswith("GPU")
+    )
+    return Machine(cards if agrees else _of_devices(context.logical), cores())
+
+
+def _recorded(context: FailureContext) -> Iterator[samples.AnySample | None]:
+    if context.run is None:
+        return
+    with suppress(OSError, samples.SampleError):
+        for line in LineTail(context.run.hardware_file).read(_FIRST_BYTES):
+            yield samples.decode(line)
+
+
+def _card(facts: samples.CardFacts, figures: samples.FastFigures | None) -> Card:
+    return Card(
+        index=facts.index or 0,
+        uuid=facts.uuid,
+        name=facts.name,
+        bus_id=facts.bus_id,
+        total_mib=facts.total_mib,
+        used_mib=figures.memory_used_mib if figures else None,
+        reserved_mib=(figures.memory_reserved_mib or 0) if figures else 0,
+        lost=bool(facts.gone) and not facts.asleep,
+        compute_capability=facts.compute_capability or "",
+    )
+
+
+def _of_devices(logical: Sequence[LogicalDevice]) -> tuple[Card, ...]:
+    physical = {each.physical: each for each in logical if each.name.startswith("GPU")}
+    return tuple(
+        Card(int(number) if number.isdecimal() else place, each.uuid or name, each.description)
+        for place, (name, each) in enumerate(physical.items())
+        for number in [name.rpartition(":")[2]]
+    )

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from gpu_studio.common.figures import size
-from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import DeviceMemory, Failed
+from gpu_studio.contract.events import DeviceMemory, Failed, SuggestedChange
 from gpu_studio.contract.failure_mends import against_want_of_memory, offered
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_FOR_COPY,
