@@ -30,6 +30,7 @@ from gpu_studio.cli.command import (
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
     from gpu_studio.placement.plan_facts import DataFacts
+    from gpu_studio.plan.card_memory import AvailableMemory
 
 _CHECK = """examples:
   gpu-studio check digits.plan.toml
@@ -66,22 +67,30 @@ def register(commands: Commands) -> None:
 def check(chosen: argparse.Namespace) -> int:
     """Say whether a plan can be run on a machine, and what TensorFlow will see there."""
     from gpu_studio import plan as plans
-    from gpu_studio.cli.given_plan import described_machine, every_problem, this_machine
+    from gpu_studio.cli.given_plan import (
+        described_machine,
+        every_problem,
+        predicted_bytes,
+        this_machine,
+    )
+    from gpu_studio.runs.queue_choice import needs_of, waits_now
 
-    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=True)
     try:
         plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-        problems: Iterable[plans.Problem] = every_problem(
-            plan, plans.with_absolute_files(plan, chosen.plan.parent), machine
-        )
+        absolute = plans.with_absolute_files(plan, chosen.plan.parent)
+        problems: Iterable[plans.Problem] = every_problem(plan, absolute, machine)
     except plans.PlanError as error:
         plan, problems = plans.Plan(), error.problems
     if problems:
         return _refuse(chosen, tuple(problems))
+    waits = waits_now(needs_of(plan, machine, predicted_bytes(absolute, machine)), machine)
     if chosen.json:
-        say_json(_seen(plan, machine) | {"problems": []})
+        say_json(_seen(plan, machine) | {"problems": [], "waits": waits})
     else:
         _say_seen(plan, machine)
+        if waits:
+            note(f"Not now: it {waits}")
     return OK
 
 
@@ -121,13 +130,20 @@ def _refuse(chosen: argparse.Namespace, problems: tuple[plans.Problem, ...]) -> 
 
 def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
     from gpu_studio import plan as plans
+    from gpu_studio.plan.card_memory import available_memory
 
     devices = plans.logical_devices(plan, machine)
+    available = available_memory(devices, machine)
     return {
         "plan": plan.name,
         "strategy": plan.distribution.strategy,
         "devices": [
-            {"name": device.name, "physical": device.physical, "limit_mib": device.limit_mib}
+            {
+                "name": device.name,
+                "physical": device.physical,
+                "limit_mib": device.limit_mib,
+                "available_mib": available[device.name].mib,
+            }
             for device in devices
         ],
         "replicas": list(plans.replicas(plan, machine)),
@@ -136,18 +152,28 @@ def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
 
 def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
     from gpu_studio import plan as plans
-    from gpu_studio.common.figures import MIB, size
     from gpu_studio.plan import strategy_of
+    from gpu_studio.plan.card_memory import available_memory
 
-    replicas = plans.replicas(plan, machine)
+    replicas, devices = plans.replicas(plan, machine), plans.logical_devices(plan, machine)
+    available = available_memory(devices, machine)
     what = "layers" if strategy_of(plan).places_layers else "a replica"
     say(f"{plan.name}: this plan can be run. TensorFlow will see")
-    for device in plans.logical_devices(plan, machine):
-        limit = "no memory limit" if device.limit_mib is None else size(device.limit_mib * MIB)
+    for device in devices:
+        limit = _limit_in_words(device, available[device.name])
         replica = f"  holds {what}" if device.name in replicas else ""
         say(f"  {device.name:<7} on {machine.title(device.physical):<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:
         say(f"No card: {machine.why_no_cards}")
+
+
+def _limit_in_words(device: plans.PlannedDevice, available: AvailableMemory) -> str:
+    """A slice's limit, or what TensorFlow would take of a card without slices now."""
+    from gpu_studio.common.figures import MIB, size
+
+    if device.limit_mib is not None:
+        return size(device.limit_mib * MIB)
+    return "no memory limit" if available.mib is None else f"up to {size(available.mib * MIB)}"
 
 
 _EXPORT_SUMMARY = (

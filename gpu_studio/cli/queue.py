@@ -35,9 +35,10 @@ _SUMMARY = "have plans wait for their devices, and train one after another"
 _EXAMPLES = """\
 A plan starts when each card it names has the memory it needs free, one of the queue at a time on a
 card; one that trains on CPUs starts when no other run is alive. What a plan waits for is kept for
-it: those behind it start only on other cards, unless it lets others pass. What it needs is what
-`gpu-studio model` predicted, if it was asked; else its slices' limits, or the whole card. A process
-in the background starts them: it needs neither the window nor this terminal.
+it: those behind it start only on other cards, unless it lets others pass. It needs all of its
+slices, for TensorFlow takes them whole; of a card without slices what `gpu-studio model` predicted,
+if it was asked, or else nearly all. A process in the background starts them: it needs neither the
+window nor this terminal.
 
 examples:
   gpu-studio queue add a.plan.toml b.plan.toml --set training.epochs=20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_studio.common.figures import MIB, size, unit_of
 from gpu_studio.plan import Machine, Plan, PlannedDevice, logical_devices, replicas
 from gpu_studio.plan.card_memory import held_by, most_mib, now_mib
-from gpu_studio.plan.devices import CPU, title_of
+from gpu_studio.plan.devices import CPU, parameter_home, title_of
 
 WHOLE_CARD = 0.9
 """The share of a card that counts as all of it: a desktop or another program holds a little."""
@@ -18,22 +18,27 @@ WHOLE_CARD = 0.9
 class Need:
     """The `bytes` needed of the physical `device`; None if unknown, and for the CPU.
 
-    `carved` says that they are those of slices.
+    `carved` says that they are those of slices; `guessed`, that a whole card is asked for because
+    nothing was predicted.
     """
 
     device: str
     bytes: int | None = None
     carved: bool = False
+    guessed: bool = False
 
 
 def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tuple[Need, ...]:
     """What `plan` needs of each physical device that it uses, in TensorFlow's order.
 
-    For a logical device that is the `predicted` memory; else its slice's limit; else the whole
-    card. A plan that uses cards waits for those; one that uses only CPUs needs the CPU.
+    Of a slice that is its limit, whatever was `predicted`: TensorFlow takes a slice whole, and
+    silently less of it where that much is not free. Of a card without slices it takes what is free,
+    so the predicted memory is enough, if it is known; else the whole card is asked for. A plan that
+    uses cards waits for those; one that uses only CPUs needs the CPU.
     """
     known = {each.name: each for each in logical_devices(plan, machine)}
-    used = [known[name] for name in replicas(plan, machine) if name in known]
+    names = dict.fromkeys((*replicas(plan, machine), parameter_home(plan, machine)))
+    used = [known[name] for name in names if name in known]
     cards = [each for each in used if each.physical != CPU]
     if not cards:
         return (Need(CPU),) if used else ()
@@ -49,14 +54,15 @@ def _of_card(
     mine = [each for each in devices if each.physical == card]
     reported = [part for each in mine if (part := _of_device(each, machine, predicted)) is not None]
     carved = any(each.limit_mib is not None for each in mine)
-    return Need(card, sum(reported) if len(reported) == len(mine) else None, carved)
+    guessed = any(each.limit_mib is None and each.name not in predicted for each in mine)
+    return Need(card, sum(reported) if len(reported) == len(mine) else None, carved, guessed)
 
 
 def _of_device(device: PlannedDevice, machine: Machine, predicted: Mapping[str, int]) -> int | None:
-    if device.name in predicted:
-        return predicted[device.name]
     if device.limit_mib:
         return device.limit_mib * MIB
+    if device.name in predicted:
+        return predicted[device.name]
     card = machine.card(device.physical)
     most = None if card is None else most_mib(card)
     return None if most is None else int(most * WHOLE_CARD) * MIB
@@ -160,6 +166,14 @@ def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> st
     text = f"waits for {size(need.bytes)} on {card.title}: {had} can be had now"
     runs = {each.pid: each.run for each in occupants if each.pid}
     return "; ".join(filter(None, (text, held_by(card.users, runs))))
+
+
+def waits_now(needs: Sequence[Need], machine: Machine) -> str:
+    """What a plan with these needs lacks now of the cards' memory, as far as that is known.
+
+    Empty if nothing, and for a whole card that was asked for because nothing was predicted.
+    """
+    return waits_for([each for each in needs if not each.guessed], machine, ())
 
 
 def never_fits(needs: Sequence[Need], machine: Machine) -> str:

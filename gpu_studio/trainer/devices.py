@@ -19,6 +19,7 @@ from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import DeviceSettings
 from gpu_studio.plan.devices import CPU
 from gpu_studio.trainer import practice
+from gpu_studio.trainer.allocator_limits import allocator_limits
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
 
@@ -168,6 +169,7 @@ class MemoryMeter:
         cpus = [device.name for device in logical if device.name.startswith("CPU")]
         self._variables = variables
         self._cpus = cpus if len(cpus) > 1 or not self._cards else []
+        self._limits = allocator_limits() if self._cards else {}
 
     def read(self) -> list[DeviceMemory]:
         """Return one row per logical device, then the host's arena if the run computes on CPUs."""
@@ -177,7 +179,7 @@ class MemoryMeter:
 
     def _card(self, device: LogicalDevice) -> DeviceMemory:
         info = tf.config.experimental.get_memory_info(device.name)
-        limit = device.limit_mib * MIB if device.limit_mib else None
+        limit = device.limit_mib * MIB if device.limit_mib else self._limits.get(device.name)
         return DeviceMemory(
             device=device.name,
             current=info["current"],

@@ -538,10 +538,16 @@ struct Inputs {};
 struct Outputs {};
 MemoryTypeVector& of(OpKernel*, Inputs);
 MemoryTypeVector& of(OpKernel*, Outputs);
+template <auto Member>
+struct ReachCost {
+  friend bool& expensive(OpKernel* kernel) { return kernel->*Member; }
+};
+bool& expensive(OpKernel*);
 
 }  // namespace
 template struct Reach<&OpKernel::input_memory_types_, Inputs>;
 template struct Reach<&OpKernel::output_memory_types_, Outputs>;
+template struct ReachCost<&OpKernel::expensive_>;
 namespace {
 
 OpKernel* MakeCpuKernel(OpKernelConstruction* construction) {
@@ -567,6 +573,9 @@ OpKernel* MakeCpuKernel(OpKernelConstruction* construction) {
   const auto out = construction->output_memory_types();
   of(kernel, Inputs()).assign(in.begin(), in.end());
   of(kernel, Outputs()).assign(out.begin(), out.end());
+  // As on a real card, one thread runs a device's kernels one after the other: in which order they run, and so what is in memory
+  // at one time, is not left to chance.
+  expensive(kernel) = false;
   return kernel;
 }
 

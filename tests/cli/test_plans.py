@@ -32,10 +32,17 @@ def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):
         "plan": "A plan",
         "strategy": "mirrored",
         "devices": [
-            {"name": f"CPU:{index}", "physical": "CPU:0", "limit_mib": None} for index in range(2)
+            {
+                "name": f"CPU:{index}",
+                "physical": "CPU:0",
+                "limit_mib": None,
+                "available_mib": None,
+            }
+            for index in range(2)
         ],
         "replicas": ["CPU:0", "CPU:1"],
         "problems": [],
+        "waits": "",
     }
 
 
@@ -76,6 +83,30 @@ def test_that_a_plan_can_be_held_against_another_machine(gpu_studio, plan_file, 
     answer = gpu_studio("check", plan_file, *carve, "--machine", described)
     assert answer.code == 0
     assert "1 GiB" in answer.out
+
+
+def test_that_check_tells_what_tensorflow_would_take_of_a_card_and_what_is_not_free_now(
+    gpu_studio, plan_file, tmp_path, machine
+):
+    """Of an H100, 512 MiB are the process's own, and 1,800 MiB are kept for CUDA's libraries."""
+    described = tmp_path / "node.json"
+    given = ["--machine", described]
+    described.write_text(WITH_CARD)
+    assert "up to 5.7 GiB" in gpu_studio("check", plan_file, *given).out
+    held = {**CARD, "used_mib": 6144, "users": [{"pid": 7, "used_mib": 6144, "command": "hog"}]}
+    described.write_text(json.dumps({"cards": [held], "cpu_cores": 8, "memory_mib": 32768}))
+    answer = gpu_studio("check", plan_file, *given)
+    assert answer.code == 0
+    assert "up to 1.3 GiB" in answer.out
+    assert "Not now" not in answer.err, "how much it needs is not known"
+    carve = ["--set", "devices.carve=[{ device = 'GPU:0', slices_mib = [1024, 1024] }]"]
+    answer = gpu_studio("check", plan_file, *given, *carve)
+    assert answer.code == 0
+    assert "Not now" not in answer.err
+    over = [*carve, "distribution.strategy=mirrored"]
+    assert "Not now: it waits for 2 GiB on GPU 0: 1 GiB can be had now" in (
+        gpu_studio("check", plan_file, *given, *over).err
+    )
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"cards": 3}', "{}", '{"other": 1}'])

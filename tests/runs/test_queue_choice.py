@@ -22,6 +22,7 @@ from gpu_studio.runs.queue_choice import (
     needs_of,
     never_fits,
     waits_for,
+    waits_now,
 )
 from gpu_studio.runs.queue_entry import Wait
 
@@ -63,18 +64,32 @@ def test_that_a_plan_for_cpus_needs_the_machine_for_itself() -> None:
 
 def test_that_slices_are_needed_whole_and_a_card_without_slices_nearly_so() -> None:
     assert needs_of(SLICED, TWO_CARDS, {}) == (
-        Need("GPU:0", WHOLE),
+        Need("GPU:0", WHOLE, guessed=True),
         Need("GPU:1", 3 * GIB, carved=True),
     )
-    assert needs_of(PLAN, TWO_CARDS, {}) == (Need("GPU:0", WHOLE),)
+    assert needs_of(PLAN, TWO_CARDS, {}) == (Need("GPU:0", WHOLE, guessed=True),)
 
 
-def test_that_what_was_predicted_counts_before_what_was_carved() -> None:
-    predicted = {"GPU:0": 2 * GIB, "GPU:1": GIB // 2}
-    assert needs_of(SLICED, TWO_CARDS, predicted) == (
-        Need("GPU:0", 2 * GIB),
-        Need("GPU:1", 2 * GIB + GIB // 2, carved=True),
-    )
+def test_that_a_slice_is_needed_whole_whatever_was_predicted_and_a_card_as_predicted() -> None:
+    """TensorFlow takes a slice whole at its first use; of a card it takes what is free."""
+    predicted = {"GPU:0": 2 * GIB, "GPU:1": GIB // 2, "GPU:2": GIB // 2}
+    sliced = Need("GPU:1", 3 * GIB, carved=True)
+    assert needs_of(SLICED, TWO_CARDS, predicted) == (Need("GPU:0", 2 * GIB), sliced)
+    assert needs_of(SLICED, TWO_CARDS, {})[1] == sliced
+
+
+def test_that_the_slice_of_the_variables_is_needed_though_no_replica_is_there() -> None:
+    central = ["distribution.strategy=central_storage", "distribution.devices=['GPU:1', 'GPU:2']"]
+    plan = with_settings(SLICED, [*central, "distribution.parameter_device=GPU:0"])
+    assert [need.device for need in needs_of(plan, TWO_CARDS, {})] == ["GPU:1", "GPU:0"]
+
+
+def test_that_what_is_certainly_lacking_now_is_told_but_not_a_whole_card_that_was_guessed() -> None:
+    needs = needs_of(SLICED, TWO_CARDS, {})
+    full = with_free(100, 1229 + OUTSIDE_MIB)
+    assert waits_now(needs, full) == "waits for 3 GiB on GPU 1: 1.2 GiB can be had now"
+    assert waits_now(needs, with_free(100, 3072 + OUTSIDE_MIB)) == ""
+    assert waits_now(needs_of(PLAN, TWO_CARDS, {"GPU:0": GIB}), full).startswith("waits for 1 GiB")
 
 
 def test_that_only_devices_which_work_are_waited_for() -> None:
@@ -87,7 +102,7 @@ def test_that_a_card_of_unknown_size_is_waited_for_only_while_a_run_is_on_it() -
         TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None, used_mib=None),)
     )
     needs = needs_of(PLAN, unknown, {})
-    assert needs == (Need("GPU:0", None),)
+    assert needs == (Need("GPU:0", None, guessed=True),)
     assert waits_for(needs, unknown, ()) == ""
     busy = Occupant("busy", frozenset({"GPU:0"}), holds=False)
     assert waits_for(needs, unknown, (busy,)) == "waits for busy on GPU 0"

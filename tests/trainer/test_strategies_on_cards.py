@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_cards import cards_in
+from fake_cards import CONTEXT_MIB, RESERVED_MIB, cards_in
 from training_runs import Finished, small_plan, trained
 from written_code import Written
 
@@ -25,6 +25,7 @@ from gpu_studio.plan import Carve, Placed, Plan
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 SLICE_MIB = 300
+CARD_MIB, KEPT_MIB = 4096, 1800
 FOUR_SLICES = (Carve("GPU:0", (SLICE_MIB,) * 4),)
 LAYERS = ("dense", "outputs")
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
@@ -122,6 +123,16 @@ def test_that_slices_report_the_memory_of_their_own_allocators(
     second = told["none on the second card only"].logical[0]
     first = told["none on a whole card"].logical[0]
     assert (first.uuid, second.uuid) == (identity(0)[0], identity(1)[0])
+
+
+def test_that_the_limit_of_a_card_without_slices_is_what_tensorflow_takes_of_it(
+    runs_of: dict[str, Finished],
+) -> None:
+    rows = runs_of["mirrored over two cards"].of(events.Memory)[-1].devices
+    most = CARD_MIB - RESERVED_MIB - CONTEXT_MIB - KEPT_MIB
+    for row in rows[:2]:
+        assert row.limit is not None
+        assert 0 < row.limit <= most * MIB
 
 
 def test_that_a_placed_model_runs_where_it_was_put(runs_of: dict[str, Finished]) -> None:
