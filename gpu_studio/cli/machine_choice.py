@@ -83,7 +83,7 @@ def _practise() -> None:
     if cards is not None and not practice.is_set_up(cards):
         if practice.built() is None:
             note("Compiling the practice cards for this TensorFlow, once; it takes about 20 s…")
-        os.environ.update(practice.environment(cards, practice.build()))
+        practice.begin(cards, practice.build())
 
 
 def refuse_simulated() -> None:

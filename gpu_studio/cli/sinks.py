@@ -153,7 +153,7 @@ def _started(event: events.Started) -> str:
         if event.resumed_from
         else ""
     )
-    return f"{event.plan}: run {event.run}{resumed}"
+    return f"{event.plan}: run {event.run}{event.on_practice}{resumed}"
 
 
 def _devices(event: events.Devices) -> str:

@@ -77,6 +77,14 @@ def practice_cards(text: str) -> PracticeCards:
     return PracticeCards(count, memory)
 
 
+def in_words(text: str) -> str:
+    """What an event or a variable says of practice cards, for a person to read: `4 × 2 GiB`."""
+    try:
+        return practice_cards(text).title
+    except PracticeError:
+        return text
+
+
 def chosen(environ: Mapping[str, str] = os.environ) -> PracticeCards | None:
     """The practice cards of this process; None without any. Raises PracticeError."""
     text = environ.get(PRACTICE, "")

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from gpu_studio.common.practice import in_words
 from gpu_studio.contract.event_parts import AskedPlace as AskedPlace
 from gpu_studio.contract.event_parts import Crossing as Crossing
 from gpu_studio.contract.event_parts import DeviceMemory as DeviceMemory
@@ -46,7 +47,10 @@ class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
 
 
 class Started(Event, tag="started", frozen=True):
-    """The trainer process is running. The first event of every run."""
+    """The trainer process is running. The first event of every run.
+
+    `practice` is the practice cards that it saw, `4x2GiB`; empty for this machine's own.
+    """
 
     run: str
     plan: str
@@ -57,6 +61,12 @@ class Started(Event, tag="started", frozen=True):
     resumed_from: str | None = None
     from_epoch: int = 0
     from_step: int = 0
+    practice: str = ""
+
+    @property
+    def on_practice(self) -> str:
+        """The end of a sentence that says so: `, on practice cards (4 × 2 GiB)`; else empty."""
+        return f", on practice cards ({in_words(self.practice)})" if self.practice else ""
 
 
 class Devices(Event, tag="devices", frozen=True):

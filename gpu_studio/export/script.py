@@ -157,6 +157,11 @@ from a plan, and is not needed to run it. What is needed:
 
 It prints one line for each epoch{saves}."""
 
+_PRACTISED = """
+
+The plan was made in practice, on cards that are not there ({cards}): the script needs cards
+that are as large."""
+
 _ALLOCATOR = """\
 # This allocator would give all slices of a card one common pool, without limits.
 os.environ.pop("TF_GPU_ALLOCATOR", None)"""
@@ -235,6 +240,8 @@ def _about(facts: ScriptFacts) -> list[str]:
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",
     )
+    if facts.machine is not None and facts.machine.practice:
+        text += _PRACTISED.format(cards=facts.machine.practice)
     return [line.replace("\0", comment(plan.name)) for line in text.split("\n")]
 
 

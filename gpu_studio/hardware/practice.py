@@ -12,10 +12,12 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -52,6 +54,7 @@ _CARDS_FLAGS = (
 SOURCES = ("cards.cc", "driver.c")
 _LARGEST_SOURCE = 1 << 20
 _PATIENCE_S = 300.0
+_LOOK_S = 0.1
 _LAST_WORDS = 600
 """Characters of what the compiler said that a message shows."""
 
@@ -66,6 +69,17 @@ def environment(cards: PracticeCards, folder: Path, state: Path | None = None) -
         MEMORY_MIB: str(cards.memory_mib),
         NAME: CARD_NAME,
     }
+
+
+def begin(cards: PracticeCards, folder: Path) -> None:
+    """Have this process and every one started from here on see these cards."""
+    os.environ.update(environment(cards, folder))
+
+
+def end() -> None:
+    """Have every process started from here on see this machine's own cards again."""
+    for name in (PRACTICE, LIBRARY, STATE, COUNT, MEMORY_MIB, NAME):
+        os.environ.pop(name, None)
 
 
 def is_set_up(cards: PracticeCards, environ: Mapping[str, str] = os.environ) -> bool:
@@ -85,10 +99,14 @@ def built(cache: Path | None = None) -> Path | None:
     return folder if (folder / CARDS_FILE).is_file() else None
 
 
-def build(cache: Path | None = None) -> Path:
+Stop = Callable[[], bool]
+
+
+def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
     """Compile the library, unless it is there already; its folder. It takes about 15 seconds.
 
-    Raises PracticeError if there is no compiler, or if it fails.
+    It is asked now and then whether to `stop`. Raises PracticeError if there is no compiler, if it
+    fails, or if it was stopped.
     """
     folder = _folder(cache)
     make_private_directory(folder.parent)
@@ -101,8 +119,8 @@ def build(cache: Path | None = None) -> Path:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as room:
             made = Path(room) / folder.name
             made.mkdir()
-            _compile(_driver_command(compiler, made))
-            _compile(_cards_command(compiler, made))
+            _compile(_driver_command(compiler, made), stop)
+            _compile(_cards_command(compiler, made), stop)
             made.rename(folder)
     return folder
 
@@ -153,18 +171,42 @@ def _driver_command(compiler: str, folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _compile(command: list[str]) -> None:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PracticeError(f"practice cards cannot be compiled: {error}") from error
-    if done.returncode:
+def _compile(command: list[str], stop: Stop) -> None:
+    with tempfile.TemporaryFile() as words:
+        try:
+            # In a group of its own, because a compiler has the work done by other processes.
+            compiler = subprocess.Popen(
+                command, stdout=words, stderr=words, stdin=subprocess.DEVNULL, process_group=0
+            )
+        except OSError as error:
+            raise PracticeError(f"practice cards cannot be compiled: {error}") from error
+        code = _waited_for(compiler, stop)
+        words.seek(0)
+        said = words.read().decode("utf-8", "replace").strip()
+    if code:
         raise PracticeError(
-            "practice cards cannot be compiled for this TensorFlow:\n"
-            f"{done.stderr.strip()[-_LAST_WORDS:]}"
+            f"practice cards cannot be compiled for this TensorFlow:\n{said[-_LAST_WORDS:]}"
         )
+
+
+def _waited_for(compiler: subprocess.Popen[bytes], stop: Stop) -> int:
+    """The exit code. Raises PracticeError if it was stopped, or took too long."""
+    end = time.monotonic() + _PATIENCE_S
+    try:
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                return compiler.wait(_LOOK_S)
+            if stop():
+                raise PracticeError("compiling the practice cards was stopped")
+            if time.monotonic() > end:
+                raise PracticeError(
+                    f"compiling the practice cards took longer than {_PATIENCE_S:.0f} s: try again "
+                    "when the machine is less busy"
+                )
+    finally:
+        if compiler.returncode is None:
+            os.killpg(compiler.pid, signal.SIGKILL)
+            compiler.wait()
 
 
 @contextmanager

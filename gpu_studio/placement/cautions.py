@@ -224,6 +224,7 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
         or len(cards) < len(devices)
         or len(cards) < 2
         or not facts.graph
+        or machine.practice
     ):
         return
     share = _global(plan, len(devices)) / len(devices)

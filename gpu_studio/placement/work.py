@@ -289,13 +289,14 @@ def limits_bytes(devices: Sequence[PlannedDevice], machine: Machine) -> dict[str
 def workers(
     devices: Sequence[PlannedDevice], machine: Machine, threads_per_operation: int = 0
 ) -> int:
-    """How many devices work at once: one slice per card; logical CPUs as the cores allow.
+    """How many devices work at once: one slice per card; what the CPU computes as cores allow.
 
     An operation on a CPU takes `threads_per_operation` cores; 0 is TensorFlow's default, which is
     all of them.
     """
-    cards = {device.physical for device in devices if not device.physical.startswith("CPU")}
-    cpus = sum(device.physical.startswith("CPU") for device in devices)
+    physical = [device.physical for device in devices]
+    cards = {each for each in physical if not machine.computes_on_cpu(each)}
+    cpus = sum(machine.computes_on_cpu(each) for each in physical)
     at_once = max(1, machine.cpu_cores // threads_per_operation) if threads_per_operation else 1
     return max(1, len(cards) + min(cpus, at_once))
 

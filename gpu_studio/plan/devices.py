@@ -156,6 +156,10 @@ class Machine:
         card = self.card(device)
         return title_of(device) if card is None else card.title
 
+    def computes_on_cpu(self, device: str) -> bool:
+        """Whether the CPU does the work of this physical device: a CPU, or a practice card."""
+        return bool(self.practice) or device.startswith("CPU")
+
     def card(self, device: str) -> Card | None:
         """The card that a plan names `GPU:1` or by (a prefix of) its UUID.
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio import __version__, plan
+from gpu_studio.common.practice import PRACTICE
 from gpu_studio.contract.directory import RunDirectory, resumed_from
 from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Failed, Finished, Started, StateChanged
@@ -162,6 +163,7 @@ def _started(run: RunDirectory, todo: plan.Plan) -> Started:
         resumed_from=origin.run if origin else None,
         from_epoch=origin.epoch if origin else 0,
         from_step=origin.step if origin else 0,
+        practice=os.environ.get(PRACTICE, ""),
     )
 
 

@@ -76,7 +76,7 @@ def test_that_what_the_compiler_refuses_is_told_and_leaves_nothing(monkeypatch, 
 def test_that_a_built_library_is_used_again(monkeypatch, tmp_path):
     assert practice.built(tmp_path) is None
     monkeypatch.setattr(practice, "COMPILERS", ("true",))
-    monkeypatch.setattr(practice, "_compile", lambda command: _made(command))
+    monkeypatch.setattr(practice, "_compile", lambda command, _stop: _made(command))
     first = practice.build(tmp_path)
     monkeypatch.setattr(practice, "_compile", None)
     assert practice.build(tmp_path) == practice.built(tmp_path) == first

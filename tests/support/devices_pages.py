@@ -11,13 +11,18 @@ from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine
-from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient
 
 ShowDevices = Callable[[Machine, SamplerClient], DevicesPage]
+
+
+def page_actions() -> DeviceActions:
+    """Actions that do nothing."""
+    return DeviceActions(*map(QAction, ("Doctor…", "Copy", "Practise", "Stop practising")))
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def show_devices(qtbot: QtBot, theme: ThemeManager) -> Iterator[ShowDevices]:
             Checkup(command=(sys.executable, "-S", "-c", "print('{}')")),
         )
         watchers.extend((inventory, sampler, checkup))
-        shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
+        shown = DevicesPage(theme, inventory, sampler, checkup, page_actions())
         qtbot.addWidget(shown)
         shown.resize(1180, 740)
         inventory.refresh()

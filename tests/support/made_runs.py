@@ -57,6 +57,7 @@ class Script:
     ago: float = 0.0
     nan_at: int = -1
     seed: int = 1
+    practice: str = ""
 
 
 class RunMaker:
@@ -92,6 +93,7 @@ class RunMaker:
         yield events.Started(
             run=self.run.id, plan=script.name, pid=1, host="here", gpu_studio="0", python="3.11",
             from_epoch=script.resumed_at, from_step=script.resumed_at * script.steps,
+            practice=script.practice,
         )  # fmt: skip
         self.now += 1.4
         names = [f"{script.kind}:{index}" for index in range(script.devices)]

@@ -106,6 +106,8 @@ def _more_columns(
     tags = [", ".join(each.tags) for each in labels]
     if any(tags):
         yield ["TAGS", *tags]
+    if any(summary.practice for summary in found):
+        yield ["PRACTICE", *(summary.practice for summary in found)]
     if energy:
         yield ["ENERGY", *(watt_hours(_joules(summary)) for summary in found)]
 
@@ -149,6 +151,7 @@ def _document(summary: Summary) -> dict[str, Any]:
         "best": {"metric": best.metric, "value": best.value, "epoch": best.epoch} if best else None,
         "peak_bytes": summary.peaks,
         "resumed_from": summary.resumed_from,
+        "practice": summary.practice,
     }
 
 

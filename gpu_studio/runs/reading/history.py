@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from gpu_studio.common.practice import in_words
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract import events
 from gpu_studio.contract.events import ENDED, AnyEvent, State
@@ -298,6 +299,11 @@ class History:
                 self._finish(event)
             case events.Failed():
                 self._fail(event)
+
+    @property
+    def practice(self) -> str:
+        """The practice cards that it was trained on, `4 × 2 GiB`; empty for real cards."""
+        return in_words(self.started.practice) if self.started else ""
 
     def _start(self, event: events.Started) -> None:
         self.started = event

@@ -44,8 +44,8 @@ class Summary:
     validation loss, else any. `curve` has that metric of each epoch, `losses` the validation loss,
     else the loss; `peaks` the peak bytes of each device. `model` is the name of the built model,
     empty before there is one, `devices` what TensorFlow saw. `number` distinguishes the run in its
-    folder. `problem` says why the run cannot be read, if so: then nothing else is known, and
-    `state` is `lost`.
+    folder. `practice` are the practice cards, `4 × 2 GiB`; empty for real ones. `problem` says why
+    the run cannot be read, if so: then nothing else is known, and `state` is `lost`.
     """
 
     directory: RunDirectory
@@ -68,6 +68,7 @@ class Summary:
     devices: Devices | None = None
     number: int | None = None
     problem: str = ""
+    practice: str = ""
 
     @property
     def standing(self) -> str:
@@ -252,6 +253,7 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         model=history.model.name if history.model else "",
         devices=history.devices,
         number=number_of(run),
+        practice=history.practice,
     )
 
 

@@ -128,6 +128,7 @@ def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
     known = (
         ("run", summary.id),
         ("state", summary.state_words),
+        ("practice cards", summary.practice),
         ("plan", summary.plan if labels.name else ""),
         ("directory", str(summary.directory.path)),
         ("tags", ", ".join(labels.tags)),
@@ -373,6 +374,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "eta_seconds": history.eta_seconds,
         "samples_per_second": history.samples_per_second,
         "resumed_from": _parent(run),
+        "practice": history.practice,
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
         "code": [asdict(code) for code in ran_code(history.code.values())],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -149,10 +149,19 @@ class DevicesFile(QObject):
 
 CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 WITHOUT_CARDS = (
-    "Everything works here without one: the CPU can be carved into logical devices, which "
-    "TensorFlow treats as it would cards, and a plan made so trains in the same way."
+    "Everything works here without one: the CPU can be carved into logical devices, which train in "
+    "the same way, or you can practise with cards that are not there, which have memory limits too."
 )
 _WIDE = 1000
+
+
+class DeviceActions(NamedTuple):
+    """The window's actions that have a button on the page."""
+
+    doctor: QAction
+    copy: QAction
+    practise: QAction
+    stop_practising: QAction
 
 
 class DevicesPage(Page):
@@ -167,8 +176,7 @@ class DevicesPage(Page):
         inventory: Inventory,
         sampler: SamplerClient,
         checkup: Checkup,
-        doctor: QAction,
-        copy: QAction,
+        actions: DeviceActions,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__("Devices", parent)
@@ -184,15 +192,17 @@ class DevicesPage(Page):
         self.table.retry.connect(sampler.retry)
         self.marked = Label("", "strong")
         self.header.insertWidget(2, self.marked)
-        self.doctor = DoctorButton(theme, doctor)
+        self.stop_practising = ActionButton(actions.stop_practising, small=True)
+        self.header.insertWidget(3, self.stop_practising)
+        self.doctor = DoctorButton(theme, actions.doctor)
         self.save = Button("Save as CSV…")
         self.save.setToolTip(
             "Write the cards and their figures to a file, as gpu-studio devices --csv has them"
         )
         self.save.clicked.connect(self.save_csv)
-        for button in (self.doctor, ActionButton(copy, text="Copy as text"), self.save):
+        for button in (self.doctor, ActionButton(actions.copy, text="Copy as text"), self.save):
             self.add_button(button)
-        self._add_cards()
+        self._add_cards(actions.practise)
         inventory.changed.connect(self._follow)
         sampler.changed.connect(self._follow_sampler)
         checkup.changed.connect(self.follow_checkup)
@@ -228,7 +238,7 @@ class DevicesPage(Page):
         if self._live is not None:
             self._live[1].processes.close_ending()
 
-    def _add_cards(self) -> None:
+    def _add_cards(self, practise: QAction) -> None:
         self._devices = CardFrame()
         self._devices.setAccessibleName("devices")
         self._devices.body.setContentsMargins(6, 6, 6, 6)
@@ -237,6 +247,7 @@ class DevicesPage(Page):
         self.why = Paragraph()
         self.absence.body.addWidget(self.why)
         self.absence.body.addWidget(Paragraph(WITHOUT_CARDS, "muted"))
+        self.absence.body.addWidget(ActionButton(practise), alignment=Qt.AlignmentFlag.AlignLeft)
         self._row = QHBoxLayout()
         self._row.setSpacing(GAP)
         self.column.addWidget(self._devices)
@@ -265,6 +276,7 @@ class DevicesPage(Page):
         self.caption.setText(self._caption())
         self.marked.setText(picture.marked)
         self.marked.setVisible(bool(picture.marked))
+        self.stop_practising.setVisible(bool(picture.practice))
         if watched:
             self._show(rows_of(picture, machine, self.sampler.trouble))
         elif machine is not None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
 from gpu_studio.ui.kit.theme import ThemeManager, icon
 
-MenuName = Literal["File", "Edit", "Run", "View", "Help"]
+MenuName = Literal["File", "Edit", "Run", "View", "Devices", "Help"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ LAST_DRAFT = Setting(
 PLAN_TAB = Setting(
     "plan/tab", "", "The tab of the Plan page that was open last; empty for the first one."
 )
+PRACTICE = Setting(
+    "devices/practice",
+    "4x2GiB",
+    "Which practice cards were chosen last, as --practice has them.",
+)
 RUNS_ORDER = Setting(
     "runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`."
 )

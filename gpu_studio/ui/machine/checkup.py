@@ -143,6 +143,14 @@ class Checkup(QObject):
             self.cancel()
         self._ask(self._whole, examining=True)
 
+    def renew(self) -> None:
+        """Examine another machine: nothing that was told before holds."""
+        self.cancel()
+        told, self.diagnosis, self.examined, self.error = self.topology, None, False, ""
+        if told is not None:
+            self.rejoined.emit(None)
+        self.glance()
+
     def cancel(self) -> None:
         """Ask no more; what was known stays."""
         self._patience.stop()
@@ -166,7 +174,6 @@ class Checkup(QObject):
 
     def _made(self) -> QProcess:
         process = QProcess(self)
-        process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
         process.finished.connect(self._has_ended)
         process.errorOccurred.connect(self._has_failed)
         return process
@@ -180,6 +187,9 @@ class Checkup(QObject):
         if self.looking:
             return
         self.error, self._examining = "", examining
+        # Which cards there are to see may have been chosen anew.
+        environment = [f"{name}={value}" for name, value in module_environment().items()]
+        self.process.setEnvironment(environment)
         self.process.start(command[0], command[1:])
         self._patience.start(TIMEOUT_MS)
         self.changed.emit()

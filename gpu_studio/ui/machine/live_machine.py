@@ -115,9 +115,6 @@ class Inventory(QObject):
         self.error = ""
         self._command = tuple(command)
         self.process = QProcess(self)
-        self.process.setEnvironment(
-            [f"{name}={value}" for name, value in module_environment().items()]
-        )
         self.process.finished.connect(self._on_finished)
         self.process.errorOccurred.connect(self._on_error)
         self._patience = QTimer(self)
@@ -134,9 +131,22 @@ class Inventory(QObject):
         if self.looking:
             return
         self.error = ""
+        # Which cards there are to see may have been chosen anew.
+        self.process.setEnvironment(
+            [f"{name}={value}" for name, value in module_environment().items()]
+        )
         self.process.start(self._command[0], list(self._command[1:]))
         self._patience.start(TIMEOUT_MS)
         self.changed.emit()
+
+    def renew(self) -> None:
+        """Ask for the devices of another machine: an answer that is awaited is not."""
+        self.process.blockSignals(True)
+        if self.looking:
+            self.process.kill()
+            self.process.waitForFinished(2000)
+        self.process.blockSignals(False)
+        self.refresh()
 
     def close(self) -> None:
         """Stop asking, and leave no process behind."""

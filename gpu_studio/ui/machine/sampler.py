@@ -155,6 +155,12 @@ class SamplerClient(QObject):
             self._restart.start(0)
         self.ask(retry=True)
 
+    def renew(self) -> None:
+        """Watch another machine from now on: nothing that was seen before holds."""
+        self.close()
+        self.picture, self.trouble = MachinePicture(), ""
+        self._ask_or_start()
+
     def close(self) -> None:
         """Leave no process and no timer behind."""
         for timer in (self._restart, self._hang, self._soon):

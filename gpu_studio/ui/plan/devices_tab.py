@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QListWidget,
@@ -30,7 +31,7 @@ from gpu_studio.plan.edits.visibility import (
     show_card,
 )
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
-from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
+from gpu_studio.ui.kit.basic_widgets import ActionButton, Elided, Label, Paragraph
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
 from gpu_studio.ui.kit.table import CheckDelegate
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, coloured_icon
@@ -242,14 +243,23 @@ ABOUT = (
 )
 
 
+OFFER = (
+    "There is no card here: carved CPUs train in the same way, and practice cards have memory "
+    "limits too, as real ones do."
+)
+
+
 class CpuEditor(QWidget):
     """Shows the logical CPUs. `edited(Change)` is the user's change."""
 
     edited = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, practise: QAction | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._view: PlanView | None = None
+        self.offer = _offer(practise)
         self._detail = Elided(role="muted")
         self.count = WholeNumber("number of logical CPUs", 1, MOST_SLICES)
         self.count.setFixedWidth(72)
@@ -266,6 +276,7 @@ class CpuEditor(QWidget):
         self.count.show_value(strip.slices)
         self._bar.show_segments(strip.segments)
         self.problem.say(strip.errors)
+        self.offer.setVisible(not view.machine.cards)
 
     def _lay_out(self) -> None:
         head, column = QHBoxLayout(), QVBoxLayout(self)
@@ -280,7 +291,7 @@ class CpuEditor(QWidget):
         head.addWidget(label)
         head.addWidget(self.count)
         column.addLayout(head)
-        for widget in (self._bar, self.problem, Paragraph(ABOUT, "caption")):
+        for widget in (self._bar, self.problem, Paragraph(ABOUT, "caption"), self.offer):
             column.addWidget(widget)
         column.addStretch(1)
 
@@ -295,6 +306,18 @@ class CpuEditor(QWidget):
             self.edited.emit(change)
 
 
+def _offer(practise: QAction | None) -> QWidget:
+    """What a machine without a card can do besides."""
+    offer = QWidget()
+    column = QVBoxLayout(offer)
+    column.setContentsMargins(0, GRID, 0, 0)
+    column.addWidget(Paragraph(OFFER))
+    if practise is not None:
+        button = ActionButton(practise, small=True)
+        column.addWidget(button, alignment=Qt.AlignmentFlag.AlignLeft)
+    return offer
+
+
 SIDE_PX = 156
 
 
@@ -306,7 +329,9 @@ class DevicesTab(QWidget):
 
     edited = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, practise: QAction | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._view: PlanView | None = None
         self._strips: dict[str, Strip] = {}
@@ -314,7 +339,7 @@ class DevicesTab(QWidget):
         self.switches = DeviceSwitches(theme)
         self.problem = ProblemLine(theme)
         self.card = CardEditor(theme)
-        self.cpu = CpuEditor(theme)
+        self.cpu = CpuEditor(theme, practise)
         self._stack = _Stack((self.card, self.cpu))
         self._lay_out()
         self.list.chosen.connect(self._show_chosen)

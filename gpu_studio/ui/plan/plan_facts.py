@@ -226,6 +226,13 @@ class FactsReader(QObject):
             self._begin()
             self.changed.emit()
 
+    def renew(self) -> None:
+        """Ask anew about the plan: TensorFlow has other devices now."""
+        followed, self._followed = self._followed, None
+        self._remembered.clear()
+        if followed is not None:
+            self.follow(followed.plan)
+
     def close(self) -> None:
         """Stop the process and the thread."""
         self.blockSignals(True)

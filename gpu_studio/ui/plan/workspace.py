@@ -189,7 +189,7 @@ def add_tabs(
     `runs` is the folder of runs, of which one may have measured what a plan predicts.
     """
     tabs: dict[str, Callable[[], QWidget]] = {
-        "Devices": partial(_devices, theme),
+        "Devices": partial(_devices, theme, actions),
         "Model": _with_facts(facts, _model, theme),
         "Data": _with_facts(facts, _data, theme),
         "Training": _with_facts(facts, _training, theme),
@@ -213,10 +213,10 @@ def _with_facts(
     return made
 
 
-def _devices(theme: ThemeManager) -> QWidget:
+def _devices(theme: ThemeManager, actions: ActionSet) -> QWidget:
     from gpu_studio.ui.plan.devices_tab import DevicesTab
 
-    return DevicesTab(theme)
+    return DevicesTab(theme, actions["practise"])
 
 
 def _model(theme: ThemeManager) -> QWidget:

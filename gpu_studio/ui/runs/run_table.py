@@ -256,7 +256,11 @@ class RunNameCell(PaintedCell):
         """Draw the name, which is elided last."""
         del text
         row: RunRow = index.data(ROW_ROLE)
-        marks = [*row.labels.tags, *(["note"] if row.labels.note else [])]
+        marks = [
+            *(["practice"] if row.summary.practice else []),
+            *row.labels.tags,
+            *(["note"] if row.labels.note else []),
+        ]
         area = self._draw_number(painter, area, row.summary.number)
         painter.setFont(font("strong"))
         wanted = painter.fontMetrics().horizontalAdvance(row.name) + 2.0

@@ -134,6 +134,7 @@ def whole(row: RunRow) -> str:
         row.title,
         f"plan: {row.summary.plan}" if labels.name else "",
         row.id,
+        f"practice cards: {row.summary.practice}" if row.summary.practice else "",
         f"resumed from {parent}" if parent else "",
         f"tags: {', '.join(labels.tags)}" if labels.tags else "",
         labels.note,
@@ -144,7 +145,9 @@ def whole(row: RunRow) -> str:
 
 def spoken(row: RunRow) -> str:
     """Return the run's name and tags in one line."""
-    return f"{row.title}, tagged {', '.join(row.labels.tags)}" if row.labels.tags else row.title
+    practice = ", on practice cards" if row.summary.practice else ""
+    tagged = f", tagged {', '.join(row.labels.tags)}" if row.labels.tags else ""
+    return f"{row.title}{practice}{tagged}"
 
 
 Index = QModelIndex | QPersistentModelIndex

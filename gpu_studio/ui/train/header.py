@@ -101,6 +101,11 @@ def headlines(history: History, left: str = UNKNOWN) -> list[str]:
 
     They leave out first what is read elsewhere on the page, and last what a person decides by.
     """
+    marked = f"practice{_SEPARATOR}" if history.practice else ""
+    return [f"{marked}{text}" for text in _headlines(history, left)]
+
+
+def _headlines(history: History, left: str) -> list[str]:
     if history.finished is not None:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):

@@ -85,7 +85,7 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
 def _beginning(event: AnyEvent) -> str:
     match event:
         case events.Started():
-            begun = f"started as process {event.pid} on {event.host}"
+            begun = f"started as process {event.pid} on {event.host}{event.on_practice}"
             resumed = f", resumed from {event.resumed_from} at step {grouped(event.from_step)}"
             return f"{begun}{resumed}" if event.resumed_from else begun
         case events.Devices():

@@ -22,6 +22,7 @@ from gpu_studio.ui.window.disk_changes import DiskStrip
 from gpu_studio.ui.window.frame import Drops, Rail, WindowFrame
 from gpu_studio.ui.window.live_runs import LiveRuns, RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu
+from gpu_studio.ui.window.practising import Practising
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.quitting import Quitting
 from gpu_studio.ui.window.repairs import Repairs
@@ -69,6 +70,7 @@ class MainWindow(WindowFrame):
         self.queue = QueueControl(services, pages, self.consent)
         self.quitting = Quitting(services, pages, self.queue)
         self.repairs = Repairs(services, pages, files)
+        self.practising = Practising(services, pages)
         self.state = WindowState(services, pages, self.runs.breath)
         self.live_runs = LiveRuns(services, pages)
         self.drops = Drops(services, pages, files)
@@ -143,6 +145,7 @@ class MainWindow(WindowFrame):
                 ),
                 **wiring.of_runs(self.runs, self.run_plans, self.quitting, self.run_ends),
                 **wiring.of_queue(self.queue),
+                **wiring.of_practice(self.practising),
                 **wiring.of_chosen_runs(lambda: self.run_list),
                 **wiring.of_shown_run(pages, lambda: self.run_list.find()),
                 **wiring.of_plots(pages),

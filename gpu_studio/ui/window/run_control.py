@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio import plan as plans
+from gpu_studio.common.practice import chosen
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
@@ -249,6 +251,9 @@ class CodeConsent(QObject):
             then()
 
 
+_PRACTISED: Final = "made in practice"
+
+
 class RunPlans(QObject):
     """Handlers of the actions that open a run's plan.
 
@@ -291,6 +296,7 @@ class RunPlans(QObject):
         run = run or self.run
         if run is not None:
             self._take(run, _renamed, lambda _: self._compare(run))
+            self._say_practised(run)
 
     def open_changed(self, run: RunDirectory, mend: SuggestedChange) -> None:
         """Open a run's plan, and make the change that may help it as a step that can be undone.
@@ -343,6 +349,19 @@ class RunPlans(QObject):
             self._services.notice.say(str(error), "bad")
         else:
             self._plan_files.take(plan, lambda: then(plan))
+
+    def _say_practised(self, run: RunDirectory) -> None:
+        """Say that a plan was made in practice, unless the same cards are there."""
+        from gpu_studio.runs.reading.summary import summarise
+
+        with suppress(OSError):
+            made_for, here = summarise(run).practice, chosen()
+            if made_for and (here is None or here.title != made_for):
+                self._services.notice.say(
+                    f"This plan was made in practice, on cards of {made_for}: look whether its "
+                    "devices are as you want them here.",
+                    about=_PRACTISED,
+                )
 
     def _compare(self, run: RunDirectory) -> None:
         self._pages.plan.compare(Path(run.id), plans.load(run.plan_file))

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.kit.settings import Settings, settings_path
@@ -146,7 +146,16 @@ class Pages(QStackedWidget):
         inventory, sampler, checkup = services.inventory, services.sampler, services.checkup
         document, readiness, facts = services.document, services.readiness, services.facts
         self.devices = DevicesPage(
-            theme, inventory, sampler, checkup, actions["doctor"], actions["copy_devices"]
+            theme,
+            inventory,
+            sampler,
+            checkup,
+            DeviceActions(
+                actions["doctor"],
+                actions["copy_devices"],
+                actions["practise"],
+                actions["stop_practising"],
+            ),
         )
         self.plan = PlanPage(
             theme, document, readiness, facts, checkup, actions, runs=services.runs_dir

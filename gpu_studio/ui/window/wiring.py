@@ -18,6 +18,7 @@ from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.actions.train_actions import AXES, FORMATS, OF_CHECKPOINTS
 from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, restored_in_words
+from gpu_studio.ui.window.practising import Practising
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.quitting import Quitting
 from gpu_studio.ui.window.repairs import FILE, Repairs
@@ -108,6 +109,11 @@ def of_runs(runs: RunControl, plans: RunPlans, quitting: Quitting, ends: RunEnds
         "ask_quit": lambda: quitting.set_asks(not quitting.asks),
         "notify": lambda: ends.set_notifies(not ends.notifies),
     }
+
+
+def of_practice(practising: Practising) -> Handlers:
+    """The actions about cards that are not there."""
+    return {"practise": practising.choose, "stop_practising": practising.stop}
 
 
 def of_queue(queue: QueueControl) -> Handlers:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import quick_sampler
-from PySide6.QtGui import QAction
+from devices_pages import page_actions
 
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, Instance, encode
 from gpu_studio.hardware.device_history import LONGEST_GAP
@@ -46,7 +46,7 @@ def silent(qapp):
 
 @pytest.fixture
 def page(qtbot, theme, silent):
-    shown = DevicesPage(theme, Inventory(), silent, Checkup(), QAction("Doctor"), QAction("Copy"))
+    shown = DevicesPage(theme, Inventory(), silent, Checkup(), page_actions())
     qtbot.addWidget(shown)
     shown.resize(1180, 740)
     yield shown

@@ -274,8 +274,8 @@ def test_that_a_machine_without_cards_says_why_and_what_works(page, qtbot) -> No
 def test_that_simulated_cards_are_shown_live_and_marked(page, qtbot) -> None:
     shown = page(TWO_CARDS, "2xH100")
     qtbot.waitUntil(lambda: watched(shown) and len(shown.plot.names) == 2)
-    assert shown.simulated.isVisible()
-    assert shown.simulated.text() == "simulated: 2xH100"
+    assert shown.marked.isVisible()
+    assert shown.marked.text() == "simulated: 2xH100"
     assert not shown.absence.isVisible()
     assert [row.utilisation.known for row in shown.model.rows[:2]] == [True, True]
     assert sum(not row.on_host for row in shown.side.processes.model.rows) == 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from PySide6.QtGui import QAction, QFontMetricsF
+from devices_pages import page_actions
+from PySide6.QtGui import QFontMetricsF
 
 from gpu_studio.contract.samples import (
     CardFacts,
@@ -49,9 +50,7 @@ def page(qtbot, dressed):
     def opened(cards: int) -> DevicesPage:
         for sample in samples(cards):
             sampler.take(line(sample))
-        shown = DevicesPage(
-            dressed, Inventory(), sampler, checkup, QAction("Doctor"), QAction("Copy")
-        )
+        shown = DevicesPage(dressed, Inventory(), sampler, checkup, page_actions())
         qtbot.addWidget(shown)
         shown.resize(*SMALLEST)
         shown.show()

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from gpu_studio.ui.kit.action_set import ActionSpec
-from gpu_studio.ui.window.actions.plan_actions import CODE, EDIT, FILE, HELP, PLAN_PARTS, VIEW
+from gpu_studio.ui.window.actions.plan_actions import (
+    CODE,
+    DEVICES,
+    EDIT,
+    FILE,
+    HELP,
+    PLAN_PARTS,
+    VIEW,
+)
 from gpu_studio.ui.window.actions.run_actions import ADD, HABITS, QUEUE, RUN, RUNS
 from gpu_studio.ui.window.actions.train_actions import CHECKPOINTS, LOG, PLACEMENT, PLOTS
 
@@ -23,5 +31,6 @@ ACTIONS: tuple[ActionSpec, ...] = (
     *PLOTS,
     *LOG,
     *PLAN_PARTS,
+    *DEVICES,
     *HELP,
 )

@@ -281,6 +281,21 @@ VIEW: tuple[ActionSpec, ...] = (
     ),
 )
 
+DEVICES: tuple[ActionSpec, ...] = (
+    ActionSpec(
+        "practise",
+        "Devices",
+        "Practise with cards that are not there…",
+        "Carve cards of your choice and train on them: with this machine's memory, on its CPU",
+    ),
+    ActionSpec(
+        "stop_practising",
+        "Devices",
+        "Stop practising",
+        "Show this machine's own cards again",
+    ),
+)
+
 HELP: tuple[ActionSpec, ...] = (
     ActionSpec(
         "shortcuts",
