@@ -179,7 +179,8 @@ class Steps(Event, tag="steps", frozen=True):
 
     `first_step` counts global batches over the whole run from 0; `losses` has one number per step
     (None: not a number). `seconds` is the wall time of the call with its input, `input_seconds` the
-    part spent waiting for data.
+    part spent waiting for data: for samples that were not ready in memory yet, while the card had
+    nothing else to compute. Older versions counted the way from there to the devices as well.
     """
 
     epoch: int

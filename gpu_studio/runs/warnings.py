@@ -139,7 +139,7 @@ INPUT_BEGINS, INPUT_ENDS, INPUT_SECONDS = 0.25, 0.15, 10.0
 
 
 def input_bound(sight: WarningFacts) -> Iterator[Concern]:
-    """Devices that wait for data."""
+    """Devices that wait for samples which are not ready in memory yet."""
     steady = sight.history.pace.steady
     if sight.history.state != "running" or steady.seconds < INPUT_SECONDS:
         return
@@ -149,8 +149,8 @@ def input_bound(sight: WarningFacts) -> Iterator[Concern]:
             sight,
             "input",
             f"{figures.share(share)} of the training time goes by waiting for data.",
-            "Train on larger batches or on fewer devices; keep the data "
-            "in memory, or on a faster disk.",
+            "Samples are made ready more slowly than they are trained: keep the data in memory, "
+            "or on a faster disk.",
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.trainer.data import Split
+from gpu_studio.trainer.input_wait import moment_after
 
 PREFETCHED = 8
 WHOLE_BYTES = 1 << 28
@@ -67,17 +68,19 @@ def order_of(epoch: Any, samples: int, seed: int) -> Any:
     return tf.random.experimental.stateless_shuffle(tf.range(samples, dtype=tf.int64), seed=seeds)
 
 
-def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) -> tf.data.Dataset:
+def training_stream(
+    split: Split, cut: Cut, seed: int, epoch: int, offset: int, *, timed: bool = False
+) -> tf.data.Dataset:
     """Yield parts without end, from sample `offset` of epoch `epoch` (counted from 0) on.
 
     An element is (x, y, weight) with as many rows as the part has samples; the weights of a step
-    sum to 1.
+    sum to 1. With `timed`, a fourth says when the part was ready in memory, in seconds since 1970.
     """
     given = _given_of(split)
 
     def parts_of(number: Any, parts: np.ndarray) -> tf.data.Dataset:
         order = order_of(number, cut.samples, seed)
-        return _gathered(parts, given, lambda start, stop: order[start:stop])
+        return _gathered(parts, given, lambda start, stop: order[start:stop], timed=timed)
 
     first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64))
     first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts(offset))))
@@ -95,12 +98,15 @@ def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
     )
 
 
-def _gathered(parts: np.ndarray, given: Given, places: Any) -> tf.data.Dataset:
+def _gathered(
+    parts: np.ndarray, given: Given, places: Any, *, timed: bool = False
+) -> tf.data.Dataset:
     @_as_it_stands
-    def gather(part: Any) -> tuple[Any, Any, Any]:
+    def gather(part: Any) -> tuple[Any, ...]:
         rows = places(part[0], part[1])
         weight = tf.math.divide_no_nan(1.0, tf.cast(part[2], tf.float32))
-        return *given(rows), tf.fill(tf.shape(rows), weight)
+        made = *given(rows), tf.fill(tf.shape(rows), weight)
+        return (*made, moment_after(made)) if timed else made
 
     return tf.data.Dataset.from_tensor_slices(parts).map(gather)
 

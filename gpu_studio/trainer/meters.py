@@ -118,8 +118,8 @@ class Call:
 
     `deltas` is what the metrics got.
 
-    `input_seconds` were spent waiting for data; `aside_seconds` on watching the call, which is no
-    training.
+    `input_seconds` were spent waiting for data, as `input_wait` counts it; `aside_seconds` on
+    watching the call, which is no training.
     """
 
     losses: np.ndarray

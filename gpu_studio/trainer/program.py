@@ -12,13 +12,21 @@ layers add and regularizers count in evaluation too, as in Keras.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from gpu_studio.contract.events import Event
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
+from gpu_studio.trainer.input_wait import (
+    HOST,
+    after,
+    moment_after,
+    operations_so_far,
+    waited,
+    written_since,
+)
 from gpu_studio.trainer.layer_state import (
     DRAWS_PER_STEP,
     BatchPart,
@@ -48,11 +56,13 @@ class Program:
         seed: int,
         tell: Callable[[Event], object] | None = None,
         device: str | None = None,
+        cards: Sequence[str] = (),
     ) -> None:
         """`seed` is the plan's.
 
         `tell` gets the traffic between the replicas, if there are several. The steps are counted on
-        `device`; on TensorFlow's own choice, the first device, if it is None.
+        `device`; on TensorFlow's own choice, the first device, if it is None. `cards` are the
+        physical devices of the replicas, one and the same if it is left out.
         """
         self.strategy, self.model, self.optimizer, self.loss, self.meters = (
             strategy,
@@ -63,6 +73,7 @@ class Program:
         )
         self._replicas = strategy.num_replicas_in_sync
         self._device = device
+        self._cards: Sequence[str] = cards or ("",) * self._replicas
         self._random = RandomStates(model.variables, seed)
         self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
         _reduces_nothing(optimizer)
@@ -95,8 +106,8 @@ class Program:
     def _call(self, stream: Any, first_step: int, count: int) -> Call:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
-            losses, deltas, waited = self._train(stream, first, steps)
-        return Call(losses.numpy(), deltas, float(waited))
+            losses, deltas, moments = self._train(stream, first, steps)
+        return Call(losses.numpy(), deltas, waited(moments.numpy(), self._cards))
 
     def evaluate(self, stream: Any, first_batch: int, count: int) -> tuple[Any, Deltas]:
         """Return the mean losses of the next `count` batches of `stream`, and the metrics' sums.
@@ -114,21 +125,29 @@ class Program:
 
     def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
         def step(
-            index: Any, losses: Any, deltas: Deltas, waited: Any, before: Any
+            index: Any, losses: Any, deltas: Deltas, moments: Any, before: Any, ended: Any
         ) -> tuple[Any, ...]:
-            with tf.control_dependencies([before]):
-                asked = tf.timestamp()
+            # Noted first: TensorFlow keeps such operations in the order in which they were made.
+            begun = [moment_after([ended]), asked := moment_after([before])]
             with tf.control_dependencies([asked]):
-                batch = self._next(stream)
-            with tf.control_dependencies(self._local(batch)):
-                waited += tf.timestamp() - asked
-            loss, added = self._train_step(batch, first + tf.cast(index, tf.int64))
-            return index + 1, losses.write(index, loss), added_up(deltas, added), waited, loss
+                batch, ready = self._timed(self._next(stream))
+            known = operations_so_far()
+            loss, added, computed = self._train_step(batch, first + tf.cast(index, tf.int64))
+            with tf.device(HOST):
+                noted = tf.stack([*begun, *ready, *computed])
+                moments = moments.write(index, noted)
+            losses, deltas = losses.write(index, loss), added_up(deltas, added)
+            return index + 1, losses, deltas, moments, loss, after(written_since(known))
 
         losses = tf.TensorArray(tf.float32, size=count)
-        start = (0, losses, self.meters.nothing(), tf.zeros((), tf.float64), tf.zeros(()))
-        _, losses, deltas, waited, _ = tf.while_loop(lambda index, *_: index < count, step, start)
-        return losses.stack(), deltas, waited
+        with tf.device(HOST):
+            moments = tf.TensorArray(tf.float64, size=count)
+        zero = tf.zeros(())
+        start = (0, losses, self.meters.nothing(), moments, zero, after([zero]))
+        _, losses, deltas, moments, _, _ = tf.while_loop(
+            lambda index, *_: index < count, step, start
+        )
+        return losses.stack(), deltas, moments.stack()
 
     def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas]:
         def step(index: Any, losses: Any, deltas: Deltas) -> tuple[Any, ...]:
@@ -144,8 +163,10 @@ class Program:
     def _next(self, stream: Any) -> Any:
         return next(stream)
 
-    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
-        return self._reduced(*self.strategy.run(self._train_replica, (*batch, step)))
+    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
+        """Return the loss, what the metrics get, and the moment when each part was computed."""
+        loss, added, computed = self.strategy.run(self._train_replica, (*batch, step))
+        return *self._reduced(loss, added), self._local(computed) if self._replicas > 1 else []
 
     def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         return self._reduced(*self.strategy.run(self._evaluate_replica, (*batch, step)))
@@ -157,12 +178,17 @@ class Program:
         with between_replicas():
             return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
 
-    def _local(self, batch: Any) -> list[Any]:
-        return [part for value in batch for part in self.strategy.experimental_local_results(value)]
+    def _local(self, value: Any) -> list[Any]:
+        return list(self.strategy.experimental_local_results(value))
+
+    def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
+        """Return what is trained on, and for each part of it when it was ready in memory."""
+        *samples, ready = batch
+        return samples, self._local(ready)
 
     # In each replica.
 
-    def _train_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas]:
+    def _train_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas, Any]:
         context = tf.distribute.get_replica_context()
         trainable = self.model.trainable_variables
         with tf.GradientTape() as tape:
@@ -171,12 +197,13 @@ class Program:
             )
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
+        computed = moment_after(gradients) if self._replicas > 1 else ()
         # First, because an update changes the state that the layers left.
         self._write(context, *changes)
         self.optimizer.apply(self._summed(context, gradients), trainable)
         if self._constraints:
             context.merge_call(self._constrain)
-        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32)), computed
 
     def _evaluate_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas]:
         context = tf.distribute.get_replica_context()

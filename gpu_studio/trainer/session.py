@@ -77,7 +77,9 @@ class Session:
     def training_stream(self, epoch: int, offset: int) -> Any:
         """The training batches, from `offset` samples into `epoch` (counted from 0) on."""
         seed = self.plan.training.seed
-        stream = batches.training_stream(self.dataset.train, self.cut, seed, epoch, offset)
+        stream = batches.training_stream(
+            self.dataset.train, self.cut, seed, epoch, offset, timed=True
+        )
         return batches.distribute(self.spread.strategy, stream)
 
     def evaluation_stream(self, split: Split) -> Any:
@@ -150,9 +152,8 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
         program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     else:
         reported = tell if telemetry.is_full() else None
-        program = Program(
-            spread.strategy, model, optimizer, loss, meters, seed, reported, spread.made_on
-        )
+        on = spread.made_on, _cards_of(spread, logical)
+        program = Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
     for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
         tell(warned)
     session = Session(
@@ -160,6 +161,12 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
     )
     tell(_model_event(session))
     return session
+
+
+def _cards_of(spread: strategies.Spread, logical: list[events.LogicalDevice]) -> list[str]:
+    """The physical device of each replica."""
+    physical = {device.name: device.physical for device in logical}
+    return [physical[name] for name in spread.replicas]
 
 
 def memory_meter(session: Session) -> devices.MemoryMeter:

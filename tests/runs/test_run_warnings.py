@@ -87,7 +87,7 @@ def test_that_waiting_for_data_begins_at_a_quarter_and_ends_at_less_than_fifteen
     assert told.train(9, waited=0.4).look() == {}
     concern = told.train(31, waited=0.4).look()["input"]
     assert concern.text == "40 % of the training time goes by waiting for data."
-    assert "larger batches" in concern.suggestion
+    assert "disk" in concern.suggestion
     assert "input" in told.train(40, waited=0.2).look()
     assert told.train(40, waited=0.1).look() == {}
     assert told.train(40, waited=0.2).look() == {}

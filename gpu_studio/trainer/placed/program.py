@@ -24,6 +24,7 @@ from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, joined
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
 from gpu_studio.trainer.model_layers import graph_of, sole_output
@@ -69,6 +70,11 @@ class Accumulation:
                 _sum(*pair) for pair in zip(self._sums[-1], found, self._variables, strict=True)
             ]
         self._sums.append(found)
+
+    @property
+    def last(self) -> list[Any]:
+        """For each micro-batch a gradient that is among the last to be computed: the first's."""
+        return [next((each for each in some if each is not None), None) for some in self._sums]
 
     @property
     def whole(self) -> list[Any]:
@@ -169,10 +175,18 @@ class PlacedProgram(Program):
 
         `tell` gets what was observed of the first step's operations.
         """
-        # Where the last layer is, the losses are.
-        last = placed.seats[-1].home if placed.seats else None
-        strategy = tf.distribute.get_strategy()
-        super().__init__(strategy, placed.model, optimizer, loss, meters, seed, device=last)
+        super().__init__(
+            tf.distribute.get_strategy(),
+            placed.model,
+            optimizer,
+            loss,
+            meters,
+            seed,
+            # Where the last layer is, the losses are.
+            device=placed.seats[-1].home if placed.seats else None,
+            # Stages take turns: a device waits for data only while none of them computes.
+            cards=("",) * cut.replicas,
+        )
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
         self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})
@@ -216,13 +230,12 @@ class PlacedProgram(Program):
     def _next(self, stream: Any) -> Any:
         return tuple(next(stream) for _ in range(self._micro_batches))
 
-    def _local(self, batch: Any) -> list[Any]:
-        parts: list[Any] = keras.tree.flatten(batch)
-        return parts
+    def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
+        return [samples for *samples, _ in batch], [ready for *_, ready in batch]
 
     # Traced by TensorFlow, which unrolls Python's loops.
 
-    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
+    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         self._traced = tf.compat.v1.get_default_graph()
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
             sums = Accumulation(self.placed.trainable, self._at_once)
@@ -231,8 +244,9 @@ class PlacedProgram(Program):
             ]
             # First, because an update changes the state that the layers left.
             self._keep(results)
+            computed = [moment_after([each]) for each in sums.last]
             self._apply(sums.whole)
-            return self._together(results)
+            return *self._together(results), computed
 
     def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         with self._scopes():
