@@ -27,6 +27,7 @@ from gpu_studio.runs.paths import open_to_others
 from gpu_studio.ui.kit.settings import THEME, Settings, settings_path
 from gpu_studio.ui.kit.theme import Mode, ThemeManager
 from gpu_studio.ui.machine.live_machine import Inventory
+from gpu_studio.ui.window.crash_report import CrashWatch, earlier_crash, tell
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import close_unasked
 
@@ -34,6 +35,8 @@ from gpu_studio.ui.window.quitting import close_unasked
 def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     """Show the window until it is closed; returns the exit code. `plan_path` is a plan to open."""
     application = make_application()
+    # Not before: where there is no display, Qt aborts, and says so itself.
+    watch = CrashWatch(log_path().parent)
     if simulated():
         # The sampler, the inventory and the doctor are processes of their own, and show one
         # machine.
@@ -50,11 +53,14 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     window.show()
     if danger := open_to_others(runs_dir):
         window.notice.say(danger, "warning")
+    if crash := earlier_crash(log_path().parent):
+        tell(crash, window.notice)
     try:
         return application.exec()
     finally:
         signals.close()
         keeper.close()
+        watch.close()
 
 
 def make_application() -> QApplication:
