@@ -1,4 +1,4 @@
-"""The function `main` of a script: it creates everything, then loops over the epochs.
+"""The functions `train` and `main` of a script: they create everything, and loop over the epochs.
 
 At the end of an epoch it saves the model and stops early, by the plan's rules and the metric
 that decides which epoch was the best.
@@ -73,15 +73,8 @@ def after_stopping(facts: ScriptFacts) -> str:
 
 
 _MAIN = """\
-def main():
+def train(arguments):
     \"\"\"Train from the first step to the last.\"\"\"
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    $output
-    arguments = parser.parse_args()
-    $directory
-
-    set_up_devices()
     $strategy
     $precision
     parts = load_data()
@@ -119,9 +112,27 @@ def main():
     $test
 
 
+def main():
+    \"\"\"Read the arguments, set up the devices, and train.\"\"\"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    $output
+    arguments = parser.parse_args()
+    $directory
+
+    set_up_devices()
+    $begin
+
+
 if __name__ == "__main__":
     main()
 """
+
+_ON_HOST = """\
+# The host computes what nothing below puts on a device. TensorFlow would take the first
+# card for it, which need not be one of those that train.
+with tf.device("CPU:0"):
+    train(arguments)"""
 
 _OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
 _DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
@@ -156,17 +167,19 @@ optimizer.build(model.trainable_variables)"""
 
 
 def training(facts: ScriptFacts) -> str:
-    """The function `main`."""
+    """The functions `train` and `main`."""
     metrics = bool(facts.plan.training.metrics)
     counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
     steps = call(
         f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4
     )
+    elsewhere = written_as(facts.plan).has_scope or facts.placed is not None
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
         output=_OUTPUT if saves(facts) else "",
         directory=_DIRECTORY if saves(facts) else "",
+        begin=_ON_HOST if elsewhere else "train(arguments)",
         strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         precision=_precision(facts),
         found=_found(facts),

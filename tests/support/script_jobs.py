@@ -2,7 +2,9 @@
 
 `python script_jobs.py SCRIPT…` runs each to its end, and prints as JSON what each printed. Nothing
 of a script is changed but that devices are set up, and a strategy is made, once for all: TensorFlow
-allows no second time. The process cannot import GPU Studio."""
+allows no second time. The process cannot import GPU Studio. With fake cards in the environment,
+what each script printed ends with a line for each logical card that ever held anything, such as
+`held GPU:1`."""
 
 from __future__ import annotations
 
@@ -36,6 +38,21 @@ def printed_by(scripts: Sequence[Path], folder: Path) -> list[str]:
 # In the process that trains
 
 _made: dict[str, Any] = {}
+CARDS = "GPU_STUDIO_PRACTICE_LIBRARY"
+
+
+def _load_cards() -> None:
+    import tensorflow as tf
+
+    tf.load_op_library(f"{os.environ[CARDS]}/libpracticecards.so")
+
+
+def _held() -> str:
+    import tensorflow as tf
+
+    names = [each.name.removeprefix("/device:") for each in tf.config.list_logical_devices("GPU")]
+    memory = tf.config.experimental.get_memory_info
+    return "".join(f"held {name}\n" for name in names if memory(name)["peak"])
 
 
 def _once(name: str, make: Any) -> Any:
@@ -63,8 +80,10 @@ def _run(script: str) -> str:
             namespace["main"]()
     except (Exception, SystemExit):  # noqa: BLE001 (whatever TensorFlow raises)
         return told.getvalue() + traceback.format_exc()
-    return told.getvalue()
+    return told.getvalue() + (_held() if CARDS in os.environ else "")
 
 
 if __name__ == "__main__":
+    if CARDS in os.environ:
+        _load_cards()
     print(json.dumps([_run(script) for script in sys.argv[1:]]))

@@ -70,10 +70,11 @@ def place(model):
     for device, names in PLACES.items():
         for layer in map(model.get_layer, names):
             layer.call = on(device, layer.call)
-            with tf.device(device):
-                for variable in layer.weights:
+            for variable in layer.weights:
+                value = variable.numpy()
+                with tf.device(device):
                     # New storage, with the old value. Keras has no public way to do it.
-                    variable._initialize(variable.numpy())
+                    variable._initialize(value)
 
 
 def place_updates(optimizer):
