@@ -130,7 +130,7 @@ def by_flops(graph: ModelGraph) -> Times:
 
 
 def times_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, Times]:
-    """The times on each of `devices`, measured on the first of each physical device, in an answer.
+    """The times on each of `devices`, measured on one of each physical device, in an answer.
 
     Raises ValueError if it is not such an answer of the trainer.
     """

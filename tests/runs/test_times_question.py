@@ -73,8 +73,12 @@ def test_that_an_edit_that_may_change_a_time_is_another_question(edited) -> None
     assert question(edited) != question(PLAN)
 
 
-def test_that_of_each_physical_device_the_first_slice_is_measured() -> None:
+def test_that_of_each_physical_device_the_largest_slice_is_measured() -> None:
     assert times_question(PLAN, TWO_CARDS)["devices"] == ["GPU:0", "GPU:2"]
+    uneven = [
+        PlannedDevice(f"GPU:{number}", "GPU:0", mib) for number, mib in enumerate((16, 512, 512))
+    ]
+    assert times_question(PLAN, uneven)["devices"] == ["GPU:1"]
 
 
 def test_that_a_model_file_that_was_written_anew_is_another_question(tmp_path) -> None:

@@ -163,7 +163,7 @@ TIMES_TIMEOUT = 900.0
 def times_question(plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> dict[str, Any]:
     """What the answer depends on.
 
-    Of the slices of a physical device only the first is measured, because they are equally fast.
+    Of the slices of a physical device only the largest is measured, because they are equally fast.
     """
     asked = replace(
         _blank(),
@@ -172,11 +172,12 @@ def times_question(plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> dict
         data=plan.data,
         training=replace(of_the_step(plan.training), batch_size=plan.training.batch_size),
     )
-    first = {device.physical: device.name for device in reversed(devices)}
+    by_size = sorted(devices, key=lambda device: device.limit_mib or 0, reverse=True)
+    largest = {device.physical: device.name for device in reversed(by_size)}
     return {
         "plan": plans.dumps(asked),
         "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan)),
-        "devices": sorted(first.values()),
+        "devices": sorted(largest.values()),
         "wanted": ["layers", "links", "share", "held"],
     }
 
@@ -190,7 +191,7 @@ def ask_times(
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """The layers' times on the first of `devices` of each kind, for `placement.work.times_in`.
+    """The layers' times on the largest of `devices` of each kind, for `placement.work.times_in`.
 
     Raises AskError, including NotAllowedError before any question about code that may not run.
     """

@@ -23,6 +23,7 @@ from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import explain
+from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory as lacks_memory
 
 
 def layer_costs(
@@ -100,7 +101,7 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
     """Measure the plan in `about`: times by the name of the measured device. The answer lasts.
 
     A kind of device is a physical device, whose slices are equally fast. Steps of two sizes, the
-    whole batch and a quarter of it, are trained on the first logical device of each kind, one kind
+    whole batch and a quarter of it, are trained on one logical device of each kind, one kind
     after the other. To learn how fast tensors travel, some are sent between the kinds; between
     slices of one device nothing is copied. The answer also says what the steps of the whole batch
     held.
@@ -112,11 +113,19 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
 
     tf.get_logger().setLevel("ERROR")
     devices = about["devices"]
-    found = {device: _on(plan, device, progress) for device in devices}
+    try:
+        found = {device: _on(plan, device, progress) for device in devices}
+    except tf.errors.OpError as error:
+        raise _told(error) from error
     times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
     return msgspec.to_builtins(
         {"times": times, "links": _links(devices, progress), "held": held}
     ), True
+
+
+def _told(error: Exception) -> Exception:
+    """Return an error of TensorFlow's in plain words if it is want of a device's memory."""
+    return TrainerError(explain(error).message) if lacks_memory(error) else error
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
