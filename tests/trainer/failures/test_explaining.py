@@ -218,9 +218,73 @@ def test_that_our_own_errors_keep_their_sentence_and_advice() -> None:
     assert (failed.message, failed.suggestions) == ("There is no file x.npz.", ["Look for it."])
 
 
-def test_that_an_exception_in_a_layer_names_the_layer() -> None:
-    failed = explain(ValueError("Exception encountered when calling Dense.call().\n\nbad shapes"))
-    assert "Dense.call" in failed.message
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "bad shapes",
+        "\x1b[1mbad shapes\x1b[0m",
+        "{{function_node __wrapped__MatMul_device_/device:CPU:0}} bad shapes [Op:MatMul]",
+    ],
+)
+def test_that_an_exception_in_a_layer_names_the_layer_and_its_reason(reason: str) -> None:
+    words = f"Exception encountered when calling Dense.call().\n\n{reason}\n\nArguments received by"
+    failed = explain(ValueError(words))
+    assert failed.message == "The layer Dense could not compute: bad shapes"
+
+
+STACK = """Detected at node sequential_1/embedding_1/GatherV2 defined at (most recent call last):
+  File "/home/ada/train.py", line 8, in <module>
+
+  File "/usr/lib/python3/keras/src/ops/numpy.py", line 7924, in take
+<stack traces unavailable>
+"""
+
+
+SEVERAL = f"""{STACK}
+2 root error(s) found.
+  (0) CANCELLED:  Operation was cancelled
+\t [[{{{{node a}}}}]]
+  (1) INVALID_ARGUMENT:  Incompatible shapes: [2] vs. [3]
+\t [[{{{{node b}}}}]]"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "advice"),
+    [
+        (f"{STACK}\nindices[0,0] = 99 is not in [0, 77)", "indices[0,0] = 99", "largest id + 1"),
+        (
+            f"{STACK}\nReceived a label value of 5 which is outside the valid range of [0, 2).  L",
+            "Received a label value of 5 which is outside the valid range of [0, 2).",
+            "one unit for each class",
+        ),
+        (
+            SEVERAL,
+            "Incompatible shapes: [2] vs. [3]",
+            "trainer.log",
+        ),
+        ("no words of its own", "no words of its own", "trainer.log"),
+    ],
+)
+def test_that_the_reason_stands_where_a_graph_failed_and_not_its_stack(
+    words: str, told: str, advice: str
+) -> None:
+    node = "\n\t [[{{node sequential_1/embedding_1/GatherV2}}]] [Op:__inference_train_1]"
+    failed = explain(ValueError(f"Graph execution error:\n\n{words}{node}"))
+    assert told in failed.message
+    assert "Graph execution error" not in failed.message
+    assert "train.py" not in failed.message
+    assert advice in " ".join(failed.suggestions)
+
+
+def test_that_the_last_line_tells_what_stopped_a_function_that_was_traced() -> None:
+    words = """in user code:
+
+    File "/home/ada/losses.py", line 3, in focal  *
+        return x @ y
+
+    ValueError: Dimensions must be equal, but are 3 and 4
+    """
+    assert explain(ValueError(words)).message.endswith("Dimensions must be equal, but are 3 and 4")
 
 
 def test_that_a_full_disk_is_never_told_as_a_device_without_memory() -> None:
