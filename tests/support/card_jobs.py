@@ -1,7 +1,8 @@
 """Sessions of several plans in one TensorFlow process with fake cards, and what each card held.
 
 `python card_jobs.py` is the process; `answers` starts it, in an environment with `fake_cards`. A
-job is a name and the `settings` of its plan. The result has the `losses` of some steps, `held`, the
+job is a name and the `settings` of its plan. After its first step it goes on from the checkpoint
+that the job before it took there. The result has the `losses` of some steps, `held`, the
 most bytes that each logical card held of the job, from its beginning to its end, and `where` the
 variables of model and optimizer are.
 """
@@ -60,6 +61,7 @@ class Worker:
         self._session, self._plan = session, loads(PLAN)
         self._logical = logical = devices.set_up(self._plan.devices)
         vars(session)["devices"].set_up = lambda _plan: logical
+        self._checkpoint: dict[str, Any] = {}
 
     def do(self, settings: Sequence[str]) -> dict[str, Any]:
         import tensorflow as tf
@@ -77,25 +79,24 @@ class Worker:
             with_settings(self._plan, settings), Path.cwd(), lambda _event: None
         )
         with devices.on_host():
-            losses = _lived(made)
+            losses = self._lived(made)
         return {
             "losses": losses,
             "held": {card: memory(card)["peak"] - before[card] for card in cards},
             "where": _where(made),
         }
 
-
-def _lived(made: Any) -> list[float]:
-    """All that a run does with a session: the losses of some steps, a part of them repeated."""
-    stream = made.training_stream(0, 0)
-    first = made.program.train(stream, 0, 1).losses.tolist()
-    saved, rate = made.capture(), made.rate
-    made.restore(saved)
-    rest = made.program.train(stream, 1, STEPS - 1).losses.tolist()
-    split = made.dataset.validation
-    made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
-    assert rate > 0
-    return [*first, *rest]
+    def _lived(self, made: Any) -> list[float]:
+        """Do all that a run does with a session; the losses of its steps."""
+        stream = made.training_stream(0, 0)
+        first = made.program.train(stream, 0, 1).losses.tolist()
+        others, self._checkpoint, rate = self._checkpoint, made.capture(), made.rate
+        made.restore(others or self._checkpoint)
+        rest = made.program.train(stream, 1, STEPS - 1).losses.tolist()
+        split = made.dataset.validation
+        made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
+        assert rate > 0
+        return [*first, *rest]
 
 
 def _where(made: Any) -> dict[str, list[str]]:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def placed(*settings: str) -> tuple[str, ...]:
-    on_last = (f'distribution.placed.layers.{name}="GPU:3"' for name in ("dense_1", "outputs"))
-    parts = "distribution.placed.micro_batches=2"
-    return ("distribution.strategy=placed", parts, *on_last, *settings)
+def placed(first: str, rest: str = '"GPU:3"') -> tuple[str, ...]:
+    names = {"dense": first, "dense_1": rest, "outputs": rest}
+    layers = (f"distribution.placed.layers.{name}={device}" for name, device in names.items())
+    return ("distribution.strategy=placed", "distribution.placed.micro_batches=2", *layers)
 
 
 def distributed(strategy: str, devices: str, *settings: str) -> tuple[str, ...]:
@@ -25,8 +25,10 @@ def distributed(strategy: str, devices: str, *settings: str) -> tuple[str, ...]:
 
 JOBS = {
     "none": (),
-    "placed": placed('distribution.placed.layers.dense="GPU:1"'),
-    "split": placed('distribution.placed.layers.dense=["GPU:1", "GPU:2"]'),
+    "placed": placed('"GPU:1"'),
+    "split": placed('["GPU:1", "GPU:2"]'),
+    "on the host": placed('"CPU:0"', '"CPU:0"'),
+    "another card": placed('"GPU:4"', '"GPU:4"'),
     "whole card": distributed("one_device", '["GPU:4"]'),
     "one_device": distributed("one_device", '["GPU:2"]'),
     "central_storage": distributed(
@@ -38,6 +40,8 @@ USED = {
     "none": {"GPU:0"},
     "placed": {"GPU:1", "GPU:3"},
     "split": {"GPU:1", "GPU:2", "GPU:3"},
+    "on the host": set(),
+    "another card": {"GPU:4"},
     "whole card": {"GPU:4"},
     "one_device": {"GPU:2"},
     "central_storage": {"GPU:1", "GPU:2"},
@@ -56,7 +60,7 @@ def done(fake_cards: Make, tmp_path: Path) -> dict[str, Any]:
 def test_that_a_card_that_the_plan_does_not_use_holds_nothing_and_losses_are_the_same(
     done: dict[str, Any],
 ) -> None:
-    """From the making of the model to its evaluation, under every strategy."""
+    """From the making of the model to its evaluation, and on from another strategy's checkpoint."""
     holding = {
         name: {card for card, held in each["held"].items() if held} for name, each in done.items()
     }
