@@ -86,7 +86,7 @@ def _memory(history: History) -> Table:
 
 def _memory_row(memory: MemorySeries) -> tuple[str, str, str]:
     latest = memory.latest
-    current = size(latest.current if latest else None)
+    current = size(latest.used if latest else None)
     limit = f" of {size(memory.limit)}" if memory.limit else ""
     return (
         memory.device,

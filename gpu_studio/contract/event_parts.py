@@ -108,6 +108,11 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
 class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
     """Bytes in use on one device. `source` says what was counted.
 
+    `current` is what is in use at the moment, somewhere within a step, and `peak` the most since
+    the run began. `most` is the most since the sample before, and `least` what was in use when the
+    newest call of steps had ended, or now if that is less: what stays between steps. Both are None
+    where the allocator is not asked, and in runs of an older GPU Studio.
+
     `allocator`: TensorFlow's allocator of this logical GPU; `host`: the arena that all logical CPUs
     share; `variables`: the bytes of the variables placed on this logical CPU, the only memory that
     TensorFlow counts there.
@@ -118,6 +123,13 @@ class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
     peak: int
     source: Literal["allocator", "host", "variables"]
     limit: int | None = None
+    most: int | None = None
+    least: int | None = None
+
+    @property
+    def used(self) -> int:
+        """The figure to show: the most since the sample before, as far as it is known."""
+        return self.current if self.most is None else self.most
 
 
 class DeviceTimes(msgspec.Struct, kw_only=True, frozen=True):

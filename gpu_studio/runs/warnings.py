@@ -191,7 +191,7 @@ def memory_near_limit(sight: WarningFacts) -> Iterator[Concern]:
         latest = series.latest
         if latest is None or not latest.limit:
             continue
-        share, key = latest.current / latest.limit, f"memory {device}"
+        share, key = latest.used / latest.limit, f"memory {device}"
         if sight.over(share, FULL_BEGINS, key, FULL_ENDS):
             yield _found(
                 sight,

@@ -6,7 +6,8 @@ fast. Memory is measured as exactly as TensorFlow reports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -136,6 +137,7 @@ def _describe(device: Any) -> str:
 
 
 HOST = "host"
+_HOST_ARENA = "CPU:0"
 
 
 def bytes_by_device(variables: Iterable[Any]) -> dict[str, int]:
@@ -158,10 +160,13 @@ def _parts(variable: Any) -> Sequence[Any]:
 
 
 class MemoryMeter:
-    """Reads the allocators of the logical devices that take part in a run.
+    """Reads the allocators of the logical devices that take part in a run, from several threads.
 
     TensorFlow counts each logical GPU separately, but all logical CPUs together: for those the
     host's arena is reported once, and for each the bytes of the variables on it.
+
+    An allocator knows the most that was in use since it was last reset. Each sample resets it, and
+    so learns the most of its interval; the run's peak is the greatest of these.
     """
 
     def __init__(self, logical: Sequence[LogicalDevice], variables: dict[str, int]) -> None:
@@ -170,31 +175,56 @@ class MemoryMeter:
         self._variables = variables
         self._cpus = cpus if len(cpus) > 1 or not self._cards else []
         self._limits = allocator_limits() if self._cards else {}
+        self._peaks: dict[str, int] = {}
+        self._between: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def look_between_calls(self) -> None:
+        """Take note of what is in use while no step runs. It takes a microsecond a device."""
+        arenas = [device.name for device in self._cards] + [_HOST_ARENA] * bool(self._cpus)
+        with self._lock:
+            self._between = {arena: _info(arena)["current"] for arena in arenas}
 
     def read(self) -> list[DeviceMemory]:
         """Return one row per logical device, then the host's arena if the run computes on CPUs."""
-        rows = [self._card(device) for device in self._cards]
-        rows += [self._placed(name) for name in self._cpus]
-        return rows + ([self._host()] if self._cpus else [])
+        with self._lock:
+            return self._rows(self._now)
 
-    def _card(self, device: LogicalDevice) -> DeviceMemory:
-        info = tf.config.experimental.get_memory_info(device.name)
-        limit = device.limit_mib * MIB if device.limit_mib else self._limits.get(device.name)
-        return DeviceMemory(
-            device=device.name,
-            current=info["current"],
-            peak=info["peak"],
-            source="allocator",
-            limit=limit,
-        )
+    def sample(self) -> list[DeviceMemory]:
+        """Return the same rows, with the most and the least since the sample before."""
+        with self._lock:
+            return self._rows(self._since)
+
+    def _rows(self, row: Callable[[str], DeviceMemory]) -> list[DeviceMemory]:
+        rows = [replace(row(each.name), limit=self._limit(each)) for each in self._cards]
+        rows += [self._placed(name) for name in self._cpus]
+        host = [replace(row(_HOST_ARENA), device=HOST, source="host")] if self._cpus else []
+        return rows + host
+
+    def _limit(self, device: LogicalDevice) -> int | None:
+        return device.limit_mib * MIB if device.limit_mib else self._limits.get(device.name)
+
+    def _now(self, arena: str) -> DeviceMemory:
+        return self._row(arena, _info(arena))
+
+    def _since(self, arena: str) -> DeviceMemory:
+        info = _info(arena)
+        tf.config.experimental.reset_memory_stats(arena)
+        least = min(self._between.get(arena, info["current"]), info["current"])
+        return replace(self._row(arena, info), most=info["peak"], least=least)
+
+    def _row(self, arena: str, info: Mapping[str, int]) -> DeviceMemory:
+        peak = self._peaks[arena] = max(self._peaks.get(arena, 0), info["peak"])
+        return DeviceMemory(device=arena, current=info["current"], peak=peak, source="allocator")
 
     def _placed(self, name: str) -> DeviceMemory:
         size = self._variables.get(name, 0)
         return DeviceMemory(device=name, current=size, peak=size, source="variables")
 
-    def _host(self) -> DeviceMemory:
-        info = tf.config.experimental.get_memory_info("CPU:0")
-        return DeviceMemory(device=HOST, current=info["current"], peak=info["peak"], source="host")
+
+def _info(arena: str) -> dict[str, int]:
+    found: dict[str, int] = tf.config.experimental.get_memory_info(arena)
+    return found
 
 
 AMPERE = (8, 0)

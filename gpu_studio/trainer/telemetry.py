@@ -66,6 +66,7 @@ class Telemetry:
     def start(self) -> None:
         """Start watching memory."""
         if self.full:
+            self._meter.look_between_calls()
             self._thread.start()
 
     def close(self) -> None:
@@ -83,9 +84,13 @@ class Telemetry:
         self._writer.write(event)
 
     def steps(self, event: Steps, rate: float) -> None:
-        """Report a call of training steps; its first step used the learning rate `rate`."""
+        """Report a call of training steps; its first step used the learning rate `rate`.
+
+        No step runs meanwhile.
+        """
         if not self.full:
             return
+        self._meter.look_between_calls()
         self.tell(event)
         if rate != self._rate:
             self._rate = rate
@@ -130,7 +135,7 @@ class Telemetry:
             self._tell_memory()
 
     def _tell_memory(self) -> None:
-        self.tell(Memory(devices=self._meter.read()))
+        self.tell(Memory(devices=self._meter.sample()))
 
 
 MOST_WAITING = 16 * 1024 * 1024

@@ -134,18 +134,21 @@ def test_that_only_a_run_without_an_end_can_be_lost():
 
 
 def test_that_memory_is_kept_for_each_device_with_what_was_counted():
-    def sample(time, current, peak):
+    def sample(time, current, peak, **since):
         gpu = events.DeviceMemory(
-            device="GPU:0", current=current, peak=peak, source="allocator", limit=1000
+            device="GPU:0", current=current, peak=peak, source="allocator", limit=1000, **since
         )
         cpu = events.DeviceMemory(device="CPU:0", current=5, peak=5, source="host")
         return events.Memory(devices=[gpu, cpu], time=time)
 
-    run = folded(sample(1.0, 10, 20), sample(1.5, 30, 40), sample(2.0, 15, 40))
+    old = sample(1.0, 10, 20)
+    run = folded(old, sample(1.5, 30, 40, most=40, least=8), sample(2.0, 15, 40, most=25, least=9))
     gpu, cpu = run.memory["GPU:0"], run.memory["CPU:0"]
     assert gpu.times.tolist() == [1.0, 1.5, 2.0]
-    assert gpu.current.tolist() == [10, 30, 15]
-    assert gpu.peaks.tolist() == [20, 40, 40]
+    # What an older version did not know is what was in use at the sample, with no band below it.
+    assert gpu.used.tolist() == [10, 40, 25]
+    assert gpu.floor.column("least").tolist() == [8, 9]
+    assert gpu.floor.x.tolist() == [1.5, 2.0]
     assert (gpu.peak, gpu.limit, gpu.source, gpu.latest.current) == (40, 1000, "allocator", 15)
     assert (cpu.limit, cpu.source, cpu.total) == (None, "host", 3)
 
@@ -205,11 +208,11 @@ def test_that_what_is_foreseen_of_a_run_gives_way_to_what_is_read_of_it():
     )
     first.foresee(later)
     assert first.losses.column("loss").tolist() == [2.0]
-    assert first.memory["GPU:0"].current.tolist() == [30]
+    assert first.memory["GPU:0"].used.tolist() == [30]
     assert (first.step, first.loss) == (0, None), "only curves are foreseen"
     first.apply_all([steps(0, 4.0, 3.0), steps(2, 2.5, time=104.0), memory(103.0, 10)])
     assert first.losses.column("loss").tolist() == [4.0, 3.0, 2.5]
-    assert first.memory["GPU:0"].current.tolist() == [10, 30]
+    assert first.memory["GPU:0"].used.tolist() == [10, 30]
 
 
 def test_that_a_history_which_shares_curves_has_its_own_newest_figures():
@@ -227,7 +230,7 @@ def test_that_a_history_which_shares_curves_has_its_own_newest_figures():
         90,
     )
     assert seen.losses.column("loss").tolist() == [4.0, 9.0]
-    assert seen.memory["GPU:0"].current.tolist() == [10, 90]
+    assert seen.memory["GPU:0"].used.tolist() == [10, 90]
     assert seen.epochs.last.epoch == 1
 
 

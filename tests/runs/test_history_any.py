@@ -84,7 +84,7 @@ def test_that_events_taken_together_come_to_the_same_as_one_by_one(told, size):
     for name in ("step", "loss", "time"):
         np.testing.assert_array_equal(together.losses.column(name), single.losses.column(name))
     for device, series in single.memory.items():
-        np.testing.assert_array_equal(together.memory[device].current, series.current)
+        np.testing.assert_array_equal(together.memory[device].used, series.used)
         assert together.memory[device].peak == series.peak
     assert (together.step, together.epoch, together.loss) == (
         single.step,

@@ -120,6 +120,17 @@ def test_that_slices_report_the_memory_of_their_own_allocators(
     rows = {row.device: row for row in runs_of[over].of(events.Memory)[-1].devices}
     for name in ("GPU:0", "GPU:1", "GPU:2", "GPU:3"):
         assert 0 < rows[name].current <= rows[name].peak <= SLICE_MIB * MIB
+        told_of = [
+            row
+            for each in runs_of[over].of(events.Memory)
+            for row in each.devices
+            if row.device == name
+        ]
+        assert max(row.used for row in told_of) == rows[name].peak
+        assert all((row.least or 0) <= row.current <= row.used <= row.peak for row in told_of)
+        weights = runs_of[over].one(events.Model).parameters * 4
+        # Weights, and the optimizer's two slots of each, stay between steps.
+        assert all((row.least or 0) >= 3 * weights for row in told_of)
     second = told["none on the second card only"].logical[0]
     first = told["none on a whole card"].logical[0]
     assert (first.uuid, second.uuid) == (identity(0)[0], identity(1)[0])

@@ -175,7 +175,7 @@ class Series:
         points = self._points(columns)
         group = -(-2 * points.shape[1] // _FORESEEN)
         if group > 2:
-            whole = points.shape[1] // group * group
+            whole = (points.shape[1] - 1) // group * group  # the last one is always shown
             points = np.concatenate(
                 (extremes(points[:, :whole], self._by, group), points[:, whole:]), axis=1
             )
@@ -366,16 +366,16 @@ _MOST_POINTS: Final = 1 << 14
 class MemorySeries:
     """The memory used on one logical device, in bytes. `source` says what was counted.
 
-    Its values are those of `events.DeviceMemory`.
+    Its values are those of `events.DeviceMemory`. Of runs of an older GPU Studio it is only known
+    what was in use at the moment of each sample.
     """
 
     def __init__(self, device: str) -> None:
         self.device = device
         self.latest: DeviceMemory | None = None
         self._peak = 0
-        self._series = Series(
-            "time", "current", "peak", by="current", along="time", most=_MOST_POINTS
-        )
+        self._series = Series("time", "used", by="used", along="time", most=_MOST_POINTS)
+        self._floor = Series("time", "least", by="least", along="time", most=_MOST_POINTS)
 
     @property
     def total(self) -> int:
@@ -388,19 +388,19 @@ class MemorySeries:
         return self._series.column("time")
 
     @property
-    def current(self) -> Array:
-        """Bytes in use at each sample, shape (samples,)."""
-        return self._series.column("current")
-
-    @property
-    def peaks(self) -> Array:
-        """The largest use so far, as reported with each sample, in bytes, shape (samples,)."""
-        return self._series.column("peak")
+    def used(self) -> Array:
+        """The most bytes in use since the sample before, shape (samples,)."""
+        return self._series.column("used")
 
     @property
     def series(self) -> Series:
-        """Columns time, current and peak."""
+        """Columns time and used."""
         return self._series
+
+    @property
+    def floor(self) -> Series:
+        """Columns time and least, in bytes: what stayed in use between steps, where it is known."""
+        return self._floor
 
     @property
     def limit(self) -> int | None:
@@ -428,12 +428,16 @@ class MemorySeries:
         """
         self.latest = samples[-1][1]
         self._peak = max(self._peak, max(sample.peak for _, sample in samples))
-        self._series.add_rows([(time, sample.current, sample.peak) for time, sample in samples])
+        self._series.add_rows([(time, sample.used) for time, sample in samples])
+        least = [(time, sample.least) for time, sample in samples if sample.least is not None]
+        if least:
+            self._floor.add_rows(least)
 
     def foresee(self, later: MemorySeries) -> None:
         """Show the samples of `later` after these until they are added."""
-        self._series.foresee(later.times, later.current, later.peaks)
+        self._series.foresee(later.times, later.used)
+        self._floor.foresee(later.floor.column("time"), later.floor.column("least"))
 
     def share(self, other: MemorySeries) -> None:
         """From now on, show the growing curves of `other`, with the newest sample known here."""
-        self._series = other._series
+        self._series, self._floor = other._series, other._floor

@@ -115,7 +115,16 @@ def _epochs(run: RunDirectory) -> Rows:
 
 
 def _memory(run: RunDirectory) -> Rows:
-    yield "time", "device", "bytes", "peak_bytes", "limit_bytes", "counted"
+    yield (
+        "time",
+        "device",
+        "bytes",
+        "most_bytes",
+        "least_bytes",
+        "peak_bytes",
+        "limit_bytes",
+        "counted",
+    )
     for event in events_of(run):
         if isinstance(event, Memory):
             for sample in event.devices:
@@ -123,6 +132,8 @@ def _memory(run: RunDirectory) -> Rows:
                     f"{event.time:.6f}",
                     sample.device,
                     sample.current,
+                    sample.most,
+                    sample.least,
                     sample.peak,
                     sample.limit,
                     sample.source,

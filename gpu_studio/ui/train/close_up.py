@@ -191,7 +191,9 @@ class CloseUp(QObject):
         yield history.losses, again.losses
         yield history.learning_rates, again.learning_rates
         for device, series in history.memory.items():
-            yield series.series, again.memory[device].series if device in again.memory else None
+            read = again.memory.get(device)
+            yield series.series, read.series if read else None
+            yield series.floor, read.floor if read else None
 
     def _pairs_of_cards(self, figures: CardFigures) -> Iterator[Pair]:
         for (key, figure), series in self._run.record.figures.all.items():

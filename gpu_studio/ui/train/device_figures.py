@@ -36,19 +36,29 @@ MEMORY_SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemoryNow:
-    """Bytes of one device. `place` is its number among the logical devices, None for the host."""
+    """Bytes of one device. `place` is its number among the logical devices, None for the host.
+
+    `used` is the most since the sample before, `least` what stayed between steps, if it is known,
+    and `peak` the most of the whole run.
+    """
 
     name: str
     place: int | None
-    current: int
+    used: int
     peak: int
     limit: int | None
     source: str
+    least: int | None = None
 
     @property
     def share(self) -> float | None:
         """The share (0 to 1) of its limit that is in use; None without a limit."""
-        return min(self.current / self.limit, 1.0) if self.limit else None
+        return min(self.used / self.limit, 1.0) if self.limit else None
+
+    @property
+    def least_share(self) -> float | None:
+        """The share (0 to 1) of its limit that stays in use between steps; None if not known."""
+        return min(self.least / self.limit, 1.0) if self.limit and self.least is not None else None
 
     @property
     def peak_share(self) -> float | None:
@@ -59,8 +69,8 @@ class DeviceMemoryNow:
     def amount(self) -> str:
         """The bytes in use, in the unit in which they stand beside the limit."""
         if not self.limit:
-            return figures.size(self.current)
-        return figures.size(self.current, figures.unit_beside(self.limit))
+            return figures.size(self.used)
+        return figures.size(self.used, figures.unit_beside(self.limit))
 
     @property
     def caption(self) -> str:
@@ -77,9 +87,10 @@ class DeviceMemoryNow:
     def text(self) -> str:
         """All of it in a sentence."""
         limit = f" of {figures.size(self.limit)}" if self.limit else ""
+        between = "" if self.least is None else f"{figures.size(self.least)} between steps, "
         counted = MEMORY_SOURCES.get(self.source, self.source)
         return (
-            f"{self.name}: {figures.size(self.current)}{limit}, peak "
+            f"{self.name}: {figures.size(self.used)}{limit}, {between}peak "
             f"{figures.size(self.peak)} ({counted})"
         )
 
@@ -111,9 +122,14 @@ def memory_now(history: History, record: CardRecord) -> list[DeviceMemoryNow]:
 
 def _memory_of(series: MemorySeries, place: int | None) -> DeviceMemoryNow:
     latest = series.latest
-    current, peak = (latest.current, latest.peak) if latest else (0, 0)
     return DeviceMemoryNow(
-        series.device, place, current, max(peak, current), series.limit, series.source
+        series.device,
+        place,
+        used=latest.used if latest else 0,
+        peak=max(series.peak, latest.used if latest else 0),
+        limit=series.limit,
+        source=series.source,
+        least=latest.least if latest else None,
     )
 
 
@@ -196,14 +212,14 @@ def _recorded(record: CardRecord, key: str | None, figure: Figure, when: float) 
 
 
 def _used(series: MemorySeries | None, time: float | None) -> float | None:
-    """Return the bytes in use at a moment, or the newest."""
+    """Return the most bytes in use up to the sample before a moment, or up to the newest."""
     if series is None or not len(series.times):
         return None
     if time is None:
-        return float(series.current[-1])
+        return float(series.used[-1])
     known = series.series.nearest(time)
     place = int(np.searchsorted(known.column("time"), time, side="right"))
-    return float(known.column("current")[place - 1]) if place else None
+    return float(known.column("used")[place - 1]) if place else None
 
 
 def _text(value: float | None, unit: str) -> str:
@@ -228,6 +244,7 @@ class CurveLine:
 
     It goes when all the names of the legend that it `belongs` to are hidden; its own where there
     are none. `what` it shows stands over its column in a table; `series` is where it comes from.
+    With the line named `down_to`, if there is one, it encloses a band.
     """
 
     name: str
@@ -238,6 +255,7 @@ class CurveLine:
     belongs: tuple[str, ...] = ()
     what: str = ""
     series: Series | None = None
+    down_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,6 +283,12 @@ def style_of(place: int | None) -> Style:
     if place is None:
         return Style(_host)
     return Style(lambda tokens: tokens.device_colour(place), Tokens.device_dash(place))
+
+
+@cache
+def edge_style_of(place: int | None) -> Style:
+    """Return the style of the lower edge of a device's band, at which there is no line."""
+    return replace(style_of(place), line=False)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -30,6 +31,7 @@ from gpu_studio.ui.train.device_figures import (
     DeviceMemoryNow,
     Drawing,
     card_lines,
+    edge_style_of,
     faint_style_of,
     host_lines,
     joined,
@@ -41,6 +43,8 @@ from gpu_studio.ui.train.device_figures import (
 from gpu_studio.ui.train.plot_header import Tag, remember_hidden
 
 MOST_VALUES: Final = 4
+MOST_BANDS: Final = 4
+"""Of more devices the bands would lie upon each other and hide the lines."""
 _FIGURES: Final[dict[Figure, str]] = {"utilisation": "utilisation_percent", "power": "power_w"}
 _CAPTIONS: Final[dict[Figure, tuple[str, str]]] = {
     "utilisation": (
@@ -154,18 +158,20 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
 
 
 def limits(devices: list[DeviceMemoryNow]) -> list[Limit]:
-    """Return the devices' limits, each value once, if they are near enough to be drawn."""
+    """Return the devices' limits, each value once; those too far above to be drawn in one."""
     values = sorted({device.limit for device in devices if device.limit})
     highest = max((device.peak for device in devices), default=0)
-    return [
-        Limit(value, f"limit {figures.size(value)}")
-        for value in values
-        if value <= _FARTHEST * highest
-    ]
+    near = [value for value in values if value <= _FARTHEST * highest]
+    found = [Limit(value, f"limit {figures.size(value)}") for value in near]
+    if far := values[len(near) :]:
+        sizes = " and ".join(figures.size(value) for value in far)
+        times = f", {far[0] / highest:,.0f} × the peak" if highest else ""
+        found.append(Limit(far[0], f"limit {sizes}{times}", above=True))
+    return found
 
 
 def caption(devices: list[DeviceMemoryNow]) -> tuple[str, str]:
-    """Return what was counted, and the limits that are not drawn: in full, and in short."""
+    """Return what was counted, in full and in short."""
     sources = {device.source for device in devices}
     if "host" in sources:
         return (
@@ -174,17 +180,11 @@ def caption(devices: list[DeviceMemoryNow]) -> tuple[str, str]:
         )
     if "allocator" not in sources:
         return "", ""
-    near = limits(devices)
-    far = sorted(
-        {device.limit for device in devices if device.limit} - {limit.value for limit in near}
-    )
-    drawn = " · line: limit" if near else ""
-    texts = (
-        f" · limit {' and '.join(figures.size(int(value)) for value in far)}, above the view"
-        if far
-        else ""
-    )
-    return f"in use by TensorFlow's allocator{drawn}{texts}", f"TensorFlow's allocator{texts}"
+    whose = "TensorFlow's allocator"
+    if all(device.least is None for device in devices):
+        return f"in use by {whose}", whose
+    band = " · band: down to what stays between steps" if len(devices) <= MOST_BANDS else ""
+    return f"{whose}, the most of each half second{band}", whose
 
 
 def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[CurveLine]:
@@ -193,11 +193,23 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Curv
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
         what, style = f"{device.name} in use", style_of(device.place)
-        lines.append(
-            CurveLine(
-                device.name, style, series.times, series.current, what=what, series=series.series
-            )
+        line = CurveLine(
+            device.name, style, series.times, series.used, what=what, series=series.series
         )
+        floor = series.floor
+        if len(devices) > MOST_BANDS or not len(floor):
+            lines.append(line)
+            continue
+        edge = CurveLine(
+            f"{device.name} between steps",
+            edge_style_of(device.place),
+            floor.x,
+            floor.y,
+            belongs=(device.name,),
+            what=f"{device.name} between steps",
+            series=floor,
+        )
+        lines += [edge, replace(line, down_to=edge.name)]
     return lines
 
 
@@ -210,7 +222,10 @@ def _card_lines(history: History, record: CardRecord) -> list[CurveLine]:
 
 def _is_far(cards: list[CurveLine], devices: list[DeviceMemoryNow]) -> bool:
     highest = max(
-        [device.peak for device in devices] + [int(limit.value) for limit in limits(devices)],
+        [
+            *(device.peak for device in devices),
+            *(limit.value for limit in limits(devices) if not limit.above),
+        ],
         default=0,
     )
     return bool(cards) and _highest(cards) > _FARTHEST * highest
@@ -360,6 +375,8 @@ class DevicePlot(TimePlot):
             self.belong(line.name, *(line.belongs or (line.name,)))
             self.head(line.name, f"{line.what} ({_UNITS[self.view]})")
             self.feed(line.name, line.times, line.values, origin, line.longest_gap, line.series)
+            if line.down_to:
+                self.enclose(line.name, line.down_to)
         self.canvas.set_nothing(drawing.nothing)
         self.canvas.set_limits(drawing.limits)
         self.set_legend(drawing.entries)

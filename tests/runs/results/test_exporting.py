@@ -87,9 +87,7 @@ def test_that_memory_has_a_row_for_each_device(tmp_path):
     run = make_run(tmp_path, Script(trained=1, devices=2))
     rows = table(run, "memory")
     series = read_history(run).memory["GPU:1"]
-    assert [
-        float(row["bytes"]) for row in rows if row["device"] == "GPU:1"
-    ] == series.current.tolist()
+    assert [float(row["bytes"]) for row in rows if row["device"] == "GPU:1"] == series.used.tolist()
     assert {row["limit_bytes"] for row in rows} == {str(1024 * 1024 * 1024)}
 
 

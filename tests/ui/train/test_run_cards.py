@@ -274,7 +274,7 @@ def test_that_the_table_tells_each_device_and_its_card_at_the_moment_asked_for(r
     assert table.heads == (("in use", "MiB"), ("card", "GiB"), ("busy", "%"), ("power", "W"))
     assert table.column("busy") == {"GPU:0": "70", "GPU:1": "79"}
     assert table.column("card")["GPU:0"] == "1.5"
-    current = history.memory["GPU:1"].current
+    current = history.memory["GPU:1"].used
     assert table.column("in use")["GPU:1"] == figures.amount_in(current[-1], "MiB")
     early = device_table(history, record, 1.5)
     assert early.column("in use")["GPU:1"] == figures.amount_in(current[0], "MiB")

@@ -14,9 +14,10 @@ from gpu_studio.common.figures import metric_label, metric_names
 from gpu_studio.contract import events
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
+from gpu_studio.ui.kit.plots.backdrop import Limit
 from gpu_studio.ui.train.card_record import CardRecord
-from gpu_studio.ui.train.device_figures import memory_now
-from gpu_studio.ui.train.device_plot import caption, limits
+from gpu_studio.ui.train.device_figures import device_table, memory_now
+from gpu_studio.ui.train.device_plot import caption, limits, memory_drawing
 from gpu_studio.ui.train.header import headlines
 from gpu_studio.ui.train.outcome import outcome
 from gpu_studio.ui.train.readout import RunCalls, readout
@@ -188,7 +189,7 @@ def test_that_each_device_is_told_against_its_limit_in_the_order_of_the_devices(
     assert devices[0].caption.endswith(" of 1,024 MiB")
     assert "allocator" in devices[0].text
     assert [limit.value for limit in limits(devices)] == [1024 * MIB]
-    assert caption(devices)[0] == "in use by TensorFlow's allocator · line: limit"
+    assert caption(devices)[0] == "in use by TensorFlow's allocator"
 
 
 def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(runs_dir, record):
@@ -204,7 +205,7 @@ def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(
     assert "host: arena" in caption(devices)[0]
 
 
-def test_that_a_limit_far_above_the_curves_is_told_and_not_drawn(runs_dir, record):
+def test_that_a_limit_far_above_the_curves_is_told_at_the_upper_edge(runs_dir, record):
     history = told(make_run(runs_dir, Script(trained=1)))[0]
     far = events.DeviceMemory(
         device="GPU:0", current=10 * MIB, peak=10 * MIB, source="allocator", limit=80 * 1024 * MIB
@@ -212,8 +213,7 @@ def test_that_a_limit_far_above_the_curves_is_told_and_not_drawn(runs_dir, recor
     history.memory.clear()
     history.apply(events.Memory(devices=[far], time=history.last_time))
     devices = memory_now(history, record)
-    assert limits(devices) == []
-    assert caption(devices)[0].endswith("limit 80 GiB, above the view")
+    assert limits(devices) == [Limit(80 * 1024 * MIB, "limit 80 GiB, 8,192 × the peak", above=True)]
 
 
 def test_that_a_device_without_a_limit_says_so(record):
@@ -315,3 +315,30 @@ def test_that_the_log_begins_with_where_what_and_on_which_devices(runs_dir):
         "TensorFlow 2.21: mirrored on GPU:0, GPU:1, GPU:2, GPU:3, all-reduce ring",
     )
     assert told_of[2][1].startswith("mlp, 335,114 parameters; digits, 51,200 samples")
+
+
+def test_that_now_the_plot_and_the_table_tell_the_most_since_the_sample_before(runs_dir, record):
+    history = told(make_run(runs_dir, Script(trained=1, devices=2)))[0]
+    history.memory.clear()
+    rows = [
+        events.DeviceMemory(
+            device=f"GPU:{number}",
+            current=20 * MIB,
+            peak=90 * MIB,
+            source="allocator",
+            limit=100 * MIB,
+            most=80 * MIB,
+            least=10 * MIB,
+        )
+        for number in range(2)
+    ]
+    history.apply(events.Memory(devices=rows, time=history.last_time))
+    first = memory_now(history, record)[0]
+    assert (first.amount, first.share, first.peak_share) == ("80 MiB", 0.8, 0.9)
+    assert "80 MiB of 100 MiB, 10 MiB between steps, peak 90 MiB" in first.text
+    assert device_table(history, record, None).column("in use")["GPU:0"].startswith("80")
+    drawing = memory_drawing(history, record)
+    line = next(line for line in drawing.lines if line.name == "GPU:0")
+    edge = next(edge for edge in drawing.lines if edge.name == line.down_to)
+    assert (line.values.tolist(), edge.values.tolist()) == ([80 * MIB], [10 * MIB])
+    assert edge.belongs == ("GPU:0",)

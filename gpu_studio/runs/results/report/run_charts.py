@@ -47,7 +47,10 @@ Curves = dict[str, tuple[Array, Array]]
 
 
 def memory_curves(run: RunDirectory, began: float, points: int) -> Curves:
-    """Bytes in use on each logical device. Raises OSError if the events cannot be read."""
+    """The most bytes in use on each logical device up to each sample.
+
+    Raises OSError if the events cannot be read.
+    """
     found: dict[str, MemorySeries] = {}
     clock = SteadyClock()
     for line in LineTail(run.events_file).read_all():
@@ -57,7 +60,7 @@ def memory_curves(run: RunDirectory, began: float, points: int) -> Curves:
             for sample in event.devices:
                 found.setdefault(sample.device, MemorySeries(sample.device)).add(time, sample)
     return {
-        name: _thin(series.times - began, series.current, points) for name, series in found.items()
+        name: _thin(series.times - began, series.used, points) for name, series in found.items()
     }
 
 

@@ -32,10 +32,14 @@ _PIXELS_PER_TIME = 110
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A value that cannot be passed, drawn as a line with its name."""
+    """A value that cannot be passed, drawn as a line with its name.
+
+    One that is far `above` all curves has its name with an arrow at the upper edge.
+    """
 
     value: float
     text: str
+    above: bool = False
 
 
 @dataclass(slots=True)
@@ -141,22 +145,30 @@ class Backdrop:
 
     def _paint_limits(self, painter: QPainter) -> None:
         for limit in self.limits:
-            self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
+            if not limit.above:
+                self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
 
     def paint_limit_names(self, painter: QPainter) -> None:
         """Name each limit at its right end, over the line if there is room, if the plot is high."""
-        if self.area.height() < _LEAST_FOR_LIMIT or not self.limits:
-            return
         painter.setFont(font("caption"))
+        high = QFontMetricsF(painter.font()).height()
+        for limit in self.limits if self.area.height() >= _LEAST_FOR_LIMIT else ():
+            y = round(self.y_of(limit.value))
+            over = y - high - 2
+            top = over if over >= self.area.top() else y + 2
+            if limit.above:
+                top = self.area.top() + (high if self.note else 0) + 2
+                self._paint_limit_name(painter, f"↑ {limit.text}", top, self.tokens.muted)
+            else:
+                self._paint_limit_name(painter, limit.text, top, self.tokens.bad)
+
+    def _paint_limit_name(self, painter: QPainter, text: str, top: float, colour: str) -> None:
         metrics = QFontMetricsF(painter.font())
-        for limit in self.limits:
-            y, width = round(self.y_of(limit.value)), metrics.horizontalAdvance(limit.text) + 4
-            above = y - metrics.height() - 2
-            top = above if above >= self.area.top() else y + 2
-            label = QRectF(self.area.right() - width, top, width, metrics.height())
-            painter.fillRect(label, QColor(self.tokens.surface))
-            painter.setPen(QColor(self.tokens.bad))
-            painter.drawText(label, Qt.AlignmentFlag.AlignCenter, limit.text)
+        width = metrics.horizontalAdvance(text) + 4
+        label = QRectF(self.area.right() - width, top, width, metrics.height())
+        painter.fillRect(label, QColor(self.tokens.surface))
+        painter.setPen(QColor(colour))
+        painter.drawText(label, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_note(self, painter: QPainter) -> None:
         painter.setPen(QColor(self.tokens.muted))

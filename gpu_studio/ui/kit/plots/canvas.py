@@ -119,6 +119,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
             self._box.addItem(item)
         return curve
 
+    def enclose(self, curve: PlotCurve, lower: PlotCurve) -> None:
+        """Fill the band between two curves, of which the lower one was added first."""
+        self._box.addItem(curve.enclose(lower, self._backdrop.tokens))
+
     def remove_curve(self, curve: PlotCurve) -> None:
         """Remove a curve for good."""
         self._curves.remove(curve)
@@ -175,7 +179,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         heights = [curve.draw(view, self._backdrop.scale) for curve in shown]
         ranges = [found for found in heights if found is not None]
         if ranges:
-            ranges += [(limit.value, limit.value) for limit in self._backdrop.limits]
+            ranges += [
+                (limit.value, limit.value) for limit in self._backdrop.limits if not limit.above
+            ]
         self._note(some=bool(ranges))
         self._show_ranges(window, *self._fit(ranges), "" if ranges else self._words_for_nothing())
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtGui import QColor, QPen
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen
+from PySide6.QtWidgets import QGraphicsPathItem
 
 from gpu_studio.runs.reading.pyramid import Pyramid
 from gpu_studio.runs.reading.series import Array, Near, Series
@@ -31,6 +33,7 @@ Colour = Callable[[Tokens], str]
 
 _NOTHING: Array = np.empty(0)
 _DOT = 5.0
+_OPACITY, _BEHIND = 0.14, -1.0
 _START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
 """The first steps are so large a part of the axis; they stand far above at least so many other
 points if they make the axis so many times as high as these need, which are then given so much
@@ -41,22 +44,34 @@ _PIXELS_PER_DOT = 8
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a curve looks: its colour in a theme, its dash in pen widths, and dots at its points."""
+    """How a curve looks: its colour in a theme, its dash in pen widths, and dots at its points.
+
+    Without a `line` it is only the edge of a band.
+    """
 
     colour: Colour
     dash: tuple[int, ...] = ()
     dots: bool = False
+    line: bool = True
 
     def pen(self, tokens: Tokens, width: float) -> QPen:
         """The pen, `width` device pixels wide at any zoom.
 
         One of 1 is drawn many times faster than a wider one.
         """
+        if not self.line:
+            return QPen(Qt.PenStyle.NoPen)
         pen = QPen(QColor(self.colour(tokens)), width)
         pen.setCosmetic(True)
         if self.dash:
             pen.setDashPattern([float(part) for part in self.dash])
         return pen
+
+    def filling(self, tokens: Tokens) -> QBrush:
+        """What a band under the curve is filled with: what lies behind shines through."""
+        colour = QColor(self.colour(tokens))
+        colour.setAlphaF(_OPACITY)
+        return QBrush(colour)
 
 
 class PlotCurve:
@@ -68,7 +83,8 @@ class PlotCurve:
     `breaks` where a value is no number. It goes when all of the names that it `belongs` to are
     hidden. In a table its column is called `heading`; without one it has none there. Where it
     `forgives_the_start`, a run's first steps do not rule the axis; `beyond` is how high they reach
-    above it then, else minus infinity.
+    above it then, else minus infinity. Down to the curve `down_to`, if there is one, a band is
+    filled; that curve has to be drawn before.
     """
 
     def __init__(self, style: Style) -> None:
@@ -81,6 +97,8 @@ class PlotCurve:
         self.left_out = False
         self.forgives_the_start = False
         self.beyond = -math.inf
+        self.down_to: PlotCurve | None = None
+        self._band: QGraphicsPathItem | None = None
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
         self._pyramid: Pyramid | None = None
         self._near: Near | None = None
@@ -95,7 +113,7 @@ class PlotCurve:
     @property
     def items(self) -> list[pg.GraphicsObject]:
         """What has to be put into the plot."""
-        return [self._line] if self._dots is None else [self._line, self._dots]
+        return [each for each in (self._line, self._dots, self._band) if each is not None]
 
     @property
     def shown(self) -> bool:
@@ -150,6 +168,8 @@ class PlotCurve:
     def set_tokens(self, tokens: Tokens, width: float = 1.0) -> None:
         """Wear the colours of this theme, in lines of `width` device pixels."""
         self._line.setPen(self.style.pen(tokens, width))
+        if self._band is not None:
+            self._band.setBrush(self.style.filling(tokens))
         if self._dots is not None:
             self._dots.setBrush(QColor(self.style.colour(tokens)))
 
@@ -208,6 +228,7 @@ class PlotCurve:
         places = view.ruler.places(x - self._origin)
         self._line.setData(places, heights, connect=connect)
         self._draw_dots(places, heights, view)
+        self._draw_band()
         inside = np.concatenate(
             (heights[view.shows(places)], _at_edges(places, heights, connect, view))
         )
@@ -221,6 +242,39 @@ class PlotCurve:
         )
         self.beyond = high if high > ceiling else -math.inf
         return low, min(high, ceiling)
+
+    def enclose(self, lower: PlotCurve, tokens: Tokens) -> QGraphicsPathItem:
+        """Fill a band down to this curve from now on; returns what has to be put into the plot."""
+        self.down_to = lower
+        self._band = QGraphicsPathItem()
+        self._band.setPen(QPen(Qt.PenStyle.NoPen))
+        self._band.setBrush(self.style.filling(tokens))
+        self._band.setZValue(_BEHIND)
+        return self._band
+
+    @property
+    def outline(self) -> list[tuple[Array, Array]]:
+        """The pieces of the band that was drawn last: places and heights around each, closed."""
+        if self.down_to is None:
+            return []
+        (x, y, joined), (below, least, _) = self.strokes, self.down_to.strokes
+        if not len(below):
+            return []
+        inside = (x >= below[0]) & (x <= below[-1])
+        floor = np.interp(x, below, least)
+        cuts = np.flatnonzero(~joined[:-1] | ~inside[:-1] | ~inside[1:]) + 1
+        return [
+            (np.concatenate((x[part], x[part][::-1])), np.concatenate((y[part], floor[part][::-1])))
+            for part in np.split(np.arange(len(x)), cuts)
+            if len(part) > 1
+        ]
+
+    def _draw_band(self) -> None:
+        if self._band is not None:
+            path = QPainterPath()
+            for places, heights in self.outline:
+                path.addPath(pg.arrayToQPath(places, heights, connect="all", finiteCheck=False))
+            self._band.setPath(path)
 
     def _connections(self, x: Array, view: AxisView) -> Any:
         joined = np.ones(max(len(x) - 1, 0), dtype=np.bool_)

@@ -164,6 +164,12 @@ class TimePlot(CardFrame):
         """Hide the curve called `name` when all of these names are hidden in the legend."""
         self._curves[name].belongs = frozenset(names)
 
+    def enclose(self, name: str, lower: str) -> None:
+        """Fill the band from the curve called `name` down to one that was added before."""
+        curve, other = self._curves[name], self._curves[lower]
+        if curve.down_to is not other:
+            self.canvas.enclose(curve, other)
+
     def head(self, name: str, heading: str) -> None:
         """Call the column of the curve `name` so in a table: what it shows, and its unit."""
         self._curves[name].heading = heading
@@ -342,6 +348,9 @@ class PlotPicture:
 
 
 def _paint_curve(painter: QPainter, backdrop: Backdrop, curve: PlotCurve) -> None:
+    _paint_band(painter, backdrop, curve)
+    if not curve.style.line:
+        return
     colour = QColor(curve.style.colour(backdrop.tokens))
     pen = QPen(colour, _LINE)
     if curve.style.dash:
@@ -358,8 +367,19 @@ def _paint_curve(painter: QPainter, backdrop: Backdrop, curve: PlotCurve) -> Non
             painter.drawEllipse(point, _DOT, _DOT)
 
 
+def _paint_band(painter: QPainter, backdrop: Backdrop, curve: PlotCurve) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(curve.style.filling(backdrop.tokens))
+    for places, heights in curve.outline:
+        painter.drawPolygon(QPolygonF(_points(backdrop, places, heights)))
+
+
 def _pixels(backdrop: Backdrop, curve: PlotCurve) -> list[QPointF]:
     places, heights, _ = curve.strokes
+    return _points(backdrop, places, heights)
+
+
+def _points(backdrop: Backdrop, places: Array, heights: Array) -> list[QPointF]:
     pairs = zip(places.tolist(), heights.tolist(), strict=True)
     return [QPointF(backdrop.x_of(place), backdrop.y_of(height)) for place, height in pairs]
 

@@ -34,7 +34,7 @@ def test_that_memory_is_told_from_the_run_s_beginning(tmp_path):
     found = memory_curves(run, history.started.time, 1000)
     assert list(found) == ["GPU:0", "GPU:1"]
     seconds, values = found["GPU:1"]
-    assert values.tolist() == history.memory["GPU:1"].current.tolist()
+    assert values.tolist() == history.memory["GPU:1"].used.tolist()
     assert seconds[0] == pytest.approx(1.4, abs=1e-5)
 
 

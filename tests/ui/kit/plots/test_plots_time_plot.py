@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -272,6 +274,34 @@ def test_that_a_limit_is_made_room_for(plot):
     plot.canvas.set_limits([Limit(40.0, "limit 40")])
     plot.draw_soon()
     assert plot.canvas.backdrop.high >= 40.0
+
+
+def test_that_a_limit_far_above_is_named_at_the_upper_edge_and_takes_no_room(plot):
+    before = plot.canvas.backdrop.high
+    plot.canvas.set_limits([Limit(4000.0, "limit 4000", above=True)])
+    plot.draw_soon()
+    assert plot.canvas.backdrop.high == before
+    named = colours(plot.canvas)
+    assert DARK.bad not in named
+    assert DARK.muted in named
+
+
+def test_that_a_band_is_filled_from_a_curve_down_to_another_as_far_as_that_is_known(plot):
+    plain = plot.curve_called("train").style
+    plot.show_curves({"least": replace(plain, line=False), "most": plain})
+    times = START + np.arange(10.0)
+    plot.feed("least", times[5:], np.full(5, 2.0), START)
+    plot.feed("most", times, np.full(10, 6.0), START)
+    plot.enclose("most", "least")
+    plot.enclose("most", "least")
+    plot.draw_soon()
+    ((places, heights),) = plot.curve_called("most").outline
+    assert (places.min(), places.max()) == (5.0, 9.0)
+    assert sorted(set(heights.tolist())) == [2.0, 6.0]
+    assert not plot.curve_called("least").items[0].opts["pen"].style().value
+    plot.feed("least", times[:0], times[:0], START)
+    plot.draw_soon()
+    assert plot.curve_called("most").outline == []
 
 
 def test_that_a_logarithmic_axis_leaves_out_what_has_no_logarithm(plot):
