@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gpu_studio import plan as plans
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.plan import AbsolutePlan
+from gpu_studio.runs.questions.plan_question import kept_about
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
+
+
+def known_about(plan: AbsolutePlan) -> PlanFacts | None:
+    """Return what was answered about `plan` before, in any window or terminal; asks nothing."""
+    # Answers of another version are none.
+    with suppress(ValueError):
+        if (kept := kept_about(plan)) is not None:
+            return decoded(kept)
+    return None
 
 
 def keep_prediction(

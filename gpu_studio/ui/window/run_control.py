@@ -106,7 +106,6 @@ class RunControl(QObject):
         begin = partial(start, base=document.folder, machine=machine, trainer=self._trainer)
         if not self._start(begin):
             return
-        self._keep_prediction(self.launched[-1].directory, plan)
         self._services.resuming.end()
         if other is not None:
             self.beside.emit(other)
@@ -168,17 +167,22 @@ class RunControl(QObject):
             self._recorders.append(accompany(launched.directory.path))
             self._reaper.start()
             self.breath.start()
+            self._keep_prediction(launched.directory)
             self.started.emit(launched.directory)
             return True
         return False
 
-    def _keep_prediction(self, run: RunDirectory, plan: AbsolutePlan) -> None:
-        """Write beside the run what the Plan page says of it."""
-        from gpu_studio.ui.runs.run_prediction import keep_prediction
+    def _keep_prediction(self, run: RunDirectory) -> None:
+        """Write beside the run what the Plan page says of its plan, or would say."""
+        from gpu_studio.ui.runs.run_prediction import keep_prediction, known_about
 
-        if (machine := self._services.inventory.machine) is not None:
-            facts = self._services.facts.known_of(plan)
-            keep_prediction(run, plan, machine, facts, self._pages.plan.step_seconds)
+        machine, opened = self._services.inventory.machine, self._services.document.absolute
+        with suppress(PlanError):
+            plan = run.load_plan()
+            if machine is not None:
+                facts = self._services.facts.known_of(plan) or known_about(plan)
+                seconds = self._pages.plan.step_seconds if plan == opened else None
+                keep_prediction(run, plan, machine, facts, seconds)
 
     def _reap(self) -> None:
         self.launched = [launched for launched in self.launched if launched.poll() is None]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import made_plan_facts
+import pytest
 from PySide6.QtCore import Qt
 from real_runs import fake_trainer
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import encoded
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.ui.runs import run_prediction
 from gpu_studio.ui.runs.run_prediction import keep_prediction
 
 LONG_MS = 20_000
@@ -31,6 +34,32 @@ def test_that_training_writes_down_what_the_plan_page_says(open_window, qtbot) -
     assert shown
     assert prediction.read(run) == Prediction(bytes=shown)
     qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_that_a_run_that_is_resumed_or_run_again_has_the_prediction_of_its_plan(
+    open_window, qtbot, monkeypatch, remembers
+) -> None:
+    window = open_window(trainer=fake_trainer())
+    window.show_page("plan")
+    qtbot.waitUntil(
+        lambda: window.facts.facts is not None and not window.facts.asking, timeout=LONG_MS
+    )
+    window.actions_["train"].trigger()
+    run = window.shown_run.run
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    if not remembers:
+        # As in a window that was opened since, where the answers were kept on disk.
+        monkeypatch.setattr(window.facts, "known_of", lambda _plan: None)
+        monkeypatch.setattr(
+            run_prediction, "kept_about", lambda _plan: encoded(made_plan_facts.FACTS)
+        )
+    for begin in (window.runs.again, window.runs.resume):
+        window.runs.breath.stop()
+        begin(run)
+        assert window.shown_run.run.id != run.id
+        assert prediction.read(window.shown_run.run) == prediction.read(run) is not None
+        qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
 
 
 def test_that_a_run_of_which_nothing_is_known_has_no_prediction(open_window, qtbot) -> None:
