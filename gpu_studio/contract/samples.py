@@ -94,6 +94,11 @@ class CardFacts(msgspec.Struct, kw_only=True, frozen=True):
     instances: list[Instance] = []
     why: Why = {}
 
+    @property
+    def lost(self) -> str:
+        """Why it does not answer although it is awake; empty if it answers or sleeps."""
+        return "" if self.asleep else self.gone
+
 
 class Cards(Sample, tag="cards", frozen=True):
     """All cards: sent at the start and whenever something about them has changed.

@@ -100,7 +100,7 @@ class _Accounts:
             case Cards():
                 self._reported = sample
                 for facts in _with_instances(sample.cards):
-                    self._of(facts.card).facts = facts
+                    self._of(facts.card).know(time, facts)
             case SamplerStarted():
                 self._simulated, self._practice = sample.simulated, sample.practice
 
@@ -248,7 +248,7 @@ class CardTotals:
     `throttled_seconds` are those in which anything nobody chose limited the clocks, and `throttled`
     has them by reason: reasons overlap. `idle_seconds` are those with a utilisation under 5 %,
     `busy_percent` is the mean utilisation, both over the seconds that count. `peak_used` is in
-    bytes.
+    bytes. `lost_at` is when the card answered no more for the first time, and `lost` why.
     """
 
     facts: CardFacts
@@ -263,6 +263,8 @@ class CardTotals:
     busy_percent: float | None = None
     peak_used: int | None = None
     peak_celsius: int | None = None
+    lost_at: float | None = None
+    lost: str = ""
     why: Why = field(default_factory=dict)
 
     @property
@@ -298,7 +300,15 @@ class CardAccount:
         self._held: _Held | None = None
         self._peak_mib: int | None = None
         self._celsius: int | None = None
+        self._lost_at: float | None = None
+        self._lost = ""
         self._why: Why = {}
+
+    def know(self, time: float, facts: CardFacts) -> None:
+        """Process what is known of the card from this moment on."""
+        self.facts = facts
+        if facts.lost and self._lost_at is None:
+            self._lost_at, self._lost = time, facts.lost
 
     def fast(self, time: float, figures: FastFigures) -> None:
         """Process a sample of fast figures."""
@@ -339,6 +349,8 @@ class CardAccount:
             busy_percent=self._busy / self._looked if looked else None,
             peak_used=None if self._peak_mib is None else self._peak_mib * MIB,
             peak_celsius=self._celsius,
+            lost_at=self._lost_at,
+            lost=self._lost,
         )
         found.why.update(
             {

@@ -52,13 +52,14 @@ class CardSight:
 
     `utilisation` is its mean in percent over the last `UTILISATION_SECONDS`; None if it was not
     measured throughout. `held_by` says what limited its clocks throughout, empty if nothing.
-    `trains`: it holds a replica.
+    `trains`: it holds a replica. `lost` says why the card answers no more; empty if it answers.
     """
 
     label: str
     utilisation: float | None = None
     held_by: tuple[str, ...] = ()
     trains: bool = True
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,20 @@ def throttled(sight: WarningFacts) -> Iterator[Concern]:
             )
 
 
+def card_lost(sight: WarningFacts) -> Iterator[Concern]:
+    """Cards that answered before and answer no more: what runs on them hangs or fails."""
+    for card in sight.cards:
+        if card.lost:
+            yield _found(
+                sight,
+                f"lost {card.label}",
+                f"The card of {card.label} is {card.lost}.",
+                "Its figures end there. If no step ends any more, stop the run and go on from its "
+                "last checkpoint without this card.",
+                "error",
+            )
+
+
 CALLS_MISSED, LEAST_QUIET, LEAST_AT_END = 10, 20.0, 120.0
 
 
@@ -321,6 +336,7 @@ def reported_by_trainer(sight: WarningFacts) -> Iterator[Concern]:
 
 RULES: Final[tuple[Rule, ...]] = (
     not_finite,
+    card_lost,
     disk_is_full,
     no_progress,
     memory_near_limit,

@@ -78,6 +78,7 @@ class CardWatch:
                 utilisation=_mean(self._busy.get(card.key, ()), now),
                 held_by=_all_the_while(self._held.get(card.key, ()), now),
                 trains=not replicas.isdisjoint(card.devices),
+                lost=self._known[card.key].lost,
             )
             for card in run_cards(devices, self._known)
         )
@@ -98,7 +99,9 @@ class CardWatch:
         for card in cards:
             self._known[card.card] = card
             for part in card.instances:
-                self._known[part.card] = CardFacts(card=part.card, uuid=part.card, name=part.name)
+                self._known[part.card] = CardFacts(
+                    card=part.card, uuid=part.card, name=part.name, gone=card.lost
+                )
 
 
 def _add(kept: dict[str, Points[Value]], card: str, time: float, value: Value) -> None:

@@ -223,3 +223,19 @@ def test_that_the_end_of_such_a_line_is_no_line_of_its_own(recording):
 def test_that_a_recording_that_cannot_be_read_is_an_error(tmp_path: Path):
     with pytest.raises(OSError):
         account(tmp_path)
+
+
+def test_that_when_a_card_was_lost_first_and_why_is_kept_though_it_came_back(recording):
+    there = CardFacts(card=CARD, name="A")
+    gone = CardFacts(card=CARD, name="A", gone="lost: it fell off the bus")
+    asleep = CardFacts(card="B", gone="asleep", asleep=True)
+    write(
+        recording,
+        *(
+            Cards(time=NOW + second, cards=[facts, asleep])
+            for second, facts in enumerate((there, gone, there, gone))
+        ),
+    )
+    cards = account(recording).cards
+    assert (cards[CARD].lost_at, cards[CARD].lost) == (NOW + 1, "lost: it fell off the bus")
+    assert cards["B"].lost_at is None

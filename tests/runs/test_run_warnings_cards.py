@@ -8,6 +8,8 @@ import pytest
 
 from gpu_studio.contract import events, samples
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.warnings import concerns_of
 from gpu_studio.runs.warnings_cards import LAST_BYTES, CardWatch
 
 UUIDS = ("GPU-aaaa", "GPU-bbbb")
@@ -123,3 +125,18 @@ def test_that_without_cards_or_a_recording_there_is_nothing_to_see(tmp_path) -> 
     made = CardWatch(tmp_path)
     made.read()
     assert made.sights(None, 1.0) == ()
+
+
+def test_that_a_card_that_answers_no_more_is_seen_as_lost_until_it_answers_again() -> None:
+    gone = cards()
+    lost = CardFacts(card=UUIDS[1], uuid=UUIDS[1], gone="lost: it fell off the bus")
+    made = watch(Cards(time=1.0, cards=[gone.cards[0], lost]))
+    assert [sight.lost for sight in made.sights(DEVICES, 2.0)] == ["", "lost: it fell off the bus"]
+    history = History()
+    history.apply(DEVICES)
+    [concern] = concerns_of(history, made.sights(DEVICES, 2.0), now=2.0)
+    assert concern.text == "The card of GPU:1 is lost: it fell off the bus."
+    asleep = CardFacts(card=UUIDS[1], uuid=UUIDS[1], gone="asleep", asleep=True)
+    for later in (asleep, gone.cards[1]):
+        made.take([Cards(time=3.0, cards=[gone.cards[0], later])])
+        assert [sight.lost for sight in made.sights(DEVICES, 4.0)] == ["", ""]

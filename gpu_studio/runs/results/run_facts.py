@@ -236,6 +236,9 @@ def _card(of: str, card: CardTotals) -> Iterator[Fact]:
             return Fact(CARDS, name, card.why.get(figure, UNKNOWN), None, of)
         return Fact(CARDS, name, words, value, of, line)
 
+    if card.lost_at is not None:
+        words = f"at {moment(card.lost_at)}: {card.lost.removeprefix('lost: ')}"
+        yield Fact(CARDS, "lost", words, card.lost_at, of, f"lost {words}")
     limited = (card.throttled or {}).items()
     reasons = ", ".join(f"{reason} {duration(seconds)}" for reason, seconds in limited)
     drawn, used = energy(card.joules), size(card.peak_used)

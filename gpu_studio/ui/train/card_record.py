@@ -6,6 +6,7 @@ in slices of a few milliseconds, so that the window never blocks.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -198,7 +199,9 @@ class CardRecord(QObject):
         for card in cards:
             self.known[card.card] = card
             for part in card.instances:
-                self.known[part.card] = CardFacts(card=part.card, uuid=part.card, name=part.name)
+                self.known[part.card] = CardFacts(
+                    card=part.card, uuid=part.card, name=part.name, gone=card.lost
+                )
 
     def _look_last(self) -> None:
         self._ending = True
@@ -267,6 +270,7 @@ class CardFigures:
         self.first: float | None = None
         self.last = 0.0
         self._series: dict[tuple[str, Figure], Series] = {}
+        self._lost: dict[str, float] = {}
 
     def add(self, samples: Iterable[AnySample]) -> None:
         """Add the figures of samples, which is cheaper together.
@@ -275,6 +279,8 @@ class CardFigures:
         """
         points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
         for sample in samples:
+            if isinstance(sample, Cards):
+                self._note_lost(sample)
             for key, figure, value in run_points(sample):
                 if value is not None:
                     points[key, figure].append((sample.time, value))
@@ -304,10 +310,10 @@ class CardFigures:
     def value_at(self, key: str, figure: Figure, time: float) -> float | None:
         """Return the newest value up to a moment.
 
-        None if there was none, or none for so long that it is a gap.
+        None if there was none, none for so long that it is a gap, or the card is lost by then.
         """
         series = self.series(key, figure)
-        if series is None:
+        if series is None or time >= self._lost.get(key, math.inf):
             return None
         series = series.nearest(time)
         times = series.column("time")
@@ -315,6 +321,15 @@ class CardFigures:
         if place < 0 or time - float(times[place]) > self.longest_gap(key, figure):
             return None
         return float(series.column("value")[place])
+
+    def _note_lost(self, sample: Cards) -> None:
+        """Remember since when a card answers no more."""
+        for card in sample.cards:
+            for key in (card.card, *(part.card for part in card.instances)):
+                if not card.lost:
+                    self._lost.pop(key, None)
+                else:
+                    self._lost.setdefault(key, sample.time)
 
     def _of(self, key: str, figure: Figure) -> Series:
         found = self._series.get((key, figure))

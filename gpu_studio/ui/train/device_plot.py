@@ -81,8 +81,12 @@ def _entries(
     """Return the cards' names, with their newest values if these are few enough to read."""
     values = [record.figures.value_at(card.key, figure, record.figures.last) for card in cards]
     texts = [
-        "" if value is None or len(cards) > MOST_VALUES else TEXTS[figure](value)
-        for value in values
+        "lost"
+        if record.known[card.key].lost
+        else ""
+        if value is None or len(cards) > MOST_VALUES
+        else TEXTS[figure](value)
+        for card, value in zip(cards, values, strict=True)
     ]
     styles = [style_of(known[card.devices[0]]) for card in cards]
     return [

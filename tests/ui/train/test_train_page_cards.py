@@ -8,10 +8,11 @@ import pytest
 import train_pages
 from made_recordings import append, cards, fast, host, identities, record, used_mib
 from made_runs import MIB, Script, make_run, tell
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from real_runs import PATIENCE_S, start
 
-from gpu_studio.contract import events, lock
+from gpu_studio.contract import events, lock, samples
 from gpu_studio.hardware import accompany
 from gpu_studio.ui.train import card_record
 from gpu_studio.ui.train.device_figures import faint_style_of, style_of
@@ -239,6 +240,26 @@ def test_that_the_host_s_newest_figure_is_told_in_a_paused_run_too(qtbot, show, 
     append(run, host(time.time() + 1, 900))
     qtbot.waitUntil(lambda: told_of(page, "whole")["host"] == "5.8")
     held.release()
+
+
+def test_that_a_card_lost_while_the_run_goes_on_is_told_and_has_no_figures_of_now(
+    qtbot, show, page, live_run
+):
+    plot = show(live_run)
+    plot.tabs.setCurrentIndex(1)
+    assert "–" not in told_of(page, "busy").values()
+    gone = replace(EIGHT[-1], gone="lost: the driver no longer answers for it")
+    append(live_run, samples.Cards(time=time.time(), cards=[*EIGHT[:-1], gone]))
+    append(live_run, fast(EIGHT[:-1], time.time()))
+    said = "The card of GPU:0 is lost: the driver no longer answers for it."
+    qtbot.waitUntil(
+        lambda: [each.text for each in page.concerns.concerns if each.level == "error"] == [said]
+    )
+    qtbot.waitUntil(lambda: told_of(page, "busy")["GPU:0"] == "–")
+    assert told_of(page, "card")["GPU:0"] == "–"
+    assert told_of(page, "busy")["GPU:1"] != "–"
+    qtbot.waitUntil(lambda: plot.legend.entries[0].value == "lost")
+    assert any(line.message.startswith(said) for line in page.live_run.log.since(0))
 
 
 @pytest.mark.slow
