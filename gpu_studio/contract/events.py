@@ -81,6 +81,11 @@ class Devices(Event, tag="devices", frozen=True):
     keras: str = ""
     cuda: str | None = None
 
+    @property
+    def at_work(self) -> frozenset[str]:
+        """The names of the devices that the run trains on; TensorFlow may see more."""
+        return frozenset(self.replicas) | frozenset(filter(None, [self.parameter_device]))
+
 
 class Model(Event, tag="model", frozen=True):
     """The built model and the data it meets.

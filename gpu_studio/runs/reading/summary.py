@@ -93,6 +93,16 @@ class Summary:
         return self.directory.id
 
     @property
+    def peaks_at_work(self) -> dict[str, int]:
+        """The peaks without those of GPUs that the run saw and did not train on."""
+        at_work = self.devices.at_work if self.devices is not None else frozenset(self.peaks)
+        return {
+            device: peak
+            for device, peak in self.peaks.items()
+            if device in at_work or not device.startswith("GPU")
+        }
+
+    @property
     def reached(self) -> str:
         """How far the training came, in words: `after 35 of 400 epochs and 14 steps`."""
         return reached(self.step, self.steps_per_epoch, self.epochs_total)

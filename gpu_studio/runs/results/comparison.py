@@ -38,6 +38,7 @@ Value = float | str | None
 Write = Callable[[float | None], str]
 _NOISE: Final = 0.01
 """Two runs of one plan differ by this share in time, memory and energy: less is no better."""
+NOT_AT_WORK: Final = "not trained on"
 LEFT_OUT: Final = "left out"
 """What stands where a plan does not have a field that another has."""
 
@@ -140,7 +141,8 @@ def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
 
 
 def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
-    for device in dict.fromkeys(device for run in runs for device in run.peaks):
+    for device in dict.fromkeys(device for run in runs for device in run.summary.peaks_at_work):
+        yield _which_card(runs, device)
         # A prediction is not a result: no value is better.
         yield _row(
             f"predicted {device}",
@@ -148,14 +150,22 @@ def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
             [_number(run.predicted.get(device)) for run in runs],
             size,
         )
-        peaks = [_number(run.peaks.get(device)) for run in runs]
+        # What a GPU held that a run only saw is none of its figures.
+        peaks = [_number(run.summary.peaks_at_work.get(device)) for run in runs]
         yield _row(
             f"peak memory {device}",
             "bytes",
             peaks,
             size,
             _best([peak or None for peak in peaks], by=_NOISE),
+            [NOT_AT_WORK if device in run.peaks else UNKNOWN for run in runs],
         )
+
+
+def _which_card(runs: Sequence[RunFigures], device: str) -> ComparisonRow:
+    """Make the row that names the card behind a device: the same name may mean another card."""
+    names = tuple(run.card_name(device) for run in runs)
+    return ComparisonRow(f"card of {device}", "", names, tuple(name or UNKNOWN for name in names))
 
 
 def _card_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:

@@ -48,6 +48,15 @@ def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[
     return tuple(RunCard(key, *zip(*mine, strict=True)) for key, mine in found.items())
 
 
+def cards_at_work(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[RunCard, ...]:
+    """Those of them that the run trained on."""
+    if devices is None:
+        return ()
+    return tuple(
+        card for card in run_cards(devices, known) if not devices.at_work.isdisjoint(card.devices)
+    )
+
+
 def card_numbers(
     devices: Devices | None, known: Mapping[str, CardFacts], listed: Sequence[CardFacts]
 ) -> dict[str, int]:
@@ -67,6 +76,27 @@ def card_numbers(
         for physical, key in keys.items()
         if key is not None and key in numbers
     }
+
+
+def trains_on_cards(devices: Devices | None) -> bool:
+    """Whether the run trains on a GPU."""
+    return devices is not None and any(name.startswith("GPU") for name in devices.at_work)
+
+
+def card_name(device: str, devices: Devices | None, known: Mapping[str, CardFacts]) -> str | None:
+    """The card that a logical GPU of the run was carved from: its product name and address.
+
+    None if that was not told.
+    """
+    for logical in devices.logical if devices else ():
+        if logical.name == device:
+            key = _key(
+                logical, [(Identity(each.uuid, each.bus_id), each) for each in known.values()]
+            )
+            address = logical.bus_id or logical.uuid or ""
+            name = known[key].name if key is not None else ""
+            return " · ".join(filter(None, (name, address))) or None
+    return None
 
 
 def uses_cards(devices: Devices | None) -> bool:

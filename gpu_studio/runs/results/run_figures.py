@@ -23,7 +23,7 @@ from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.ran_code import ran_code
-from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.runs.results.run_cards import RunCard, card_name, cards_at_work, trains_on_cards
 from gpu_studio.runs.results.run_times import (
     ONE_DEVICE,
     Parts,
@@ -137,6 +137,12 @@ class RunFigures:
         """The totals of the cards that the run trained on."""
         return tuple(self.machine.cards[card.key] for card in self.cards) if self.machine else ()
 
+    def card_name(self, device: str) -> str | None:
+        """The card behind a logical device that the run trained on; None if unknown."""
+        if device not in self.summary.peaks_at_work:
+            return None
+        return card_name(device, self.devices, self.machine.known if self.machine else {})
+
     @property
     def joules(self) -> float | None:
         """The energy of the run's cards together; None unless it is known of each."""
@@ -162,7 +168,7 @@ class RunFigures:
         """Why a figure of the cards (`joules`, …) or `communication` is unknown, in words."""
         if figure == "communication":
             return why_no_communication(self.devices)
-        if not uses_cards(self.devices):
+        if not trains_on_cards(self.devices):
             return NO_CARD
         if not self.card_totals:
             return (self.machine.why if self.machine else "") or NO_RECORDING
@@ -175,7 +181,7 @@ def joules_of(summary: Summary) -> float | None:
     Raises OSError if the recording cannot be read.
     """
     machine = account(summary.directory.hardware_file)
-    cards = run_cards(summary.devices, machine.known) if machine else ()
+    cards = cards_at_work(summary.devices, machine.known) if machine else ()
     return _together([machine.cards[card.key].joules for card in cards]) if machine else None
 
 
@@ -197,7 +203,7 @@ def figures_of(run: RunDirectory) -> RunFigures:
         counted={device: memory.source for device, memory in history.memory.items()},
         prediction=prediction.read(run) or Prediction(),
         machine=machine,
-        cards=run_cards(history.devices, machine.known) if machine else (),
+        cards=cards_at_work(history.devices, machine.known) if machine else (),
         devices=history.devices,
         model=history.model,
         placement=history.placement,

@@ -60,8 +60,8 @@ class RunRow:
 
     @property
     def peak(self) -> int | None:
-        """The most bytes that any device held."""
-        return max(self.summary.peaks.values(), default=None)
+        """The most bytes that any device held that the run trained on."""
+        return max(self.summary.peaks_at_work.values(), default=None)
 
     @property
     def state_words(self) -> str:

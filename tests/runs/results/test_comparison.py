@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import made_recordings as made
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from reported_runs import tell_communication
 from gpu_studio import plan as plans
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.comparison import LEFT_OUT, _best, compare, metric_names
-from gpu_studio.runs.results.run_figures import figures_of
+from gpu_studio.runs.results.run_figures import figures_of, joules_of
 
 EIGHT = made.cards("8xH100")
 
@@ -22,8 +24,13 @@ def figures(runs, settings="", *, recorded=False, **script):
     run = make_run(
         runs,
         Script(
-            identities=made.identities(EIGHT),
-            **{"ending": "completed", "epochs": 4, "trained": 4} | script,
+            **{
+                "identities": made.identities(EIGHT),
+                "ending": "completed",
+                "epochs": 4,
+                "trained": 4,
+            }
+            | script
         ),
     )
     plan = plans.Plan(
@@ -165,3 +172,35 @@ def test_that_a_peak_stands_beside_what_was_predicted_and_a_prediction_is_never_
     found = row(compare([figures_of(run) for run in runs]), f"predicted {device}")
     assert (found.values, found.texts[0], found.best) == ((float(3 << 20), None), "3 MiB", None)
     assert labels.index(f"peak memory {device}") == labels.index(f"predicted {device}") + 1
+
+
+def on(run, replicas):
+    """The run, told to have trained on these devices."""
+    lines = run.events_file.read_text().splitlines(keepends=True)
+    decoded = [json.loads(line) for line in lines]
+    for each in decoded:
+        if each["event"] == "devices":
+            each["replicas"] = replicas
+    run.events_file.write_text("".join(f"{json.dumps(each)}\n" for each in decoded))
+    return figures_of(run)
+
+
+def test_that_a_card_that_a_run_only_saw_wins_no_prize_and_gives_it_no_energy(tmp_path):
+    cards = [figures(tmp_path, recorded=True, devices=1, trained=4) for _ in range(2)]
+    idle = on(figures(tmp_path, recorded=True, devices=1).summary.directory, ["CPU:0"])
+    found = row(compare([*cards, idle]), "peak memory GPU:0")
+    assert (found.values[2], found.texts[2], found.best) == (None, "not trained on", None)
+    assert found.values[0] == found.values[1] == cards[0].peaks["GPU:0"]
+    assert (idle.joules, idle.why_not("joules")) == (None, "trained on no card")
+    assert cards[0].joules is not None
+    assert joules_of(idle.summary) is None
+    assert idle.summary.peaks_at_work == {}
+
+
+def test_that_the_card_behind_a_device_is_named_for_it_may_be_another(tmp_path):
+    first = figures(tmp_path, recorded=True, devices=1)
+    other = figures(tmp_path, recorded=True, devices=1, identities=made.identities(EIGHT[1:2]))
+    found = row(compare([first, other]), "card of GPU:0")
+    assert found.texts == tuple(f"{card.name} · {card.bus_id}" for card in (EIGHT[0], EIGHT[1]))
+    assert found.differs
+    assert found.best is None

@@ -129,8 +129,8 @@ def _tiles(run: RunFigures, every: Sequence[Fact]) -> Iterator[FigureTile]:
     for name in (BEST, TIME, THROUGHPUT, STEP_TIME):
         if name in known:
             yield _tile(known[name])
-    if run.peaks:
-        device = max(run.peaks, key=run.peaks.__getitem__)
+    if peaks := run.summary.peaks_at_work:
+        device = max(peaks, key=peaks.__getitem__)
         most = next(fact for fact in every if fact.name == "peak" and fact.of == device)
         yield FigureTile("most memory", most.words, f"on {device}")
     spent = known[ENERGY]
