@@ -9,7 +9,7 @@ from itertools import islice
 from gpu_studio.common.figures import MIB, flops, size
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.memory_remedies import Needs, larger_slices, smaller_batch
+from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
 from gpu_studio.plan import Machine, Plan, logical_devices, replica_count, strategy_of
 from gpu_studio.plan.card_memory import by_available_memory, held_by, now_mib, outside_mib
@@ -122,7 +122,8 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
         )
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
         needs = Needs(plan, machine, facts)
-        remedies = (*_elsewhere(needs), *larger_slices(needs), *smaller_batch(needs))
+        larger = larger_slices(Needs(plan, machine, facts, margin=MARGIN))
+        remedies = (*_elsewhere(needs), *larger, *smaller_batch(needs))
         caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
         yield caution.with_remedies(remedies)
 

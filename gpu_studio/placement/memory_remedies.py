@@ -34,6 +34,11 @@ from gpu_studio.plan.values import Carve, Remedy, changing
 
 MARGIN = 0.1
 """The share of a prediction that must be left over where a run has found no room before."""
+MORE = 0.5
+"""The share that a slice gets beyond its prediction of memory that no slice has, as far as it goes.
+
+What kernels take for a moment is not known exactly, and what nobody has is missed by nobody.
+"""
 LEFT_MIB = 64
 """What a slice keeps that gives memory away and holds nothing itself, if it had as much."""
 MOST_PARTS = 64
@@ -126,7 +131,7 @@ def larger_slices(needs: Needs) -> Iterator[Remedy]:
     for index, carve in enumerate(carves):
         mine = [each for each in logical if each.physical == physical_name(carve.device, machine)]
         if carve.device != CPU and len(mine) == len(carve.slices_mib):
-            card = _Card(mine, wanted, _free_mib(carve, machine))
+            card = _SlicesOfCard(mine, wanted, _free_mib(carve, machine))
             if card.changed:
                 carves[index] = replace(carve, slices_mib=tuple(card.sizes))
                 labels.append(card.label)
@@ -142,7 +147,7 @@ def _free_mib(carve: Carve, machine: Machine) -> int:
     return 0 if free is None else max(0, free - sum(carve.slices_mib))
 
 
-class _Card:
+class _SlicesOfCard:
     """The slices of a card, each as large as it need be; unchanged if that cannot be."""
 
     def __init__(
@@ -155,6 +160,7 @@ class _Card:
         lacking = sum(self._lack)
         self._from_card = min(lacking, free_mib)
         left = lacking - self._from_card
+        self._least = self._with_more(free_mib - lacking)
         spare = [max(0, size - self._kept(place)) for place, size in enumerate(self.sizes)]
         if lacking and left <= sum(spare):
             self.sizes = [size + lack for size, lack in zip(self.sizes, self._lack, strict=True)]
@@ -163,6 +169,15 @@ class _Card:
                 given = min(left, spare[place])
                 self.sizes[place] -= given
                 left -= given
+
+    def _with_more(self, over_mib: int) -> list[int]:
+        """What the slices that lack memory get if so much is over, which no slice has."""
+        want = [
+            round(MORE * least) if lack else 0
+            for least, lack in zip(self._least, self._lack, strict=True)
+        ]
+        share = min(1.0, max(0, over_mib) / max(1, sum(want)))
+        return [least + int(more * share) for least, more in zip(self._least, want, strict=True)]
 
     @property
     def _lack(self) -> list[int]:

@@ -18,6 +18,7 @@ import full_disk
 import history_frame
 import hostile
 import memory_prediction
+import out_of_memory
 import pipeline_prediction
 import placed_pace
 import placement_search
@@ -41,6 +42,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "stop": stop_latency.rows,
     "sampler": sampler_cost.rows,
     "memory": memory_prediction.rows,
+    "out-of-memory": out_of_memory.rows,
     "history": history_frame.rows,
     "open": run_opening.rows,
     "flood": flood.rows,
@@ -59,6 +61,7 @@ UNITS = {
     "MB/s": "{:.0f} MB/s",
     "%": "{:.2f} %",
     "MiB": "{:.0f} MiB",
+    "plans": "{:.0f}",
     "steps/s": "{:.1f}/s",
     "calls/s": "{:.0f}/s",
 }

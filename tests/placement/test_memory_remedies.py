@@ -78,8 +78,8 @@ def test_that_a_slice_grows_by_what_the_prediction_lacks_and_the_giver_stays_usa
     assert slices_after(plan) == (364, 300, 126, 400)
 
 
-def test_that_what_no_slice_has_of_a_card_is_given_before_others_lose_any() -> None:
-    assert labels(a_plan(400, 300, 90, 400), TWO_CARDS)[0] == "Give GPU:2 36 MiB more"
+def test_that_what_no_slice_has_of_a_card_is_given_first_and_plentifully() -> None:
+    assert labels(a_plan(400, 300, 90, 400), TWO_CARDS)[0] == "Give GPU:2 99 MiB more"
 
 
 def test_that_a_giver_which_holds_nothing_keeps_enough_to_be_used() -> None:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from gpu_studio.common.figures import size
+from gpu_studio.common.practice import chosen
 from gpu_studio.contract import samples
 from gpu_studio.contract.events import LogicalDevice, StateChanged, SuggestedChange
 from gpu_studio.contract.failure_mends import change_to, offered
@@ -116,7 +117,8 @@ def _machine_seen(context: FailureContext) -> Machine:
         if isinstance(sample, samples.Fast):
             figures = {each.card: each for each in sample.cards}
             break
-    cards = tuple(_card(each, figures.get(name)) for name, each in facts.items())
+    practice = chosen() is not None
+    cards = tuple(_card(each, figures.get(name), practice) for name, each in facts.items())
     same = Machine(cards)
     # Where CUDA was told which cards to count, the recording counts others too.
     agrees = all(
@@ -135,7 +137,7 @@ def _recorded(context: FailureContext) -> Iterator[samples.AnySample | None]:
             yield samples.decode(line)
 
 
-def _card(facts: samples.CardFacts, figures: samples.FastFigures | None) -> Card:
+def _card(facts: samples.CardFacts, figures: samples.FastFigures | None, practice: bool) -> Card:
     return Card(
         index=facts.index or 0,
         uuid=facts.uuid,
@@ -146,6 +148,7 @@ def _card(facts: samples.CardFacts, figures: samples.FastFigures | None) -> Card
         reserved_mib=(figures.memory_reserved_mib or 0) if figures else 0,
         lost=bool(facts.gone) and not facts.asleep,
         compute_capability=facts.compute_capability or "",
+        practice=practice,
     )
 
 

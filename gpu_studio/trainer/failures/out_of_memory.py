@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from gpu_studio.common.figures import size
-from gpu_studio.contract.events import DeviceMemory, Failed, SuggestedChange
+from gpu_studio.contract.events import DeviceMemory, Failed, Memory, SuggestedChange
 from gpu_studio.contract.failure_mends import against_want_of_memory, offered
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_FOR_COPY,
@@ -82,6 +82,9 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     shape = _shape(text)
     layer = failing_layer(error, context.layers(error), shape)
     memory = context.memory()
+    if memory:
+        # The last figures before: without them a run that never trained a step would show none.
+        context.tell(Memory(devices=list(memory)))
     outlook = outlook_of(context, error, device, _least(text, device, lacked, memory))
     message = f"Out of memory{_where(device, layer)}{_wanted(text, lacked)}."
     return Failed(
