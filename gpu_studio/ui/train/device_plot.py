@@ -162,8 +162,8 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
 
 
 def limits(devices: list[DeviceMemoryNow]) -> list[Limit]:
-    """Return the devices' limits, each value once; those too far above to be drawn in one."""
-    values = sorted({device.limit for device in devices if device.limit})
+    """Return the limits of the devices in use, each value once; those far above in one."""
+    values = sorted({device.limit for device in devices if device.limit and device.peak})
     highest = max((device.peak for device in devices), default=0)
     near = [value for value in values if value <= _FARTHEST * highest]
     found = [Limit(value, f"limit {figures.size(value)}") for value in near]
@@ -187,8 +187,12 @@ def caption(devices: list[DeviceMemoryNow]) -> tuple[str, str]:
     whose = "TensorFlow's allocator"
     if all(device.least is None for device in devices):
         return f"in use by {whose}", whose
-    band = " · band: down to what stays between steps" if len(devices) <= MOST_BANDS else ""
+    band = " · band: down to what stays between steps" if _has_bands(devices) else ""
     return f"{whose}, the most of each half second{band}", whose
+
+
+def _has_bands(devices: list[DeviceMemoryNow]) -> bool:
+    return sum(device.peak > 0 for device in devices) <= MOST_BANDS
 
 
 def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[CurveLine]:
@@ -201,7 +205,7 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Curv
             device.name, style, series.times, series.used, what=what, series=series.series
         )
         floor = series.floor
-        if len(devices) > MOST_BANDS or not len(floor):
+        if not _has_bands(devices) or not len(floor):
             lines.append(line)
             continue
         edge = CurveLine(

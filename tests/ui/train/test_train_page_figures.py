@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import MIB, Script, make_run
+from msgspec.structs import replace
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import metric_label, metric_names
@@ -210,8 +211,9 @@ def test_that_a_limit_far_above_the_curves_is_told_at_the_upper_edge(runs_dir, r
     far = events.DeviceMemory(
         device="GPU:0", current=10 * MIB, peak=10 * MIB, source="allocator", limit=80 * 1024 * MIB
     )
+    unused = replace(far, device="GPU:1", current=0, peak=0, limit=200 * 1024 * MIB)
     history.memory.clear()
-    history.apply(events.Memory(devices=[far], time=history.last_time))
+    history.apply(events.Memory(devices=[far, unused], time=history.last_time))
     devices = memory_now(history, record)
     assert limits(devices) == [Limit(80 * 1024 * MIB, "limit 80 GiB, 8,192 × the peak", above=True)]
 
@@ -342,3 +344,25 @@ def test_that_now_the_plot_and_the_table_tell_the_most_since_the_sample_before(r
     edge = next(edge for edge in drawing.lines if edge.name == line.down_to)
     assert (line.values.tolist(), edge.values.tolist()) == ([80 * MIB], [10 * MIB])
     assert edge.belongs == ("GPU:0",)
+
+
+@pytest.mark.parametrize(("used", "bands"), [(4, 4), (5, 0)])
+def test_that_bands_are_drawn_as_long_as_they_do_not_hide_the_lines(runs_dir, record, used, bands):
+    history = told(make_run(runs_dir, Script(trained=1, devices=6)))[0]
+    history.memory.clear()
+    rows = [
+        events.DeviceMemory(
+            device=f"GPU:{number}",
+            current=most,
+            peak=most,
+            source="allocator",
+            most=most,
+            least=most // 2,
+        )
+        for number, most in enumerate([MIB] * used + [0] * (6 - used))
+    ]
+    history.apply(events.Memory(devices=rows, time=history.last_time))
+    drawing = memory_drawing(history, record)
+    drawn = {line.name for line in drawing.lines if line.down_to}
+    assert drawn >= {f"GPU:{number}" for number in range(bands)}
+    assert ("band" in drawing.caption[0]) == bool(drawn) == bool(bands)

@@ -12,7 +12,7 @@ from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, PERCENT
 from gpu_studio.ui.kit.plots.backdrop import LANE, Limit, PlotMarks
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.reduce import smooth
-from gpu_studio.ui.kit.plots.time_plot import TimePlot
+from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
 from gpu_studio.ui.kit.theme import DARK, LIGHT, ThemeManager
 
@@ -299,6 +299,7 @@ def test_that_a_band_is_filled_from_a_curve_down_to_another_as_far_as_that_is_kn
     assert (places.min(), places.max()) == (5.0, 9.0)
     assert sorted(set(heights.tolist())) == [2.0, 6.0]
     assert not plot.curve_called("least").items[0].opts["pen"].style().value
+    assert b'fill-opacity="0.14' in PlotPicture("Memory", "", plot.canvas).svg()
     plot.feed("least", times[:0], times[:0], START)
     plot.draw_soon()
     assert plot.curve_called("most").outline == []
