@@ -18,7 +18,7 @@ PYTEST = QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= $(VENV_PYTHON) -m py
 # A worker a core, but no more than fit into memory with a TensorFlow each; a file's tests stay together.
 IN_PARALLEL = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
-SCRIPTS = packaging/setup tests/support tests/benchmarks
+SCRIPTS = packaging tests/support tests/benchmarks
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +58,9 @@ bench: ## Measure what the budgets speak of, each against its reference
 setup: ## Make everything ready to run, the window included, and start nothing
 	@$(PREPARE) window
 
-wheel: ## Build the wheel into dist/
-	@$(PREPARE) check
-	@$(VENV_PYTHON) -m build --wheel --no-isolation --outdir dist
+wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
+	@$(PREPARE) test
+	@$(VENV_PYTHON) packaging/wheel.py $(ARGS)
 
 lock: ## Renew packaging/locks from pyproject.toml (needs uv)
 	@packaging/locks/renew.sh

@@ -96,7 +96,8 @@ def built(cache: Path | None = None) -> Path | None:
     Raises PracticeError if it cannot be built for that TensorFlow.
     """
     folder = _folder(cache)
-    return folder if (folder / CARDS_FILE).is_file() else None
+    places = (*_bundled(folder.name), folder)
+    return next((place for place in places if (place / CARDS_FILE).is_file()), None)
 
 
 Stop = Callable[[], bool]
@@ -108,6 +109,8 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
     It is asked now and then whether to `stop`. Raises PracticeError if there is no compiler, if it
     fails, or if it was stopped.
     """
+    if (found := built(cache)) is not None:
+        return found
     folder = _folder(cache)
     make_private_directory(folder.parent)
     with _turn(folder.with_suffix(".lock")):
@@ -123,6 +126,14 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
             _compile(_cards_command(compiler, made), stop)
             made.rename(folder)
     return folder
+
+
+def _bundled(name: str) -> tuple[Path, ...]:
+    """Where a wheel has the library of that name, if it brings it (`packaging/wheel.py`)."""
+    try:
+        return (resource(f"practice/{name}"),)
+    except FileNotFoundError:
+        return ()
 
 
 def _folder(cache: Path | None) -> Path:

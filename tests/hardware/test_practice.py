@@ -82,6 +82,17 @@ def test_that_a_built_library_is_used_again(monkeypatch, tmp_path):
     assert practice.build(tmp_path) == practice.built(tmp_path) == first
 
 
+def test_that_a_library_that_the_wheel_brings_is_used_and_needs_no_compiler(monkeypatch, tmp_path):
+    name = practice._folder(tmp_path).name
+    bundled = tmp_path / "resources" / name
+    bundled.mkdir(parents=True)
+    monkeypatch.setattr(practice, "_bundled", lambda wanted: (tmp_path / "resources" / wanted,))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert practice.built(tmp_path / "cache") is None
+    (bundled / practice.CARDS_FILE).touch()
+    assert practice.built(tmp_path / "cache") == practice.build(tmp_path / "cache") == bundled
+
+
 def _made(command):
     target = command[command.index("-o") + 1]
     Path(target).write_text("built", encoding="utf-8")
