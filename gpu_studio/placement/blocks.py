@@ -9,7 +9,7 @@ these the columns from `begin` on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from gpu_studio.placement.stage_memory import (
     shares,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
 from gpu_studio.placement.work import Array, Work
 
 AT_ONCE = 64
@@ -151,6 +151,9 @@ class BlockMemory:
             passing=maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
             updating=maxima(2 * work.gradient_bytes, ends, begin),
+            scratch=maxima(work.scratch_bytes, ends, begin)
+            if copied and work.scratch_bytes.any()
+            else 0.0,
             share=sums(
                 before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin
             ),
@@ -161,16 +164,17 @@ def replica_bytes(work: Work, replicas: int = 1) -> float:
     """What a card holds that has the whole model, and its part of the batch in one piece."""
     lasting = float(work.state_bytes.sum() - work.gradient_bytes.sum())
     step = _step_on("GPU", Step(-(-work.batch // replicas)), work, 1)
-    return lasting + float(_whole(work).step_bytes(step))
+    return lasting + float(_whole(work, "GPU").step_bytes(step))
 
 
-def _whole(work: Work) -> StageMemory:
+def _whole(work: Work, kind: str) -> StageMemory:
     return StageMemory(
         gradients=work.gradient_bytes.sum(),
         taken=work.taken_bytes.max(initial=0.0),
         kept=work.kept_bytes.sum(),
         passing=work.passing_bytes.max(initial=0.0),
         updating=2 * work.gradient_bytes.max(initial=0.0),
+        scratch=work.scratch_bytes.max(initial=0.0) if kind == "GPU" else 0.0,
     )
 
 
@@ -179,4 +183,5 @@ def _step_on(kind: str, step: Step, work: Work, at_work: int) -> Step:
 
     `at_work` is how many micro-batches it computes at once.
     """
-    return with_beyond(step, _whole(work), work.rehearsed.get(kind, StepMemory()), at_work)
+    step = replace(step, margin=UNREHEARSED if kind == "GPU" else 1.0)
+    return with_beyond(step, _whole(work, kind), work.rehearsed.get(kind, StepMemory()), at_work)

@@ -20,6 +20,11 @@ from gpu_studio.placement.device_memory import (
     slot_words,
     with_total,
 )
+from gpu_studio.placement.memory_replicated import (
+    central_memory,
+    mirrored_memory,
+    single_memory,
+)
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.stage_memory import (
     StageMemory,
@@ -30,8 +35,8 @@ from gpu_studio.placement.stage_memory import (
     summed,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.placement.work import is_copied_to
+from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
+from gpu_studio.placement.work import is_copied_to, scratch_of
 from gpu_studio.plan import (
     MIB,
     Machine,
@@ -43,7 +48,7 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.card_memory import AvailableMemory, available_memory
-from gpu_studio.plan.devices import parameter_home
+from gpu_studio.plan.devices import effective, parameter_home
 
 
 def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMemory, ...]:
@@ -83,7 +88,7 @@ def _by_strategy(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, P
         return {name: single_memory(name, batch, model) for name, batch in each.items()}
     if home is not None:
         return central_memory(home, each, model)
-    return mirrored_memory(each, plan.distribution.all_reduce, model)
+    return mirrored_memory(each, effective(plan, machine), model)
 
 
 def _bytes(available: AvailableMemory) -> tuple[int | None, int | None]:
@@ -160,6 +165,7 @@ class _Load:
     again: float = 0
     updating: float = 0
     share: float = 0
+    scratch: float = 0
 
     def add(self, layer: GraphLayer, slots: int, share: float, *, keeps: bool) -> None:
         self.parameters += layer.parameters * share
@@ -191,6 +197,7 @@ class _Load:
             self.again,
             self.updating,
             self.share,
+            self.scratch,
         )
         return round(float(stage.step_bytes(step)))
 
@@ -232,6 +239,8 @@ def _loads(
             load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
+            if is_copied_to(device):
+                load.scratch = max(load.scratch, scratch_of(layer, model))
     if placed.recompute:
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
@@ -252,11 +261,19 @@ def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, 
     whole = _Load(taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
-    stage = StageMemory(
-        whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating
-    )
     cpu = device.startswith("CPU")
+    scratch = 0 if cpu else max((scratch_of(layer, model) for layer in graph.layers), default=0)
+    stage = StageMemory(
+        whole.gradients,
+        whole.taken,
+        whole.kept,
+        whole.passing,
+        whole.again,
+        whole.updating,
+        scratch=scratch,
+    )
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
+    step = replace(step, margin=1.0 if cpu else UNREHEARSED)
     return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
 
 
@@ -315,130 +332,3 @@ def _momentary_words(load: _Load, step: Step) -> str:
         f"{words}; or, if that is more, {held}what the largest update needs, "
         f"{round(load.updating):,} B"
     )
-
-
-_MOMENTARY_WORDS = (
-    "the batch itself, what operations need for a moment, and what the "
-    "allocator gives out beyond what is asked"
-)
-_UPDATING = 2
-"""Temporary memory of an optimizer's update, in sizes of the weight."""
-_PACKED = 2
-
-
-def single_memory(device: str, batch: int, model: ModelFacts) -> PredictedMemory:
-    """One device that trains the whole model on `batch` samples a step."""
-    parts = replace(
-        _variables(device, model),
-        gradients=_gradients(model),
-        activations=_activations(model, batch),
-    )
-    total = parts.weights.bytes + parts.slots.bytes + step_on(device, model).peak(batch)
-    return with_total(parts, total, _MOMENTARY_WORDS)
-
-
-def mirrored_memory(
-    batches: Mapping[str, int], way: str, model: ModelFacts
-) -> dict[str, PredictedMemory]:
-    """Every device has the model, and for each gradient also its sum over the replicas.
-
-    Only `hierarchical_copy` packs all gradients into one tensor, and so holds all of them, packed
-    and summed.
-    """
-    return {
-        name: _reducing(single_memory(name, batch, model), way, model)
-        for name, batch in batches.items()
-    }
-
-
-def central_memory(
-    home: str, batches: Mapping[str, int], model: ModelFacts
-) -> dict[str, PredictedMemory]:
-    """The variables are at `home`, which sums the replicas' gradients one by one.
-
-    Each reads the weights.
-    """
-    memories = {name: _reader(name, home, batch, model) for name, batch in batches.items()}
-    largest = _largest_gradient(model)
-    gathered = (len(batches) + _UPDATING) * largest
-    words = (
-        f"the largest layer's gradients of {len(batches)} replicas and its update, {gathered:,} B"
-    )
-    if home not in memories:
-        keeper = _variables(home, model)
-        return memories | {
-            home: with_total(keeper, keeper.weights.bytes + keeper.slots.bytes + gathered, words)
-        }
-    keeper, gathered = memories[home], len(batches) * largest
-    words = (
-        f"{_MOMENTARY_WORDS}; the largest layer's gradients of {len(batches)} "
-        f"replicas, {gathered:,} B"
-    )
-    return memories | {home: with_total(keeper, keeper.total + gathered, words)}
-
-
-def step_on(device: str, model: ModelFacts) -> StepMemory:
-    """What a step holds on this kind of device."""
-    return model.steps["CPU" if device.startswith("CPU") else "GPU"]
-
-
-def _reader(name: str, home: str, batch: int, model: ModelFacts) -> PredictedMemory:
-    alone = single_memory(name, batch, model)
-    if name == home:
-        return alone
-    copy = MemoryShare(alone.weights.bytes, f"a copy for the step: {alone.weights.formula}")
-    if name.startswith("CPU") and home.startswith("CPU"):
-        copy = MemoryShare(
-            0, f"nothing: logical CPUs share their memory, and the weights are on {home}"
-        )
-    elsewhere = replace(alone, weights=copy, slots=MemoryShare(0, f"nothing: they are on {home}"))
-    missing = alone.weights.bytes - copy.bytes + alone.slots.bytes
-    return with_total(elsewhere, alone.total - missing, _MOMENTARY_WORDS)
-
-
-def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedMemory:
-    packed = way == "hierarchical_copy"
-    summed = _PACKED * alone.gradients.bytes if packed else _largest_gradient(model)
-    what = (
-        "all gradients packed, and their sum"
-        if packed
-        else "the largest layer's gradients summed over the replicas"
-    )
-    return with_total(alone, alone.total + summed, f"{_MOMENTARY_WORDS}; {what}, {summed:,} B")
-
-
-def _largest_gradient(model: ModelFacts) -> int:
-    return max((layer.trainable_bytes for layer in _graph(model).layers), default=0)
-
-
-def _variables(device: str, model: ModelFacts) -> PredictedMemory:
-    return PredictedMemory(device, weights=_weights(model), slots=_slots(model))
-
-
-def _graph(model: ModelFacts) -> ModelGraph:
-    return model.graph or ModelGraph("", ())
-
-
-def _weights(model: ModelFacts) -> MemoryShare:
-    size = sum(layer.weight_bytes for layer in _graph(model).layers)
-    state = f" + {model.state_bytes:,} B of random state" if model.state_bytes else ""
-    return MemoryShare(
-        size + model.state_bytes, counted(_graph(model).parameters, "parameters", size) + state
-    )
-
-
-def _gradients(model: ModelFacts) -> MemoryShare:
-    size = sum(layer.trainable_bytes for layer in _graph(model).layers)
-    return MemoryShare(size, counted(_graph(model).trainable, "trainable parameters", size))
-
-
-def _slots(model: ModelFacts) -> MemoryShare:
-    trainable = sum(layer.trainable_bytes for layer in _graph(model).layers)
-    return MemoryShare(
-        model.slot_bytes, slot_words(sum(model.slots.values()), trainable, model.shared_slots)
-    )
-
-
-def _activations(model: ModelFacts, batch: int) -> MemoryShare:
-    size = sum(layer.kept_bytes for layer in _graph(model).layers)
-    return MemoryShare(size * batch, f"{per_sample(size, batch)}, kept for the backward pass")

@@ -27,7 +27,7 @@ from gpu_studio.placement.liveness import (
     in_one_queue,
     in_threads,
 )
-from gpu_studio.placement.step_memory import CLOSE, Padding, StepMemory, highest
+from gpu_studio.placement.step_memory import CLOSE, UNREHEARSED, Padding, StepMemory, highest
 
 REHEARSED = (8, 64, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
@@ -51,9 +51,6 @@ LOOKED_AT = 8
 """Samples with which a run calls the model while building it, to see its output."""
 DRAWING = 2
 """Temporary tensors of a variable's size while it is drawn: random numbers, raw and scaled."""
-UNREHEARSED = 1.08
-"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from
-one process to the next the fullest of thirty real steps differs by up to a tenth."""
 _FAR = 2**40
 """Larger than the numbers of all blocks of variables and of a step."""
 
@@ -77,12 +74,15 @@ class TensorKinds:
 def on_card(operations: Sequence[Operation], marks: TensorKinds) -> StepMemory:
     """The memory of a step if one thread launches every operation in one region of memory."""
     steps = [_run(operations, in_one_queue(operations), marks)]
-    return _memory(
-        operations,
-        marks,
-        {BATCHES[0]: steps},
-        lambda: _built(operations, None, grows=False, loaded=False),
-    )
+
+    def built() -> Arena:
+        return _built(operations, None, grows=False, loaded=False)
+
+    lost = built().used - sum(each.bytes for each in _variables(operations).values())
+    alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
+    scratch = max(alike, default=0)
+    memory = _memory(operations, marks, {BATCHES[0]: steps}, built)
+    return replace(memory, lost=lost, scratch=scratch)
 
 
 def on_cpu(

@@ -44,13 +44,15 @@ def summed(micro_batches: int, under_way: int) -> int:
 class Step:
     """A batch in micro-batches, of which `under_way` may be in progress at once.
 
-    `beyond` are the bytes that the whole model holds besides what `StageMemory` gives.
+    `beyond` are the bytes that the whole model holds besides what `StageMemory` gives, and `margin`
+    the factor by which its fullest moment may differ.
     """
 
     batch: int
     micro_batches: int = 1
     under_way: int = 1
     beyond: float = 0.0
+    margin: float = 1.0
 
     @property
     def part(self) -> int:
@@ -71,7 +73,8 @@ class StageMemory:
     takes it; `kept` what the backward pass needs; `passing` the largest output and its gradient,
     held briefly and for one micro-batch at a time, as is `again`, the recomputed activations;
     `updating` is what the optimizer needs while it updates the largest layer, when the activations
-    are gone. `share` is the part of the model that is here.
+    are gone; `scratch` what a kernel needs while it runs. `share` is the part of the model that is
+    here.
     """
 
     gradients: Amount = 0.0
@@ -81,6 +84,7 @@ class StageMemory:
     again: Amount = 0.0
     updating: Amount = 0.0
     share: Amount = 1.0
+    scratch: Amount = 0.0
 
     def step_bytes(self, step: Step) -> Array:
         """The memory of a step besides weights and slots, at the largest of three moments.
@@ -92,9 +96,12 @@ class StageMemory:
         backward = (
             self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
         )
-        summing = self.gradients * summed(step.micro_batches, step.under_way)
+        # Until then the last of them still has its activations.
+        last = (self.kept + self.passing + self.again) * step.part
+        summing = self.gradients * summed(step.micro_batches, step.under_way) + last
         fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
-        return np.asarray(self.taken * step.batch + fullest + self.share * step.beyond, np.float64)
+        held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
+        return np.asarray(held + self.scratch, np.float64)
 
 
 def with_beyond(step: Step, whole: StageMemory, rehearsed: StepMemory, at_work: int) -> Step:
@@ -104,8 +111,8 @@ def with_beyond(step: Step, whole: StageMemory, rehearsed: StepMemory, at_work: 
     allocator's overhead. What it holds beyond the formula was omitted by it: for example the
     gradients that wait in a recurrent layer's loop.
     """
-    forgotten = rehearsed.peak(step.part) - float(whole.step_bytes(Step(step.part)))
-    return replace(step, beyond=at_work * max(0.0, forgotten))
+    known = float(whole.step_bytes(replace(step, batch=step.part, micro_batches=1, under_way=1)))
+    return replace(step, beyond=at_work * max(0.0, rehearsed.peak(step.part) - known))
 
 
 def running(micro_batches: int, under_way: int, cores: int) -> int:

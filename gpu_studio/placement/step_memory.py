@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 CLOSE = 128
 """Up to this batch the allocator's overhead is known at short intervals."""
+UNREHEARSED = 1.08
+"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from
+one process to the next the fullest of thirty real steps differs by up to a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,17 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class StepMemory:
-    """The moments at which steps of some batch peak, and the allocator's overhead by batch."""
+    """The moments at which steps of some batch peak, and the allocator's overhead by batch.
+
+    `lost` are the bytes that the allocator gave out for the variables beyond their size, where the
+    model was built. They are not part of a step. `scratch` is the most that one kernel needs while
+    it runs, whatever the batch.
+    """
 
     moments: tuple[MemoryMoment, ...] = ()
     padding: tuple[Padding, ...] = ()
+    lost: int = 0
+    scratch: int = 0
 
     def fullest(self, batch: int) -> MemoryMoment:
         """The moment at which a step of `batch` samples peaks."""

@@ -77,6 +77,8 @@ class Work:
     directions: tuple[int, ...] = ()
     rehearsed: Mapping[str, StepMemory] = field(default_factory=dict)
     """What a step of the whole model holds on a "GPU" and on a "CPU"."""
+    scratch_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What a kernel of each layer needs on a card, if that is known; empty if none needs any."""
 
     @property
     def sent_bytes(self) -> Array:
@@ -188,7 +190,14 @@ def work_of(
         later=tuple(tuple(each for each in froms if each > here) for here, froms in inputs),
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
+        scratch_bytes=_row(scratch_of(layer, model) for layer in layers),
     )
+
+
+def scratch_of(layer: GraphLayer, model: ModelFacts) -> int:
+    """What a kernel of the layer needs on a card while it runs: convolutions are what does."""
+    step = model.steps.get("GPU", StepMemory())
+    return step.scratch if "Conv2D" in layer.kind else 0
 
 
 def _times_of(

@@ -418,6 +418,9 @@ class PracticeCard : public LocalDevice {
   }
   Status Sync() override { return OkStatus(); }
   void Compute(OpKernel* kernel, OpKernelContext* context) override {
+    // A real card runs the kernels of a process in one stream. Here several threads bring them, and two that ran at once would both
+    // have their scratch memory.
+    std::lock_guard<std::recursive_mutex> stream(stream_);
     const int64_t begin = Nanoseconds();
     kernel->Compute(context);
     note(kernel, begin);
@@ -439,6 +442,7 @@ class PracticeCard : public LocalDevice {
     Profile::get().add({ordinal_, logical_, absl::StrCat("practice_", kernel->type_string()),
                         absl::StrCat(kernel->name(), ":", kernel->type_string()), begin, end});
   }
+  std::recursive_mutex stream_;
   // What only moves references about launches no kernel on a card.
   static bool kernel_runs(const OpKernel& kernel) {
     static const auto* none = new std::set<std::string>{

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import card_memory
 import flood
 import full_disk
 import history_frame
@@ -43,6 +44,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "sampler": sampler_cost.rows,
     "memory": memory_prediction.rows,
     "out-of-memory": out_of_memory.rows,
+    "cards": card_memory.rows,
     "history": history_frame.rows,
     "open": run_opening.rows,
     "flood": flood.rows,

@@ -36,6 +36,17 @@ class Workplace:
         """Where runs are kept."""
         return self.folder / "runs"
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have what this process starts meanwhile work here too."""
+        before = dict(os.environ)
+        os.environ.update(self.environment)
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
     def program(self, name: str, *words: str) -> Any:
         """Run a program of `programs/` to its end; what it printed last, which is JSON.
 

@@ -86,6 +86,49 @@ def test_that_each_mirror_has_the_whole_model_and_its_share_of_the_batch() -> No
     assert [memory.activations.bytes for memory in found.values()] == [600 * 16] * 4
 
 
+def test_that_the_first_slice_of_a_card_holds_the_gradients_of_all_and_the_others_only_theirs() -> (
+    None
+):
+    sliced = DeviceSettings(carve=(Carve("GPU:0", (300,) * 4),))
+    devices = tuple(f"GPU:{number}" for number in range(4))
+    mirrored = replace(plan("mirrored", batch=64, devices=devices), devices=sliced)
+    first, *others = list(predicted(mirrored, machine=TWO_CARDS).values())[:4]
+    assert len({memory.total for memory in others}) == 1
+    alone = replace(mirrored, distribution=Distribution("one_device", devices=("GPU:0",)))
+    alone = replace(alone, training=Training(batch_size=16))
+    single = predicted(alone, machine=TWO_CARDS)["GPU:0"].total
+    assert first.total == single + 3 * GRADIENTS
+    assert others[0].total <= single
+    assert "the gradients of the other 3 replicas, 19,200 B" in first.other.formula
+    ring = replace(mirrored, distribution=replace(mirrored.distribution, all_reduce="ring"))
+    assert len({each.total for each in predicted(ring, machine=TWO_CARDS).values()} - {0}) == 1
+
+
+def test_that_a_card_also_has_the_next_two_batches_and_what_is_lost_between_its_variables() -> None:
+    one = replace(plan("one_device", devices=("GPU:0",)), devices=DeviceSettings())
+    lossy = replace(MODEL, steps={"GPU": replace(STEP, lost=700)})
+    total = predicted(one, replace(FACTS, model=lossy), TWO_CARDS)["GPU:0"].total
+    assert MODEL.graph is not None
+    ahead = 2 * 32 * MODEL.graph.input_bytes
+    assert ahead > 0
+    assert total == WEIGHTS + SLOTS + STEP.peak(32) + 700 + ahead
+
+
+def test_that_what_a_convolution_needs_is_there_on_each_card_that_has_one() -> None:
+    layers = {"one": ("GPU:0",), "two": ("GPU:1",), "three": ("GPU:1",)}
+    placed = replace(plan("placed", placed=Placed(2, layers)), devices=DeviceSettings())
+    assert MODEL.graph is not None
+    one, *others = MODEL.graph.layers
+    graph = replace(MODEL.graph, layers=(replace(one, kind="Conv2D"), *others))
+
+    def totals(scratch: int) -> list[int]:
+        step = StepMemory((MemoryMoment(1),), scratch=scratch)
+        facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": step}))
+        return [each.total for each in predict(placed, TWO_CARDS, facts)]
+
+    assert [more - less for more, less in zip(totals(5000), totals(0), strict=True)] == [5000, 0, 0]
+
+
 def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other() -> None:
     packed = predicted(plan("mirrored", all_reduce="hierarchical_copy"))["CPU:0"].total
     assert packed - predicted(plan("mirrored"))["CPU:0"].total == 2 * GRADIENTS - 4 * 1000

@@ -7,7 +7,6 @@ and the memory of its kernel alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from tensorflow.python.framework import ops
@@ -15,11 +14,16 @@ from tensorflow.python.ops import while_v2
 
 # Registers what its operations cost.
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
-from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history, in_one_queue
 from gpu_studio.placement.rehearsal import INTERRUPTION_S
 from gpu_studio.placement.step_memory import highest
+from gpu_studio.trainer.answers.kernel_scratch import (
+    ScratchOf,
+    scratch_on_card,
+    scratch_on_cpu,
+    workspace_on_cpu,
+)
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
@@ -69,13 +73,14 @@ class Graph:
 
     def as_on(self, kind: str) -> list[Operation]:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""
-        return [self._operation(op, on_cpu=kind == "CPU") for op in self.operations]
+        scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
+        return [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
 
     def seconds(self, batch: int) -> list[float]:
         """Estimate how long each operation takes for this many samples."""
         return [self._seconds(op, batch) for op in self.operations]
 
-    def _operation(self, op: Any, *, on_cpu: bool) -> Operation:
+    def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
         return Operation(
             takes=(
@@ -90,7 +95,7 @@ class Graph:
             ),
             shares=op.type in SHARING,
             overwrites=op.type in OVERWRITING,
-            scratch=self._scratch(op, on_cpu=on_cpu),
+            scratch=self._scratch(op, scratch),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
             replaces=op.type == "AssignVariableOp",
@@ -117,10 +122,10 @@ class Graph:
             return []
         return [number for number, _ in self._workspace(op.inputs[1].op)]
 
-    def _scratch(self, op: Any, *, on_cpu: bool) -> Size:
+    def _scratch(self, op: Any, scratch: ScratchOf) -> Size:
         if op.type in LOOPS:
             return _in_turns(op, self.batch)
-        return scratch_on_cpu(op, [self.size(x) for x in op.inputs]) if on_cpu else NOTHING
+        return scratch(op, [self.size(x) for x in op.inputs])
 
     def _variable(self, op: Any, value: Any) -> Variable:
         matrix = (value.shape.rank or 0) > 1
@@ -276,9 +281,6 @@ _ELEMENTWISE = OVERWRITING - {
     "BiasAdd",
     "SparseSoftmaxCrossEntropyWithLogits",
 }
-_INDEX_BYTES = 8
-_ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
-"""Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
 
 
 def flops(operation: Any) -> float:
@@ -297,31 +299,6 @@ def flops(operation: Any) -> float:
     if counted is None and operation.type in _ELEMENTWISE:
         return float(_elements(operation.outputs[0]))
     return float(counted or 0)
-
-
-def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
-    """Return the bytes that the operation's CPU kernel needs while it runs.
-
-    `inputs` are the sizes of its inputs. Eigen's `MaxPoolGrad` pools again to find where each
-    maximum came from: it needs a copy of the output, and 8 bytes per element for the positions
-    (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's kernel keeps the
-    positions of the forward pass.
-    """
-    if operation.type != "MaxPoolGrad" or _ONE_DNN:
-        return NOTHING
-    copies = 1 + _INDEX_BYTES // operation.inputs[1].dtype.size
-    return Size(inputs[1].fixed * copies, inputs[1].per_sample * copies)
-
-
-def workspace_on_cpu(operation: Any, output: Size) -> Size:
-    """Return the bytes that a CPU kernel allocates beside its output for the backward pass.
-
-    oneDNN's `MaxPool` records where each maximum came from, in one byte.
-    """
-    if operation.type != "MaxPool" or not _ONE_DNN:
-        return NOTHING
-    width = operation.outputs[0].dtype.size
-    return Size(output.fixed // width, output.per_sample // width)
 
 
 def _einsum(operation: Any) -> float:

@@ -1,0 +1,86 @@
+"""The memory that kernels need while they run, besides what they take and make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorflow.python.util import _pywrap_util_port
+
+from gpu_studio.common.practice import CARDS_FILE, library
+from gpu_studio.placement.liveness import NOTHING, Size
+from gpu_studio.trainer.environment import cores
+
+ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
+"""Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
+ScratchOf = Callable[[Any, Sequence[Size]], Size]
+_INDEX_BYTES = 8
+_UNROLLED_BYTES = 30 << 20
+"""Eigen's convolutions unroll so many images at once that these bytes are full."""
+_LEAST_OF_A_THREAD = (256 << 10) // 4
+"""Numbers. With more for each thread to multiply, images are unrolled one after the other."""
+
+
+def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
+    """Return the bytes that the operation's CPU kernel needs while it runs.
+
+    `inputs` are the sizes of its inputs. oneDNN's kernels need none that TensorFlow counts.
+    """
+    return NOTHING if ONE_DNN else _of_maxima(operation, inputs)
+
+
+def scratch_on_card(operation: Any, inputs: Sequence[Size]) -> Size:
+    """Return the bytes that the operation's kernel needs while it runs on a card.
+
+    cuDNN's are not known: it chooses its algorithms as it runs. Practice cards have Eigen's
+    kernels, which need much more for the gradients of convolutions and pooling.
+    """
+    if library(CARDS_FILE) is None:
+        return NOTHING
+    if operation.type.startswith("Conv2DBackprop"):
+        return Size(_unrolled(operation))
+    return _of_maxima(operation, inputs)
+
+
+def _of_maxima(operation: Any, inputs: Sequence[Size]) -> Size:
+    """Eigen's `MaxPoolGrad` pools again to find where each maximum came from.
+
+    It needs a copy of the output, and 8 bytes per element for the positions (maxpooling_op.cc,
+    `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's keeps the positions of the forward pass.
+    """
+    if operation.type != "MaxPoolGrad":
+        return NOTHING
+    copies = 1 + _INDEX_BYTES // operation.inputs[1].dtype.size
+    return Size(inputs[1].fixed * copies, inputs[1].per_sample * copies)
+
+
+def _unrolled(operation: Any) -> int:
+    """The bytes of the images that a gradient of a convolution unrolls (`col_buffer`).
+
+    From conv_grad_filter_ops.cc and conv_grad_input_ops.h; measured equal to the byte.
+    """
+    made, given = operation.outputs[0].shape, operation.inputs[2].shape
+    of_filter = operation.type == "Conv2DBackpropFilter"
+    window = made if of_filter else operation.inputs[1].shape
+    if not window.is_fully_defined() or not given[1:].is_fully_defined():
+        return 0
+    height, width, filters = given[1:]
+    width_of_row = math.prod(window[:3])
+    unrolled = height * width * width_of_row
+    work = unrolled + height * width * filters + width_of_row * filters
+    bytes_each = operation.outputs[0].dtype.size
+    alone = not of_filter and work // cores() >= _LEAST_OF_A_THREAD
+    images = 1 if alone else -(-(_UNROLLED_BYTES // bytes_each) // work)
+    return int(images * unrolled * bytes_each)
+
+
+def workspace_on_cpu(operation: Any, output: Size) -> Size:
+    """Return the bytes that a CPU kernel allocates beside its output for the backward pass.
+
+    oneDNN's `MaxPool` records where each maximum came from, in one byte.
+    """
+    if operation.type != "MaxPool" or not ONE_DNN:
+        return NOTHING
+    width = operation.outputs[0].dtype.size
+    return Size(output.fixed // width, output.per_sample // width)

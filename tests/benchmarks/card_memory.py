@@ -1,0 +1,161 @@
+"""The memory predicted of each slice of a card, against the peak of its own allocator.
+
+Real runs of the trainer on a practice card, whose slices have TensorFlow's own allocators. The peak
+is a run's greatest, so that what building the model takes counts too. Replicas that do the same
+count as one, the fullest of them. Slices that hold less than a MiB are left out.
+
+The kernels are the CPU's: unlike cuDNN's, they need memory for the gradients of convolutions and
+pooling, which is predicted for practice cards only (`trainer/answers/kernel_scratch.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from measuring import Budget, Row
+from memory_prediction import BELOW, SHAPES, made_plan
+from workplace import PATIENCE_S, BenchmarkError, Workplace
+
+from gpu_studio.common.practice import PracticeCards, identity
+from gpu_studio.contract import events
+from gpu_studio.hardware import practice
+from gpu_studio.placement.device_memory import PredictedMemory
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.plan import (
+    MIB,
+    Card,
+    Carve,
+    CheckpointSettings,
+    Data,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    ModelSettings,
+    Placed,
+    Plan,
+    with_absolute_files,
+)
+from gpu_studio.runs.launch import launch
+from gpu_studio.runs.lineage import events_of
+from gpu_studio.runs.questions.plan_question import ask_about
+
+BUDGET = Budget("at most", 1.15)
+SHAPED = {**SHAPES, "lenet": [28, 28, 1], "cifar_cnn": [32, 32, 3]}
+LOADED = ("wide", "lstm", "u-net", "separable", "normalised", "drawn attention")
+BATCHES = 32, 128
+SAMPLES = 4 * max(BATCHES)
+SLICES, SLICE_MIB, CARD_MIB = 4, 3000, 16384
+STRATEGIES = ("one_device", "mirrored", "placed")
+MICRO_BATCHES = 4
+
+
+def rows(place: Workplace, times: int) -> Iterator[Row]:
+    """A row for each slice of each case, in MiB; each case is trained so many times."""
+    state = place.folder / "cards"
+    state.mkdir(mode=0o700)
+    cards, library = PracticeCards(1, CARD_MIB), practice.build(place.folder)
+    place = replace(
+        place,
+        environment={**place.environment, **practice.environment(cards, library, state)},
+    )
+    for name, plan in models(place).items():
+        # Asked where the practice card is: its kernels, the CPU's, are what is predicted.
+        with place.entered():
+            facts = decoded(ask_about(with_absolute_files(plan, place.folder)))
+        for strategy in STRATEGIES:
+            for batch in BATCHES:
+                spread = on_slices(plan, strategy, batch, facts)
+                peaks = [peaks_of(place, spread) for _ in range(times)]
+                for devices, foreseen in alike(predict(spread, machine(), facts), strategy):
+                    held = max(each[device] for each in peaks for device in devices)
+                    if held >= MIB:
+                        what = f"{name}, {strategy}, batch {batch}, {', '.join(devices)}"
+                        yield _row(what, foreseen / MIB, held / MIB)
+
+
+def alike(memories: Iterable[PredictedMemory], strategy: str) -> list[tuple[list[str], int]]:
+    """The slices in use with what is predicted of them; replicas that do the same are joined."""
+    found: dict[object, tuple[list[str], int]] = {}
+    for each in memories:
+        if each.total and each.device.startswith("GPU"):
+            key = each.device if strategy == "placed" else each.total
+            found.setdefault(key, ([], each.total))[0].append(each.device)
+    return list(found.values())
+
+
+def machine() -> Machine:
+    """One practice card that nobody uses."""
+    uuid, bus_id = identity(0)
+    card = Card(0, uuid, "Practice card", bus_id, CARD_MIB, 0, practice=True)
+    return Machine((card,), cpu_cores=2)
+
+
+def models(place: Workplace) -> dict[str, Plan]:
+    """A plan for each model: the built-in ones, and some that are loaded from files."""
+    built_in = {
+        name: Plan(
+            name=name,
+            model=ModelSettings(name=name),
+            data=Data(name="synthetic", options={"shape": shape, "samples": SAMPLES}),
+        )
+        for name, shape in SHAPED.items()
+    }
+    trained = place.program("models_to_measure.py", str(place.folder), *LOADED)
+    loaded = {name: made_plan(name, training) for name, training in trained.items()}
+    for name in loaded:
+        _enlarge(place.folder / f"{name}.npz")
+    return {**built_in, **loaded}
+
+
+def _enlarge(path: Path) -> None:
+    with np.load(path) as data:
+        x, y = data["x"], data["y"]
+    np.savez(path, x=np.resize(x, (SAMPLES, *x.shape[1:])), y=np.resize(y, SAMPLES))
+
+
+def on_slices(plan: Plan, strategy: str, batch: int, facts: PlanFacts) -> Plan:
+    """The plan on the slices of one card: placed ones have a part of the layers on each."""
+    names = [layer.name for layer in facts.graph.layers] if facts.graph else []
+    layers = {name: (f"GPU:{place * SLICES // len(names)}",) for place, name in enumerate(names)}
+    placed = Placed(MICRO_BATCHES, layers) if strategy == "placed" else None
+    used = 1 if strategy == "one_device" else SLICES
+    devices = tuple(f"GPU:{number}" for number in range(used))
+    return replace(
+        plan,
+        devices=DeviceSettings(carve=(Carve("GPU:0", (SLICE_MIB,) * SLICES),)),
+        distribution=Distribution(strategy, devices=() if placed else devices, placed=placed),
+        data=replace(plan.data, validation_fraction=0.0, test_fraction=0.0),
+        training=replace(
+            plan.training,
+            epochs=1,
+            batch_size=batch,
+            checkpoint=CheckpointSettings(every_epochs=0),
+        ),
+    )
+
+
+def peaks_of(place: Workplace, plan: Plan) -> dict[str, int]:
+    """The most that each slice's allocator gave out in a run of the plan, in bytes."""
+    started = launch(
+        with_absolute_files(plan, place.folder), place.runs, environment=place.environment
+    )
+    started.process.wait(PATIENCE_S)
+    told = list(events_of(started.directory))
+    if not isinstance(told[-1], events.Finished):
+        raise BenchmarkError(f"{plan.name}: {told[-1]}")
+    peaks: dict[str, int] = {}
+    for event in told:
+        if isinstance(event, events.Memory):
+            for each in event.devices:
+                peaks[each.device] = max(peaks.get(each.device, 0), each.peak)
+    return peaks
+
+
+def _row(what: str, foreseen: float, held: float) -> Row:
+    if foreseen >= held:
+        return Row(f"memory of {what}, predicted", "measured", "MiB", BUDGET, (foreseen,), (held,))
+    return Row(f"memory of {what}, measured", "predicted", "MiB", BELOW, (held,), (foreseen,))
