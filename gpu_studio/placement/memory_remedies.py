@@ -32,8 +32,11 @@ from gpu_studio.plan.strategies.one_device import alone
 from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.plan.values import Carve, Remedy, changing
 
-MARGIN = 0.1
-"""The share of a prediction that must be left over where a run has found no room before."""
+MARGIN = 0.2
+"""The share of a prediction that must be left over where a run has found no room before.
+
+Memory that is nearly full is in pieces: what is free is not what one tensor can have.
+"""
 MORE = 0.5
 """The share that a slice gets beyond its prediction of memory that no slice has, as far as it goes.
 

@@ -74,16 +74,16 @@ def slices_after(plan: Plan, shown: dict[str, int] | None = None) -> tuple[int, 
 
 def test_that_a_slice_grows_by_what_the_prediction_lacks_and_the_giver_stays_usable() -> None:
     plan = a_plan(400, 300, 90, 400)
-    assert labels(plan)[:2] == ["Give GPU:2 36 MiB of GPU:0", "Batch 16"]
-    assert slices_after(plan) == (364, 300, 126, 400)
+    assert labels(plan)[:2] == ["Give GPU:2 47 MiB of GPU:0", "Batch 16"]
+    assert slices_after(plan) == (353, 300, 137, 400)
 
 
 def test_that_what_no_slice_has_of_a_card_is_given_first_and_plentifully() -> None:
-    assert labels(a_plan(400, 300, 90, 400), TWO_CARDS)[0] == "Give GPU:2 99 MiB more"
+    assert labels(a_plan(400, 300, 90, 400), TWO_CARDS)[0] == "Give GPU:2 115 MiB more"
 
 
 def test_that_a_giver_which_holds_nothing_keeps_enough_to_be_used() -> None:
-    assert slices_after(a_plan(80, 80, 90, 80)) == (64, 64, 126, 76)
+    assert slices_after(a_plan(80, 80, 90, 80)) == (64, 64, 137, 65)
 
 
 def test_that_a_plan_which_failed_against_the_prediction_gets_what_it_showed_to_need() -> None:
