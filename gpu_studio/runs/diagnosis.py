@@ -60,10 +60,15 @@ class Explanation:
 def _as_toml(value: Any) -> str:
     """A value as `--set` reads it: inline, on one line."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_as_toml(each)}" for key, each in value.items()) + " }"
+        pairs = (f"{_as_key(key)} = {_as_toml(each)}" for key, each in value.items())
+        return "{ " + ", ".join(pairs) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_as_toml, value)) + "]"
     return json.dumps(value)
+
+
+def _as_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
 
 
 _HAPPENED = b'{"sample":"happened"'

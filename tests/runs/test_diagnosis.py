@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from real_runs import eventually, has_trained
 
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.runs.diagnosis import explain
+from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.plan import loads, with_settings, with_value
+from gpu_studio.runs.diagnosis import Explanation, explain
 
 
 @pytest.fixture
@@ -124,6 +128,17 @@ def test_that_too_little_memory_to_load_a_library_is_no_missing_library(ended):
         "There was not enough memory to load a library: libtensorflow_cc.so.2"
     )
     assert "ulimit -v" in " ".join(why.suggestions)
+
+
+def test_that_a_change_of_a_whole_table_can_be_typed_as_it_is_written():
+    plan = loads('version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n')
+    places = {"layers": {"a": "GPU:0", "b/c": ["GPU:0", "GPU:1"]}, "micro_batches": 2}
+    mend = SuggestedChange(
+        text="Spread", field="distribution", value={"strategy": "placed", "placed": places}
+    )
+    (line,) = Explanation("", mends=(mend,)).settings
+    setting = shlex.split(line.partition("--set ")[2])
+    assert with_settings(plan, setting) == with_value(plan, mend.field, mend.value)
 
 
 OTHERS = """Thread 0x00007fd6f9a2e6c0 (most recent call first):

@@ -123,7 +123,8 @@ def _for_the_window(
 
     These are to resume, to read the end of the log, and to change the plan.
     """
-    fields = [mend.field for mend in mends]
+    # A whole table, `distribution`, is named in advice about other things in it, too.
+    fields = [mend.field for mend in mends if "." in mend.field]
     # Only the option is named: `global_clipnorm` of `training.options.global_clipnorm`.
     options = [field.rpartition(".")[2] for field in fields if "options." in field]
     buttons = ("with: gpu-studio ", str(run.log_file), *fields, *options)
