@@ -95,19 +95,26 @@ def layer_of(operation: str, layers: Collection[str]) -> str | None:
     )
 
 
-def refusal_in(log: str) -> AllocationRefusal | None:
-    """The last allocation in a log that failed and that its caller could not do without."""
+def refusals_in(log: str) -> Iterator[AllocationRefusal]:
+    """The allocations in a log that failed and that their callers could not do without, last first.
+
+    Several devices, and several threads, may be refused at the same moment.
+    """
     for line in reversed(log.splitlines()):
         found = _ALLOCATOR.search(line)
         if found and _HARMLESS not in line:
             asked = _ASKED_BY.search(line)
-            return AllocationRefusal(
+            yield AllocationRefusal(
                 found["allocator"],
                 found["size"],
                 asked["operation"] if asked else "",
                 int(found["bytes"] or 0),
             )
-    return None
+
+
+def refusal_in(log: str) -> AllocationRefusal | None:
+    """The last of `refusals_in`."""
+    return next(refusals_in(log), None)
 
 
 _CUDA_CODE = re.compile(r"(?:CUDA_ERROR|cudaError)_?(?P<code>\w+)")

@@ -12,11 +12,14 @@ from dataclasses import replace
 from itertools import islice
 
 from gpu_studio.common.figures import whole_mib
-from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import (
     MIB,
+    ONE_DEVICE,
+    PLACED,
+    Carve,
+    Distribution,
     Machine,
     Placed,
     Plan,
@@ -28,9 +31,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.card_memory import now_mib
 from gpu_studio.plan.devices import CPU, physical_name
-from gpu_studio.plan.strategies.one_device import alone
-from gpu_studio.plan.strategies.placed import placing
-from gpu_studio.plan.values import Carve, Remedy, changing
+from gpu_studio.plan.values import Remedy, changing
 
 MARGIN = 0.2
 """The share of a prediction that must be left over where a run has found no room before.
@@ -80,19 +81,19 @@ class Needs:
     def of(self, plan: Plan, facts: PlanFacts | None = None) -> dict[str, int]:
         """The bytes that each logical device of `plan` needs; nothing where none is used."""
         memories = predict(plan, self.machine, facts or self.facts)
-        return {each.device: self._need(each) for each in memories}
+        return {each.device: self._need(each.device, each.total) for each in memories}
 
     def fit(self, plan: Plan, facts: PlanFacts | None = None) -> bool:
         """Whether `plan` is sound, and fits into what its devices have, as far as that is known."""
         memories = predict(plan, self.machine, facts or self.facts)
-        return (
-            bool(memories)
-            and all(
-                each.usable_bytes is None or self._need(each) <= each.usable_bytes
-                for each in memories
-            )
-            and len(validate(plan, self.machine)) <= self._problems
+        rooms = ((each, each.usable_bytes) for each in memories)
+        fitting = all(
+            room is None or self._need(each.device, each.total) <= room for each, room in rooms
         )
+        return bool(memories) and fitting and self._is_sound(plan)
+
+    def _is_sound(self, plan: Plan) -> bool:
+        return len(validate(plan, self.machine)) <= self._problems
 
     def weights_alone(self, device: str) -> tuple[int, int] | None:
         """The bytes of the weights on `device`, and those it has, if not even they fit."""
@@ -102,12 +103,11 @@ class Needs:
                 return each.weights.bytes, room
         return None
 
-    def _need(self, memory: PredictedMemory) -> int:
-        if not memory.total and memory.device not in self._more:
+    def _need(self, device: str, total: int) -> int:
+        if not total and device not in self._more:
             return 0
-        instead = 0 if memory.device in self._used else max(self._more.values(), default=0)
-        more = self._more.get(memory.device, instead)
-        return round(memory.total * (1 + self._margin)) + more
+        instead = 0 if device in self._used else max(self._more.values(), default=0)
+        return round(total * (1 + self._margin)) + self._more.get(device, instead)
 
 
 def memory_remedies(needs: Needs, facts_of: FactsOf = lambda _plan: None) -> Iterator[Remedy]:
@@ -122,7 +122,7 @@ def memory_remedies(needs: Needs, facts_of: FactsOf = lambda _plan: None) -> Ite
     yield from _on_another(needs)
     yield from _dealt_out(needs)
     if any(name.startswith("GPU") and size for name, size in needs.of(needs.plan).items()):
-        yield replace(alone(needs.plan, CPU), label="Train on the CPU")
+        yield _alone(needs.plan, CPU, "the CPU")
 
 
 def larger_slices(needs: Needs) -> Iterator[Remedy]:
@@ -262,8 +262,13 @@ def _on_another(needs: Needs) -> Iterator[Remedy]:
     """Training on one card, or slice of one, that has the room: the first that fits."""
     logical = logical_devices(needs.plan, needs.machine)
     names = [each.name for each in logical if each.name.startswith("GPU")]
-    ways = (replace(alone(needs.plan, name), label=f"Train on {name}") for name in names)
+    ways = (_alone(needs.plan, name, name) for name in names)
     yield from islice((way for way in ways if needs.fit(way.make(needs.plan))), 1)
+
+
+def _alone(plan: Plan, device: str, title: str) -> Remedy:
+    only = replace(ONE_DEVICE.instead_of(plan.distribution), devices=(device,))
+    return changing(f"Train on {title}", "", distribution=only)
 
 
 def _dealt_out(needs: Needs) -> Iterator[Remedy]:
@@ -290,7 +295,9 @@ def _dealt_out(needs: Needs) -> Iterator[Remedy]:
         for step in range(1, FILLS + 1):
             layers = _filled(sizes, rooms, sum(sizes.values()) / sum(rooms.values()) * step / 4)
             placed = Placed(layers=layers, micro_batches=parts, recompute=before.recompute)
-            way = changing(label, "", distribution=placing(placed, tuple(rooms)))
+            way = changing(
+                label, "", distribution=Distribution(PLACED.name, tuple(rooms), placed=placed)
+            )
             if needs.fit(way.make(needs.plan)):
                 yield way
                 return

@@ -21,7 +21,7 @@ from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Model
-from gpu_studio.contract.failure_texts import AllocationRefusal, layer_of, refusal_in
+from gpu_studio.contract.failure_texts import layer_of, refusals_in
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import (
@@ -193,19 +193,14 @@ def case_of(place: Workplace, plan: Plan) -> Case | None:
     run, end = trained(place, plan)
     if not isinstance(end, Failed):
         return None
-    refusals = _refusals(run.log_file.read_text(errors="replace"))
+    refusals = list(refusals_in(run.log_file.read_text(errors="replace")))
+    devices = tuple(dict.fromkeys(each.device or "" for each in refusals))
     model = first_of(run, Model)
     names = {layer.name for layer in model.layers} if model else set()
-    asked = (layer_of(each.operation, names) for each in refusals if each.device == end.device)
-    devices = tuple(dict.fromkeys(each.device or "" for each in refusals))
-    layers = tuple(filter(None, asked))
+    asked = [layer_of(each.operation, names) for each in refusals if each.device == end.device]
+    # One that received a tensor names no layer: it may have been any.
+    layers = () if None in asked else tuple(filter(None, asked))
     return Case(plan, end, devices, layers, remedied(place, plan, end))
-
-
-def _refusals(log: str) -> list[AllocationRefusal]:
-    """Everything that allocators refused, the last first."""
-    found = (refusal_in(line) for line in reversed(log.splitlines()))
-    return [each for each in found if each is not None]
 
 
 def remedied(place: Workplace, plan: Plan, end: Failed) -> str:

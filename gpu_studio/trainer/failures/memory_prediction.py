@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from gpu_studio.common.figures import size
 from gpu_studio.common.practice import chosen
 from gpu_studio.contract import samples
 from gpu_studio.contract.events import LogicalDevice, StateChanged, SuggestedChange
@@ -27,12 +26,12 @@ MOST_MENDS = 6
 class MemoryOutlook:
     """What the prediction says: the changes that help, the best first, if it is `known` at all.
 
-    `weights_alone` is a sentence where not even a device's weights fit, else empty.
+    `weights_alone` are the bytes of the device's weights, and those it has, if not even they fit.
     """
 
     known: bool = False
     mends: tuple[SuggestedChange, ...] = ()
-    weights_alone: str = ""
+    weights_alone: tuple[int, int] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -70,13 +69,8 @@ def _outlook(
     return MemoryOutlook(
         known=True,
         mends=tuple(offered(plan, mends)),
-        weights_alone=_weights_alone(needs, device),
+        weights_alone=needs.weights_alone(device or ""),
     )
-
-
-def _weights_alone(needs: Needs, device: str | None) -> str:
-    held = needs.weights_alone(device or "")
-    return f" The weights alone, {size(held[0])}, do not fit into {size(held[1])}." if held else ""
 
 
 def _dataset(context: FailureContext, error: BaseException) -> Any:

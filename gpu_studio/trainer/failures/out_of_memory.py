@@ -17,8 +17,8 @@ from gpu_studio.contract.failure_texts import (
     AllocationRefusal,
     device_in,
     device_without_room,
-    refusal_in,
     refusal_of_disk,
+    refusals_in,
 )
 from gpu_studio.contract.files import last_lines_if_any
 from gpu_studio.plan import Plan, strategy_of
@@ -76,9 +76,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> Failed:
     """The `failed` event, from the error and from what is known of the run."""
     text = str(error)
-    refusal = _refusal(context)
-    device = device_without_room(text) or (refusal and refusal.device) or device_in(text)
-    lacked = refusal if refusal and refusal.device in (device, None) else None
+    refused = _refusals(context)
+    last = refused[0].device if refused else None
+    device = device_without_room(text) or last or device_in(text)
+    lacked = next((each for each in refused if each.device in (device, None)), None)
     shape = _shape(text)
     layer = failing_layer(error, context.layers(error), shape)
     memory = context.memory()
@@ -88,7 +89,7 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     outlook = outlook_of(context, error, device, _least(text, device, lacked, memory))
     message = f"Out of memory{_where(device, layer)}{_wanted(text, lacked)}."
     return Failed(
-        message=f"{message}{_held(device, context, memory)}{outlook.weights_alone}",
+        message=f"{message}{_held(device, context, memory)}{_alone(outlook)}",
         suggestions=list(_advice(text, device, context, outlook)),
         traceback=trace,
         device=device,
@@ -98,10 +99,10 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     )
 
 
-def _refusal(context: FailureContext) -> AllocationRefusal | None:
-    """What an allocator last refused, in the words that it wrote into the run's log."""
+def _refusals(context: FailureContext) -> list[AllocationRefusal]:
+    """What allocators refused, the last first, in the words that they wrote into the run's log."""
     lines = last_lines_if_any(context.run.log_file, _LAST_BYTES) if context.run else []
-    return refusal_in(b"\n".join(lines).decode("utf-8", "replace"))
+    return list(refusals_in(b"\n".join(lines).decode("utf-8", "replace")))
 
 
 def _least(
@@ -220,6 +221,13 @@ def _held(device: str | None, context: FailureContext, memory: Sequence[DeviceMe
         else ""
     )
     return f" At most {size(arena.peak)}{whole} were in use {where}{part}."
+
+
+def _alone(outlook: MemoryOutlook) -> str:
+    if outlook.weights_alone is None:
+        return ""
+    weights, room = outlook.weights_alone
+    return f" The weights alone, {size(weights)}, do not fit into {size(room)}."
 
 
 def _weights(device: str | None, context: FailureContext) -> int:
