@@ -7,7 +7,7 @@ fast. Memory is measured as exactly as TensorFlow reports it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -176,6 +176,7 @@ class MemoryMeter:
         self._cpus = cpus if len(cpus) > 1 or not self._cards else []
         self._limits = allocator_limits() if self._cards else {}
         self._peaks: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
         self._between: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -186,12 +187,15 @@ class MemoryMeter:
             self._between = {arena: _info(arena)["current"] for arena in arenas}
 
     def read(self) -> list[DeviceMemory]:
-        """Return one row per logical device, then the host's arena if the run computes on CPUs."""
+        """Return one row per logical device, then the host's arena if the run computes on CPUs.
+
+        The most is that of the newest sample's interval and since: what made a run fail counts.
+        """
         with self._lock:
             return self._rows(self._now)
 
     def sample(self) -> list[DeviceMemory]:
-        """Return the same rows, with the most and the least since the sample before."""
+        """Return the same rows, with the most since the sample before."""
         with self._lock:
             return self._rows(self._since)
 
@@ -205,17 +209,21 @@ class MemoryMeter:
         return device.limit_mib * MIB if device.limit_mib else self._limits.get(device.name)
 
     def _now(self, arena: str) -> DeviceMemory:
-        return self._row(arena, _info(arena))
+        info = _info(arena)
+        return self._row(arena, info["current"], max(info["peak"], self._newest.get(arena, 0)))
 
     def _since(self, arena: str) -> DeviceMemory:
         info = _info(arena)
         tf.config.experimental.reset_memory_stats(arena)
-        least = min(self._between.get(arena, info["current"]), info["current"])
-        return replace(self._row(arena, info), most=info["peak"], least=least)
+        self._newest[arena] = info["peak"]
+        return self._row(arena, info["current"], info["peak"])
 
-    def _row(self, arena: str, info: Mapping[str, int]) -> DeviceMemory:
-        peak = self._peaks[arena] = max(self._peaks.get(arena, 0), info["peak"])
-        return DeviceMemory(device=arena, current=info["current"], peak=peak, source="allocator")
+    def _row(self, arena: str, current: int, most: int) -> DeviceMemory:
+        peak = self._peaks[arena] = max(self._peaks.get(arena, 0), most)
+        least = min(self._between.get(arena, current), current)
+        return DeviceMemory(
+            device=arena, current=current, peak=peak, source="allocator", most=most, least=least
+        )
 
     def _placed(self, name: str) -> DeviceMemory:
         size = self._variables.get(name, 0)
