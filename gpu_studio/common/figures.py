@@ -35,6 +35,8 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 """The units of memory, in bytes."""
 
+_LEAST_TENTH = 0.05
+"""Less than this of a unit would be written as 0.0."""
 _ROUNDED_UP = 1 - 0.05 / 1024
 """From this part of a unit on, one decimal of the smaller unit would be written as 1,024.0."""
 _MINUTE, _HOUR = 60, 3600
@@ -60,10 +62,12 @@ def plural(count: int, word: str, words: str = "") -> str:
 def size(amount: float | None, unit: str = "") -> str:
     """Write bytes of memory: `512 B`, `1.5 MiB`, `12 GiB`; `–` if unknown.
 
-    A given `unit` is used whatever the size.
+    A given `unit` is used whatever the size, but nothing is `0 B` in every list.
     """
     if amount is None:
         return UNKNOWN
+    if amount == 0:
+        return "0 B"
     unit = unit or unit_of(amount)
     return f"{amount_in(amount, unit)} {unit}"
 
@@ -103,8 +107,13 @@ def used_of(used_mib: int | None, total_mib: int | None) -> str:
 
 
 def amount_in(amount: float, unit: str) -> str:
-    """Write bytes of memory as a number of `unit`, without the unit, for a column that names it."""
+    """Write bytes of memory as a number of `unit`, without the unit, for a column that names it.
+
+    A little is `< 0.1`: `0.0` would read as nothing.
+    """
     value = amount / UNITS[unit]
+    if 0 < value < _LEAST_TENTH and unit != "B":
+        return "< 0.1"
     return grouped(float(value), 0 if unit == "B" or value == int(value) else 1)
 
 

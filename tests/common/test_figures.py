@@ -44,6 +44,13 @@ def test_that_memory_is_written_in_binary_units(amount, text):
     assert figures.size(amount) == text
 
 
+def test_that_nothing_is_written_alike_in_any_list_and_a_little_is_not_nothing():
+    assert figures.size(0, "MiB") == figures.size(0) == "0 B"
+    assert figures.size(19 << 10, "MiB") == "< 0.1 MiB"
+    assert figures.size_of(19 << 10, 1 << 30) == "< 0.1 / 1,024 MiB"
+    assert (figures.amount_in(0, "MiB"), figures.amount_in(60 << 10, "MiB")) == ("0", "0.1")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

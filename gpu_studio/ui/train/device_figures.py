@@ -320,6 +320,21 @@ def card_lines(
     return found
 
 
+_MOST_NAMED: Final = 4
+"""So many cards have a name each in the memory's legend; more share one."""
+
+
+def card_entries(cards: Sequence[CurveLine], word: str) -> list[LegendEntry]:
+    """Return what names the cards' lines, in the colours and dashes that they are drawn in."""
+    if len(cards) > _MOST_NAMED:
+        return [LegendEntry(f"{word}s", faint_style_of(None), fixed=True)]
+    names = [line.what.removesuffix(f" {_LINE_WORDS['memory']}") for line in cards]
+    return [
+        LegendEntry(word if len(cards) == 1 else f"{word} of {name}", line.style, fixed=True)
+        for name, line in zip(names, cards, strict=True)
+    ]
+
+
 def host_lines(record: CardRecord, figure: Figure, *, faint: bool = False) -> list[CurveLine]:
     """Return the host's lines; none if it was not recorded."""
     line = _recorded_line(record, HOST, figure, faint_style_of(None) if faint else style_of(None))

@@ -30,9 +30,9 @@ from gpu_studio.ui.train.device_figures import (
     CurveLine,
     DeviceMemoryNow,
     Drawing,
+    card_entries,
     card_lines,
     edge_style_of,
-    faint_style_of,
     host_lines,
     joined,
     memory_now,
@@ -147,7 +147,7 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
     word = _word(history) if cards else ""
     entries = [LegendEntry(device.name, style_of(device.place)) for device in devices]
     if shown:
-        entries.append(LegendEntry(word, faint_style_of(None), fixed=True))
+        entries += card_entries(cards, word)
     return Drawing(
         lines=(*(cards if shown else ()), *_device_lines(history, devices)),
         entries=entries,

@@ -305,7 +305,8 @@ class RunPlans(QObject):
     def open_changed(self, run: RunDirectory, mend: SuggestedChange) -> None:
         """Open a run's plan, and make the change that may help it as a step that can be undone.
 
-        Where the run has a checkpoint from which it can go on with that change, it will.
+        Where the run has a checkpoint from which it can go on with that change, it will. Nothing is
+        asked where the run's plan is open already, saved or not: nothing is left for it.
         """
 
         def change(plan: Plan) -> None:
@@ -314,7 +315,12 @@ class RunPlans(QObject):
             if (target := self._to_go_on_from(run, plan, mended)) is not None:
                 self._services.resuming.begin(target, plan)
 
-        self._take(run, lambda plan: plan, change)
+        plan = _plan_of(run)
+        if plan is not None and self._services.document.absolute == plan:
+            self._pages.turn_to("plan")
+            change(self._services.document.plan or plan)
+        else:
+            self._take(run, lambda plan: plan, change)
 
     def open_part(self, part: str) -> None:
         """Show the tab of a part of the run's plan, `model` or `data`.

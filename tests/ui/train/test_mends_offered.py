@@ -14,8 +14,9 @@ from real_runs import fake_trainer
 from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.plan import Plan, save, starter
+from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.plan.edits.training import set_training
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.train.outcome import MOST_MENDS, Outcome
 from gpu_studio.ui.train.outcome_banner import OutcomeBanner
 
@@ -68,6 +69,25 @@ def test_that_a_mend_opens_the_run_s_plan_with_the_change_as_one_step_to_undo(
     assert window.document.plan == PLAN
     window.actions_["undo"].trigger()
     assert window.document.plan == before
+
+
+def test_that_mending_the_plan_that_is_open_asks_nothing_though_it_is_in_no_file(
+    window, qtbot, tmp_path
+) -> None:
+    file = tmp_path / "large.plan.toml"
+    save(replace(PLAN, name="before"), file)
+    window.plan_files.change_to(file)
+    window.document.replace(PLAN, "rename")
+    assert window.document.dirty
+    window.show_page("train")
+    qtbot.mouseClick(window.train_page.outcome.mends.buttons[0], Qt.MouseButton.LeftButton)
+    assert window.findChildren(Question) == []
+    assert window.page == "plan"
+    assert window.document.plan == set_training(PLAN, batch_size=32)
+    assert window.document.path == file
+    assert load(file).name == "before"
+    window.actions_["undo"].trigger()
+    assert window.document.plan == PLAN
 
 
 def test_that_a_mend_is_reached_and_pressed_by_keys_alone(window, qtbot) -> None:

@@ -163,7 +163,12 @@ def test_that_each_card_is_drawn_faintly_behind_the_device_whose_card_it_is(runs
     assert [line.style.dash for line in drawing.lines[:2]] == [
         line.style.dash for line in drawing.lines[2:]
     ]
-    assert [entry.name for entry in drawing.entries] == ["GPU:0", "GPU:1", "card"]
+    assert [entry.name for entry in drawing.entries] == [
+        "GPU:0", "GPU:1", "card of GPU:0", "card of GPU:1",
+    ]  # fmt: skip
+    assert [entry.style for entry in drawing.entries[2:]] == [
+        line.style for line in drawing.lines[:2]
+    ], "named as it is drawn"
     assert drawing.cards_shown
 
 
