@@ -95,6 +95,7 @@ class TrainPage(QWidget):
         empty.pressed.connect(self.plan_wanted)
         above = (self.header, self.gone, self.warnings, self.outcome, self.stop_offer)
         self.body = Body(above, self.charts, self.now, self.details)
+        self.warnings.below = self.body.split
         self._stack.addWidget(self.body)
         self._connect()
 

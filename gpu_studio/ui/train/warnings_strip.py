@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QObject, QPoint, QTimer, Signal
+from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.contract.events import Warned
@@ -165,13 +165,27 @@ class WarningLine(QWidget):
         self._draw_sign()
 
 
+REST_MS: Final = 1500
+"""So long the pointer rests on what lies below before that moves."""
+
+
 class WarningsStrip(QFrame):
-    """Hidden while there is nothing. `dismissed(Concern)` asks to show one no more."""
+    """Hidden while there is nothing. `dismissed(Concern)` asks to show one no more.
+
+    It comes and goes above `below`, which then moves. While the pointer is on its way there, as
+    before a click, it waits until the pointer rests or has left.
+    """
 
     dismissed = Signal(object)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.below: QWidget | None = None
+        self._seen_at = QPoint()
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._come_or_go)
         self._theme = theme
         self._concerns: Sequence[Concern] = ()
         self._open = False
@@ -200,8 +214,29 @@ class WarningsStrip(QFrame):
             line.show_concern(concern)
         self._open = self._open and len(concerns) > 1
         self._set_tone("bad" if any(each.level == "error" for each in concerns) else "warning")
-        self._show_lines()
-        self.setVisible(bool(concerns))
+        # What is over stands there until the strip goes: a lower one would move what lies below.
+        if concerns:
+            self._show_lines()
+        if self.isHidden() != bool(concerns):
+            self._rest.stop()
+        elif not self._rest.isActive():
+            self._seen_at = QPoint()
+            self._come_or_go()
+
+    def _come_or_go(self) -> None:
+        """Show or hide it, unless the pointer is on its way over what would move."""
+        at = QCursor.pos()
+        moving, self._seen_at = at != self._seen_at, at
+        if moving and self._is_below(at):
+            self._rest.start()
+        else:
+            self.setVisible(bool(self._concerns))
+
+    def _is_below(self, at: QPoint) -> bool:
+        below = self.below
+        if below is None or not below.isVisible():
+            return False
+        return below.rect().contains(below.mapFromGlobal(at))
 
     def _show_lines(self) -> None:
         count = len(self._concerns)

@@ -5,13 +5,16 @@ And gone when they are over.
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from made_runs import MIB, Script, make_run, tell
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 
 from gpu_studio.contract import events, lock
 from gpu_studio.runs.warnings import Concern
 from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.train import warnings_strip
 from gpu_studio.ui.train.train_page import TrainPage
 from gpu_studio.ui.train.warnings_strip import MOST_LINES, RunConcerns, WarningsStrip
 
@@ -200,3 +203,34 @@ def test_that_without_a_run_there_is_nothing_to_look_at(qapp) -> None:
     concerns = RunConcerns()
     concerns.look()
     assert (concerns.concerns, concerns.words) == ((), "")
+
+
+def test_that_the_strip_does_not_move_the_plots_under_a_pointer_on_its_way(
+    qtbot, page, monkeypatch
+) -> None:
+    page.warnings._rest.setInterval(20)
+    page.warnings.show_concerns([])
+    plots = page.body.split
+    before = plots.y()
+    places = itertools.cycle([QPoint(30, 30), QPoint(32, 30)])
+    monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(next(places)))
+    page.concerns.follow(None)
+    page.warnings.show_concerns([concern("GPU:0")])
+    with qtbot.waitSignal(page.warnings._rest.timeout):
+        pass
+    assert page.warnings.isHidden()
+    assert plots.y() == before
+    monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(QPoint(30, 30)))
+    qtbot.waitUntil(page.warnings.isVisible)
+    page.warnings.show_concerns([])
+    page.warnings.show_concerns([concern("GPU:0")])
+    assert page.warnings.isVisible()
+    height = page.warnings.height()
+    monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(next(places)))
+    page.warnings.show_concerns([])
+    with qtbot.waitSignal(page.warnings._rest.timeout):
+        pass
+    assert page.warnings.height() == height
+    monkeypatch.setattr(warnings_strip.QCursor, "pos", lambda: plots.mapToGlobal(QPoint(-9, -9)))
+    page.warnings.show_concerns([])
+    qtbot.waitUntil(page.warnings.isHidden)
