@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
@@ -19,6 +20,7 @@ from gpu_studio.hardware.sample_points import HOST, Metric
 from gpu_studio.ui.kit.basic_widgets import Label
 from gpu_studio.ui.kit.options import OptionButton, tab_bar
 from gpu_studio.ui.kit.plots.axes import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale
+from gpu_studio.ui.kit.plots.backdrop import PlotSpan
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import Legend, LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
@@ -47,6 +49,8 @@ class DeviceLegend(Legend):
 
 SPANS = {"2 min": 120, "10 min": 600, "1 h": 3600, "6 h": 21_600, "24 h": 86_400}
 USUAL_SPAN = "10 min"
+UNWATCHED = "nobody watched then"
+"""A while in which no page showed the devices, and no run was recorded."""
 MOST_VALUES = 4
 UNCROWDED = 8
 """With more curves than this each is drawn coarser.
@@ -104,6 +108,7 @@ class HistoryPlot(TimePlot):
         self._seconds = float(SPANS[USUAL_SPAN])
         self._brief = False
         self._given: dict[str, tuple[object, ...]] = {}
+        self._spans: list[PlotSpan] = []
         self.span.set_menu(self._span_menu())
         self.set_span(USUAL_SPAN)
         self.canvas.show_times(True)
@@ -206,6 +211,7 @@ class HistoryPlot(TimePlot):
     def _make_curves(self) -> None:
         self.clear()
         self._given.clear()
+        self._spans = []
         for row in self._rows:
             self.add_curve(row.key, style_of(row.place))
 
@@ -224,6 +230,23 @@ class HistoryPlot(TimePlot):
         for row in self._rows:
             if row.key in self.names:
                 self._give(row.key)
+        if (spans := self._unwatched()) != self._spans:
+            self._spans = spans
+            self.canvas.set_marks((), spans)
+
+    def _unwatched(self) -> list[PlotSpan]:
+        """When nobody watched the machine, so that no device has a figure."""
+        found = [stretch for row in self._rows if (stretch := self._stretch(row.key)) is not None]
+        if not found:
+            return []
+        # The others may lack figures for reasons of their own: lost, asleep, not supported.
+        fullest = max(found, key=lambda stretch: len(stretch.times))
+        times = fullest.times - (self._history.first or 0.0)
+        gaps = np.flatnonzero(np.diff(times) > fullest.longest_gap)
+        return [
+            PlotSpan("unwatched", float(times[gap]), float(times[gap + 1]), UNWATCHED)
+            for gap in gaps
+        ]
 
     def _give(self, key: str) -> None:
         stretch, origin = self._stretch(key), self._history.first or 0.0
@@ -266,6 +289,9 @@ class HistoryPlot(TimePlot):
     def _moment(self, at: float) -> str:
         """Return the moment at the crosshair, and what a point there stands for."""
         clock = time.strftime("at %H:%M:%S", time.localtime(at))
+        since = at - (self._history.first or 0.0)
+        if any(span.start < since < span.end for span in self._spans):
+            return f"{clock} · {UNWATCHED}"
         stretch = self._stretch(self._rows[0].key) if self._rows else None
         if stretch is None or not stretch.period:
             return clock

@@ -138,3 +138,8 @@ def test_that_a_time_in_which_nobody_watched_is_a_gap_in_the_curve(page, silent,
     assert silent.history.value_at("a", "memory", later / 2) is None
     page.plot.time.move_cursor(later / 2)
     assert page.plot.legend.entries[0].text == "GPU 0"
+    [span] = page.plot.canvas.backdrop.spans
+    assert (span.kind, span.start, span.end) == ("unwatched", 2.0, later - 1)
+    assert page.plot.moment.text().endswith(" · nobody watched then")
+    page.plot.time.move_cursor(later)
+    assert "nobody" not in page.plot.moment.text()

@@ -198,7 +198,7 @@ class Backdrop:
 
 
 MarkKind = Literal["epoch", "checkpoint", "best", "rate", "warning", "xid", "missing", "error"]
-SpanKind = Literal["paused", "throttled"]
+SpanKind = Literal["paused", "throttled", "unwatched"]
 
 MEANINGS: Final[dict[str, str]] = {
     "epoch": "an epoch ends",
@@ -321,7 +321,7 @@ Draw = Callable[[QPainter, Tokens, QRectF, float], None]
 def paint_span(
     painter: QPainter, tokens: Tokens, area: QRectF, span: PlotSpan, ends: tuple[float, float]
 ) -> None:
-    """Shade what lies between two pixels: flat for a throttled card, hatched for a pause."""
+    """Shade what lies between two pixels: flat for a throttled card, else hatched."""
     left, right = max(ends[0], area.left()), min(max(ends[1], ends[0] + _LEAST_SPAN), area.right())
     if right <= left:
         return
