@@ -203,7 +203,7 @@ class _SlicesOfCard:
             if after < before
         ]
         if len(more) > 1 or len(givers) > 1 or (givers and self._from_card):
-            return f"Slices of {', '.join(f'{size:,}' for size in self.sizes)} MiB"
+            return f"Slices of {', '.join(map(whole_mib, self.sizes))}"
         grown = whole_mib(self._lack[more[0]])
         source = f"{grown} of {givers[0]}" if givers else f"{grown} more"
         return f"Give {self._names[more[0]]} {source}"

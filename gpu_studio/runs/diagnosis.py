@@ -50,7 +50,7 @@ class Explanation:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The mends for the command line: `Halve the batch: --set training.batch_size=128`."""
+        """The mends for the command line: `Batch 128: --set training.batch_size=128`."""
         return tuple(
             f"{mend.text}: --set {shlex.quote(f'{mend.field}={_as_toml(mend.value)}')}"
             for mend in self.mends

@@ -46,8 +46,8 @@ def outlook_of(
 
     `least` are the bytes that `device` has proved to need at least.
     """
-    if context.plan is None or context.hurried():
-        return MemoryOutlook()
+    if context.plan is None or context.hurried() or (device or "").startswith("CPU"):
+        return MemoryOutlook()  # the host's memory has no limit that could be predicted against
     context.tell(StateChanged(state="stopping", reason="looking for a plan that fits"))
     try:
         return _outlook(context, context.plan, _dataset(context, error), device, least)

@@ -51,6 +51,7 @@ _OPTIMIZER = (
     "Choose an optimizer that keeps less for each weight: sgd keeps nothing, adam twice the weight."
 )
 _OTHERS = "Look who else uses the card: nvidia-smi."
+_CLOSE_OTHERS = "Close other programs that need much memory."
 _BESIDE_OTHERS = (
     "Leave room on the card for CUDA's libraries: set devices.memory_growth "
     "to true, or make the slices smaller."
@@ -132,21 +133,25 @@ def _advice(
     if _beside(text):
         yield _BESIDE_OTHERS
     plan = context.plan
-    if not outlook.known or "training.batch_size" in outlook.fields:
+    if _helps("training.batch_size", context, outlook):
         yield _SMALLER_BATCH
     limited = any(each.name == device and each.limit_mib for each in context.logical)
     if limited or plan is None:
         yield _LARGER_SLICE
-    if plan is None or (
-        not plan.training.mixed_precision
-        and (not outlook.known or "training.mixed_precision" in outlook.fields)
-    ):
+    if _helps("training.mixed_precision", context, outlook):
         yield "Set training.mixed_precision to true."
     yield _smaller_model(plan, device)
     if plan is not None and plan.training.optimizer != "sgd":
         yield _OPTIMIZER
-    if not limited and (device or "GPU").startswith("GPU"):
+    if (device or "").startswith("CPU"):
+        yield _CLOSE_OTHERS
+    elif not limited:
         yield _OTHERS
+
+
+def _helps(field: str, context: FailureContext, outlook: MemoryOutlook) -> bool:
+    """Whether the prediction says so; without one, whether it may, once there are steps."""
+    return field in outlook.fields if outlook.known else context.session is not None
 
 
 def _smaller_model(plan: Plan | None, device: str | None) -> str:
