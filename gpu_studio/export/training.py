@@ -173,13 +173,12 @@ def training(facts: ScriptFacts) -> str:
     steps = call(
         f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4
     )
-    elsewhere = written_as(facts.plan).has_scope or facts.placed is not None
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
         output=_OUTPUT if saves(facts) else "",
         directory=_DIRECTORY if saves(facts) else "",
-        begin=_ON_HOST if elsewhere else "train(arguments)",
+        begin=_begin(facts),
         strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         precision=_precision(facts),
         found=_found(facts),
@@ -207,6 +206,11 @@ def training(facts: ScriptFacts) -> str:
         test=_tested(facts),
         **passes.words(facts),
     )
+
+
+def _begin(facts: ScriptFacts) -> str:
+    chooses_devices = written_as(facts.plan).has_scope or facts.placed is not None
+    return _ON_HOST if chooses_devices else "train(arguments)"
 
 
 _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-SLICE_MIB = 11
+SLICE_MIB = 8
 PLAN = f"""
 version = 1
 name = "spread"
@@ -47,11 +47,13 @@ layers = {{ dense = "GPU:1", dense_4 = "GPU:2", dense_7 = "GPU:3", dense_10 = "G
 
 def sound(run: Finished) -> Finished:
     assert run.code == 0, run.log
-    held = {row.device: row for each in run.of(events.Memory) for row in each.devices}
-    assert held["GPU:0"].peak == 0
+    held: dict[str, int] = {}
+    for row in (row for each in run.of(events.Memory) for row in each.devices):
+        held[row.device] = max(row.peak, held.get(row.device, 0))
+    assert held["GPU:0"] == 0
     for number in range(1, 5):
-        # 3 of the 12 large layers with their gradients; less would not be a spread model.
-        assert 6 * MIB <= held[f"GPU:{number}"].peak <= SLICE_MIB * MIB
+        # 3 of the 12 large layers, and what a step needs besides.
+        assert 3 * MIB < held[f"GPU:{number}"] <= SLICE_MIB * MIB
     return run
 
 

@@ -23,7 +23,6 @@ from gpu_studio import plan as plans
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.contract.files import read_json
-from gpu_studio.plan import strategy_of
 from gpu_studio.plan.devices import CPU, DeviceLike, default_devices
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError
@@ -102,7 +101,7 @@ def _chosen(plan: plans.Plan, logical: Sequence[DeviceLike]) -> tuple[str, ...]:
     Where a device that trained it is not here, it is the first one.
     """
     names = [device.name for device in logical]
-    strategy, chosen = strategy_of(plan), plan.distribution
+    strategy, chosen = plans.strategy_of(plan), plan.distribution
     used = strategy.replica_devices(chosen, chosen.devices or default_devices(logical))
     if not set(used) <= set(names):
         return (names[0],)

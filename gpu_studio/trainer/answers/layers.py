@@ -23,7 +23,6 @@ from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import explain
-from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory as lacks_memory
 
 
 def layer_costs(
@@ -125,7 +124,8 @@ def layer_times(about: dict[str, Any], progress: Progress) -> tuple[dict[str, An
 
 def _told(error: Exception) -> Exception:
     """Return an error of TensorFlow's in plain words if it is want of a device's memory."""
-    return TrainerError(explain(error).message) if lacks_memory(error) else error
+    told = explain(error)
+    return TrainerError(told.message) if told.kind == "out_of_memory" else error
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:

@@ -58,6 +58,11 @@ class PlacedModel:
         """All variables of the model as they lie on the devices."""
         return [part for variable in self.model.variables for part in self._parts(variable)]
 
+    @property
+    def last_home(self) -> str | None:
+        """The device of the last layer, and so of the losses."""
+        return self.seats[-1].home if self.seats else None
+
     def owners(self) -> dict[str, Owner]:
         """The device, seat and part of each trainable variable, by TensorFlow's unique id."""
         found: dict[str, Owner] = {}

@@ -175,18 +175,9 @@ class PlacedProgram(Program):
 
         `tell` gets what was observed of the first step's operations.
         """
-        super().__init__(
-            tf.distribute.get_strategy(),
-            placed.model,
-            optimizer,
-            loss,
-            meters,
-            seed,
-            # Where the last layer is, the losses are.
-            device=placed.seats[-1].home if placed.seats else None,
-            # Stages take turns: a device waits for data only while none of them computes.
-            cards=("",) * cut.replicas,
-        )
+        super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters, seed)
+        # Stages take turns: a device waits for data only while none of them computes.
+        self._cards, self._device = ("",) * cut.replicas, placed.last_home
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
         self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})

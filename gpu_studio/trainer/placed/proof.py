@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.contract.events import AskedPlace, Crossing, Event, PartRow, Placement, Warned
-from gpu_studio.plan.devices import CPU
-from gpu_studio.trainer.placed.devices import PLUMBING, Mark, mark_of
+from gpu_studio.trainer.placed.devices import HOST, PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.placing import LayerAssignment
 from gpu_studio.trainer.step_recording import RECEIVES, SENDS, logical_name, watched_graphs
 
@@ -77,7 +76,9 @@ def sends(graphs: Iterable[Any]) -> Iterator[SentTensor]:
 def _memory(node: Any) -> str:
     """Return the logical device in whose memory a tensor lies that this operation moves."""
     device = logical_name(node.device)
-    return CPU if node.op.startswith("_Host") and device.startswith("GPU") else device
+    return (
+        logical_name(HOST) if node.op.startswith("_Host") and device.startswith("GPU") else device
+    )
 
 
 Edge = tuple[str, str]
