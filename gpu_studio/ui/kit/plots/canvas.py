@@ -31,6 +31,11 @@ UNCROWDED: Final = 8
 They hide one another, and each costs its time in every frame.
 """
 _SMALLEST = (160, 44)
+_EDGE = 3
+"""So many pixels are drawn on above and below, for half a dot or half a line.
+
+A curve along the top, such as an accuracy of 1, would be cut in two.
+"""
 _NO_HEIGHTS = (0.0, 1.0)
 _BY_KEY = (
     Qt.FocusReason.TabFocusReason,
@@ -219,9 +224,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         bottom = BOTTOM_WITH_TIMES if self._backdrop.times_shown else BOTTOM
         size = (max(self.width() - LEFT - RIGHT, 1), max(self.height() - TOP - bottom, 1))
         self._backdrop.area = QRectF(LEFT, TOP, *size)
-        # One more pixel above and below: otherwise a line along the top, such as an accuracy of 1,
-        # would be cut in half.
-        self._box.setGeometry(self._backdrop.area.adjusted(0, -1, 0, 1))
+        self._box.setGeometry(self._backdrop.area.adjusted(0, -_EDGE, 0, _EDGE))
         self.redraw()
         self._repaint_backdrop()
 
@@ -234,9 +237,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
             backdrop.empty,
         ):
             backdrop.window, backdrop.low, backdrop.high, backdrop.empty = window, low, high, empty
-            pixel = (high - low) / max(backdrop.area.height(), 1.0)
+            edge = _EDGE * (high - low) / max(backdrop.area.height(), 1.0)
             self._box.setRange(
-                xRange=(window.start, window.end), yRange=(low - pixel, high + pixel), padding=0
+                xRange=(window.start, window.end), yRange=(low - edge, high + edge), padding=0
             )
             self._repaint_backdrop()
 

@@ -432,3 +432,30 @@ def test_that_a_line_along_the_top_of_the_plot_is_seen_at_any_height(plot, heigh
         image.pixelColor(area.center().x(), y).name() for y in range(area.top() - 2, area.top() + 3)
     ]
     assert QColor(DARK.accent).name() in column
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_that_dots_at_the_edges_of_the_plot_are_whole(plot, value):
+    plot.clear()
+    plot.add_curve("validation", Style(accent, dots=True))
+    plot.canvas.set_scale(PERCENT)
+    at = START + np.linspace(10.0, RUN - 10.0, 5)
+
+    plot.draw_soon()
+    empty = plot.canvas.grab().toImage()
+
+    def height_of_dot(height: float) -> int:
+        """How many rows of pixels the dot in the middle of the axis takes at this height."""
+        plot.feed("validation", at, np.full(5, height), START)
+        plot.draw_soon()
+        image, x = plot.canvas.grab().toImage(), plot.canvas.backdrop.area.center().toPoint().x()
+        return max(
+            sum(
+                empty.pixel(column, y) != image.pixel(column, y)
+                and image.pixelColor(column, y).blue() > 120
+                for y in range(image.height())
+            )
+            for column in range(x - 6, x + 7)
+        )
+
+    assert height_of_dot(value) == height_of_dot(50.0) > 2
