@@ -25,6 +25,7 @@ from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
+from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 
@@ -300,7 +301,6 @@ class RunPlans(QObject):
         run = run or self.run
         if run is not None:
             self._take(run, _renamed, lambda _: self._compare(run))
-            self._say_practised(run)
 
     def open_changed(self, run: RunDirectory, mend: SuggestedChange) -> None:
         """Open a run's plan, and make the change that may help it as a step that can be undone.
@@ -360,21 +360,23 @@ class RunPlans(QObject):
         else:
             self._plan_files.take(plan, lambda: then(plan))
 
-    def _say_practised(self, run: RunDirectory) -> None:
-        """Say that a plan was made in practice, unless the same cards are there."""
-        from gpu_studio.runs.reading.summary import summarise
-
-        with suppress(OSError):
-            made_for, here = summarise(run).practice, chosen()
-            if made_for and (here is None or here.title != made_for):
-                self._services.notice.say(
-                    f"This plan was made in practice, on cards of {made_for}: look whether its "
-                    "devices are as you want them here.",
-                    about=_PRACTISED,
-                )
-
     def _compare(self, run: RunDirectory) -> None:
         self._pages.plan.compare(Path(run.id), plans.load(run.plan_file))
+        say_practised(self._services.notice, run)
+
+
+def say_practised(notice: Notice, run: RunDirectory) -> None:
+    """Say of a run's plan that it was made in practice, unless the same cards are there."""
+    from gpu_studio.runs.reading.summary import summarise
+
+    with suppress(OSError):
+        made_for, here = summarise(run).practice, chosen()
+        if made_for and (here is None or here.title != made_for):
+            notice.say(
+                f"This plan was made in practice, on cards that are not there ({made_for}): look "
+                "whether its devices are as you want them here.",
+                about=_PRACTISED,
+            )
 
 
 def _plan_of(run: RunDirectory) -> Plan | None:

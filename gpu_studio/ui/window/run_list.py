@@ -33,7 +33,7 @@ from gpu_studio.ui.kit.task import BackgroundTask, CancelledError, FileJobs, Sto
 from gpu_studio.ui.runs.run_rows import known_tags
 from gpu_studio.ui.runs.runs_page import NameDialog, NoteDialog, RunsPage, TagDialog
 from gpu_studio.ui.window.plan_files import SUFFIX, PlanFiles, file_name
-from gpu_studio.ui.window.run_control import RunControl
+from gpu_studio.ui.window.run_control import RunControl, say_practised
 from gpu_studio.ui.window.services import Pages, Services
 
 _CSV = {
@@ -285,7 +285,9 @@ class RunList(QObject):
         """Open the selected run's plan, as a plan without a file."""
         if run := self._selected():
             try:
-                self._plan_files.take(plans.load(run.plan_file))
+                self._plan_files.take(
+                    plans.load(run.plan_file), lambda: say_practised(self._notice, run)
+                )
             except PlanError as error:
                 self._notice.say(str(error), "bad")
 

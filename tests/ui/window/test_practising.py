@@ -145,8 +145,11 @@ def test_that_a_run_of_practice_is_marked_and_its_plan_says_where_it_was_made(
     run = make_run(runs, Script(practice="1x4GiB"))
     window = open_window()
     window.run_plans.duplicate(run)
-    qtbot.waitUntil(lambda: "made in practice, on cards of 1 × 4 GiB" in said(window))
-
-
-def said(window) -> str:
-    return window.notice.accessibleName()
+    assert "made in practice, on cards that are not there (1 × 4 GiB)" in window.notice.text
+    window.notice.say("")
+    window.show_page("runs")
+    page = window.run_list.page
+    qtbot.waitUntil(lambda: [row.summary.practice for row in page.model.rows] == ["1 × 4 GiB"])
+    page.table.selectRow(0)
+    window.actions_["open_run_plan"].trigger()
+    qtbot.waitUntil(lambda: "made in practice" in window.notice.text)
