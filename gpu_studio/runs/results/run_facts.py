@@ -63,6 +63,8 @@ ENERGY, ENERGY_EACH = "energy", "energy of 1,000 samples"
 CARDS_IDLE, CARDS_THROTTLED = "cards idle", "cards throttled"
 """Names that a comparison of runs uses too."""
 
+PRACTISED: Final = "practice cards"
+
 _FEW_CHECKPOINTS: Final = 5
 _LAST_EPOCHS: Final = 10
 _NAMES: Final = 11
@@ -128,7 +130,7 @@ def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
     known = (
         ("run", summary.id),
         ("state", summary.state_words),
-        ("practice cards", summary.practice),
+        (PRACTISED, summary.practice),
         ("plan", summary.plan if labels.name else ""),
         ("directory", str(summary.directory.path)),
         ("tags", ", ".join(labels.tags)),

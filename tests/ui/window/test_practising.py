@@ -18,11 +18,14 @@ from gpu_studio.common.practice import (
     identity,
 )
 from gpu_studio.hardware import practice
+from gpu_studio.runs.results.report.writing import report
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.ui.devices.devices_page import WITHOUT_CARDS
 from gpu_studio.ui.kit import settings
 from gpu_studio.ui.kit.basic_widgets import ActionButton, Paragraph
 from gpu_studio.ui.machine.live_machine import COMMAND, Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient
+from gpu_studio.ui.runs.summary_card import SummaryCard
 from gpu_studio.ui.window import practising
 from gpu_studio.ui.window.practising import PracticeDialog
 
@@ -151,5 +154,8 @@ def test_that_a_run_of_practice_is_marked_and_its_plan_says_where_it_was_made(
     page = window.run_list.page
     qtbot.waitUntil(lambda: [row.summary.practice for row in page.model.rows] == ["1 × 4 GiB"])
     page.table.selectRow(0)
+    summary = page.outcome.findChild(SummaryCard)
+    qtbot.waitUntil(lambda: "practice cards: 1 × 4 GiB" in summary.words.text())
+    assert "practice cards 1 × 4 GiB" in report([figures_of(run)])
     window.actions_["open_run_plan"].trigger()
     qtbot.waitUntil(lambda: "made in practice" in window.notice.text)

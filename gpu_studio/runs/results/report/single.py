@@ -33,6 +33,7 @@ from gpu_studio.runs.results.run_facts import (
     ENERGY,
     ENVIRONMENT,
     MEMORY,
+    PRACTISED,
     PROFILED,
     RESULT,
     STEP_TIME,
@@ -61,7 +62,9 @@ def header(run: RunFigures) -> Markup:
     """The title part of the report, and how the run ended."""
     summary = run.summary
     known = {fact.name: fact.words for fact in identity(summary, run.labels)}
-    named = [f"{name} {known[name]}" for name in ("plan", "resumed from") if name in known]
+    named = [
+        f"{name} {known[name]}" for name in ("plan", PRACTISED, "resumed from") if name in known
+    ]
     # Not the local time of the window: a report is read elsewhere, and later.
     more = (run.environment.get("computer"), known.get("tags"))
     origin = [known["run"], moment(summary.created), *filter(None, more), *named]
