@@ -189,7 +189,7 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     said = page.outcome.accessibleName()
     assert "Out of memory on CPU:" in said
     assert "in the layer dense" in said
-    assert "were in use there" in said
+    assert "were in use of the computer's memory" in said
     assert "Choose a smaller model, or spread its layers" in said
     assert "training.batch_size" not in said
     fault.kept(len(list(events_of(the_run(runs)))), page.live_run.history.revision)
