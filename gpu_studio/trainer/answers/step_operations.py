@@ -87,7 +87,7 @@ class Graph:
                 *(self.numbers[x.ref()] for x in op.inputs),
                 *(self._places_of_maxima(op) if on_cpu else ()),
             ),
-            makes=(*made, *self._waiting(op), *(self._workspace(op) if on_cpu else ())),
+            makes=(*made, *((*self._waiting(op), *self._workspace(op)) if on_cpu else ())),
             after=tuple(
                 self._places[before.name]
                 for before in op.control_inputs
@@ -109,7 +109,8 @@ class Graph:
     def _waiting(self, op: Any) -> list[tuple[int, Size]]:
         """What waits of the iterations of a loop.
 
-        It is a tensor with a number of its own that nobody reads.
+        It is a tensor with a number of its own that nobody reads. On a card nothing waits: one
+        thread launches all operations, in turn.
         """
         return self._beside(op, _waiting_of(op, self.batch) if op.type in LOOPS else NOTHING)
 

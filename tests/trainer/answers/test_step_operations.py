@@ -1,0 +1,69 @@
+"""A traced step in the form that memory is rehearsed from: loops, and what kernels need."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SAMPLES = 1009
+
+
+def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card():
+    """One thread launches all operations of a card, in turn."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    layer = keras.layers.LSTM(6)
+    layer.build((None, 7, 5))
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(x, training=True))
+        return tape.gradient(loss, [weight.value for weight in layer.trainable_variables])
+
+    graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph, SAMPLES)
+
+    def beside(kind):
+        return [size for each in graph.as_on(kind) for number, size in each.makes if number < 0]
+
+    assert any(size.pieces > 1 for size in beside("CPU"))
+    assert beside("GPU") == []
+
+
+@pytest.mark.parametrize(
+    ("side", "channels", "filters", "of_filter", "of_input"),
+    [(32, 16, 16, 27.0, 0.5625), (16, 32, 32, 24.46875, 24.46875), (8, 64, 64, 14.34375, 14.34375)],
+)
+def test_that_practice_cards_need_what_eigen_unrolls_for_gradients_of_convolutions(
+    monkeypatch, side, channels, filters, of_filter, of_input
+):
+    """The MiB were measured: the peak of a practice card's allocator, beyond what the kernel makes.
+
+    cuDNN chooses its algorithms as it runs: nothing is reckoned for a real card.
+    """
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers import kernel_scratch
+
+    monkeypatch.setattr(kernel_scratch, "cores", lambda: 2)
+    monkeypatch.setenv("GPU_STUDIO_PRACTICE_LIBRARY", "/anywhere")
+    with tf.Graph().as_default() as graph:
+        image, made = (tf.zeros((32, side, side, depth)) for depth in (channels, filters))
+        window = (3, 3, channels, filters)
+        same = {"strides": [1] * 4, "padding": "SAME", "out_backprop": made}
+        tf.raw_ops.Conv2DBackpropFilter(input=image, filter_sizes=window, **same)
+        tf.raw_ops.Conv2DBackpropInput(input_sizes=image.shape, filter=tf.zeros(window), **same)
+    needed = {
+        each.type: kernel_scratch.scratch_on_card(each, []).fixed / 2**20
+        for each in graph.get_operations()
+        if each.type.startswith("Conv2DBackprop")
+    }
+    assert needed == {"Conv2DBackpropFilter": of_filter, "Conv2DBackpropInput": of_input}
+    monkeypatch.delenv("GPU_STUDIO_PRACTICE_LIBRARY")
+    assert not any(
+        kernel_scratch.scratch_on_card(each, []).fixed for each in graph.get_operations()
+    )
