@@ -29,7 +29,7 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
-    from gpu_studio.placement.plan_facts import DataFacts
+    from gpu_studio.placement.plan_facts import PlanFacts
     from gpu_studio.plan.card_memory import AvailableMemory
 
 _CHECK = """examples:
@@ -216,8 +216,7 @@ def export(chosen: argparse.Namespace) -> int:
     # A model's code is not run here, allowed or not: the script is text.
     if problems := [problem for problem in found if not isinstance(problem, ConsentProblem)]:
         raise plans.PlanError(problems, str(chosen.plan))
-    seen = _data_seen(written, plan) if plan.data.python is not None else None
-    script = _script(written, chosen, seen)
+    script = _script(written, plan, chosen)
     if chosen.to is None:
         say(script.rstrip("\n"))
         _tell_what_else_it_reads(files_beside(written), chosen.plan)
@@ -226,35 +225,54 @@ def export(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _script(written: plans.Plan, chosen: argparse.Namespace, seen: DataFacts | None) -> str:
+def _script(written: plans.Plan, plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> str:
     from gpu_studio.cli.given_plan import described_machine, this_machine
-    from gpu_studio.export import ExportError, python_script
+    from gpu_studio.export import ExportError, UnseenError, python_script
 
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
+    base = chosen.plan.absolute().parent
+    known = _known(plan)
+    seen = known.data
+    if seen is None and plan.data.python is not None:
+        seen = _looked_at(plan, f"what {written.data.python} returns", of_model=False).data
     try:
-        return python_script(written, machine, chosen.plan.absolute().parent, seen)
+        try:
+            return python_script(written, machine, base, seen, known.model)
+        except UnseenError:
+            looked = _looked_at(plan, "what is learnt", of_model=plan.model.name is None)
+            return python_script(written, machine, base, looked.data, looked.model)
     except ExportError as error:
         raise RefusedError(str(error)) from error
 
 
-def _data_seen(written: plans.Plan, plan: plans.AbsolutePlan) -> DataFacts | None:
-    """What the function returns that the data come from.
-
-    It is called, if its user has allowed it.
-    """
-    from gpu_studio.placement.plan_facts import decoded
+def _known(plan: plans.AbsolutePlan) -> PlanFacts:
+    """Return what was learnt of the data and the model when they were last looked at."""
+    from gpu_studio.placement.plan_facts import PlanFacts, decoded
     from gpu_studio.runs.questions.ask import AskError
-    from gpu_studio.runs.questions.plan_question import ask_about_data
+    from gpu_studio.runs.questions.plan_question import kept_about
 
     try:
-        facts = decoded(ask_about_data(plan, progress=lambda text: note(f"{text}…")))
+        kept = kept_about(plan)
+    except AskError:
+        kept = None
+    return decoded(kept) if kept else PlanFacts()
+
+
+def _looked_at(plan: plans.AbsolutePlan, what: str, *, of_model: bool) -> PlanFacts:
+    """Look at the data, and at the model for them; functions are called if that is allowed."""
+    from gpu_studio.placement.plan_facts import decoded
+    from gpu_studio.runs.questions.ask import AskError
+    from gpu_studio.runs.questions.plan_question import ask_about, ask_about_data
+
+    look = ask_about if of_model else ask_about_data
+    try:
+        facts = decoded(look(plan, progress=lambda text: note(f"{text}…")))
     except AskError as error:
-        raise RefusedError(
-            f"A script depends on what {written.data.python} returns. {error}"
-        ) from error
-    if facts.data_error:
-        raise RefusedError(" ".join((facts.data_error, *facts.advice)))
-    return facts.data
+        raise RefusedError(f"A script depends on {what}. {error}") from error
+    if problem := facts.data_error or facts.model_error:
+        advice = facts.advice or (facts.model.advice if facts.model else ())
+        raise RefusedError(" ".join((problem, *advice)))
+    return facts
 
 
 def _write_script(

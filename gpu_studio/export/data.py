@@ -40,8 +40,8 @@ _STRATIFIED = """\
 $generator
 # Each class has its share in every split.
 order = generator.permutation(len(x))
-order = order[np.argsort(y[order], kind="stable")]
-_, whole = np.unique(y, return_counts=True)
+order = order[np.argsort($classes[order], kind="stable")]
+_, whole = np.unique($classes, return_counts=True)
 # Each sample's rank within its class.
 place = np.arange(len(x)) - np.repeat(np.cumsum(whole) - whole, whole)
 left = whole
@@ -95,10 +95,10 @@ def split_head(split: DataSplit, shares: dict[str, float]) -> str:
     return heads.get(split, "") if shares else ""
 
 
-def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
+def split_lines(split: DataSplit, shares: dict[str, float], classes: str = "y") -> str:
     """Return the lines that make `training_rows`, and the rows of each split with a share.
 
-    Empty if no split has a share.
+    `classes` is the class of each sample as an expression. Empty if no split has a share.
     """
     if not shares:
         return ""
@@ -110,6 +110,7 @@ def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
             generator=generator,
             counts=counts,
             held=_held_in_turn(_HELD_OF_CLASSES, shares),
+            classes=classes,
         )
     if split == "grouped":
         return fill(
@@ -195,11 +196,18 @@ def data(facts: ScriptFacts) -> str:
         _LOAD,
         names=" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
         load=load,
-        split=split_lines(facts.plan.data.split, _held_out(facts)),
+        split=split_lines(facts.plan.data.split, _held_out(facts), _classes(facts)),
         result=_result(facts),
     )
     head += split_head(facts.plan.data.split, _held_out(facts))
     return head + whole + fill(_BATCHES, gather=_gather(facts))
+
+
+def _classes(facts: ScriptFacts) -> str:
+    target = facts.source.target
+    if target.one_hot:
+        return "y.argmax(axis=-1)"
+    return "y" if target.shape == () else "y[:, 0]"
 
 
 def _gather(facts: ScriptFacts) -> str:

@@ -161,7 +161,7 @@ def _file(source: ScriptData) -> str:
 def _file_converted(name: str, header: Header, source: ScriptData) -> str:
     if name == "groups":
         return "groups = groups.reshape(-1)"
-    made = _samples(name, header, source) if name.startswith("x") else _targets(name, header)
+    made = _samples(name, header, source) if name.startswith("x") else _targets(name, source)
     return f"{name} = {made}"
 
 
@@ -172,10 +172,11 @@ def _samples(name: str, header: Header, source: ScriptData) -> str:
     return f"{name}{axis}.astype({'np.int32' if source.tokens else 'np.float32'}){scaled}"
 
 
-def _targets(name: str, header: Header) -> str:
-    if np.issubdtype(header[1], np.floating):
-        return f"{name}.reshape(-1, 1).astype(np.float32)"
-    return f"{name}.reshape(-1).astype(np.int32)"
+def _targets(name: str, source: ScriptData) -> str:
+    target = source.target
+    kind = "np.float32" if target.measured else "np.int32"
+    axes = {(): ".reshape(-1)", (1,): ".reshape(-1, 1)"}.get(target.shape, "")
+    return f"{name}{axes}.astype({kind})"
 
 
 _FOLDER_HEAD = '''\
@@ -311,9 +312,7 @@ def _own_converted(mine: str, name: str, facts: ScriptFacts) -> str:
     if mine == "groups":
         return f"groups = {array}.reshape(-1)"
     if mine.startswith("y"):
-        values = facts.source.task == "values"
-        form = "reshape(-1, 1).astype(np.float32)" if values else "reshape(-1).astype(np.int32)"
-        return f"{mine} = {array}.{form}"
+        return f"{mine} = {_targets(array, facts.source)}"
     if facts.source.tokens:
         return f"{mine} = {array}.astype(np.int32)"
     shape, numbers = facts.source.headers[0][2]

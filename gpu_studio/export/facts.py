@@ -6,6 +6,7 @@ be exported (`ExportError`).
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -15,7 +16,8 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.placement.plan_facts import DataFacts
+from gpu_studio.export.meeting import ExportError, Met, met_of
+from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
 from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
 from gpu_studio.plan.data import (
@@ -29,16 +31,17 @@ from gpu_studio.plan.data import (
     groups_array,
     layout_of,
 )
-from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.rules.source_rules import shape_of
 from gpu_studio.plan.rules.training_rules import CLIPPING
+from gpu_studio.plan.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptFacts:
     """A valid plan, its data, and the machine that the script is made on, if any.
 
-    `layers` are those of a built-in model up to its outputs.
+    `layers` are those of a built-in model up to its outputs; `met` says how the outputs are held
+    against the targets.
     """
 
     plan: Plan
@@ -46,17 +49,25 @@ class ScriptFacts:
     base: Path
     source: ScriptData
     layers: tuple[CalledLayer, ...]
+    met: Met
 
     @classmethod
     def of(
-        cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None
+        cls,
+        plan: Plan,
+        machine: Machine | None,
+        base: Path,
+        seen: DataFacts | None,
+        built: ModelFacts | None = None,
     ) -> ScriptFacts:
         """Return the facts of a plan.
 
-        Raises ExportError if its data file cannot be read, or its function was not `seen`.
+        Raises ExportError if its data file cannot be read, or its function was not `seen`, or if
+        only the model as it was `built` tells how it meets the targets.
         """
         source = source_of(plan.data, base, seen)
-        return cls(plan, machine, base, source, _model_layers(plan.model, source))
+        met = met_of(plan, source.target, built)
+        return cls(plan, machine, base, source, _model_layers(plan.model, source), met)
 
     @property
     def several(self) -> bool:
@@ -157,13 +168,15 @@ class ScriptFacts:
     @property
     def outputs(self) -> str:
         """The number of outputs as an expression."""
-        if self.source.task == "values":
-            return "1"
-        return "classes" if self.source.classes is None else str(self.source.classes)
+        if self.met.kind != "classes" or self.met.as_built:
+            return str(self.met.units)
+        return self.source.counted_classes
 
     @property
     def logits(self) -> str:
         """Whether the model ends in scores that are not probabilities, as an expression."""
+        if self.met.as_built:
+            return str(self.met.logits)
         return "logits" if self.from_file else "True"
 
     @property
@@ -196,14 +209,15 @@ Header = tuple[tuple[int, ...], np.dtype[Any]]
 class ScriptData:
     """The data of a plan.
 
-    `shape` is one sample's; `classes` is None for values, and where only the data tell. `headers`
-    states for each array of a file its name in the script, its name in the file, its shape and its
-    type: samples, targets (of the training split if the file has one, then of its further splits),
-    and the groups where the plan splits by them. `folder` says where in a folder of images the
-    classes are. `scale` is what the plan says about bytes.
+    `target` says what is learnt of a sample, as far as it is known; `shape` is one sample's;
+    `classes` is None for values, and where only the data tell. `headers` states for each array of a
+    file its name in the script, its name in the file, its shape and its type: samples, targets (of
+    the training split if the file has one, then of its further splits), and the groups where the
+    plan splits by them. `folder` says where in a folder of images the classes are. `scale` is what
+    the plan says about bytes.
     """
 
-    task: Task
+    target: Target
     shape: tuple[int, ...]
     classes: int | None
     brings_test: bool
@@ -212,6 +226,11 @@ class ScriptData:
     folder: Layout | None = None
     scale: str = SCALES[0]
     brings_validation: bool = False
+
+    @property
+    def counted_classes(self) -> str:
+        """The number of classes as an expression: the script may have to count them."""
+        return "classes" if self.classes is None else str(self.classes)
 
     @property
     def tokens(self) -> bool:
@@ -230,10 +249,9 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     function returned that the data come from, if they come from one.
     """
     if data.file is not None:
-        return replace(
-            _data_of_file(located("data.file", data.file, base), groups_array(data)),
-            scale=scale_of(data),
-        )
+        found = _data_of_file(located("data.file", data.file, base), groups_array(data))
+        # Read, the numbers tell whether they are one-hot.
+        return replace(found, scale=scale_of(data), target=seen.target if seen else found.target)
     if data.python is not None:
         return _data_of_function(data, seen)
     if data.folder is not None:
@@ -243,7 +261,8 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
-    return ScriptData(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+    target = Target((1,), measured=True) if entry.task == "values" else Target(ids=classes)
+    return ScriptData(target, shape_of(entry, data.options) or (), classes, entry.brings_test)
 
 
 def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
@@ -257,9 +276,10 @@ def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)
     header = (0, *seen.x_shape), samples
     headers = tuple((mine, name, header) for mine, name in called.items())
-    task: Task = "values" if seen.task == "values" else "classes"
     tests, validates = "x_test" in called, "x_val" in called
-    return ScriptData(task, seen.x_shape, None, tests, headers=headers, brings_validation=validates)
+    return ScriptData(
+        seen.target, seen.x_shape, None, tests, headers=headers, brings_validation=validates
+    )
 
 
 def _data_of_folder(path: Path, data: Data) -> ScriptData:
@@ -274,7 +294,7 @@ def _data_of_folder(path: Path, data: Data) -> ScriptData:
     shape = shape_of(IMAGES, data.options) or ()
     validates = layout.validation is not None
     return ScriptData(
-        IMAGES.task,
+        Target(),
         shape,
         None,
         layout.test is not None,
@@ -318,14 +338,31 @@ def _data_with(path: Path, headers: dict[str, Header], groups: str | None) -> Sc
         raise ExportError(
             f"The data file {path} needs arrays of numbers x_train and y_train, or x and y."
         )
-    (shape, dtype), (_, targets) = headers[called["x"]], headers[called["y"]]
+    (shape, dtype), targets = headers[called["x"]], headers[called["y"]]
     grey = len(shape) == 3 and are_pixels(dtype.name, shape)
-    task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
     ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
     seen = (*shape[1:], 1) if grey else shape[1:]
     return ScriptData(
-        task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called
+        _target_of(targets),
+        seen,
+        None,
+        "x_test" in called,
+        path,
+        ordered,
+        brings_validation="x_val" in called,
     )
+
+
+def _target_of(header: Header) -> Target:
+    """Return what the table of contents tells of the targets, in the shape that a run gives them.
+
+    What numbers they are is not known by it.
+    """
+    shape, dtype = header[0][1:], header[1]
+    measured = dtype.kind == "f"
+    if math.prod(shape) == 1:
+        shape = (1,) if measured and not shape else shape if measured else ()
+    return Target(shape, measured)
 
 
 def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
@@ -365,7 +402,3 @@ def located(field: str, name: str, base: Path) -> Path:
         raise ExportError(
             f"{field} is {name}, and there is no such home folder: write the whole path."
         ) from error
-
-
-class ExportError(Exception):
-    """A plan that cannot be written as a script: why, and what to do, in words."""

@@ -8,17 +8,18 @@ the two.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gpu_studio.export import forms
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.forms import Fitting
 from gpu_studio.export.script_text import call, fill, listing, literal, options
 from gpu_studio.plan import Named
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_objects import (
-    AUTO_METRICS,
     LOSSES_OF,
     METRICS,
+    auto_metric,
     is_of_class_1,
     keras_name,
     result_name,
@@ -42,6 +43,15 @@ _ADAPTED = """\
 
 def adapted(y, outputs):
     return loss($labels, $predictions)
+
+return adapted"""
+
+_ADAPTED_MEANS = """\
+
+def adapted(y, outputs):
+    losses = loss($labels, $predictions)
+    # Of each sample the mean over all of its numbers.
+    return tf.reduce_mean(losses, axis=$averaged)
 
 return adapted"""
 
@@ -72,19 +82,24 @@ for metric in metrics:
 def loss(facts: ScriptFacts) -> str:
     """The function `make_loss`."""
     chosen = facts.plan.training.loss
-    names = LOSSES_OF[facts.source.task]
+    names = LOSSES_OF[facts.met.kind]
     name = names[0] if chosen.name == "auto" else str(keras_name(chosen.name, names))
     fitting = LOSS_CLASSES[name]
     given = _with_logits(facts, fitting, chosen.options)
-    arguments = [*given, "reduction=None"]
-    plain = not fitting.one_hot and not fitting.probabilities
+    # What is left out does not count in the mean, which only Keras' own one knows.
+    whole = "ignore_class" in chosen.options
+    arguments = given if whole else [*given, "reduction=None"]
+    labels, predictions = forms.labels(facts, fitting), forms.predictions(facts, fitting)
+    averaged = "" if whole else forms.averaged(facts)
+    plain = (labels, predictions, averaged) == ("y", "outputs", "")
     made = call(
         "return " if plain else "loss = ", f"keras.losses.{fitting.cls}", arguments, indent=4
     )
     adapted = fill(
-        _ADAPTED,
-        labels=_labels(facts, fitting),
-        predictions=_predictions(facts, fitting),
+        _ADAPTED_MEANS if averaged else _ADAPTED,
+        labels=labels,
+        predictions=predictions,
+        averaged=averaged,
     )
     return fill(
         _LOSS,
@@ -100,7 +115,7 @@ def metrics(facts: ScriptFacts) -> str:
     if not chosen:
         return ""
     names = [metric_name(facts, each) for each in chosen]
-    fittings = [METRIC_CLASSES[name] for name in names]
+    fittings = [forms.fitting(facts, name, METRIC_CLASSES) for name in names]
     made = [_metric(facts, name, each.options) for name, each in zip(names, chosen, strict=True)]
     return fill(
         _METRICS,
@@ -114,20 +129,20 @@ def metrics(facts: ScriptFacts) -> str:
 def metric_name(facts: ScriptFacts, metric: Named) -> str:
     """Return the plan's full name for a metric."""
     return (
-        AUTO_METRICS[facts.source.task]
+        auto_metric(facts.met.kind, facts.met.units)
         if metric.name == "auto"
         else str(keras_name(metric.name, METRICS))
     )
 
 
 def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
-    fitting = METRIC_CLASSES[name]
-    averaged = {"average": "macro"} if fitting.cls in ("F1Score", "FBetaScore") else {}
+    fitting = forms.fitting(facts, name, METRIC_CLASSES)
+    averaged: dict[str, Any] = {}
+    if fitting.cls in ("F1Score", "FBetaScore"):
+        averaged = {"average": "macro"} | ({"threshold": 0.5} if facts.met.kind == "binary" else {})
     arguments = _with_logits(facts, fitting, {**averaged, **given})
-    if takes_class(name, given) and facts.source.classes in (None, 2):
-        arguments.append(
-            f"class_id={'1' if facts.source.classes else '1 if classes == 2 else None'}"
-        )
+    if takes_class(name, given) and (two := forms.has_two_classes(facts)):
+        arguments.append(f"class_id={'1' if two == 'True' else f'1 if {two} else None'}")
     return call(
         "",
         f"keras.metrics.{fitting.cls}",
@@ -142,25 +157,11 @@ def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any])
     return options(given)
 
 
-def _labels(facts: ScriptFacts, fitting: Fitting) -> str:
-    return f"keras.ops.one_hot(y, {facts.outputs})" if fitting.one_hot else "y"
-
-
-def _predictions(facts: ScriptFacts, fitting: Fitting) -> str:
-    if not fitting.probabilities:
-        return "outputs"
-    return (
-        "keras.ops.softmax(outputs) if logits else outputs"
-        if facts.from_file
-        else "keras.ops.softmax(outputs)"
-    )
-
-
 def _one_column(
     facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]
 ) -> frozenset[int]:
     """Return the places of the metrics that are given the column of class 1 of two classes."""
-    if facts.source.task != "classes" or facts.source.classes not in (None, 2):
+    if not forms.has_two_classes(facts):
         return frozenset()
     pairs = enumerate(zip(names, chosen, strict=True))
     return frozenset(
@@ -173,30 +174,23 @@ def _one_column(
 def _metrics_update(
     facts: ScriptFacts, fittings: list[Fitting], one_column: Collection[int]
 ) -> str:
-    if not any(each.one_hot or each.probabilities for each in fittings):
+    lines = forms.prepared(facts, fittings)
+    if not lines:
         return _EACH
-    lines = []
-    if any(each.one_hot for each in fittings):
-        lines.append(f"labels = keras.ops.one_hot(y, {facts.outputs})")
-    if any(each.probabilities for each in fittings):
-        lines.append(f"probabilities = {_predictions(facts, Fitting('', probabilities=True))}")
     if one_column:
         lines += _of_class_1(facts)
     for index, each in enumerate(fittings):
-        seen = (
-            f"{'labels' if each.one_hot else 'y'}, "
-            f"{'probabilities' if each.probabilities else 'outputs'}"
-        )
-        shown = "*of_1" if index in one_column else seen
+        shown = "*of_1" if index in one_column else ", ".join(forms.names(facts, each))
         lines.append(f"metrics[{index}].update_state({shown}, sample_weight=weight)")
     return "\n".join(lines)
 
 
 def _of_class_1(facts: ScriptFacts) -> Iterator[str]:
+    two = forms.has_two_classes(facts)
     yield "# The AUC of two classes is that of class 1."
-    if facts.source.classes is None:
-        yield "column = slice(1, 2) if classes == 2 else slice(None)"
-    column = "column" if facts.source.classes is None else "1:2"
+    if two != "True":
+        yield f"column = slice(1, 2) if {two} else slice(None)"
+    column = "1:2" if two == "True" else "column"
     yield f"of_1 = labels[:, {column}], probabilities[:, {column}]"
 
 
@@ -347,21 +341,6 @@ OPTIMIZER_CLASSES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """A loss or metric: its class in Keras, and how it is fed.
-
-    It wants `one_hot` labels instead of class ids, `probabilities` instead of scores; it takes
-    `from_logits`; a `lazy` metric must create its variables when it first sees an output.
-    """
-
-    cls: str
-    one_hot: bool = False
-    probabilities: bool = False
-    takes_logits: bool = False
-    lazy: bool = False
-
-
 def _probable(cls: str, *, lazy: bool = False) -> Fitting:
     return Fitting(cls, one_hot=True, probabilities=True, lazy=lazy)
 
@@ -410,6 +389,8 @@ METRIC_CLASSES: Mapping[str, Fitting] = {
     "sensitivity_at_specificity": _probable("SensitivityAtSpecificity"),
     "specificity_at_sensitivity": _probable("SpecificityAtSensitivity"),
     "kl_divergence": _probable("KLDivergence"),
+    "binary_accuracy": _probable("BinaryAccuracy"),
+    "binary_crossentropy": Fitting("BinaryCrossentropy", one_hot=True, takes_logits=True),
     "mean_absolute_error": Fitting("MeanAbsoluteError"),
     "mean_squared_error": Fitting("MeanSquaredError"),
     "root_mean_squared_error": Fitting("RootMeanSquaredError"),

@@ -72,7 +72,7 @@ def own_model(facts: ScriptFacts) -> str:
     """The functions `build_model` and `ends_in_logits`. Raises ExportError."""
     named = reference(facts.plan.model.python or "")
     made = _called(facts, named) if named else _loaded(facts)
-    return made + fill(_ENDS, dtype=_dtype(facts))
+    return made + (fill(_ENDS, dtype=_dtype(facts)) if facts.logits == "logits" else "")
 
 
 def _loaded(facts: ScriptFacts) -> str:
@@ -88,13 +88,27 @@ def _called(facts: ScriptFacts, named: Reference) -> str:
             "MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"
         ),
         options=options_of("model.options", facts.plan.model.options),
-        parameters="classes" if facts.outputs == "classes" else "",
+        parameters="classes" if offered_outputs(facts) == "classes" else "",
         function=literal(named.function),
         shape=literal(facts.source.shape),
-        outputs=facts.outputs,
-        classes=facts.outputs if facts.source.task == "classes" else "None",
+        outputs=offered_outputs(facts),
+        classes=_offered_classes(facts),
         dtype=_dtype(facts),
     )
+
+
+def offered_outputs(facts: ScriptFacts) -> str:
+    """Return the number of outputs that a function is told, as an expression."""
+    target = facts.source.target
+    counted = target.measured or target.one_hot or target.labels
+    return str(target.outputs) if counted else facts.source.counted_classes
+
+
+def _offered_classes(facts: ScriptFacts) -> str:
+    target = facts.source.target
+    if target.task == "values" or target.labels:
+        return "None"
+    return str(target.classes) if target.one_hot else facts.source.counted_classes
 
 
 def _dtype(facts: ScriptFacts) -> str:
@@ -117,12 +131,21 @@ def build_model($parameters):
 """
 
 
+_SCORED = {"classes": "each class", "one_hot": "each class", "binary": "each label"}
+
+
+def _what(facts: ScriptFacts) -> str:
+    """Say what each output is."""
+    if facts.met.kind == "values":
+        return "the value" if facts.met.units == 1 else "each value"
+    return f"{_SCORED[facts.met.kind]}: its score (logit)"
+
+
 def model(facts: ScriptFacts) -> str:
     """Return the function `build_model`, with the builder that it calls before it."""
     if facts.from_file:
         return own_model(facts)
     name = str(facts.plan.model.name)
-    classes = facts.source.task == "classes"
     mixed = facts.plan.training.mixed_precision
     return fill(
         _BUILD,
@@ -131,7 +154,7 @@ def model(facts: ScriptFacts) -> str:
         shape=literal(facts.source.shape),
         dtype=', dtype="int32"' if facts.source.tokens else "",
         called=call("x = ", name, ["inputs", *_arguments(facts)], indent=4),
-        what="each class: its score (logit)" if classes else "the value",
+        what=_what(facts),
         in_float=", in float32 for the loss to be exact" if mixed else "",
         outputs=facts.outputs,
         float=', dtype="float32"' if mixed else "",
@@ -159,7 +182,8 @@ def parameters(facts: ScriptFacts) -> list[str]:
     """Return the parameters of `build_model`, which only the data determine."""
     if facts.plan.model.file is not None:
         return []
-    return (["classes"] if facts.outputs == "classes" else []) + (
+    outputs = offered_outputs(facts) if facts.from_file else facts.outputs
+    return (["classes"] if outputs == "classes" else []) + (
         ["tokens"] if counts_tokens(facts) else []
     )
 

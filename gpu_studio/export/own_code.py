@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_studio.export.facts import ExportError, ScriptFacts, located
+from gpu_studio.export.facts import ScriptFacts, located
+from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, literal
 from gpu_studio.plan.values import shown
 

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_studio.export.facts import ExportError
 from gpu_studio.export.keras_objects import METRIC_CLASSES
+from gpu_studio.export.meeting import ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
@@ -28,6 +28,7 @@ def check(plan: Plan, machine: Machine | None) -> None:
     # Not against this machine: a plan may be exported because it is meant for another one.
     if problems := validate(plan):
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
+    refuse_parts(plan)
     for reason in [
         *_options(plan),
         *_replicas(plan, machine),

@@ -12,8 +12,9 @@ from gpu_studio import __version__
 from gpu_studio.export import refusals
 from gpu_studio.export.data import data
 from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
-from gpu_studio.export.facts import ExportError, ScriptFacts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.keras_objects import loss, metrics, optimizer
+from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import model
 from gpu_studio.export.own_code import names_code, own_code
 from gpu_studio.export.passes import passes
@@ -28,7 +29,7 @@ from gpu_studio.export.script_text import (
 from gpu_studio.export.steps import steps
 from gpu_studio.export.strategies import strategy
 from gpu_studio.export.training import saves, training
-from gpu_studio.placement.plan_facts import DataFacts
+from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan, visible_cards
 from gpu_studio.plan.catalogue import DATA, MODELS
 from gpu_studio.plan.options import BuiltIn
@@ -266,18 +267,23 @@ _PARTS = (
 
 
 def python_script(
-    plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None = None
+    plan: Plan,
+    machine: Machine | None,
+    base: Path,
+    seen: DataFacts | None = None,
+    built: ModelFacts | None = None,
 ) -> str:
     """The plan as a stand-alone script for TensorFlow and Keras, formatted like `ruff format`'s.
 
     It trains the same model on the same data and devices, with the same losses. `base` is the
     folder that relative files of the plan start from; of a data file only the table of contents is
     read. `machine` is the one that the plan is for, by which cards get their UUIDs. `seen` is what
-    the function of `data.python` last returned; other data need none. Raises ExportError, in words,
-    for a plan that cannot be exported.
+    the function of `data.python` last returned, or the file holds; `built` is what the model was
+    when it was last looked at. Raises ExportError, in words, for a plan that cannot be exported: an
+    UnseenError where these two would help.
     """
     refusals.check(plan, machine)
-    facts = ScriptFacts.of(plan, machine, base, seen)
+    facts = ScriptFacts.of(plan, machine, base, seen, built)
     parts = [part(facts) for part in _PARTS]
     return _finished("\n\n".join(part.strip("\n") + "\n" for part in parts if part))
 

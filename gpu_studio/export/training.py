@@ -188,7 +188,7 @@ def training(facts: ScriptFacts) -> str:
         if "steps_per_epoch" in optimizer_parameters(facts)
         else "",
         scope=_scope(facts),
-        logits="logits = ends_in_logits(model)" if facts.from_file else "",
+        logits=_asked(facts),
         found_later=facts.found_later,
         make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})"
         if metrics
@@ -213,6 +213,23 @@ def _begin(facts: ScriptFacts) -> str:
     return _ON_HOST if chooses_devices else "train(arguments)"
 
 
+_ASSUMED = """\
+logits = ends_in_logits(model)
+# The model was not known when this script was written.
+fits = tuple(model.outputs[0].shape[1:]) == ($outputs,)
+if not fits$more:
+    raise SystemExit("Export the plan again, once its page has shown this model.")"""
+_SIGMOID = " or not (logits or np.any(training[1] % 1))"
+
+
+def _asked(facts: ScriptFacts) -> str:
+    """Return the lines that ask a model of which nothing was known."""
+    if facts.logits != "logits":
+        return ""
+    values = facts.met.kind == "values"
+    return fill(_ASSUMED, outputs=facts.outputs, more=_SIGMOID if values else "")
+
+
 _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
 
 
@@ -225,7 +242,7 @@ def _precision(facts: ScriptFacts) -> str:
 
 def _found(facts: ScriptFacts) -> str:
     lines = []
-    if facts.outputs == "classes":
+    if "classes" in (facts.outputs, *model_parameters(facts)):
         lines.append("classes = 1 + max(int(y.max()) for _, y in parts)")
     if counts_tokens(facts):
         lines.append("tokens = 1 + max(int(x.max()) for x, _ in parts)")

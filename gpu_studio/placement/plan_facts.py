@@ -14,6 +14,8 @@ import msgspec
 
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan.homes import devices_of_layers
+from gpu_studio.plan.keras_objects import Kind
+from gpu_studio.plan.targets import Target
 
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""
@@ -32,6 +34,20 @@ class ModelNote:
 
 
 @dataclass(frozen=True, slots=True)
+class Learnt:
+    """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
+
+    Some outputs may be `masked` by layers, and do not count.
+    """
+
+    kind: Kind
+    logits: bool
+    loss: str
+    metrics: tuple[str, ...]
+    masked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """The model of a plan for its data, with its optimizer.
 
@@ -44,10 +60,11 @@ class ModelFacts:
     `advice`; `details` is the traceback of the user's own code where that failed. `graph` stands
     where only the optimizer or the loss was refused, which `training_error` says. An error is
     `of_the_moment` where there was no memory for a look at the model: the plan itself may be in
-    order.
+    order. `learnt` says how the outputs are held against the targets.
     """
 
     graph: ModelGraph | None = None
+    learnt: Learnt | None = None
     policy: str = "float32"
     slots: Mapping[str, int] = field(default_factory=dict)
     shared_slots: int = 0
@@ -227,7 +244,8 @@ class DataSample:
 class DataFacts:
     """Samples of each split, their shapes without the samples' axis, their types, and a preview.
 
-    `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest
+    `task` is "classes" or "values"; `classes` is None for values; `ids` and `one_hot` say more of
+    the targets, as in `plan.targets.Target`. `largest_token` is the largest
     token id if a sample is a row of tokens, and None if it is measured numbers. `bytes` is the size
     of all splits in host memory. If the data are not `here`, the first run downloads them, and
     there is no preview. `class_names` are those of the first classes, at most PREVIEWED, if classes
@@ -258,6 +276,14 @@ class DataFacts:
     split: str = "random"
     notes: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    ids: int | None = None
+    one_hot: bool = False
+
+    @property
+    def target(self) -> Target:
+        """What is to be learnt of a sample."""
+        known = self.ids if self.ids is not None else self.classes
+        return Target(self.y_shape, self.y_dtype.startswith("float"), known, self.one_hot)
 
     @property
     def samples(self) -> int:

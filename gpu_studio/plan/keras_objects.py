@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 Task = Literal["classes", "values"]
+Kind = Literal["classes", "one_hot", "binary", "values"]
+"""How outputs are held against targets: class scores against ids or against one-hot targets, each
+output against a 0 or 1 of its own, or against a value of its own."""
 
 OPTIMIZERS = (
     "sgd",
@@ -28,19 +31,24 @@ OPTIMIZERS = (
 # Left out: losses that compare whole batches (circle), sequences (ctc) or images (dice, tversky),
 # because they give no number per sample; and those that suit neither class scores nor values that
 # may be negative.
-LOSSES_OF: dict[Task, tuple[str, ...]] = {
-    "classes": (
-        "sparse_categorical_crossentropy",
-        "categorical_crossentropy",
-        "categorical_focal_crossentropy",
-        "categorical_generalized_cross_entropy",
-        "categorical_hinge",
-        "kl_divergence",
-        "binary_crossentropy",
-        "binary_focal_crossentropy",
-        "hinge",
-        "squared_hinge",
-    ),
+_OF_SCORES = (
+    "sparse_categorical_crossentropy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "categorical_generalized_cross_entropy",
+    "categorical_hinge",
+    "kl_divergence",
+)
+_OF_YES_OR_NO = (
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "hinge",
+    "squared_hinge",
+)
+LOSSES_OF: dict[Kind, tuple[str, ...]] = {
+    "classes": (*_OF_SCORES, *_OF_YES_OR_NO),
+    "one_hot": ("categorical_crossentropy", _OF_SCORES[0], *_OF_SCORES[2:]),
+    "binary": _OF_YES_OR_NO,
     "values": (
         "mean_squared_error",
         "mean_absolute_error",
@@ -52,51 +60,83 @@ LOSSES_OF: dict[Task, tuple[str, ...]] = {
 }
 
 # Left out: correlations, because their states are not sums that replicas could add up.
-METRICS_OF: dict[Task, tuple[str, ...]] = {
-    "classes": (
-        "accuracy",
-        "sparse_categorical_accuracy",
-        "sparse_top_k_categorical_accuracy",
-        "sparse_categorical_crossentropy",
-        "categorical_accuracy",
-        "top_k_categorical_accuracy",
-        "categorical_crossentropy",
-        "categorical_hinge",
-        "auc",
-        "f1_score",
-        "fbeta_score",
-        "precision",
-        "recall",
-        "precision_at_recall",
-        "recall_at_precision",
-        "sensitivity_at_specificity",
-        "specificity_at_sensitivity",
-        "kl_divergence",
-    ),
-    "values": (
-        "mean_absolute_error",
-        "mean_squared_error",
-        "root_mean_squared_error",
-        "mean_absolute_percentage_error",
-        "mean_squared_logarithmic_error",
-        "log_cosh_error",
-        "r2_score",
-    ),
+_OF_CLASSES = (
+    "accuracy",
+    "sparse_categorical_accuracy",
+    "sparse_top_k_categorical_accuracy",
+    "sparse_categorical_crossentropy",
+    "categorical_accuracy",
+    "top_k_categorical_accuracy",
+    "categorical_crossentropy",
+    "categorical_hinge",
+    "auc",
+    "f1_score",
+    "fbeta_score",
+    "precision",
+    "recall",
+    "precision_at_recall",
+    "recall_at_precision",
+    "sensitivity_at_specificity",
+    "specificity_at_sensitivity",
+    "kl_divergence",
+)
+_OF_VALUES = (
+    "mean_absolute_error",
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_logarithmic_error",
+    "log_cosh_error",
+    "r2_score",
+)
+_BINARY = ("binary_accuracy", "binary_crossentropy")
+_COUNTING = (
+    "auc",
+    "f1_score",
+    "fbeta_score",
+    "precision",
+    "recall",
+    "precision_at_recall",
+    "recall_at_precision",
+    "sensitivity_at_specificity",
+    "specificity_at_sensitivity",
+)
+METRICS_OF: dict[Kind, tuple[str, ...]] = {
+    "classes": _OF_CLASSES,
+    "one_hot": _OF_CLASSES,
+    "binary": ("accuracy", *_BINARY, *_COUNTING, *_OF_VALUES[:2]),
+    "values": _OF_VALUES,
 }
 
 LOSSES = ("auto", *LOSSES_OF["classes"], *LOSSES_OF["values"])
 """Every loss.
 
-`auto` is the first of its task: the cross-entropy for classes, the squared error for values.
+`auto` is the first of its kind: the categorical cross-entropy for classes, the binary one for what
+is 0 or 1 each, the squared error for values.
 """
 
-METRICS = ("auto", *METRICS_OF["classes"], *METRICS_OF["values"])
+METRICS = ("auto", *METRICS_OF["classes"], *_BINARY, *METRICS_OF["values"])
 """Every metric.
 
-`auto` is the first of its task: the accuracy for classes, the absolute error for values.
+`auto` is the first of its kind: the accuracy for classes, the absolute error for values.
 """
 
-AUTO_METRICS: dict[Task, str] = {task: names[0] for task, names in METRICS_OF.items()}
+AUTO_METRICS: dict[Task, str] = {
+    "classes": METRICS_OF["classes"][0],
+    "values": METRICS_OF["values"][0],
+}
+AUTO_CANDIDATES = (*AUTO_METRICS.values(), _BINARY[0])
+"""What `auto` may stand for where only the data and the model tell."""
+
+
+def auto_metric(kind: Kind, units: int) -> str:
+    """The metric that `auto` stands for.
+
+    Of several labels it is the share of right ones; what Keras calls `accuracy` compares the
+    largest ones there.
+    """
+    return _BINARY[0] if kind == "binary" and units > 1 else METRICS_OF[kind][0]
+
 
 _SHORT = {
     "mse": "mean_squared_error",
@@ -194,6 +234,8 @@ _METRICS = {
     "sparse_categorical_crossentropy": ("from_logits", "ignore_class", "axis"),
     "top_k_categorical_accuracy": ("k",),
     "categorical_crossentropy": _SMOOTHED,
+    "binary_accuracy": ("threshold",),
+    "binary_crossentropy": ("from_logits", "label_smoothing"),
     "auc": (
         "num_thresholds",
         "curve",

@@ -219,13 +219,16 @@ class Program:
         with self._caught(step * self._replicas + part.number) as caught:
             outputs = sole_output(self.model(x, training=training))
             penalty = self._penalty(caught, part)
-        loss = tf.reduce_sum(weight * self._per_sample(y, outputs)) + penalty
-        return loss, outputs, (caught, part)
-
-    def _per_sample(self, y: Any, outputs: Any) -> Any:
-        losses = tf.cast(self.loss(y, outputs), tf.float32)
-        rank = losses.shape.rank or 1
-        return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
+        losses, counted = self.loss.judged(y, outputs)
+        loss = tf.reduce_sum(weight * losses)
+        if counted is not None:
+            # The mean over what counts in the whole batch, which the replicas share.
+            share = tf.reduce_sum(weight * counted)
+            if self._replicas > 1:
+                with between_replicas():
+                    share = context.all_reduce(tf.distribute.ReduceOp.SUM, share)
+            loss = tf.math.divide_no_nan(loss, share)
+        return loss + penalty, outputs, (caught, part)
 
     def _penalty(self, caught: Caught, part: BatchPart) -> Any:
         """Return this part's share of the regularizers and of the losses that layers add."""

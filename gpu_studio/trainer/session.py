@@ -25,7 +25,6 @@ from gpu_studio.trainer.data.values import fingerprints
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
-from gpu_studio.trainer.model_layers import output_shape
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.own_models import name_of, notes_on
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
@@ -136,7 +135,7 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
         # Asked of the whole model: once its layers are split, only the program can run it.
-        form = keras_objects.OutputForm.of(dataset, model)
+        form = keras_objects.OutputForm.of(dataset, model, plan.training.loss)
         placed = _placed(spread, logical, model)
         optimizer = keras_objects.make_optimizer(
             plan.training, cut.steps(), cut.steps() * plan.training.epochs
@@ -147,7 +146,7 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
         tell(events.Warned(message=note.text, suggestion=note.why))
     loss = keras_objects.make_loss(plan.training, dataset, form)
     metrics = keras_objects.make_metrics(plan.training, dataset, form)
-    meters = Meters(metrics, _example(dataset, model))
+    meters = Meters(metrics, form.example(dataset))
     if placed:
         program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     else:
@@ -220,11 +219,6 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
     return Cut(
         len(dataset.train), batch, spread.placement.micro_batches if spread.placement else replicas
     )
-
-
-def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
-    outputs = np.zeros((1, *output_shape(model)), np.float32)
-    return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
 
 
 def _devices_event(

@@ -28,7 +28,7 @@ def test_that_the_classes_are_those_that_the_trainer_finds():
     import keras
 
     from gpu_studio.trainer.keras_objects import compiled
-    from gpu_studio.trainer.keras_objects.compiled import Wants
+    from gpu_studio.trainer.keras_objects.forms import Wants
     from gpu_studio.trainer.keras_objects.named import keras_class, parameters
 
     for name, cls in OPTIMIZER_CLASSES.items():

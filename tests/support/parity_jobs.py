@@ -5,7 +5,9 @@ The process has two logical CPUs.
 `python parity_jobs.py` reads a way and cases from stdin, and writes a result for each as JSON. The
 way is "fit", or settings of `distribution`. A case is a `model` of parity_models, `settings` of the
 plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micro_batches`; with
-`resumed`, its last steps are trained by a session that takes over. A result has the measures of
+`resumed`, its last steps are trained by a session that takes over. With `targets`, a kind of
+`parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
+`metrics`, as Keras' `get` takes them. A result has the measures of
 every epoch, of the test split, the losses of the `steps`, the `weights`, and what was `reported`;
 or an `error`.
 
@@ -21,7 +23,7 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +51,43 @@ learning_rate = 0.1
 metrics = []
 steps_per_call = 5
 """
+
+
+CLOSE = 1e-5
+TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
+WAYS: dict[str, Any] = {
+    "none": [],
+    "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:1"]'],
+    "mirrored": ["distribution.strategy=mirrored", TWO],
+    "central_storage": ["distribution.strategy=central_storage", TWO],
+    "placed": ["distribution.strategy=placed"],
+}
+VALIDATED = ["data.validation_fraction=0.3"]
+TESTED = [*VALIDATED, "data.test_fraction=0.2"]
+WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
+
+
+class Trained(dict[str, dict[str, Any]]):
+    """What became of every case in every way and by "fit".
+
+    A way's cases are trained once it is asked for. What is `left_out`, `fit` does not train.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        cases: Callable[[str], Mapping[str, Case]],
+        left_out: Collection[str] = (),
+    ) -> None:
+        super().__init__()
+        self._folder, self._cases, self._left_out = folder, cases, left_out
+
+    def __missing__(self, way: str) -> dict[str, Any]:
+        cases = self._cases(way if way in WAYS else "none")
+        if way not in WAYS:
+            cases = {name: each for name, each in cases.items() if name not in self._left_out}
+        self[way] = results(WAYS.get(way, "fit"), cases, self._folder)
+        return self[way]
 
 
 def results(way: Any, cases: Mapping[str, Case], folder: Path) -> dict[str, Any]:
@@ -112,7 +151,7 @@ class Trainer:
 
         from gpu_studio.plan import with_settings
 
-        plan = with_settings(self._plan, case.get("settings", ()))
+        plan = with_settings(self._plan, _settings(case))
         vars(self._session)["build_model"] = lambda *_: parity_models.made(
             case["model"], plan.training.seed
         )
@@ -182,15 +221,16 @@ class Fit:
         from gpu_studio.plan import loads, with_settings
         from gpu_studio.trainer.data import load_data
 
-        dataset = load_data(
-            with_settings(loads(PLAN), case.get("settings", ())).data, SEED, Path.cwd()
-        )
+        dataset = load_data(with_settings(loads(PLAN), _settings(case)).data, SEED, Path.cwd())
         model = parity_models.made(case["model"], SEED)
         optimizer = keras.optimizers.get(
             case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}})
         )
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=case["model"] != "softmax")
-        model.compile(optimizer, loss, run_eagerly=True)
+        logits = case["model"] != "softmax"
+        loss = keras.losses.get(case["loss"]) if "loss" in case else None
+        loss = loss or keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
+        metrics = [keras.metrics.get(each) for each in case.get("metrics", ())]
+        model.compile(optimizer, loss, metrics=metrics, run_eagerly=True)
         validation = _samples(dataset.validation) if dataset.validation else None
         history = model.fit(
             _batches(*_samples(dataset.train)),
@@ -211,11 +251,26 @@ class Fit:
             return {**result, "test": {}}
         callbacks = [_placing(_states(model))]
         tested = model.evaluate(*_samples(dataset.test), BATCH, callbacks=callbacks, verbose=0)
-        return {**result, "test": {"test_loss": keras.tree.flatten(tested)[0]}}
+        names = ["loss", *(metric.name for metric in metrics)]
+        measures = zip(names, keras.tree.flatten(tested), strict=False)
+        return {**result, "test": {f"test_{name}": value for name, value in measures}}
+
+
+def _settings(case: Case) -> list[str]:
+    """The settings of a case; one with targets of its own has them in a file."""
+    settings = list(case.get("settings", ()))
+    if "targets" in case:
+        import parity_targets
+
+        path = Path.cwd() / f"{case['targets']}.npz"
+        parity_targets.save(case["targets"], path)
+        settings += ["data.name=", "data.options=", f"data.file={path}"]
+    return settings
 
 
 def _samples(split: Any) -> tuple[Any, Any]:
-    return split.seen(slice(None)), split.wanted(slice(None))
+    """The samples of a split, and the targets as they were given."""
+    return split.seen(slice(None)), split.y if split.rows is None else split.y[split.rows]
 
 
 def _batches(x: Any, y: Any) -> Any:

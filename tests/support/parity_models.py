@@ -5,6 +5,7 @@ Import it only in processes with TensorFlow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -316,6 +317,79 @@ def pure_noise() -> Any:
     zero = {"kernel_initializer": "zeros", "use_bias": False, "trainable": False}
     last = L.Dense(CLASSES, **zero)
     return through(PureNoise(), L.Dense(1), last, end=False)
+
+
+def shaped(*shape: int, end: str | None = None, units: int = 0) -> Any:
+    """Outputs of this shape; with `units`, a layer makes so many of each of its rows."""
+    x = inputs = keras.Input((FEATURES,))
+    x = L.Reshape(shape)(L.Dense(math.prod(shape), activation=None if units else end)(x))
+    return keras.Model(inputs, L.Dense(units, activation=end)(x) if units else x)
+
+
+def yes() -> Any:
+    return shaped(1, end="sigmoid")
+
+
+def logit() -> Any:
+    return shaped(1)
+
+
+class Inside(keras.Model):  # type: ignore[misc]
+    """A sigmoid that only its outputs show."""
+
+    def __init__(self) -> None:
+        super().__init__(name="inside")
+        self.last = L.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return ops.sigmoid(self.last(x))
+
+
+def yes_inside() -> Any:
+    return through(Inside(), end=False)
+
+
+def labels() -> Any:
+    return shaped(5, end="sigmoid")
+
+
+def vector() -> Any:
+    return shaped(3)
+
+
+def shares() -> Any:
+    return shaped(4, units=0, end="softmax")
+
+
+def scores() -> Any:
+    return shaped(4)
+
+
+def steps() -> Any:
+    return shaped(5, 3, units=6)
+
+
+def places() -> Any:
+    return shaped(2, 3, 2, units=4, end="softmax")
+
+
+def spots() -> Any:
+    return shaped(2, 3, 1, end="sigmoid")
+
+
+def picture() -> Any:
+    return shaped(2, 3, 2)
+
+
+def picture_in_0_1() -> Any:
+    return shaped(2, 3, 2, end="sigmoid")
+
+
+def masked() -> Any:
+    """Steps of zeros do not count."""
+    inputs = keras.Input((FEATURES,))
+    x = L.Masking(0.0)(L.Reshape((4, 3))(ops.relu(inputs - 0.7)))
+    return keras.Model(inputs, L.Dense(6)(L.LSTM(4, return_sequences=True)(x)))
 
 
 def through(*layers: Any, end: bool = True) -> Any:

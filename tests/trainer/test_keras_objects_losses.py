@@ -96,7 +96,7 @@ def test_that_a_model_that_ends_in_a_softmax_is_not_given_another(name):
 def test_that_a_softmax_layer_counts_as_a_softmax():
     import keras
 
-    from gpu_studio.trainer.keras_objects.compiled import ends_in_logits
+    from gpu_studio.trainer.keras_objects.forms import ends_in_logits
 
     layers = keras.layers
     inputs = keras.Input((8,))
@@ -139,7 +139,7 @@ def test_that_the_numbers_of_a_model_tell_shares_from_scores_here_and_in_a_scrip
     import tensorflow as tf
 
     from gpu_studio.export.model import _ENDS
-    from gpu_studio.trainer.keras_objects.compiled import ends_in_logits
+    from gpu_studio.trainer.keras_objects.forms import ends_in_logits
 
     inputs = keras.Input((8,))
     make = SHARES.get(ending) or SCORES[ending]
@@ -152,7 +152,7 @@ def test_that_the_numbers_of_a_model_tell_shares_from_scores_here_and_in_a_scrip
 def test_that_a_look_at_the_numbers_changes_nothing_and_takes_the_batch_that_a_model_is_built_for():
     import keras
 
-    from gpu_studio.trainer.keras_objects.compiled import ends_in_logits
+    from gpu_studio.trainer.keras_objects.forms import ends_in_logits
 
     @keras.saving.register_keras_serializable("tests")
     class Noisy(keras.layers.Layer):

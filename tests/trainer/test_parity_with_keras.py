@@ -17,28 +17,15 @@ wrong; GPU_STUDIO_WHOLE_PARITY=1 tests all under all."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from parity_jobs import Case, results
+from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, WHOLE, Case, Trained
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-CLOSE = 1e-5
-TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
-WAYS: dict[str, Any] = {
-    "none": [],
-    "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:1"]'],
-    "mirrored": ["distribution.strategy=mirrored", TWO],
-    "central_storage": ["distribution.strategy=central_storage", TWO],
-    "placed": ["distribution.strategy=placed"],
-}
 REPLICAS = ("mirrored", "central_storage")
-VALIDATED = ["data.validation_fraction=0.3"]
-TESTED = [*VALIDATED, "data.test_fraction=0.2"]
 
 
 def by(name: str, rate: float, *settings: str, **options: Any) -> Case:
@@ -97,7 +84,6 @@ NOISE: dict[str, Case] = {
 
 # What shows nothing that another way or another test does not: left out unless the whole matrix is
 # asked for.
-WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 LEFT_OUT: dict[str, set[str]] = {
     "one_device": {*CASES, *IN_ONE_PART, *CANNOT}
     - {"spectral", "counting", "penalised", "noise", "adam"},
@@ -157,27 +143,9 @@ COMPARED = [
 ]
 
 
-class Trained(dict[str, dict[str, Any]]):
-    """What became of every case in every way and by "fit".
-
-    A way's cases are trained once it is asked for.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._folder = folder
-
-    def __missing__(self, way: str) -> dict[str, Any]:
-        reference = {name: case for name, case in cases_of("none").items() if name not in NOISE}
-        self[way] = results(
-            WAYS.get(way, "fit"), cases_of(way) if way in WAYS else reference, self._folder
-        )
-        return self[way]
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    return Trained(tmp_path_factory.mktemp("parity"))
+    return Trained(tmp_path_factory.mktemp("parity"), cases_of, left_out=NOISE)
 
 
 def test_that_there_are_thirty_plans_and_more() -> None:

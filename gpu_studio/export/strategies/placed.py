@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_studio.export.builders import CalledLayer
-from gpu_studio.export.facts import ExportError, ScriptFacts
+from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.plan import Placed, Plan

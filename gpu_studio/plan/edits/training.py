@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpu_studio.plan import EarlyStopping, Named, Plan
 from gpu_studio.plan.catalogue import data_entry
-from gpu_studio.plan.keras_objects import METRICS_OF, keras_name
+from gpu_studio.plan.keras_objects import METRICS, METRICS_OF, keras_name
 
 
 def set_training(plan: Plan, **values: object) -> Plan:
@@ -64,7 +64,7 @@ def _next_metric(plan: Plan) -> str:
     if not plan.training.metrics:
         return "auto"
     data = data_entry(plan.data)
-    fitting = METRICS_OF[data.task] if data else (*METRICS_OF["classes"], *METRICS_OF["values"])
+    fitting = METRICS_OF[data.task] if data else METRICS[1:]
     # `auto` stands for the first one that fits.
     taken = {
         fitting[0] if each.name == "auto" else keras_name(each.name, fitting)

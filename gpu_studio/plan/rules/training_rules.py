@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES, data_entry
 from gpu_studio.plan.data import may_validate
 from gpu_studio.plan.keras_objects import (
+    AUTO_CANDIDATES,
     AUTO_METRICS,
     LOSSES,
     LOSSES_OF,
@@ -112,9 +113,12 @@ def loss_and_metrics(plan: Plan) -> Iterator[Problem]:
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:
-    """The loss and the metrics suit the known targets of the data: classes, or numbers."""
+    """The loss and the metrics suit the known targets of the data: classes, or numbers.
+
+    What a model of one's own gives is known once it is built: with it, other losses may fit.
+    """
     data = data_entry(plan.data)
-    if data is None:
+    if data is None or plan.model.name is None:
         return
     training = plan.training
     yield from _fits("training.loss", training.loss, LOSSES, LOSSES_OF[data.task], data.name)
@@ -166,7 +170,7 @@ def _results(metric: Named, plan: Plan) -> list[str]:
     if metric.name != "auto":
         return [result_name(metric.name)]
     data = data_entry(plan.data)
-    return [AUTO_METRICS[data.task]] if data else list(AUTO_METRICS.values())
+    return [AUTO_METRICS[data.task]] if data else list(AUTO_CANDIDATES)
 
 
 def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:

@@ -36,6 +36,8 @@ SEEN_BY_THE_MODEL = (
     "x_dtype",
     "y_shape",
     "y_dtype",
+    "ids",
+    "one_hot",
     "largest_token",
     "lowest",
     "highest",

@@ -19,9 +19,10 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio import plan as plans
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, ModelNote
+from gpu_studio.placement.plan_facts import GraphLayer, Learnt, ModelFacts, ModelGraph, ModelNote
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.plan.targets import Target
 from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.step_operations import Graph, flops, root, size_of
 from gpu_studio.trainer.data import Dataset, Split
@@ -63,8 +64,11 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     """
     largest = data.get("largest_token") or 0
     x = np.full((1, *data["x_shape"]), largest, data["x_dtype"])
-    split = Split(x, np.zeros((1, *data["y_shape"]), data["y_dtype"]))
-    return Dataset(data["name"], split, None, None, data["task"], data["classes"])
+    shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
+    split = Split(x, np.zeros((1, *shape), data["y_dtype"]))
+    ids = data["classes"] if data.get("ids") is None else data["ids"]
+    target = Target(shape, measured, ids, bool(data.get("one_hot")))
+    return Dataset(data["name"], split, None, None, target)
 
 
 def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
@@ -91,14 +95,21 @@ def facts_of(
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS)
     layers = placeable_layers(model)
     slots, shared = _slots(optimizer, model, layers)
-    form = keras_objects.OutputForm.of(dataset, model)
-    meters = Meters(keras_objects.make_metrics(training, dataset, form), _example(dataset, model))
+    form = keras_objects.OutputForm.of(dataset, model, training.loss)
+    meters = Meters(keras_objects.make_metrics(training, dataset, form), form.example(dataset))
     loss = keras_objects.make_loss(training, dataset, form)
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
     costs = costs_of(trace_step(program, dataset, layers), loaded=loaded)
     weights = {id(variable) for variable in model.weights}
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
+        learnt=Learnt(
+            form.kind,
+            form.logits,
+            loss.name,
+            tuple(metric.name for metric in meters.metrics),
+            masked=getattr(model.outputs[0], "_keras_mask", None) is not None,
+        ),
         slots=slots,
         shared_slots=shared,
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),
@@ -168,11 +179,6 @@ def _bytes(variable: Any) -> int:
     return int(elements * variable.value.dtype.size)
 
 
-def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
-    outputs = np.zeros((1, *output_shape(model)), np.float32)
-    return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
-
-
 PRIMES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
 """A step is traced for one of these numbers of samples. A tensor whose number of elements that
 prime divides grows with the batch. No weight of the model has such a size, so one trace gives the
@@ -210,7 +216,7 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
 def _prime(model: Any, dataset: Dataset) -> int:
     """Return a prime that divides no axis of a weight or of a sample."""
     axes = [axis for variable in model.variables for axis in variable.shape]
-    axes += [*dataset.sample_shape, dataset.outputs]
+    axes += [*dataset.sample_shape, *dataset.target.shape, dataset.outputs]
     return next((prime for prime in PRIMES if all(axis % prime for axis in axes)), PRIMES[-1])
 
 

@@ -268,15 +268,12 @@ def _program(built: Rebuilt, cut: Any) -> Any:
 
     from gpu_studio.trainer import keras_objects
     from gpu_studio.trainer.meters import Meters
-    from gpu_studio.trainer.model_layers import output_shape
     from gpu_studio.trainer.placed import PlacedProgram, place
     from gpu_studio.trainer.program import Program
 
     training, dataset, model = built.plan.training, built.dataset, built.model
-    outputs = np.zeros((1, *output_shape(model)), np.float32)
-    example = tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
-    form = keras_objects.OutputForm.of(dataset, model)
-    meters = Meters(keras_objects.make_metrics(training, dataset, form), example)
+    form = keras_objects.OutputForm.of(dataset, model, training.loss)
+    meters = Meters(keras_objects.make_metrics(training, dataset, form), form.example(dataset))
     loss = keras_objects.make_loss(training, dataset, form)
     # Nothing is trained: this optimizer has no variables to hold.
     optimizer, seed = keras.optimizers.SGD(), training.seed

@@ -68,6 +68,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         x_shape=shape,
         x_dtype="float32",
         y_dtype=y.dtype.name,
+        ids=len(names),
         bytes=len(found) * (math.prod(shape) + y.itemsize),
         preview=previewed(shown, names),
         class_names=names[:PREVIEWED],
@@ -194,6 +195,8 @@ def facts_of(dataset: Dataset) -> DataFacts:
         x_dtype=train.seen_type.name,
         y_shape=tuple(int(size) for size in train.y.shape[1:]),
         y_dtype=train.wanted_type.name,
+        ids=dataset.target.ids,
+        one_hot=dataset.target.one_hot,
         largest_token=dataset.largest_token if dataset.tokens else None,
         bytes=dataset.bytes,
         preview=previewed(train, dataset.class_names),
@@ -239,7 +242,7 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
     Samples of classes come in an order that shows as many classes as fit. Targets are given by
     their `class_names` if there are any.
     """
-    places = varied(split.wanted(slice(None)))
+    places = varied(split.wanted(slice(None))) if split.y.ndim == 1 else _first(len(split))
     x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
     if _is_image(x):
         return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
@@ -253,7 +256,7 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
 def varied(y: Array) -> list[int]:
     """Return the places of samples with as many different class ids as possible, in turn."""
     if not np.issubdtype(y.dtype, np.integer):
-        return list(range(min(PREVIEWED, len(y))))
+        return _first(len(y))
     order = np.argsort(y, kind="stable")
     _, firsts, counts = np.unique(y[order], return_index=True, return_counts=True)
     classes = list(zip(firsts[:PREVIEWED], counts[:PREVIEWED], strict=True))
@@ -261,6 +264,10 @@ def varied(y: Array) -> list[int]:
         order[first + turn] for turn in range(PREVIEWED) for first, count in classes if turn < count
     )
     return [int(place) for place in islice(turns, PREVIEWED)]
+
+
+def _first(count: int) -> list[int]:
+    return list(range(min(PREVIEWED, count)))
 
 
 def _is_image(x: Array) -> bool:
@@ -284,8 +291,13 @@ def _picture(image: Array, label: str) -> DataSample:
     return DataSample(label, image.tobytes(), height, width, channels)
 
 
+_SHOWN = 5
+"""Numbers that are shown of a target."""
+
+
 def _label(target: Array, class_names: Sequence[str]) -> str:
-    value = np.asarray(target).reshape(-1)[0]
-    if not np.issubdtype(value.dtype, np.integer):
-        return f"{float(value):.4g}"
-    return class_names[int(value)] if class_names else str(int(value))
+    values = np.asarray(target).reshape(-1)
+    if len(values) == 1 and class_names:
+        return class_names[int(values[0])]
+    first = " ".join(f"{float(value):.4g}" for value in values[:_SHOWN])
+    return first if len(values) <= _SHOWN else f"{first} …"

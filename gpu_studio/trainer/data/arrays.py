@@ -21,8 +21,6 @@ from gpu_studio.trainer.user_code.telling import kind_in_words
 # Arrays are checked in pieces of about this many numbers, so that no check makes a copy as
 # large as its array.
 _PIECE = 1 << 20
-_LOOKED_AT = 4096
-"""Targets that show whether all are one-hot."""
 
 
 def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split:
@@ -31,6 +29,8 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
         raise _empty(source, x_name, x)
     if len(x) != len(y):
         raise _lengths(source, x_name, x, y_name, y)
+    if y.size == 0:
+        raise _nothing_to_learn(source, y_name, y)
     return Split(samples(source, x_name, x), targets(source, y_name, y))
 
 
@@ -96,14 +96,12 @@ def samples(source: str, name: str, x: Array) -> Array:
 
 
 def targets(source: str, name: str, y: Array) -> Array:
-    """`y` as class ids (n,), or as values (n, 1)."""
-    if y.ndim > 2 or (y.ndim == 2 and y.shape[1] != 1):
-        raise _one_each(source, name, y)
+    """Return `y` in its own shape; but a single id is a number (n,), and a single value (n, 1)."""
     if is_whole(y) or y.dtype == np.bool_:
-        return _ids(source, name, y.reshape(-1))
+        return _ids(source, name, y.reshape(-1) if y.size == len(y) else y)
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
-    return _finite(source, name, y.reshape(-1, 1))
+    return _finite(source, name, y.reshape(-1, 1) if y.ndim == 1 else y)
 
 
 def _ids(source: str, name: str, ids: Array) -> Array:
@@ -147,38 +145,18 @@ def _empty(source: str, name: str, x: Array) -> DataError:
     )
 
 
+def _nothing_to_learn(source: str, name: str, y: Array) -> DataError:
+    return DataError(
+        f"{source}: {name} has the shape {y.shape}, so that there is nothing to learn of a sample.",
+        [f"Give {name} one number for each sample or more."],
+    )
+
+
 def _lengths(source: str, x_name: str, x: Array, y_name: str, y: Array) -> DataError:
     return DataError(
         f"{source}: {x_name} has {len(x)} samples but {y_name} has {len(y)}.",
         ["Give one target for each sample, in the same order."],
     )
-
-
-def _one_each(source: str, name: str, y: Array) -> DataError:
-    if _are_one_hot(y):
-        return DataError(
-            f"{source}: {name} has the shape {y.shape}, which are one-hot labels.",
-            [f"Give class ids instead: {name}.argmax(axis=1)."],
-        )
-    numbers, way = math.prod(y.shape[1:]), "is trained by Keras' own fit, in a script."
-    return DataError(
-        f"{source}: {name} has the shape {y.shape}: {numbers:,} numbers for each sample, where GPU "
-        "Studio learns one class id or one value.",
-        [
-            f"Learn one of them: {name}[:, 0]."
-            if y.ndim == 2
-            else "Give one class id or one value for each sample.",
-            (
-                "What learns all of them (an autoencoder, segmentation, several "
-                f"labels or steps ahead) {way}"
-            ),
-        ],
-    )
-
-
-def _are_one_hot(y: Array) -> bool:
-    first = y[:_LOOKED_AT]
-    return y.ndim == 2 and bool(np.isin(first, (0, 1)).all() and (first.sum(axis=1) == 1).all())
 
 
 def _kind(source: str, name: str, array: Array, wanted: str) -> DataError:
@@ -314,7 +292,7 @@ def _refuse_several(function: UserFunction, x: Any, y: Any) -> None:
                 [
                     joined
                     if what == "inputs"
-                    else "Give one class id or one value for each sample.",
+                    else "Join them to one array, which may have any shape.",
                     f"A model with several {what} is trained by Keras' own fit, in a script.",
                     _HOW,
                 ],

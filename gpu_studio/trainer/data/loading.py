@@ -14,6 +14,7 @@ import numpy as np
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import STRATIFY, groups_array
+from gpu_studio.plan.targets import Target, in_words
 from gpu_studio.plan.values import Data, DataSplit, listed, printable
 from gpu_studio.trainer.data.arrays import python_data
 from gpu_studio.trainer.data.built_in import (
@@ -26,7 +27,14 @@ from gpu_studio.trainer.data.built_in import (
 )
 from gpu_studio.trainer.data.image_folder import read_folder
 from gpu_studio.trainer.data.npz import read_npz
-from gpu_studio.trainer.data.values import Array, Dataset, LoadedData, Split, Task
+from gpu_studio.trainer.data.values import (
+    Array,
+    Dataset,
+    LoadedData,
+    Split,
+    strata_of,
+    target_of,
+)
 from gpu_studio.trainer.errors import DataError
 
 _BUILT_IN: dict[str, Callable[..., LoadedData]] = {
@@ -49,13 +57,11 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     refuse_unnamed(data)
     name, source = _source(data, seed, base)
     training, validation, test = cut(source, data, seed)
-    values = training.wanted_type == np.float32
-    splits = [split for split in (training, validation, test) if split is not None]
-    classes = None if values else _number_of_classes(data, name, splits)
-    notes = () if values else _notes((training, validation, test), data, source)
-    task: Task = "values" if values else "classes"
+    splits = (training, validation, test)
+    target = _checked(name, target_of(splits, _announced(data)))
+    notes = _notes(splits, target, data, source)
     return Dataset(
-        name, training, validation, test, task, classes, source.class_names, notes, source.arrays
+        name, training, validation, test, target, source.class_names, notes, source.arrays
     )
 
 
@@ -68,8 +74,14 @@ def refuse_unnamed(data: Data) -> None:
             )
 
 
-def _notes(splits: Sequence[Split | None], data: Data, source: LoadedData) -> tuple[str, ...]:
-    targets = [None if split is None else split.wanted(slice(None)) for split in splits]
+def _notes(
+    splits: Sequence[Split | None], target: Target, data: Data, source: LoadedData
+) -> tuple[str, ...]:
+    if target.task == "values" or not target.has_strata:
+        return ()
+    targets = [
+        None if split is None else strata_of(split.wanted(slice(None)), target) for split in splits
+    ]
     own = (False, source.validation is not None, source.test is not None)
     return tuple(missing_classes(targets, data.split, source.class_names, own))
 
@@ -105,22 +117,20 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
     )
 
 
-def _number_of_classes(data: Data, name: str, splits: list[Split]) -> int:
-    """Return the number of classes.
-
-    The catalogue or an option states it; otherwise it is the largest class id + 1.
-    """
-    known = _announced(data) if data.name in _BUILT_IN else None
-    found = 1 + max(int(split.y.max()) for split in splits)
-    if found < 2:
+def _checked(name: str, target: Target) -> Target:
+    """Return the target, if there is more than one class. Raises DataError."""
+    if not target.measured and target.ids == 1:
         raise DataError(
             f"{name}: every sample is of class 0.", ["Give samples of at least two classes."]
         )
-    return max(known or 0, found)
+    return target
 
 
 def _announced(data: Data) -> int | None:
-    entry = DATA[str(data.name)]
+    """The number of classes that the catalogue or an option states."""
+    if data.name not in _BUILT_IN:
+        return None
+    entry = DATA[data.name]
     classes: int | None = entry.values(data.options).get("classes", entry.classes)
     return classes
 
@@ -170,9 +180,7 @@ def cut(source: LoadedData, data: Data, seed: int) -> tuple[Split, Split | None,
     whole = source.train
     test_fraction = 0.0 if source.test is not None else data.test_fraction
     validation_fraction = 0.0 if source.validation is not None else data.validation_fraction
-    classes = whole.wanted(slice(None)) if data.split == "stratified" else None
-    if classes is not None and whole.wanted_type == np.float32:
-        raise _no_classes()
+    classes = _strata(whole) if data.split == "stratified" else None
     training, validation, held = split_indices(
         len(whole), test_fraction, validation_fraction, seed, data.split, classes, source.groups
     )
@@ -183,6 +191,13 @@ def cut(source: LoadedData, data: Data, seed: int) -> tuple[Split, Split | None,
         source.validation or _take_any(whole, validation),
         source.test or _take_any(whole, held),
     )
+
+
+def _strata(whole: Split) -> Array:
+    target = target_of([whole])
+    if not target.has_strata:
+        raise _no_classes(target)
+    return strata_of(whole.wanted(slice(None)), target)
 
 
 def _take(split: Split, places: Array) -> Split:
@@ -205,13 +220,14 @@ def _nothing_left(samples: int, test: int, validation: int) -> DataError:
     )
 
 
-def _no_classes() -> DataError:
+def _no_classes(target: Target) -> DataError:
+    single = target.shape in ((), (1,))
+    what = "the targets are numbers" if single else f"a target is {in_words(target)}"
     return DataError(
-        'data.split is "stratified", but the targets are numbers, and there '
-        "are no classes to give their shares.",
+        f'data.split is "stratified", but {what}, and there are no classes to give their shares.',
         [
             'Set data.split to "random", or to "ordered" for a time series.',
-            "Save class ids as integers.",
+            *(["Save class ids as integers."] if single else []),
         ],
     )
 

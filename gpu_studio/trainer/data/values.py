@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import psutil
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from gpu_studio.common.figures import size
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
+from gpu_studio.plan.keras_objects import Task
+from gpu_studio.plan.targets import Target
 from gpu_studio.trainer.errors import DataError
 
-Task = Literal["classes", "values"]
 Array = NDArray[Any]
 Images = NDArray[np.float32]
 _LOOKED_AT = 64
@@ -63,7 +64,7 @@ class Split:
     def wanted(self, places: Any) -> Array:
         """Return the targets at these places for a loss.
 
-        Int32 class ids (n,), or float32 values (n, 1).
+        They keep their shape: int32 where they are whole numbers, float32 where they are floats.
         """
         targets: Array = self.y[self._rows(places)]
         return targets.astype(self.wanted_type, copy=False)
@@ -150,8 +151,8 @@ class LoadedData:
 class Dataset:
     """Everything that a run trains, validates and tests on. A split that the plan omits is None.
 
-    `classes` is the number of classes (the largest class id + 1); None where `task` is "values".
-    `class_names` are their names, empty where they have none. `notes` are sentences that the user
+    `target` says what is to be learnt of a sample. `class_names` are the classes'
+    names, empty where they have none. `notes` are sentences that the user
     should know about the splits. `arrays` are the names of the arrays used, in the file or in what
     the function returns.
     """
@@ -160,8 +161,7 @@ class Dataset:
     train: Split
     validation: Split | None
     test: Split | None
-    task: Task
-    classes: int | None
+    target: Target
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
@@ -201,9 +201,19 @@ class Dataset:
         return max(int(split.x.max()) for split in self.splits)
 
     @property
+    def task(self) -> Task:
+        """Whether classes are learnt or values."""
+        return self.target.task
+
+    @property
+    def classes(self) -> int | None:
+        """How many classes there are; None for values."""
+        return self.target.classes
+
+    @property
     def outputs(self) -> int:
-        """The number of outputs of a model for these data: one per class, or one for a value."""
-        return self.classes if self.classes is not None else 1
+        """The number of units that the last layer of a model for these data has."""
+        return self.target.outputs
 
 
 def free_bytes() -> int:
@@ -255,3 +265,54 @@ def _some_samples(split: Split, rows: Array) -> Array:
     count = max(1, min(len(rows), LOOKED_AT_BYTES // sample_bytes))
     chosen: Array = split.x[rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]]
     return chosen
+
+
+_PIECE = 1 << 20
+"""Numbers that are looked at together."""
+
+
+def target_of(splits: Sequence[Split | None], classes: int | None = None) -> Target:
+    """Return what is learnt of a sample, by all targets of these splits.
+
+    `classes` is the number that the data themselves state.
+    """
+    held = {id(split.y): split.y for split in splits if split is not None}
+    arrays = list(held.values())
+    first = arrays[0]
+    ids = _ids(arrays)
+    return Target(
+        shape=tuple(int(size) for size in first.shape[1:]),
+        measured=first.dtype.kind == "f",
+        ids=ids if ids is None else max(ids, classes or 0),
+        one_hot=ids == 2 and _one_hot(arrays),
+    )
+
+
+def strata_of(y: Array, target: Target) -> Array:
+    """Return the class of each sample, where the targets say one."""
+    found: Array = y.argmax(axis=-1) if target.one_hot else y.reshape(-1)
+    return found.astype(np.int32, copy=False)
+
+
+def _ids(arrays: Iterable[Array]) -> int | None:
+    largest = 0
+    for piece in _pieces(arrays):
+        if piece.dtype.kind == "f" and not np.array_equal(piece, np.rint(piece)):
+            return None
+        if piece.min() < 0 or piece.max() > np.iinfo(np.int32).max:
+            return None
+        largest = max(largest, int(piece.max()))
+    return largest + 1
+
+
+def _one_hot(arrays: Sequence[Array]) -> bool:
+    if arrays[0].ndim < 2 or arrays[0].shape[-1] < 2:
+        return False
+    return all(bool((piece.sum(axis=-1) == 1).all()) for piece in _pieces(arrays))
+
+
+def _pieces(arrays: Iterable[Array]) -> Iterator[Array]:
+    for array in arrays:
+        rows = max(1, _PIECE // max(1, math.prod(array.shape[1:])))
+        for first in range(0, len(array), rows):
+            yield array[first : first + rows]

@@ -214,22 +214,21 @@ class CopyOfModel:
         bad: list[str] = []
         with self._watched(bad):
             outputs = sole_output(self.model(x, training=True))
-        return (bad[0] if bad else None), tf.reduce_mean(self._loss(y, outputs))
+        return (bad[0] if bad else None), tf.reduce_mean(self._session.program.loss(y, outputs))
 
     def _gradients(self, x: np.ndarray, y: np.ndarray, samples: int) -> list[Any]:
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(self._loss(y, sole_output(self.model(x, training=True)))) / samples
+            loss = (
+                tf.reduce_sum(
+                    self._session.program.loss(y, sole_output(self.model(x, training=True)))
+                )
+                / samples
+            )
         return [
             tf.convert_to_tensor(g) if g is not None else None
             for g in tape.gradient(loss, [v.value for v in variables])
         ]
-
-    def _loss(self, y: np.ndarray, outputs: Any) -> Any:
-        """The loss of each sample, shape (samples,)."""
-        losses = tf.cast(self._session.program.loss(y, outputs), tf.float32)
-        rank = losses.shape.rank or 1
-        return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
 
     @contextmanager
     def _watched(self, bad: list[str]) -> Iterator[None]:

@@ -1,36 +1,34 @@
-"""What a plan compiles a model with: its optimizer, its loss and its metrics, by Keras' names.
-
-Targets are class ids or values; outputs are logits unless the model itself ends in a softmax or
-sigmoid. Both are converted for each loss and metric as it wants them.
-"""
+"""What a plan compiles a model with: its optimizer, its loss and its metrics, by Keras' names."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan.catalogue import SCHEDULES
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
 from gpu_studio.plan.keras_objects import (
-    AUTO_METRICS,
     LOSSES,
     LOSSES_OF,
     METRICS,
     METRICS_OF,
     OPTIMIZERS,
+    auto_metric,
     is_of_class_1,
     result_name,
     takes_class,
 )
+from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import Named, Training
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
 from gpu_studio.trainer.keras_objects.named import (
     construct,
     fitting,
@@ -38,86 +36,7 @@ from gpu_studio.trainer.keras_objects.named import (
     known,
     parameters,
 )
-from gpu_studio.trainer.model_layers import sole_output
 from gpu_studio.trainer.strategies import refuse_impossible
-
-_FEW = 8
-_NEAR = 1e-2
-"""Shares in half precision add up to 1 only so nearly."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wants:
-    """What a Keras class takes: `one_hot` labels instead of ids; `probabilities` instead of scores.
-
-    Where there are two classes, it may want the column of `class_1` alone.
-    """
-
-    one_hot: bool = False
-    probabilities: bool = False
-    class_1: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OutputForm:
-    """What the data and the model give a loss or metric.
-
-    `classes` is None for values; `logits` says whether the model's outputs are logits.
-    """
-
-    classes: int | None
-    logits: bool
-
-    @classmethod
-    def of(cls, dataset: Dataset, model: keras.Model) -> OutputForm:
-        """Return it for these data and this model."""
-        return cls(dataset.classes, ends_in_logits(model, dataset))
-
-    def labels(self, wants: Wants, targets: Any) -> Any:
-        """Convert targets as wanted.
-
-        Class ids (batch,), one-hot (batch, classes), or values (batch, 1).
-        """
-        if not wants.one_hot:
-            return targets
-        return self._columns(wants, keras.ops.one_hot(targets, self.classes, dtype="float32"))
-
-    def predictions(self, wants: Wants, outputs: Any) -> Any:
-        """Convert outputs to float32, and to probabilities by a softmax if wanted."""
-        outputs = keras.ops.cast(outputs, "float32")
-        return self._columns(
-            wants, keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs
-        )
-
-    def _columns(self, wants: Wants, of_all: Any) -> Any:
-        return of_all[:, 1:2] if wants.class_1 and self.classes == 2 else of_all
-
-
-def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
-    """Return whether the model's outputs are unbounded scores.
-
-    False if its last layer is, or has, a softmax or sigmoid. Any other last layer may pass on or
-    mix the result of a softmax, as the mean of two heads does: then the model's outputs for a few
-    samples decide.
-    """
-    # Keras' only record of which layer made a tensor.
-    last = model.outputs[0]._keras_history.operation  # noqa: SLF001
-    activation = getattr(getattr(last, "activation", None), "__name__", "")
-    if type(last).__name__ in {"Softmax", "Sigmoid"} or activation in {"softmax", "sigmoid"}:
-        return False
-    return dataset.classes is None or not _are_shares(model, dataset)
-
-
-def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
-    # A model may be built for a single batch size.
-    rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
-    with (
-        keras.StatelessScope()
-    ):  # this trial call leaves the model's random states and statistics unchanged
-        outputs = sole_output(model(dataset.train.seen(rows), training=False))
-    given = np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
-    return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))
-
 
 _ONE_HOT = Wants(one_hot=True)
 # The losses that want something else than class ids and logits, or values.
@@ -147,25 +66,48 @@ class SampleLoss:
     wants: Wants
 
     def __call__(self, targets: Any, outputs: Any) -> Any:
-        """The loss of each sample, float32 (batch,).
+        """The loss of each sample, float32 (batch,)."""
+        return self.judged(targets, outputs)[0]
 
-        Targets are (batch,) or (batch, 1), outputs (batch, units).
+    def judged(self, targets: Any, outputs: Any) -> tuple[Any, Any]:
+        """Return the loss of each sample, and which share of its numbers counts.
+
+        The share is None where all count. It is not where layers or the loss mask some: then the
+        mean is over those that count, and the sums over the batch of both are to be divided.
         """
-        labels = self.form.labels(self.wants, targets)
-        return self.keras_loss(labels, self.form.predictions(self.wants, outputs))
+        predictions = self.form.predictions(self.wants, outputs)
+        losses = self.keras_loss.call(self.form.labels(self.wants, targets), predictions)
+        masks = [mask for mask in map(_mask_of, (outputs, losses)) if mask is not None]
+        losses = tf.cast(losses, tf.float32)
+        if not masks:
+            return _of_each(losses), None
+        counting = reduce(tf.logical_and, [tf.cast(mask, tf.bool) for mask in masks])
+        counted = tf.cast(tf.broadcast_to(counting, tf.shape(losses)), tf.float32)
+        return _of_each(losses * counted), _of_each(counted)
+
+
+def _mask_of(tensor: Any) -> Any:
+    return getattr(tensor, "_keras_mask", None)
+
+
+def _of_each(numbers: Any) -> Any:
+    """Return the mean of each sample."""
+    rank = len(numbers.shape)
+    return tf.reduce_mean(numbers, axis=list(range(1, rank))) if rank > 1 else numbers
 
 
 def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleLoss:
     """The loss of a plan for these data.
 
-    "auto" is cross-entropy for classes and the squared error for values.
+    "auto" is the cross-entropy for classes, the binary one for what is 0 or 1 each, and the squared
+    error for values.
 
     Class ids become one-hot labels and logits become probabilities where the loss wants them;
     `from_logits` is what the model ends in by their `form`, unless the plan says otherwise. Raises
     PlanRefused for a loss that does not fit the data's task, and for unknown options or wrong
     values.
     """
-    name = _loss_name(training.loss, dataset)
+    name = _loss_name(training.loss, dataset, form)
     factory = keras_class(keras.losses, name)
     logits = {"from_logits": form.logits} if "from_logits" in parameters(factory) else {}
     options = {**logits, **training.loss.options}
@@ -173,13 +115,28 @@ def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleL
     return SampleLoss(name, keras_loss, form, LOSS_WANTS.get(name, Wants()))
 
 
-def _loss_name(loss: Named, dataset: Dataset) -> str:
-    names = LOSSES_OF[dataset.task]
+def _loss_name(loss: Named, dataset: Dataset, form: OutputForm) -> str:
+    names = LOSSES_OF[form.kind]
     return (
         names[0]
         if loss.name == "auto"
-        else fitting("training.loss.name", loss.name, names, LOSSES, dataset)
+        else fitting("training.loss.name", loss.name, names, LOSSES, _targets(dataset, form))
     )
+
+
+def _targets(dataset: Dataset, form: OutputForm) -> str:
+    """Say what the targets are, for a loss or metric that does not fit them."""
+    if form.kind == "classes":
+        what = f"ids of {form.classes} classes, and the model has an output for each"
+    elif form.kind == "one_hot":
+        what = f"one-hot labels of {form.classes} classes, and the model has an output for each"
+    elif form.kind == "binary":
+        what = "0 or 1, and the model has an output for each"
+    elif form.shape in ((), (1,)):
+        what = "measured values, one a sample"
+    else:
+        what = f"values, {in_words(dataset.target)} a sample"
+    return f"{dataset.name}: its targets are {what}"
 
 
 _PROBABILITIES = Wants(one_hot=True, probabilities=True)
@@ -199,16 +156,26 @@ METRIC_WANTS: dict[str, Wants] = {
     "sensitivity_at_specificity": _PROBABILITIES,
     "specificity_at_sensitivity": _PROBABILITIES,
     "kl_divergence": _PROBABILITIES,
+    "binary_accuracy": _PROBABILITIES,
+    "binary_crossentropy": _ONE_HOT,
 }
-# "accuracy" means what `compile` takes it to mean where targets are class ids.
+# "accuracy" means what `compile` takes it to mean.
 CLASSES = {"accuracy": "sparse_categorical_accuracy"}
+
+
+def accuracy_of(form: OutputForm) -> str:
+    """Return the metric that `compile` takes "accuracy" for."""
+    if form.kind == "binary" and form.units == 1:
+        return "binary_accuracy"
+    return CLASSES["accuracy"] if form.kind == "classes" else "categorical_accuracy"
 
 
 def make_metrics(training: Training, dataset: Dataset, form: OutputForm) -> list[Any]:
     """Make the plan's keras.metrics.Metric objects; each takes (targets, outputs, sample_weight).
 
-    "auto" is "accuracy" for classes and "mean_absolute_error" for values; "accuracy" is the share
-    of samples whose largest output is their class. Precision, recall and AUC of two classes are
+    "auto" is "accuracy" for classes and "mean_absolute_error" for values, and for several labels
+    "binary_accuracy"; "accuracy" is what `compile` takes it for, mostly the share of samples whose
+    largest output is their class. Precision, recall and AUC of two classes are
     those of class 1. A metric that wants one-hot labels or probabilities gets them. Metrics are
     named as Keras names them, without its running numbers. Raises PlanRefused for a metric that
     does not fit the data's task or is named twice, for unknown options and for wrong values.
@@ -226,15 +193,11 @@ def make_metrics(training: Training, dataset: Dataset, form: OutputForm) -> list
 
 def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any:
     field = f"training.metrics[{index}]"
-    name = _metric_name(f"{field}.name", named, dataset)
-    factory, wants = (
-        keras_class(keras.metrics, CLASSES.get(name, name)),
-        METRIC_WANTS.get(name, Wants()),
-    )
+    name = _metric_name(f"{field}.name", named, dataset, form)
+    factory = keras_class(keras.metrics, accuracy_of(form) if name == "accuracy" else name)
     takes = parameters(factory)
+    wants = _metric_wants(name, named, form, takes)
     by_class = takes_class(name, named.options)
-    if is_of_class_1(name, named.options) and not by_class:
-        wants = replace(wants, class_1=True)
     fixed: dict[str, Any] = {"name": result_name(name)}
     if "from_logits" in takes and wants.probabilities:
         fixed["from_logits"] = False
@@ -242,6 +205,8 @@ def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any
         "from_logits": form.logits,
         "average": "macro",  # Keras' default gives one number per class
         "class_id": 1 if by_class and form.classes == 2 else None,
+        # Keras' default asks whether an output is the largest of its sample.
+        "threshold": 0.5 if form.kind == "binary" and "average" in takes else None,
     }
     wanted = {
         key: value
@@ -252,22 +217,58 @@ def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any
     return construct(f"{field}.options", name, _adapted(factory, form, wants), options, fixed)
 
 
-def _metric_name(field: str, named: Named, dataset: Dataset) -> str:
+def _metric_wants(name: str, named: Named, form: OutputForm, takes: Collection[str]) -> Wants:
+    if form.kind == "binary":
+        return Wants(one_hot=True, probabilities="from_logits" not in takes)
+    wants = METRIC_WANTS.get(name, Wants())
+    if name == "accuracy" and form.kind == "one_hot":
+        wants = _ONE_HOT
+    if is_of_class_1(name, named.options) and not takes_class(name, named.options):
+        wants = replace(wants, class_1=True)
+    return wants
+
+
+def _metric_name(field: str, named: Named, dataset: Dataset, form: OutputForm) -> str:
     if named.name == "auto":
-        return AUTO_METRICS[dataset.task]
-    return fitting(field, named.name, METRICS_OF[dataset.task], METRICS, dataset)
+        return auto_metric(form.kind, form.units)
+    return fitting(field, named.name, METRICS_OF[form.kind], METRICS, _targets(dataset, form))
 
 
 def _adapted(metric_class: Any, form: OutputForm, wants: Wants) -> Any:
-    """The class itself, except that it is given targets and outputs in the form that it wants."""
+    """The class itself, except that it is given targets and outputs in the form that it wants.
+
+    Whatever has more axes is laid out as one long row of samples, of which each has the weight of
+    its own sample: not all metrics take more. What a layer masks does not count in a mean.
+    """
+    masked = issubclass(metric_class, keras.metrics.MeanMetricWrapper)
 
     class Adapted(metric_class):  # type: ignore[misc]  # Keras has no types
         def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
             labels, predictions = form.labels(wants, y_true), form.predictions(wants, y_pred)
+            mask = _mask_of(y_pred) if masked else None
+            if len(form.shape) > 1 or mask is not None:
+                sample_weight = _laid_out_weight(sample_weight, mask, predictions)
+                labels = _laid_out(labels, len(form.shape) - 1)
+                predictions = _laid_out(predictions, len(form.shape) - 1)
             return super().update_state(labels, predictions, sample_weight=sample_weight)
 
     Adapted.__name__ = Adapted.__qualname__ = metric_class.__name__
     return Adapted
+
+
+def _laid_out(numbers: Any, axes: int) -> Any:
+    """Return the numbers with this many axes joined to that of the samples."""
+    return keras.ops.reshape(numbers, (-1, *numbers.shape[1 + axes :]))
+
+
+def _laid_out_weight(weight: Any, mask: Any, predictions: Any) -> Any:
+    shape = tf.shape(predictions)[:-1]
+    weight = tf.ones(shape[:1]) if weight is None else tf.cast(weight, tf.float32)
+    each = tf.reshape(weight, tf.concat([shape[:1], tf.ones_like(shape[1:])], axis=0))
+    counted = tf.broadcast_to(each, shape)
+    if mask is not None:
+        counted *= tf.cast(mask, tf.float32)
+    return tf.reshape(counted, (-1,))
 
 
 Rate = Any  # a float, or a keras.optimizers.schedules.LearningRateSchedule

@@ -13,7 +13,6 @@ from typing import Any
 from gpu_studio.plan.keras_objects import keras_name
 from gpu_studio.plan.options import Kind, Option
 from gpu_studio.plan.values import choose_one, listed, nearest, shown, with_kind
-from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
 
 # Keras' default is None for these, which does not say that they are integers or texts; and 1
@@ -86,19 +85,16 @@ def known(field: str, name: str, names: Iterable[str]) -> str:
 
 
 def fitting(
-    field: str, name: str, names: Sequence[str], others: Iterable[str], dataset: Dataset
+    field: str, name: str, names: Sequence[str], others: Iterable[str], targets: str
 ) -> str:
     """The one of `names`, which fit these data, that is meant by `name`.
 
     Raises PlanRefused, which for one of `others`, made for another kind of targets, says what the
-    targets are.
+    `targets` are.
     """
     if keras_name(name, names) is None and keras_name(name, others) is not None:
-        classes = f"ids of {dataset.classes} classes, and the model has an output for each"
-        targets = classes if dataset.task == "classes" else "measured values, one a sample"
         raise PlanRefused(
-            f"{field} is {shown(name)}, which does not fit {dataset.name}: "
-            f"its targets are {targets}.",
+            f"{field} is {shown(name)}, which does not fit {targets}.",
             ['Write "auto".', f"These fit: {listed(names)}."],
         )
     return known(field, name, names)

@@ -11,6 +11,7 @@ import keras
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
+from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
@@ -85,6 +86,8 @@ def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
     entry = MODELS[name]
     if dataset.task not in entry.tasks:
         raise _task(name, dataset)
+    if len(dataset.target.shape) > 1:
+        raise _one_row(name, dataset)
     if entry.ranks and len(dataset.sample_shape) not in entry.ranks:
         raise _rank(entry, dataset)
     if dataset.tokens and not entry.reads_tokens:
@@ -157,6 +160,17 @@ def _task(name: str, dataset: Dataset) -> ModelError:
         [
             f"Choose a model that fits: {fitting}.",
             "Save class ids as integers and values as floats.",
+        ],
+    )
+
+
+def _one_row(name: str, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"{name} gives one row of outputs for a sample, but a target of {dataset.name} is "
+        f"{in_words(dataset.target)}.",
+        [
+            "Name a model of your own, which gives an output for each of them: model.python.",
+            "Or choose other data.",
         ],
     )
 

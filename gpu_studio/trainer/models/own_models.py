@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,6 +20,7 @@ from keras.src.utils import naming
 from gpu_studio.contract.user_files import hint
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.targets import Shape, fitting_outputs, in_words, meetings
 from gpu_studio.plan.values import ModelSettings, printable
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
@@ -148,9 +149,6 @@ def _reason(error: Exception) -> str:
     return cut or type(error).__name__
 
 
-Shape = tuple[int | None, ...]
-
-
 def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
     """Raises ModelError, naming both shapes, if the model from `source` does not fit the data."""
     taken = _one_shape(source, "inputs", getattr(model, "inputs", None))
@@ -167,33 +165,33 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
 
 
 def _check_output(source: str, shape: Shape, dataset: Dataset) -> None:
-    if shape == (dataset.outputs,):
+    target = dataset.target
+    if meetings(target, shape):
         return
-    if len(shape) > 1:
-        raise ModelError(
-            f"{source} gives outputs of shape {shape} for each sample, where GPU Studio trains one "
-            "class or one value.",
-            [
-                (
-                    "Put a layer before the last one that makes one row of a sample, such as "
-                    "GlobalAveragePooling2D."
-                ),
-                (
-                    "What learns an output for each pixel or step is trained "
-                    "by Keras' own fit, in a script."
-                ),
-            ],
-        )
-    needed = (
-        f"one output for each of its {dataset.classes} classes"
-        if dataset.classes
-        else "one output, the value"
-    )
+    fitting = fitting_outputs(target)
+    words = " or ".join(map(str, fitting))
     raise ModelError(
-        f"{source} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: "
-        f"({dataset.outputs},).",
-        [f"Give the model's last layer {dataset.outputs} units.", "Choose other data."],
+        f"{source} ends in outputs of shape {shape}, but a target of {dataset.name} is "
+        f"{in_words(target)}, which needs {words}.",
+        _mends(shape, fitting, dataset),
     )
+
+
+def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str]:
+    (likeliest, *_), target = fitting, dataset.target
+    if len(shape) == len(likeliest) and shape[:-1] == likeliest[:-1]:
+        return [f"Give the model's last layer {likeliest[-1]:,} units.", "Choose other data."]
+    if len(likeliest) == 1 and len(shape) > 1:
+        one_row = "Put a layer before the last one that makes one row of a sample, such as"
+        each = "What learns an output for each pixel or step needs targets of shape"
+        return [
+            f"{one_row} GlobalAveragePooling2D.",
+            f"{each} {shape[:-1]} (ids), or of {shape}.",
+        ]
+    return [
+        f"Let the model end in outputs of shape {likeliest}.",
+        f"Or give targets that fit its outputs: now one has the shape {target.shape}.",
+    ]
 
 
 def _one_shape(source: str, what: str, tensors: Any) -> Shape:

@@ -24,6 +24,7 @@ from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, joined
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
@@ -269,9 +270,25 @@ class PlacedProgram(Program):
         terms = [*map(part.of_batch, caught.losses), *weights]
         # Loss and metrics are computed where the outputs are, and not where the labels come from.
         with tf.device(outputs.device):
-            loss = tf.reduce_sum(weight * self._per_sample(y, outputs))
+            losses, counted = self.loss.judged(y, outputs)
+            loss = tf.reduce_sum(weight * losses)
+            if counted is not None:
+                loss = tf.math.divide_no_nan(loss, self._whole(tf.reduce_sum(weight * counted)))
             deltas = self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
         return _Result(tf.add_n([loss, *terms]), deltas, part, caught)
+
+    def _whole(self, counted: Any) -> Any:
+        """Return the share of the batch that counts, where it is in one part. Raises PlanRefused.
+
+        Of several parts, the last is computed after the first one's gradients.
+        """
+        if self._micro_batches > 1:
+            raise PlanRefused(
+                "Some outputs are masked, so that the loss is the mean over those of a batch that "
+                "count; in micro-batches their number is not known in time.",
+                ["Set distribution.placed.micro_batches to 1.", "Or leave out the mask."],
+            )
+        return counted
 
     def _keep(self, results: list[_Result]) -> None:
         self._statistics.write([(result.caught, result.part) for result in results])

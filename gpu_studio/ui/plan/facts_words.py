@@ -16,6 +16,7 @@ from gpu_studio.placement.plan_facts import (
     numbers_in_words,
 )
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
+from gpu_studio.plan.targets import in_words, meetings
 from gpu_studio.ui.kit.table import PlainTable
 
 _NAMED = 6
@@ -63,9 +64,9 @@ def data_in_short(data: DataFacts) -> str:
 
 def target_in_words(data: DataFacts) -> str:
     """Describe the target of a sample."""
-    if data.task == "classes":
-        return f"one of {grouped(data.classes or 0)} classes{_named(data)}, {data.y_dtype}"
-    return f"{shape_in_words(data.y_shape)}, {data.y_dtype}"
+    if data.classes and data.y_shape == ():
+        return f"one of {grouped(data.classes)} classes{_named(data)}, {data.y_dtype}"
+    return f"{in_words(data.target)}{_named(data)}, {data.y_dtype}"
 
 
 def _named(data: DataFacts) -> str:
@@ -91,15 +92,10 @@ def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
 
 
 def _outward(data: DataFacts, graph: ModelGraph) -> tuple[bool, str]:
-    units = graph.output_shape[-1] if graph.output_shape else 1
     gives = f"the model gives {shape_in_words(graph.output_shape)}"
-    if data.task == "classes":
-        wanted, fits = f"{grouped(data.classes or 0)} classes", units == data.classes
-    else:
-        wanted, fits = (
-            f"targets of {shape_in_words(data.y_shape)}",
-            _fits(graph.output_shape or (1,), data.y_shape or (1,)),
-        )
+    single = f"{grouped(data.classes or 0)} classes" if data.y_shape == () else ""
+    wanted = single or in_words(data.target)
+    fits = bool(meetings(data.target, graph.output_shape))
     return (
         fits,
         f"Shapes out fit: {gives}, for {wanted}."

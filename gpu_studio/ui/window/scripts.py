@@ -87,9 +87,11 @@ class Scripts(QObject):
         if document.plan is None or plan is None:
             return None
         reported = self._facts.facts_so_far(plan)
-        seen = reported.data if reported else None
+        seen, built = (reported.data, reported.model) if reported else (None, None)
         try:
-            return python_script(document.plan, self._readiness.machine, document.folder, seen)
+            return python_script(
+                document.plan, self._readiness.machine, document.folder, seen, built
+            )
         except ExportError as error:
             self.failed.emit(str(error))
             return None

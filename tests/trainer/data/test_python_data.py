@@ -9,6 +9,7 @@ import pytest
 from written_code import Written
 
 from gpu_studio.plan import Data
+from gpu_studio.plan.targets import Target
 from gpu_studio.trainer.data import Dataset, load_data
 from gpu_studio.trainer.errors import DataError, TrainerError, UserCodeError
 
@@ -91,21 +92,6 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             "own.py:load returned 2 targets for each sample, and GPU Studio trains models",
         ),
         (
-            "(x, x)",
-            DataError,
-            "own.py:load: y has the shape (20, 2): 2 numbers for each sample, where",
-        ),
-        (
-            "(x, np.eye(20, 4))",
-            DataError,
-            "own.py:load: y has the shape (20, 4): 4 numbers for each sample, where",
-        ),
-        (
-            "(x, np.eye(4)[y])",
-            DataError,
-            "own.py:load: y has the shape (20, 4), which are one-hot labels.",
-        ),
-        (
             "((x, y), None)",
             UserCodeError,
             "own.py:load returned nothing where samples and targets are needed.",
@@ -144,20 +130,38 @@ def test_that_what_training_cannot_use_is_told(
     assert caught.value.suggestions
 
 
-def test_that_only_one_hot_labels_are_advised_to_become_class_ids(written: Written) -> None:
-    with pytest.raises(DataError) as one_hot:
-        of(written, "(x, np.eye(4)[y])")
-    assert "argmax" in one_hot.value.suggestions[0]
-    with pytest.raises(DataError) as pictures:
-        loaded(
-            written(
-                f"{NUMBERS}def load(): return x.reshape(10, 2, 2), x.reshape(10, 2, 2)\n",
-                "images.py",
-            )
-        )
-    assert "y has the shape (10, 2, 2): 4 numbers for each sample" in pictures.value.message
-    assert not any("argmax" in advice for advice in pictures.value.suggestions)
-    assert any("autoencoder" in advice for advice in pictures.value.suggestions)
+@pytest.mark.parametrize(
+    ("body", "target"),
+    [
+        ("(x, x / 3)", Target((2,), measured=True)),
+        ("(x, np.eye(4)[y])", Target((4,), measured=True, ids=2, one_hot=True)),
+        ("(x, np.eye(4)[y].astype(bool))", Target((4,), ids=2, one_hot=True)),
+        ("(x, np.eye(20, 4))", Target((4,), measured=True, ids=2)),
+        ("(x, y == 1)", Target(ids=2)),
+        ("(x, y[:, None] * 1.0)", Target((1,), measured=True, ids=3)),
+        ("(x, np.stack([y, y], 1))", Target((2,), ids=3)),
+        ("(x, np.stack([y, y], 1)[..., None].astype('u1'))", Target((2, 1), ids=3)),
+    ],
+)
+def test_that_targets_keep_their_shape_and_are_known_for_what_they_are(
+    written: Written, body: str, target: Target
+) -> None:
+    made = of(written, body)
+    assert made.target == target
+    assert made.train.y.shape[1:] == target.shape
+
+
+def test_that_only_targets_with_one_class_a_sample_can_be_stratified(written: Written) -> None:
+    def cut(body: str, name: str = "own.py") -> Dataset:
+        path = written(f"{NUMBERS}def load(): return {body}\n", name)
+        data = Data(python=f"{path}:load", split="stratified", test_fraction=0.3)
+        return load_data(data, 5, Path())
+
+    held = cut("(x, np.eye(3)[y])").test
+    assert held is not None
+    assert held.wanted(slice(None)).sum(axis=0).tolist() == [2, 2, 2]
+    with pytest.raises(DataError, match="but a target is 2, each one of 3 classes, and there are"):
+        cut("(x, np.stack([y, y], 1))", "other.py")
 
 
 def test_that_targets_in_a_tuple_are_targets(written: Written) -> None:

@@ -151,7 +151,7 @@ def test_that_options_reach_the_function(file: Path) -> None:
     ("function", "logits"), [("subclassed", True), ("shares", False), ("sequential", True)]
 )
 def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: bool) -> None:
-    from gpu_studio.trainer.keras_objects.compiled import ends_in_logits
+    from gpu_studio.trainer.keras_objects.forms import ends_in_logits
 
     assert ends_in_logits(build(file, function), DATASET) is logits
 
@@ -178,10 +178,7 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
         (
             "each",
             ModelError,
-            (
-                "own_models.py:each gives outputs of shape (8, 3) for each "
-                "sample, where GPU Studio trains"
-            ),
+            "own_models.py:each ends in outputs of shape (8, 3), but a target of made classes is",
         ),
         ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
         ("misfit", UserCodeError, "own_models.py stopped with ValueError: Input 0"),

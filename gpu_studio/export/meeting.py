@@ -1,0 +1,93 @@
+"""How the outputs of a script's model meet the targets: by what is known before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.plan import Plan, placement_of, strategy_of
+from gpu_studio.plan.keras_objects import Kind
+from gpu_studio.plan.targets import Shape, Target, kind_of
+
+
+class ExportError(Exception):
+    """A plan that cannot be written as a script: why, and what to do, in words."""
+
+
+class UnseenError(ExportError):
+    """The data or the model must be looked at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The kind of learning, one sample's outputs, and whether they are logits.
+
+    Of a model of one's own stands here what it was `as_built`; of one that nobody has looked at, an
+    assumption that the script checks.
+    """
+
+    kind: Kind
+    shape: Shape
+    logits: bool = True
+    as_built: bool = False
+
+    @property
+    def units(self) -> int:
+        """The length of the last axis."""
+        return self.shape[-1] or 1 if self.shape else 1
+
+    @property
+    def rank(self) -> int:
+        """The axes of one sample's outputs; a single number counts as a row."""
+        return max(1, len(self.shape))
+
+
+def met_of(plan: Plan, target: Target, built: ModelFacts | None) -> Met:
+    """Return how they meet. Raises ExportError where that is not known."""
+    if plan.model.name is not None:
+        return _built_in(plan, target)
+    if built is None or built.learnt is None or built.graph is None:
+        return _assumed(plan, target)
+    learnt, shape = built.learnt, built.graph.output_shape
+    if learnt.masked:
+        raise ExportError(
+            "The model masks some of its outputs, and a script would count them in its loss: no "
+            "script can be written for it yet. Train it by a run."
+        )
+    return Met(learnt.kind, shape, learnt.logits, as_built=True)
+
+
+def _built_in(plan: Plan, target: Target) -> Met:
+    if target.ids is None and target.shape not in ((), (1,)):
+        raise UnseenError(
+            "What the targets are (one-hot, labels or values) is known once they have been read, "
+            "and a script depends on it: export when the Plan page shows the data."
+        )
+    if not target.measured and target.shape == ():
+        return Met("classes", (None,))
+    kind = kind_of(target, (target.outputs,), plan.training.loss.name)
+    return Met(kind or "values", (target.outputs,), as_built=True)
+
+
+def _assumed(plan: Plan, target: Target) -> Met:
+    """Return what a model gives of which nothing is known. The script checks it."""
+    if target.shape not in ((), (1,)):
+        raise UnseenError(
+            f"How {plan.model.python or plan.model.file} meets its targets is known once it has "
+            "been built, and a script depends on it: allow the file if it is Python, and export "
+            "when the Plan page shows the model."
+        )
+    kind: Kind = "values" if target.measured else "classes"
+    return Met(kind, (1,) if target.measured else (None,))
+
+
+def refuse_parts(plan: Plan) -> None:
+    """Raises ExportError for a loss that leaves out a class where a batch is in several parts."""
+    placed = placement_of(plan)
+    several = strategy_of(plan).replicates or (placed is not None and placed.micro_batches > 1)
+    if several and "ignore_class" in plan.training.loss.options:
+        raise ExportError(
+            "With training.loss.ignore_class, the loss is the mean over what is left of the whole "
+            "batch, which the parts of a script do not know. Leave it out, or train on one device "
+            "without micro-batches."
+        )

@@ -1,0 +1,210 @@
+"""What the data and the model give a loss or a metric, converted as each wants it.
+
+Outputs are logits unless the model itself ends in a softmax or sigmoid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from gpu_studio.plan.keras_objects import Kind
+from gpu_studio.plan.targets import Shape, kind_of, meetings
+from gpu_studio.plan.values import Named, shown
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.model_layers import output_shape, sole_output
+
+_FEW = 8
+_NEAR = 1e-2
+"""Shares in half precision add up to 1 only so nearly."""
+_PUSHES = (30.0, -30.0)
+"""What biases are pushed by to learn whether outputs can leave 0…1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a Keras class takes: `one_hot` labels instead of ids; `probabilities` instead of scores.
+
+    Where there are two classes, it may want the column of `class_1` alone.
+    """
+
+    one_hot: bool = False
+    probabilities: bool = False
+    class_1: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputForm:
+    """How the targets of the data meet the outputs of the model.
+
+    `shape` is that of one sample's outputs; `logits` says whether they are logits.
+    """
+
+    kind: Kind
+    logits: bool
+    shape: Shape
+
+    @classmethod
+    def of(cls, dataset: Dataset, model: keras.Model, loss: Named | None = None) -> OutputForm:
+        """Return it for these data, this model and the plan's loss.
+
+        Raises PlanRefused for a loss by which these outputs cannot learn these targets.
+        """
+        shape = output_shape(model)
+        ending = _ending(model.outputs[0]) or _seen_ending(model, dataset)
+        name = loss.name if loss is not None else "auto"
+        kind = kind_of(dataset.target, shape, name, ends_in_sigmoid=ending == "sigmoid")
+        if kind is None:
+            raise _unmet(dataset, shape, name)
+        return cls(kind, kind == "values" or not ending, shape or (1,))
+
+    @property
+    def units(self) -> int:
+        """The length of the last axis."""
+        return self.shape[-1] or 1
+
+    @property
+    def classes(self) -> int | None:
+        """The number of classes that the last axis scores; None if it scores none."""
+        return self.units if self.kind in ("classes", "one_hot") else None
+
+    def labels(self, wants: Wants, targets: Any) -> Any:
+        """Convert targets as wanted: to ids, to one-hot labels, or number by number."""
+        if self.kind == "classes":
+            ids = keras.ops.cast(self._fitted(targets, len(self.shape) - 1), "int32")
+            if not wants.one_hot:
+                return ids
+            return self._columns(wants, keras.ops.one_hot(ids, self.units, dtype="float32"))
+        if self.kind == "one_hot" and not wants.one_hot:
+            return keras.ops.argmax(targets, axis=-1)
+        labels = keras.ops.cast(self._fitted(targets, len(self.shape)), "float32")
+        return self._columns(wants, labels)
+
+    def predictions(self, wants: Wants, outputs: Any) -> Any:
+        """Convert outputs to float32, and to probabilities if wanted."""
+        outputs = self._fitted(keras.ops.cast(outputs, "float32"), len(self.shape))
+        if wants.probabilities and self.logits and self.kind != "values":
+            squash = keras.ops.sigmoid if self.kind == "binary" else keras.ops.softmax
+            outputs = squash(outputs)
+        return self._columns(wants, outputs)
+
+    def example(self, dataset: Dataset) -> tuple[Any, Any]:
+        """Return the targets and the outputs of one sample."""
+        known = [*dataset.target.shape, *self.shape[len(dataset.target.shape) :]]
+        shape = [own or (size or 1) for own, size in zip(self.shape, known, strict=False)]
+        outputs = np.zeros((1, *shape), np.float32)
+        wanted = dataset.train.wanted(slice(1))
+        return keras.ops.convert_to_tensor(wanted), keras.ops.convert_to_tensor(outputs)
+
+    def _fitted(self, numbers: Any, axes: int) -> Any:
+        """Return the numbers with this many axes besides the samples': one of 1 may be missing."""
+        missing = axes + 1 - len(numbers.shape)
+        if not missing:
+            return numbers
+        change = keras.ops.expand_dims if missing > 0 else keras.ops.squeeze
+        return change(numbers, axis=-1)
+
+    def _columns(self, wants: Wants, of_all: Any) -> Any:
+        return of_all[..., 1:2] if wants.class_1 and self.classes == 2 else of_all
+
+
+def _unmet(dataset: Dataset, shape: Shape, loss: str) -> PlanRefused:
+    target = dataset.target
+    counted = "values" in meetings(target, shape)
+    if loss == "auto":
+        return PlanRefused(
+            f'training.loss is "auto", but the targets of {dataset.name} are whole numbers up to '
+            f"{(target.ids or 1) - 1:,}, and the model's outputs of shape {shape} are no scores of "
+            f"{target.ids:,} classes.",
+            [
+                f"If they are ids of classes, give the last layer {target.ids:,} units.",
+                "If they are values, such as counts, name the loss: mean_squared_error.",
+            ],
+        )
+    return PlanRefused(
+        f"training.loss.name is {shown(loss)}, by which outputs of shape {shape} cannot learn the "
+        f"targets of {dataset.name}, of shape {target.shape}.",
+        [
+            'Write "auto".',
+            "It compares scores of classes, one unit each, and there are none."
+            if counted
+            else "It compares number by number, which needs outputs of the targets' shape.",
+        ],
+    )
+
+
+def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
+    """Return whether the model's outputs are unbounded scores."""
+    return not (_ending(model.outputs[0]) or _seen_ending(model, dataset))
+
+
+_PASSING = (
+    "Reshape",
+    "Flatten",
+    "Permute",
+    "Identity",
+    "Cropping1D",
+    "Cropping2D",
+    "Cropping3D",
+    "Resizing",
+    "UpSampling2D",
+    "Squeeze",
+    "ExpandDims",
+    "Transpose",
+)
+
+
+def _ending(tensor: Any) -> str:
+    """Return what the layer that made the tensor ends in: softmax, sigmoid, or empty.
+
+    Layers that only move numbers are looked through.
+    """
+    # Keras' only record of which layer made a tensor.
+    made = tensor._keras_history  # noqa: SLF001
+    last, kind = made.operation, type(made.operation).__name__
+    if kind in _PASSING:
+        return _ending(last._inbound_nodes[made.node_index].input_tensors[0])  # noqa: SLF001
+    if isinstance(last, keras.Model) and getattr(last, "outputs", None):
+        return _ending(keras.tree.flatten(last.outputs)[0])
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    return next((name for name in ("softmax", "sigmoid") if name in (kind.lower(), activation)), "")
+
+
+def _seen_ending(model: keras.Model, dataset: Dataset) -> str:
+    """Return what the outputs of a few samples look like, whatever the weights are.
+
+    Any last layer may pass on or mix the result of a softmax, as the mean of two heads does.
+    """
+    target = dataset.target
+    if target.measured and not (target.yes_or_no or target.one_hot):
+        return ""
+    outputs = _tried(model, dataset)
+    if outputs.shape[-1] > 1 and (outputs >= 0).all() and _add_up(outputs):
+        return "softmax"
+    pushed = (_tried(model, dataset, push) for push in _PUSHES)
+    return "sigmoid" if _are_within(outputs) and all(map(_are_within, pushed)) else ""
+
+
+def _tried(model: keras.Model, dataset: Dataset, push: float = 0.0) -> Any:
+    """Return the outputs for a few samples, with biases and the last weights pushed far off."""
+    # A model may be built for a single batch size.
+    rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
+    variables = model.trainable_variables if push else []
+    weights = [(v, v + push) for v in variables if len(v.shape) < 2]
+    weights += [(v, v * push) for v in variables[-1:] if len(v.shape) > 1]
+    # This trial call leaves the model's random states and statistics unchanged.
+    with keras.StatelessScope(weights or None):
+        outputs = sole_output(model(dataset.train.seen(rows), training=False))
+    return np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
+
+
+def _add_up(outputs: Any) -> bool:
+    return bool(np.allclose(outputs.sum(axis=-1), 1, atol=_NEAR))
+
+
+def _are_within(outputs: Any) -> bool:
+    return bool(((outputs >= 0) & (outputs <= 1)).all())
