@@ -173,7 +173,7 @@ def limited(plan: Plan, known: dict[str, PlanFacts], chance: random.Random) -> P
         sizes.append(max(4, round(needs.get(f"GPU:{index}", 0) * share / MIB)))
     full = chance.random() < FULL_SHARE
     if full:
-        sizes.append(max(40, LEAST_CARD_MIB - sum(sizes)))
+        sizes.append(max(40, LEAST_CARD_MIB - sum(sizes)) + next(_number))
     carve = (Carve("GPU:0", tuple(sizes)),)
     return replace(plan, name=FULL if full else ROOMY, devices=replace(plan.devices, carve=carve))
 
@@ -181,11 +181,11 @@ def limited(plan: Plan, known: dict[str, PlanFacts], chance: random.Random) -> P
 def card_mib(plan: Plan) -> int:
     """The memory of the card: plenty, or what its slices have, as the plan's name says.
 
-    Cards of one size are the same cards to all processes: those of each run have a size of their
-    own.
+    Cards of one size are the same cards to all processes: those of runs at the same time differ.
     """
-    taken = sum(plan.devices.carve[0].slices_mib) if plan.devices.carve else 0
-    return (max(LEAST_CARD_MIB, taken) if plan.name == FULL else ROOMY_CARD_MIB) + next(_number)
+    if plan.name == FULL and plan.devices.carve:
+        return max(LEAST_CARD_MIB, sum(plan.devices.carve[0].slices_mib))
+    return ROOMY_CARD_MIB + next(_number)
 
 
 def case_of(place: Workplace, plan: Plan) -> Case | None:
