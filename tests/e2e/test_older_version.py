@@ -127,6 +127,8 @@ def test_that_a_run_that_went_on_has_the_curve_of_the_one_before(kind: str, runs
     both = losses_of(first) | losses_of(last)
     assert history.losses.column("loss").tolist() == [both[step] for step in sorted(both)]
     assert history.step == len(both) == history.steps_total
+    # That version knew what was in use at each sample, and not the least between two.
+    assert all(len(series.used) and not len(series.floor) for series in history.memory.values())
 
 
 def test_that_the_queue_has_its_entry(
