@@ -234,3 +234,17 @@ def test_that_a_wrong_name_or_option_is_refused_with_advice(name, options, words
     with pytest.raises(PlanRefused, match=words) as refused:
         loss_of(name, **options)
     assert advice in refused.value.suggestions[0]
+
+
+def test_that_whole_numbers_that_are_no_classes_of_the_outputs_are_not_guessed_at():
+    from gpu_studio.trainer.keras_objects import OutputForm
+
+    one = made_data.values((8,))
+    with pytest.raises(PlanRefused) as auto:
+        OutputForm.of(CLASSES, a_model(one))
+    assert "whole numbers up to 2, and the model's outputs of shape (1,)" in auto.value.message
+    assert [words for words in auto.value.suggestions if "3 units" in words]
+    assert [words for words in auto.value.suggestions if "mean_squared_error" in words]
+    assert OutputForm.of(CLASSES, a_model(one), Named("mse", {})).kind == "values"
+    with pytest.raises(PlanRefused, match=r"outputs of shape \(1,\) cannot learn the targets"):
+        OutputForm.of(CLASSES, a_model(one), Named("sparse_categorical_crossentropy", {}))
