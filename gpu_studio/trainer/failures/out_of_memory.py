@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 from gpu_studio.common.figures import size
 from gpu_studio.contract.events import DeviceMemory, Failed, Memory, SuggestedChange
@@ -17,6 +18,7 @@ from gpu_studio.contract.failure_texts import (
     AllocationRefusal,
     device_in,
     device_without_room,
+    layer_of,
     refusal_of_disk,
     refusals_in,
 )
@@ -82,7 +84,8 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     device = device_without_room(text) or last or device_in(text)
     lacked = next((each for each in refused if each.device in (device, None)), None)
     shape = _shape(text)
-    layer = failing_layer(error, context.layers(error), shape)
+    layers = context.layers(error)
+    layer = failing_layer(error, layers, shape) or _asking(lacked, layers)
     memory = context.memory()
     if memory:
         # The last figures before: without them a run that never trained a step would show none.
@@ -98,6 +101,11 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
         layer=layer,
         mends=_mends(text, context, outlook),
     )
+
+
+def _asking(refusal: AllocationRefusal | None, layers: Sequence[Any]) -> str | None:
+    """The layer whose operation was refused, in the words of the allocator."""
+    return layer_of(refusal.operation, {each.name for each in layers}) if refusal else None
 
 
 def _refusals(context: FailureContext) -> list[AllocationRefusal]:

@@ -324,3 +324,17 @@ def test_that_every_exception_gets_a_sentence_advice_and_its_traceback(error: Ex
     assert failed.message
     assert failed.suggestions
     assert "test_explaining" in failed.traceback
+
+
+@pytest.mark.slow
+def test_that_a_layer_which_only_the_allocator_names_is_told(tmp_path: Path) -> None:
+    context = scene_of("conv", "dense")
+    context.run = RunDirectory.create(tmp_path, "full")
+    context.run.log_file.write_text(
+        "W0 bfc_allocator.cc:502] Allocator (GPU_1_bfc) ran out of memory trying to allocate "
+        "4.0MiB (rounded to 4194304)requested by op while/mlp_1/dense_1/MatMul\n"
+        "W0 bfc_allocator.cc:502] Allocator (GPU_0_bfc) ran out of memory trying to allocate "
+        "2.0MiB (rounded to 2097152)requested by op while/mlp_1/conv_1/Conv2D\n"
+    )
+    failed = explain(ResourceExhaustedError(OOM), context)
+    assert (failed.device, failed.layer) == ("GPU:1", "dense")
