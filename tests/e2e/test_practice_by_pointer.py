@@ -35,15 +35,15 @@ version = 1
 name = "first steps"
 [model]
 name = "mlp"
-options = { hidden = [80000, 8, 8] }
+options = { hidden = [40000, 8, 8] }
 [data]
 name = "synthetic"
-options = { shape = [2, 1], classes = 2, samples = 2400 }
+options = { shape = [2, 1], classes = 2, samples = 6000 }
 [training]
 epochs = 1
 batch_size = 64
 """
-"""A step of 1,900 samples computes 580 MiB after the first layer, and its gradients as much."""
+"""A step of 4,096 samples computes 625 MiB after the first layer, and its gradients as much."""
 
 
 @pytest.fixture
@@ -173,13 +173,13 @@ def overfill(desk: Desk, runs: Path) -> None:
     desk.hands("key", "ctrl+2")
     desk.settle()
     desk.click("batch")
-    desk.hands("key", "ctrl+a", "type", "--delay", 20, "1900")
+    desk.hands("key", "ctrl+a", "type", "--delay", 20, "4096")
     desk.hands("key", "ctrl+s")
-    desk.sees(lambda facts: facts["batch"] == 1900 and "unsaved" not in facts["marked"])
+    desk.sees(lambda facts: facts["batch"] == 4096 and "unsaved" not in facts["marked"])
     run = train(desk, runs)
     (failed,) = (each for each in events_of(run) if isinstance(each, events.Failed))
     assert "Out of memory on GPU:1, in the layer dense_1" in failed.message
-    mend = failed.mends[0].text
+    mend = next(each.text for each in failed.mends if each.field == "training.batch_size")
     desk.sees(lambda facts: facts["failure"] == failed.message and mend in facts["parts"])
     desk.click(mend)
     desk.sees(lambda facts: facts["page"] == "plan")
@@ -192,7 +192,7 @@ def test_that_a_card_that_is_not_there_is_carved_trained_on_filled_and_trained_o
 ) -> None:
     carve(desk)
     assert_finished_within_limits(train(desk, runs))
-    memory = desk.sees(lambda facts: facts["drawn"].get("Memory") == 4)
+    memory = desk.sees(lambda facts: facts["drawn"].get("Memory") == SLICES)
     assert memory["limits"] == dict.fromkeys(SLICES, GIB * MIB)
 
     placed = place(desk)

@@ -92,7 +92,10 @@ class Window(story_window.Window):
         if run is None:
             return {}
         history = run.history
-        drawn = {plot.accessibleName(): len(plot.curves) for plot in self.shown_plots}
+        drawn = {
+            plot.accessibleName(): [entry.name for entry in plot.legend.entries]
+            for plot in self.shown_plots
+        }
         return {
             "drawn": drawn,
             "limits": {
