@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_studio.common.figures import MIB, size
+
 PRACTICE = "GPU_STUDIO_PRACTICE"
 """The variable with the practice cards as a person writes them, `4x2GiB`; empty without any."""
 LIBRARY = f"{PRACTICE}_LIBRARY"
@@ -44,16 +46,14 @@ class PracticeCards:
 
     def __str__(self) -> str:
         """The cards as a person writes them, `4x2GiB`."""
-        return f"{self.count}x{self._size('')}"
+        whole, rest = divmod(self.memory_mib, 1024)
+        amount, unit = (self.memory_mib, "MiB") if rest else (whole, "GiB")
+        return f"{self.count}x{amount}{unit}"
 
     @property
     def title(self) -> str:
         """The cards for a person to read, `4 × 2 GiB`."""
-        return f"{self.count} × {self._size(' ')}"
-
-    def _size(self, space: str) -> str:
-        whole, rest = divmod(self.memory_mib, 1024)
-        return f"{self.memory_mib}{space}MiB" if rest else f"{whole}{space}GiB"
+        return f"{self.count} × {size(self.memory_mib * MIB)}"
 
 
 def practice_cards(text: str) -> PracticeCards:
@@ -72,7 +72,8 @@ def practice_cards(text: str) -> PracticeCards:
         raise PracticeError(f"{count} practice cards cannot be had: choose 1 to {MOST_CARDS}")
     if not LEAST_MIB <= memory <= MOST_MIB:
         raise PracticeError(
-            f"a practice card of {memory} MiB cannot be had: choose {LEAST_MIB} MiB to 1024 GiB"
+            f"a practice card of {size(memory * MIB)} cannot be had: "
+            f"choose {size(LEAST_MIB * MIB)} to {size(MOST_MIB * MIB)}"
         )
     return PracticeCards(count, memory)
 
