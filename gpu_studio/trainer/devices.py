@@ -6,21 +6,23 @@ fast. Memory is measured as exactly as TensorFlow reports it.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 from msgspec.structs import replace
+from tensorflow.python.eager import context
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import DeviceSettings
 from gpu_studio.plan.devices import CPU
 from gpu_studio.trainer import practice
-from gpu_studio.trainer.allocator_limits import allocator_limits
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
 
@@ -157,6 +159,49 @@ def bytes_by_device(variables: Iterable[Any]) -> dict[str, int]:
 def _parts(variable: Any) -> Sequence[Any]:
     parts: Sequence[Any] = getattr(variable, "values", None) or (variable,)
     return parts
+
+
+def allocator_limits() -> dict[str, int]:
+    """The most that TensorFlow's allocators take of each GPU in bytes; empty if it does not tell.
+
+    Of a card without slices TensorFlow decides itself, by what is free when it starts. No part of
+    its Python says how much that is, so its C API is asked (`c_api.h`, `eager/c_api.h`).
+    """
+    try:
+        return _asked(ctypes.CDLL(str(Path(tf.__file__).with_name("libtensorflow_cc.so.2"))))
+    except (AttributeError, OSError, ValueError):  # a TensorFlow that is built in another way
+        return {}
+
+
+def _asked(library: ctypes.CDLL) -> dict[str, int]:
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    status = _function(library.TF_NewStatus, pointer)()
+    devices = _function(library.TFE_ContextListDevices, pointer, pointer, pointer)(
+        _context(), status
+    )
+    count = _function(library.TF_DeviceListCount, number, pointer)(devices)
+    name = _function(library.TF_DeviceListName, ctypes.c_char_p, pointer, number, pointer)
+    size = _function(library.TF_DeviceListMemoryBytes, ctypes.c_int64, pointer, number, pointer)
+    limits = {
+        name(devices, place, status).decode().rpartition("device:")[2]: size(devices, place, status)
+        for place in range(count)
+    }
+    _function(library.TF_DeleteDeviceList, None, pointer)(devices)
+    _function(library.TF_DeleteStatus, None, pointer)(status)
+    return {device: limit for device, limit in limits.items() if device.startswith("GPU")}
+
+
+def _function(function: Any, result: Any, *takes: Any) -> Any:
+    function.restype, function.argtypes = result, takes
+    return function
+
+
+def _context() -> int | None:
+    pointer_in = _function(
+        ctypes.pythonapi.PyCapsule_GetPointer, ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p
+    )
+    found: int | None = pointer_in(context.context()._handle, None)  # noqa: SLF001
+    return found
 
 
 class MemoryMeter:

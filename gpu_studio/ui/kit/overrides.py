@@ -32,9 +32,9 @@ def _complete(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _guard(made: type, **named: Any) -> None:
+def _guard(made: type[Any], /, **named: Any) -> None:
     """Let the methods of a new class that Qt may call raise complete exceptions only."""
-    super(QObject, made).__init_subclass__(**named)  # type: ignore[misc]
+    super(QObject, made).__init_subclass__(**named)
     bases = [base for base in made.__mro__ if base.__module__.startswith(_QT)]
     for name, value in list(vars(made).items()):
         if (
@@ -48,4 +48,4 @@ def _guard(made: type, **named: Any) -> None:
 def complete_errors() -> None:
     """Guard every class that is made from one of Qt's from now on, wherever it stands."""
     if sys.version_info < (3, 12):
-        QObject.__init_subclass__ = classmethod(_guard)  # type: ignore[assignment, arg-type, method-assign]
+        setattr(QObject, "__init_subclass__", classmethod(_guard))  # noqa: B010 (typed as final)
