@@ -44,7 +44,7 @@ MORE = 0.5
 What kernels take for a moment is not known exactly, and what nobody has is missed by nobody.
 """
 LEFT_MIB = 64
-"""What a slice keeps that gives memory away and holds nothing itself, if it had as much."""
+"""What a slice keeps that gives memory away, if it had as much, however little it needs itself."""
 MOST_PARTS = 64
 """Micro-batches that are offered, at most."""
 FILLS = 24
@@ -188,7 +188,7 @@ class _SlicesOfCard:
         return [max(0, least - size) for least, size in pairs]
 
     def _kept(self, place: int) -> int:
-        return self._least[place] or min(self._before[place], LEFT_MIB)
+        return max(self._least[place], min(self._before[place], LEFT_MIB))
 
     @property
     def changed(self) -> bool:

@@ -86,6 +86,26 @@ def test_that_a_giver_which_holds_nothing_keeps_enough_to_be_used() -> None:
     assert slices_after(a_plan(80, 80, 90, 80)) == (64, 64, 137, 65)
 
 
+def test_that_a_giver_which_holds_a_trifle_keeps_enough_to_be_used() -> None:
+    trifle = ModelGraph(
+        "deep",
+        (
+            layer("one", parameters=1000, kept=MIB, output=1000),
+            layer("two", "one", parameters=1000, kept=1000, output=1000),
+        ),
+    )
+    facts = PlanFacts(FACTS.data, replace(PLACED.model or MODEL, graph=trifle))
+    plan = a_plan(60, 100, device="GPU:0")
+    layers = {"one": ("GPU:0",), "two": ("GPU:1",)}
+    plan = replace(plan, distribution=placing(Placed(layers=layers, micro_batches=1)))
+    plan = with_value(plan, "training.batch_size", 70)
+    needs = Needs(plan, UNKNOWN, facts, margin=MARGIN)
+    assert 0 < needs.of(plan)["GPU:1"] < 10 * MIB
+    first = next(memory_remedies(needs)).make(plan).devices.carve[0].slices_mib
+    assert first[0] > 60
+    assert 64 <= first[1] < 100
+
+
 def test_that_a_plan_which_failed_against_the_prediction_gets_what_it_showed_to_need() -> None:
     plan = a_plan(400, 300, 150, 400)
     assert slices_after(plan, {"GPU:2": 190 * MIB}) == (360, 300, 190, 400)

@@ -11,6 +11,9 @@ import numpy as np
 
 from gpu_studio.placement.work import Array, Device, Work
 
+MARGIN = 1.08
+"""On a card, the fullest step of many holds so much more than any one of them."""
+
 
 def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
     """The device of each layer, for each way to deal layers to devices, both in order."""
@@ -74,7 +77,7 @@ def tried(
     there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
     held = {
         place: _held(
-            work, placement, place, count, len(devices), recompute, entering[place] * there[place]
+            work, placement, place, count, devices, recompute, entering[place] * there[place]
         )
         for place in took
     }
@@ -108,7 +111,7 @@ def least_seconds(
                 # Elsewhere than here is all that matters of the other layers.
                 around = [-1] * begin + [place] * (end - begin) + [-1] * (len(work.names) - end)
                 entering = _entering(work, around, place, work.output_bytes)
-                held = _held(work, around, place, count, len(devices), recompute, entering)
+                held = _held(work, around, place, count, devices, recompute, entering)
                 if device.limit is None or held <= device.limit:
                     took = _took(work, around, place, count, recompute)
                     crossing = _entering(work, around, place, work.sent_bytes)
@@ -171,32 +174,32 @@ def _held(
     placement: Sequence[int],
     place: int,
     count: int,
-    devices: int,
+    devices: Sequence[Device],
     recompute: bool,
     entering: float,
 ) -> float:
-    """Parameters with their slots, and the fullest of three moments.
+    """Parameters with their slots, and the fullest of three moments, with a margin on a card.
 
     Backward, summing gradients, updating.
 
     Four micro-batches are under way at once, or one more than there are devices; and there is the
-    sum of the others."""
-    at_once = max(4, devices + 1)
+    sum of the others. The last of them still has its activations while gradients are summed."""
+    at_once = max(4, len(devices) + 1)
     layers = _on(placement, place)
     kept = sum(float(work.kept_bytes[layer]) for layer in layers)
     gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
     part = math.ceil(work.batch / count)
     samples = min(work.batch, at_once * part)
-    backward = (
-        entering * samples / work.batch
-        + gradients
-        + max(float(work.passing_bytes[layer]) for layer in layers) * part
-    )
+    passing = max(float(work.passing_bytes[layer]) for layer in layers)
+    backward = entering * samples / work.batch + gradients + passing * part
     backward += kept * (part if recompute else samples)
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
     batch = max(float(work.taken_bytes[layer]) for layer in layers) * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
-    return state + batch + max(backward, min(count, at_once + 1) * gradients, updating)
+    last = (kept + passing + entering / work.batch) * part
+    summing = min(count, at_once + 1) * gradients + last
+    margin = MARGIN if devices[place].name.startswith("GPU") else 1.0
+    return state + batch + margin * max(backward, summing, updating)
 
 
 def random_work(
