@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -140,8 +140,7 @@ def test_that_the_wheel_carries_its_licences_and_nothing_of_the_tests(wheel):
 
 def test_that_the_wheel_made_from_the_source_archive_is_the_same(wheel, tmp_path):
     archive = build(ROOT, "sdist", tmp_path / "sdist")
-    with tarfile.open(archive) as file:
-        file.extractall(tmp_path / "unpacked", filter="data")
+    shutil.unpack_archive(archive, tmp_path / "unpacked")
     (source,) = (tmp_path / "unpacked").iterdir()
     assert names(build(source, "wheel", tmp_path / "again")) == names(wheel)
 

@@ -56,6 +56,8 @@ def test_that_steps_tell_how_late_their_samples_are(ahead: int, least: float, mo
     import keras
     import tensorflow as tf
 
+    from gpu_studio.trainer.keras_objects.compiled import SampleLoss
+    from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
     from gpu_studio.trainer.meters import Meters
     from gpu_studio.trainer.program import Program
 
@@ -63,11 +65,13 @@ def test_that_steps_tell_how_late_their_samples_are(ahead: int, least: float, mo
     optimizer = keras.optimizers.SGD()
     optimizer.build(model.trainable_variables)
     x, y, weight = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), np.ones(4, np.float32)
+    squared = keras.losses.MeanSquaredError(reduction=None)
+    form = OutputForm("values", logits=False, shape=(1,))
     program = Program(
         tf.distribute.get_strategy(),
         model,
         optimizer,
-        keras.losses.MeanSquaredError(reduction=None),
+        SampleLoss("mean_squared_error", squared, form, Wants()),
         Meters([], (y, y)),
         0,
     )
