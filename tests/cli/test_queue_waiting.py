@@ -59,7 +59,7 @@ def test_that_the_row_says_since_when_it_waits_and_who_holds_the_memory(gpu_stud
         crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 256),)
     )
     assert looked_at_once(queue, fuller) == []  # it still waits for the same
-    assert "0 GiB can be had now" in queue.waits()[entry].text
+    assert "< 0.1 GiB can be had now" in queue.waits()[entry].text
 
 
 def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(
