@@ -98,7 +98,7 @@ def _compiled(path: Path, real: Path, text: bytes) -> CodeType:
     except (ValueError, RecursionError, MemoryError) as error:
         why = f"{error}" or type(error).__name__
         raise UserCodeError(
-            f"{path.name} is no Python that can be compiled: {why}.", [f"Mend {path.name}."]
+            f"{path.name}: it is no Python: {why}.", [f"Mend {path.name}."]
         ) from error
 
 
