@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from plan_samples import a_plan, said
 
-from gpu_studio.plan import Plan, with_settings
+from gpu_studio.plan import ModelSettings, Plan, with_settings
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.rules.training_rules import measured
 
@@ -166,6 +168,15 @@ def test_that_losses_and_metrics_fit_the_targets(data, setting, problem):
 
     assert len(problems) == 1
     assert problems[0].startswith(f"training.{problem}")
+
+
+@pytest.mark.parametrize(
+    ("model", "found"), [(ModelSettings(), 2), (ModelSettings(file="own.keras"), 0)]
+)
+def test_that_only_a_model_of_one_s_own_may_learn_the_targets_in_another_way(model, found):
+    plan = replace(changed("training.loss=huber"), model=model)
+
+    assert len(said(plan)) == found
 
 
 @pytest.mark.parametrize(

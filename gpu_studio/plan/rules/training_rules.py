@@ -118,7 +118,7 @@ def fit_the_data(plan: Plan) -> Iterator[Problem]:
     What a model of one's own gives is known once it is built: with it, other losses may fit.
     """
     data = data_entry(plan.data)
-    if data is None or plan.model.name is None:
+    if data is None or plan.model.file is not None or plan.model.python is not None:
         return
     training = plan.training
     yield from _fits("training.loss", training.loss, LOSSES, LOSSES_OF[data.task], data.name)
