@@ -148,7 +148,10 @@ class BlockMemory:
             if work.taken_bytes[begin : ends.stop].any()
             else 0.0,
             kept=entering if self.recompute else kept + entering if copied else kept,
-            passing=maxima(work.passing_bytes, ends, begin),
+            # The gradient of what came in is made here, and sent back.
+            passing=np.maximum(maxima(work.passing_bytes, ends, begin), entering)
+            if copied
+            else maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
             updating=maxima(2 * work.gradient_bytes, ends, begin),
             scratch=maxima(work.scratch_bytes, ends, begin)

@@ -241,12 +241,18 @@ def _loads(
             load.share += part_of_model / len(devices)
             if is_copied_to(device):
                 load.scratch = max(load.scratch, scratch_of(layer, model))
+    received = {
+        device: graph.received(device, devices_by_layer) for device in loads if is_copied_to(device)
+    }
+    for device, size in received.items():
+        # The gradient of what came in is made here, and sent back.
+        loads[device].passing = max(loads[device].passing, size)
     if placed.recompute:
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
     else:
-        for device, load in loads.items():
-            load.kept += graph.received(device, devices_by_layer) if is_copied_to(device) else 0
+        for device, size in received.items():
+            loads[device].kept += size
     return loads
 
 

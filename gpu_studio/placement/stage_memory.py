@@ -70,11 +70,11 @@ class StageMemory:
     """What is on a device, in bytes: of one stage, or of many in arrays of one shape.
 
     `taken`, `kept`, `passing` and `again` are per sample. `taken` is the model's input, if a layer
-    takes it; `kept` what the backward pass needs; `passing` the largest output and its gradient,
-    held briefly and for one micro-batch at a time, as is `again`, the recomputed activations;
-    `updating` is what the optimizer needs while it updates the largest layer, when the activations
-    are gone; `scratch` what a kernel needs while it runs. `share` is the part of the model that is
-    here.
+    takes it; `kept` what the backward pass needs; `passing` the largest output and its gradient, or
+    the gradient of all that a card's stage received, held briefly and for one micro-batch at a
+    time, as is `again`, the recomputed activations; `updating` is what the optimizer needs while it
+    updates the largest layer, when the activations are gone; `scratch` what a kernel needs while it
+    runs. `share` is the part of the model that is here.
     """
 
     gradients: Amount = 0.0

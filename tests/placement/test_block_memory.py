@@ -57,7 +57,7 @@ def model_of(random: np.random.Generator) -> ModelFacts:
 
 def carved(random: np.random.Generator, batch: int) -> Plan:
     """Three slices of a card, small beside such models."""
-    slices = tuple(int(each) for each in random.integers(1, 6, 3))
+    slices = tuple(int(each) for each in random.integers(1, 7, 3))
     return Plan(
         devices=DeviceSettings(carve=(Carve("GPU:0", slices),), visible=("GPU:0",)),
         training=Training(batch_size=batch),

@@ -190,7 +190,9 @@ def _held(
     gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
     part = math.ceil(work.batch / count)
     samples = min(work.batch, at_once * part)
+    on_card = devices[place].name.startswith("GPU")
     passing = max(float(work.passing_bytes[layer]) for layer in layers)
+    passing = max(passing, entering / work.batch if on_card else 0.0)
     backward = entering * samples / work.batch + gradients + passing * part
     backward += kept * (part if recompute else samples)
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
@@ -198,7 +200,7 @@ def _held(
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     last = (kept + passing + entering / work.batch) * part
     summing = min(count, at_once + 1) * gradients + last
-    margin = MARGIN if devices[place].name.startswith("GPU") else 1.0
+    margin = MARGIN if on_card else 1.0
     return state + batch + margin * max(backward, summing, updating)
 
 
