@@ -3,7 +3,7 @@
 # by default where there is an NVIDIA driver).
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check static bench setup wheel lock clean distclean
+.PHONY: help run test quick check static bench setup install uninstall wheel lock clean distclean
 .NOTPARALLEL:
 
 ARGS ?=
@@ -57,6 +57,13 @@ bench: ## Measure what the budgets speak of, each against its reference
 
 setup: ## Make everything ready to run, the window included, and start nothing
 	@$(PREPARE) window
+
+install: ## Put GPU Studio into your desktop's menu, without root: it starts this source tree
+	@$(PREPARE) window
+	@$(VENV_PYTHON) -m gpu_studio desktop install $(ARGS)
+
+uninstall: ## Take GPU Studio out of your desktop's menu again, and leave nothing behind
+	@$(VENV_PYTHON) -m gpu_studio desktop remove $(ARGS)
 
 wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
 	@$(PREPARE) test

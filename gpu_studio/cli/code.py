@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _SUMMARY = "say which Python code of one's own may run"
 _EXAMPLES = """\
-A plan may name functions in Python files: [model] python = "models.py:build_model" and
-[data] python = "data.py:load". Such a file may do whatever you may, so nothing of it runs before
-you have allowed it. A file is allowed as it is, until it changes; a folder with all that is in and
-below it, whatever changes.
+A plan may name functions in Python files: [model] python = "models.py:build_model",
+[data] python = "data.py:load" and [[training.callbacks]] name = "callbacks.py:make". Such a file
+may do whatever you may, so nothing of it runs before you have allowed it. A file is allowed as it
+is, until it changes; a folder with all that is in and below it, whatever changes.
 
 examples:
   gpu-studio code allow models.py

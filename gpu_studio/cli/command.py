@@ -84,7 +84,8 @@ def add_runs_dir(parser: argparse.ArgumentParser, default: str | None = None) ->
         metavar="DIR",
         type=Path,
         default=default,
-        help="where runs are kept (default: $GPU_STUDIO_RUNS_DIR, else the user's data directory)",
+        help="where runs are kept (default: $GPU_STUDIO_RUNS_DIR, else the folder chosen in the "
+        "window's settings, else the user's data directory)",
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import code, devices, model, place, plans, queue, runs, train
+from gpu_studio.cli import code, desktop, devices, model, place, plans, queue, runs, train
 from gpu_studio.cli.command import (
     EXIT_CODES,
     INTERRUPTED,
@@ -22,6 +22,7 @@ from gpu_studio.cli.command import (
     make,
     make_streams_whole,
     note,
+    runs_folder,
 )
 from gpu_studio.cli.machine_choice import (
     NOT_THERE,
@@ -31,6 +32,7 @@ from gpu_studio.cli.machine_choice import (
     refuse_simulated,
     take_machine_choice,
 )
+from gpu_studio.cli.without_terminal import has_terminal, told
 
 _COMMANDS: Final = (
     plans.register,
@@ -43,8 +45,11 @@ _COMMANDS: Final = (
     code.register,
     devices.register,
     devices.register_doctor,
+    desktop.register,
 )
 """What adds the commands, in the order of the help."""
+
+PAGES: Final = ("devices", "plan", "train", "runs")
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
 
@@ -71,6 +76,8 @@ _EXAMPLES = (
 _WINDOW_EXAMPLES = f"""examples:
   gpu-studio-window
   gpu-studio-window digits.plan.toml
+  gpu-studio-window --new
+  gpu-studio-window --page devices
   gpu-studio-window --simulate 8xH100
   gpu-studio-window --practice 4x2GiB
 
@@ -97,7 +104,12 @@ def run_command(argv: Sequence[str] | None = None) -> int:
 
 def run_window(argv: Sequence[str] | None = None) -> int:
     """Open the window as the arguments say; see `gpu_studio.cli.window`."""
-    return _in_words_if_refused(lambda: _open_window(_words(argv)))
+    arguments = _words(argv)
+
+    def work() -> int:
+        return _in_words_if_refused(lambda: _open_window(arguments))
+
+    return work() if has_terminal() else told(work)
 
 
 def _words(argv: Sequence[str] | None) -> list[str]:
@@ -123,19 +135,22 @@ def _in_words_if_refused(work: Callable[[], int]) -> int:
         return REFUSED
 
 
-def show_window(runs: Path | None, plan: Path | None) -> int:
-    """Open the window on the runs in `runs` with the plan file `plan`, or say why it cannot."""
+def show_window(chosen: argparse.Namespace) -> int:
+    """Open the window as the arguments say, or say why it cannot be."""
     if not has_display():
         note(NO_DISPLAY)
         return REFUSED
-    from gpu_studio.runs.paths import runs_dir
-
     try:
-        run = import_module("gpu_studio.ui.window.app").run
+        app = import_module("gpu_studio.ui.window.app")
     except ImportError as error:
         note(NO_WINDOW.format(error=error))
         return REFUSED
-    code: int = run(runs_dir=runs_dir(runs), plan_path=plan)
+    given = {"plan_path": chosen.plan, "page": chosen.page, "fresh": chosen.new}
+    try:
+        code: int = app.run(runs_dir=runs_folder(chosen), **given)
+    except import_module("gpu_studio.ui.window.display").NoWindowError as error:
+        note(f"gpu-studio: {error}\nWithout a window: gpu-studio train, and gpu-studio --help")
+        return REFUSED
     return code
 
 
@@ -151,10 +166,10 @@ def _dispatch(arguments: list[str]) -> int:
     cards, arguments = take_machine_choice(arguments)
     opened = _plan_to_open(arguments, names)
     if opened is not None:
-        return _show_window_on(cards, *opened)
+        return _show_window_on(cards, opened)
     chosen = parser.parse_args(arguments)
     if chosen.handler is None:
-        return _show_window_on(cards, chosen.runs_dir, None)
+        return _show_window_on(cards, chosen)
     apply_machine_choice(cards)
     if chosen.trains:
         refuse_simulated()
@@ -165,41 +180,79 @@ def _dispatch(arguments: list[str]) -> int:
 def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     """Make the parser of all commands, and return it with their names."""
     parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
-    parser.set_defaults(handler=None, trains=False)
-    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
-    add_runs_dir(parser)
-    add_machine_choice(parser)
+    parser.set_defaults(handler=None, trains=False, plan=None)
+    _add_window_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for register in _COMMANDS:
         register(commands)
     return parser, commands.choices
 
 
-def _plan_to_open(
-    arguments: Sequence[str], commands: Container[str]
-) -> tuple[Path | None, Path] | None:
-    """The runs directory and the plan file, if the arguments only name a plan to open."""
+def _add_window_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
+    add_runs_dir(parser)
+    add_machine_choice(parser)
+    _add_opening(parser)
+
+
+def _add_opening(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the window opens."""
+    parser.add_argument(
+        "--page", choices=PAGES, default="", help="open the window on this of its pages"
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="open the window on a new plan for this machine"
+    )
+
+
+def _plan_to_open(arguments: Sequence[str], commands: Container[str]) -> argparse.Namespace | None:
+    """What to open the window on, if the arguments only name a plan to open."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     add_runs_dir(parser)
+    _add_opening(parser)
     try:
         chosen, rest = parser.parse_known_args(list(arguments))
     except argparse.ArgumentError:
         return None
     if len(rest) != 1 or rest[0].startswith("-") or rest[0] in commands:
         return None
-    path = Path(rest[0])
-    return (chosen.runs_dir, path) if path.suffix == ".toml" or path.is_file() else None
+    chosen.plan = Path(rest[0])
+    return chosen if chosen.plan.suffix == ".toml" or chosen.plan.is_file() else None
 
 
 def _open_window(arguments: list[str]) -> int:
     cards, arguments = take_machine_choice(arguments)
     chosen = _make_window_parser().parse_args(arguments)
-    return _show_window_on(cards, chosen.runs_dir, chosen.plan)
-
-
-def _show_window_on(cards: MachineChoice, runs: Path | None, plan: Path | None) -> int:
+    _check(chosen)
     apply_machine_choice(cards)
-    return show_window(runs, plan)
+    return OK if _another_opens(chosen) else show_window(chosen)
+
+
+def _another_opens(chosen: argparse.Namespace) -> bool:
+    """Whether a window that is there already does what is asked of this one."""
+    if not (chosen.plan or chosen.new or chosen.page):
+        return False
+    from gpu_studio.contract.open_windows import WindowRequest, hand_over, surroundings
+
+    request = WindowRequest(
+        surroundings(runs_folder(chosen)),
+        plan=str(chosen.plan.absolute()) if chosen.plan else "",
+        new=chosen.new,
+        page=chosen.page,
+        token=os.environ.get("XDG_ACTIVATION_TOKEN", ""),
+    )
+    return hand_over(request)
+
+
+def _show_window_on(cards: MachineChoice, chosen: argparse.Namespace) -> int:
+    _check(chosen)
+    apply_machine_choice(cards)
+    return show_window(chosen)
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.new and chosen.plan is not None:
+        raise RefusedError(f"A new plan is not {chosen.plan}: leave out --new, or the file.")
 
 
 def _make_window_parser() -> argparse.ArgumentParser:
@@ -207,9 +260,7 @@ def _make_window_parser() -> argparse.ArgumentParser:
     parser = make(
         argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES
     )
-    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
-    add_runs_dir(parser)
-    add_machine_choice(parser)
+    _add_window_options(parser)
     parser.add_argument("plan", metavar="PLAN", nargs="?", type=Path, help="the plan file to open")
     return parser
 

@@ -157,8 +157,9 @@ def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
     return {
         "sample": sample_in_words(data) if data else "",
         "samples": {"train": data.train, "validation": data.validation, "test": data.test}
-        if data
+        if data and not data.streamed
         else {},
+        "stream": data.streamed if data else "",
         "data_notes": list(data.notes) if data else [],
         "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())],
     }

@@ -165,11 +165,14 @@ def _devices(event: events.Devices) -> str:
 
 def _model(event: events.Model) -> str:
     model = f"{event.name}, {plural(event.parameters, 'parameter')}"
-    data = f"{event.data}, {plural(event.train_samples, 'sample')}"
+    many, length = event.train_samples, event.steps_per_epoch
+    data = f"{event.data}, {'in batches' if many is None else plural(many, 'sample')}"
     steps = (
-        f"{grouped(event.epochs)} × {grouped(event.steps_per_epoch)} steps of "
-        f"{grouped(event.global_batch)}"
+        f"{plural(event.epochs, 'epoch')} of unknown length, in batches of"
+        if length is None
+        else f"{grouped(event.epochs)} × {grouped(length)} steps of"
     )
+    steps = f"{steps} {grouped(event.global_batch)}"
     return "; ".join((model, data, steps))
 
 
@@ -179,11 +182,15 @@ def _epoch(event: events.Epoch, history: History) -> str:
     return f"epoch {grouped(event.epoch)}{total}  {metrics_in_words(event.metrics)}  {pace}"
 
 
+def _why_early(event: events.Finished) -> str:
+    return f"{event.by} ended it" if event.by else "it did not get better any more"
+
+
 def _finished(event: events.Finished, reached: str) -> str:
     took = duration(event.seconds)
     words = {
         "completed": f"finished after {took}",
-        "early_stopping": f"finished after {took}, because it did not get better any more",
+        "early_stopping": f"finished after {took}, because {_why_early(event)}",
         "stopped": f"stopped {reached}, in {took}, with a checkpoint",
         "stopped_now": f"stopped {reached}, in {took}, without a checkpoint",
     }[event.reason]

@@ -90,7 +90,8 @@ class Devices(Event, tag="devices", frozen=True):
 class Model(Event, tag="model", frozen=True):
     """The built model and the data it meets.
 
-    Counts are of samples; `steps_per_epoch` of global batches.
+    Counts are of samples; `steps_per_epoch` of global batches. They are None where only reading
+    the data to their end can tell. Where the data come in batches, `global_batch` is the first.
     """
 
     name: str
@@ -98,11 +99,11 @@ class Model(Event, tag="model", frozen=True):
     trainable: int
     layers: list[Layer]
     data: str
-    train_samples: int
-    validation_samples: int
-    test_samples: int
+    train_samples: int | None
+    validation_samples: int | None
+    test_samples: int | None
     epochs: int
-    steps_per_epoch: int
+    steps_per_epoch: int | None
     global_batch: int
     replica_batches: list[int]
     optimizer: str
@@ -113,12 +114,13 @@ class Model(Event, tag="model", frozen=True):
 class Code(Event, tag="code", frozen=True):
     """Python code of the user's own that this run uses, reported before any of it runs.
 
-    Code that cannot be found by reading is reported later. `part` is what it provides, `model` or
-    `data`; `sha256` is that of the file's content, in hex. `function` is empty for a module that is
-    imported from the folder of the file that the plan names.
+    Code that cannot be found by reading is reported later. `part` is the plan's part that names it:
+    `model`, `data`, or `training` with its callbacks and the like; `sha256` is that of the file's
+    content, in hex. `function` is empty for a module that is imported from the folder of the file
+    that the plan names.
     """
 
-    part: Literal["model", "data"]
+    part: Literal["model", "data", "training"]
     file: str
     function: str
     sha256: str
@@ -257,6 +259,7 @@ class Finished(Event, tag="finished", frozen=True):
     """The end of a run that did not fail.
 
     `reason` is `completed`, `early_stopping`, `stopped` (checkpoint saved) or `stopped_now` (not).
+    `by` is the callback that stopped it early; empty where the plan's own early stopping did.
     """
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
@@ -264,6 +267,7 @@ class Finished(Event, tag="finished", frozen=True):
     epoch: int
     step: int
     metrics: dict[str, float | None] = {}
+    by: str = ""
 
     @property
     def state(self) -> State:

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from gpu_studio.contract.consent import read_code, real_path
-from gpu_studio.plan.references import AbsolutePlan, reference
+from gpu_studio.plan.references import AbsolutePlan, reference, references_of
 from gpu_studio.plan.values import choose_one
 
 MOST = 200
@@ -38,8 +38,7 @@ def code_files(plan: AbsolutePlan) -> list[Path]:
 
 def named_files(plan: AbsolutePlan) -> list[Path]:
     """The Python files that `plan` names, each once. They may be missing."""
-    texts = [text for text in (plan.model.python, plan.data.python) if text]
-    named = [found for text in texts if (found := reference(text))]
+    named = [found for _field, text in references_of(plan) if (found := reference(text))]
     return list(dict.fromkeys(Path(each.file) for each in named))
 
 

@@ -248,6 +248,8 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     Of a file only the table of contents is read, of a folder only its classes. `seen` is what the
     function returned that the data come from, if they come from one.
     """
+    if seen is not None and seen.nested:
+        raise _several_arrays(seen.name)
     if data.file is not None:
         found = _data_of_file(located("data.file", data.file, base), groups_array(data))
         # Read, the numbers tell whether they are one-hot.
@@ -266,6 +268,11 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
 
 
 def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
+    if seen is not None and seen.streamed:
+        raise ExportError(
+            f"{data.python} gives {seen.streamed}, and a script is written for arrays only: let "
+            "the function return arrays, or hand what it returns to Keras' fit."
+        )
     if seen is None or not seen.arrays:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script depends on it: "
@@ -319,6 +326,13 @@ def _data_of_file(path: Path, groups: str | None) -> ScriptData:
         raise _unreadable(path, str(error)) from error
 
 
+def _several_arrays(name: str) -> ExportError:
+    return ExportError(
+        f"{name} has several inputs or targets, none, or weights of the samples, and no script can "
+        "be written for these yet. Train it by a run."
+    )
+
+
 def _unreadable(path: Path, why: str) -> ExportError:
     return ExportError(
         f"The data file {path} cannot be read ({why}), and the script depends on what it holds: "
@@ -332,6 +346,8 @@ def _data_with(path: Path, headers: dict[str, Header], groups: str | None) -> Sc
             f"The data file {path} has no array {groups}, by which data.split is to go."
         )
     called = _called(headers, groups)
+    if any(name.startswith(("x/", "y/", "sample_weight")) for name in headers):
+        raise _several_arrays(path.name)
     if not set(called.values()) <= set(headers) or any(
         headers[name][1].hasobject for name in called.values()
     ):

@@ -22,6 +22,7 @@ from gpu_studio.plan.keras_objects import (
     auto_metric,
     is_of_class_1,
     keras_name,
+    optimizer_named,
     result_name,
     takes_class,
 )
@@ -255,7 +256,7 @@ rate = keras.optimizers.schedules.CosineDecay(
 def optimizer(facts: ScriptFacts) -> str:
     """The function `make_optimizer`."""
     training = facts.plan.training
-    name = str(keras_name(training.optimizer, OPTIMIZERS))
+    name = str(keras_name(optimizer_named(training.optimizer), OPTIMIZERS))
     schedule = _schedule(facts)
     rate = "rate" if schedule else literal(float(training.learning_rate))
     mixed = training.mixed_precision
@@ -338,6 +339,8 @@ OPTIMIZER_CLASSES: Mapping[str, str] = {
     "ftrl": "Ftrl",
     "lion": "Lion",
     "muon": "Muon",
+    "lamb": "Lamb",
+    "schedule_free_adamw": "ScheduleFreeAdamW",
 }
 
 
@@ -368,6 +371,8 @@ LOSS_CLASSES: Mapping[str, Fitting] = {
     "mean_squared_logarithmic_error": Fitting("MeanSquaredLogarithmicError"),
     "huber": Fitting("Huber"),
     "log_cosh": Fitting("LogCosh"),
+    "cosine_similarity": Fitting("CosineSimilarity"),
+    "poisson": Fitting("Poisson"),
 }
 
 METRIC_CLASSES: Mapping[str, Fitting] = {
@@ -398,4 +403,8 @@ METRIC_CLASSES: Mapping[str, Fitting] = {
     "mean_squared_logarithmic_error": Fitting("MeanSquaredLogarithmicError"),
     "log_cosh_error": Fitting("LogCoshError"),
     "r2_score": Fitting("R2Score", lazy=True),
+    "cosine_similarity": Fitting("CosineSimilarity"),
+    "pearson_correlation": Fitting("PearsonCorrelation"),
+    "concordance_correlation": Fitting("ConcordanceCorrelation"),
+    "poisson": Fitting("Poisson"),
 }

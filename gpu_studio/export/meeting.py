@@ -46,9 +46,24 @@ def met_of(plan: Plan, target: Target, built: ModelFacts | None) -> Met:
     """Return how they meet. Raises ExportError where that is not known."""
     if plan.model.name is not None:
         return _built_in(plan, target)
+    if built is not None and built.own_steps:
+        raise ExportError(
+            f"The model has its own {built.own_steps[0]}, and no script can be written for that "
+            "yet. Train it by a run, or by Keras' own fit."
+        )
+    if built is not None and len(built.outputs) > 1:
+        raise ExportError(
+            f"The model has {len(built.outputs)} outputs, and no script can be written for several "
+            "yet. Train it by a run."
+        )
     if built is None or built.learnt is None or built.graph is None:
         return _assumed(plan, target)
     learnt, shape = built.learnt, built.graph.output_shape
+    if learnt.compiled:
+        raise ExportError(
+            "The model is trained as it was compiled, and no script can be written for that yet: "
+            "train it by a run, or name optimizer, loss and metrics in the plan."
+        )
     if learnt.masked:
         raise ExportError(
             "The model masks some of its outputs, and a script would count them in its loss: no "

@@ -7,6 +7,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.plan.references import Reference, reference
+from gpu_studio.plan.values import Training
 
 _LOAD = """\
 $file
@@ -36,9 +37,10 @@ def build_model($parameters):
     }
     model = call_own(MODEL_FILE, $function, MODEL_OPTIONS, offered)
     # The loop below calls the model and nothing else of it.
-    for name in ("train_step", "test_step", "compute_loss"):
+    for name in ("train_step", "test_step", "compute_loss", "compute_metrics"):
         if getattr(type(model), name) is not getattr(keras.Model, name):
             raise SystemExit(f"The model has a {name} of its own, never called here.")
+    $compiled
     if isinstance(model, keras.Sequential) and not model.built:
         model.build((None, *offered["input_shape"]))
     if not hasattr(model, "inputs"):
@@ -50,6 +52,11 @@ def build_model($parameters):
 
 
 """
+
+_COMPILED = """\
+if model.compiled:
+    # A run would heed that where the plan says "auto".
+    raise SystemExit("The model is compiled: name optimizer and loss in the plan.")"""
 
 _ENDS = """\
 def ends_in_logits(model):
@@ -91,10 +98,17 @@ def _called(facts: ScriptFacts, named: Reference) -> str:
         parameters="classes" if offered_outputs(facts) == "classes" else "",
         function=literal(named.function),
         shape=literal(facts.source.shape),
+        compiled=_COMPILED if _leaves_open(facts.plan.training) else "",
         outputs=offered_outputs(facts),
         classes=_offered_classes(facts),
         dtype=_dtype(facts),
     )
+
+
+def _leaves_open(training: Training) -> bool:
+    """Return whether a model that is compiled would decide about optimizer, loss or metrics."""
+    names = (training.optimizer, training.loss.name, *(each.name for each in training.metrics))
+    return "auto" in names
 
 
 def offered_outputs(facts: ScriptFacts) -> str:

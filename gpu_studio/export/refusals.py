@@ -12,7 +12,15 @@ from gpu_studio.export.meeting import ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
-from gpu_studio.plan.keras_objects import METRICS, OPTIMIZERS, keras_name
+from gpu_studio.plan.keras_objects import (
+    COMPILED,
+    LOSSES,
+    METRICS,
+    OPTIMIZERS,
+    WHOLE_BATCH_LOSSES,
+    keras_name,
+)
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import PlanError, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
@@ -30,16 +38,51 @@ def check(plan: Plan, machine: Machine | None) -> None:
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
     refuse_parts(plan)
     for reason in [
+        *_unwritten(plan),
         *_options(plan),
+        *_callbacks(plan),
         *_replicas(plan, machine),
         *written_as(plan).refusals(plan),
         *_warm_up(plan),
+        *_lengths(plan),
     ]:
         raise ExportError(reason)
 
 
+def _unwritten(plan: Plan) -> Iterator[str]:
+    """Refuse what a run can do, and a script cannot yet."""
+    training = plan.training
+    for field, name in (
+        ("training.optimizer", training.optimizer),
+        ("training.schedule", training.schedule.name if training.schedule else ""),
+        ("training.loss", training.loss.name),
+        *((f"training.metrics[{at}]", each.name) for at, each in enumerate(training.metrics)),
+    ):
+        if name == COMPILED or reference(name):
+            yield (
+                f"{field} is {shown(name)}, and no script can be written with it yet: "
+                "train it by a run, or name one of Keras'."
+            )
+    for index, metric in enumerate(training.metrics):
+        named = keras_name(metric.name, METRICS)
+        if named not in (None, "auto", COMPILED, *METRIC_CLASSES):
+            yield (
+                f"training.metrics[{index}] is {shown(metric.name)}, which no script writes yet. "
+                "Leave it out, or train by a run."
+            )
+    if training.class_weight:
+        yield "No script can weigh classes yet. Leave training.class_weight out, or train by a run."
+    if keras_name(training.loss.name, LOSSES) in WHOLE_BATCH_LOSSES:
+        yield f"The loss {training.loss.name} is one of a whole batch, which no script writes yet."
+
+
 def _options(plan: Plan) -> Iterator[str]:
     training = plan.training
+    for name in training.outputs:
+        yield (
+            f"training.outputs.{name} says what one of several outputs learns by, and no script "
+            "can be written for several outputs yet. Train it by a run."
+        )
     yield from _names("training.options", training.options)
     yield from _names("training.loss", training.loss.options)
     for index, metric in enumerate(training.metrics):
@@ -55,6 +98,14 @@ def _options(plan: Plan) -> Iterator[str]:
         yield (
             "training.options.use_ema alone keeps averages of the weights but never uses them. "
             "Set training.options.ema_overwrite_frequency too."
+        )
+
+
+def _callbacks(plan: Plan) -> Iterator[str]:
+    if plan.training.callbacks:
+        yield (
+            "A script calls no callbacks yet, and without them it would train otherwise than this "
+            "plan. Leave training.callbacks out."
         )
 
 
@@ -95,6 +146,12 @@ def _warm_up(plan: Plan) -> Iterator[str]:
             "The learning rate's warm-up takes the whole run. Shorten "
             "training.schedule.warmup_epochs."
         )
+
+
+def _lengths(plan: Plan) -> Iterator[str]:
+    for name in ("steps_per_epoch", "validation_steps"):
+        if getattr(plan.training, name):
+            yield f"A script takes all of the data in each epoch. Set training.{name} to 0."
 
 
 def _is_name(key: str) -> bool:

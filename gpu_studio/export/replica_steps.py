@@ -1,10 +1,14 @@
-"""The compiled steps over several replicas of a built-in model."""
+"""The compiled steps over several replicas: of a built-in model, and of a user's own.
+
+The layers of a user's model may do whatever Keras allows. Its steps match `trainer.program` and
+`trainer.layer_state`: whoever changes one must change the other.
+"""
 
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill
-from gpu_studio.export.step_parts import drawn_in_replica, scaling
+from gpu_studio.export.step_parts import SHARE, drawn_in_replica, scaling
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):
@@ -83,6 +87,13 @@ for number, values in caught.items():
     model.non_trainable_weights[int(number)].assign(mean)"""
 
 
+def steps_of(facts: ScriptFacts) -> tuple[str, str]:
+    """Return the step of training and the step of evaluation."""
+    if facts.from_file:
+        return counting(facts) + own_train(facts), own_evaluate(facts)
+    return counting(facts) + train(facts), evaluate(facts)
+
+
 def train(facts: ScriptFacts) -> str:
     """The functions `train_replica` and `train_step`."""
     keeps = ", caught" if facts.keeps_statistics else ""
@@ -142,3 +153,169 @@ def summing(facts: ScriptFacts) -> str:
         if facts.sums_first
         else ""
     )
+
+
+_HELPERS = """\
+class Assigned(keras.StatelessScope):
+    \"\"\"Catches what layers assign: replicas may not write while the model is called.\"\"\"
+
+    def add_update(self, update):
+        \"\"\"Keep what a variable is to become; until then it reads as that.\"\"\"
+        variable, value = update
+        known = id(variable) in self.state_mapping
+        if variable.name == "seed_generator_state" and not known:
+            raise ValueError("Keep each SeedGenerator as an attribute of its layer.")
+        if variable.trainable:
+            # The gradient goes to the variable, as if it had been written, then read.
+            # (`variable.value` might be cast to 16 bits here.)
+            before = tf.convert_to_tensor(variable._value)
+            value = before + tf.stop_gradient(value - before)
+        super().add_update((variable, value))
+
+
+def penalty_of(model, assigned, share):
+    \"\"\"What layers and regularizers add to the loss: this replica's part of it.\"\"\"
+    weights = [v for v in model.trainable_variables if v.regularizer is not None]
+    penalty = tf.zeros(())
+    for term in [*assigned.losses, *(v.regularizer(v) for v in weights)]:
+        term = tf.cast(term, tf.float32)
+        # One number is taken for a mean over the samples, as Keras' own are; of several,
+        # one for each sample, the sum is meant.
+        part = share if term.shape.rank == 0 else tf.sign(share)
+        penalty += tf.reduce_sum(term) * part
+    return penalty
+
+
+def start_of(variable):
+    \"\"\"The value that changes are counted from; 0 if it is infinite.
+
+    As a layer's greatest value so far is, before it has seen any.
+    \"\"\"
+    value = tf.cast(variable.value, tf.float64)
+    return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
+
+
+def changes_in(model, assigned, share):
+    \"\"\"The replica's part of the changes that its layers make, by the variable's number.
+
+    That is its share of the samples, unless the variable was made to be the sum of what
+    all replicas add, or what the first one leaves.
+    \"\"\"
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    first = tf.cast(replica == 0, tf.float32)
+    parts = {"sum": tf.sign(share), "only_first_replica": first}
+    changes = {}
+    for number, variable in enumerate(model.variables):
+        value = assigned.get_current_value(variable)
+        if value is not None and variable.name != "seed_generator_state":
+            part = parts.get(variable.aggregation, share)
+            change = tf.cast(value, tf.float64) - start_of(variable)
+            changes[str(number)] = change * tf.cast(part, tf.float64)
+    return changes
+
+
+def write(strategy, model, changes):
+    \"\"\"Change what layers have assigned, once for all replicas.\"\"\"
+    for number, parts in changes.items():
+        variable = model.variables[int(number)]
+        value = start_of(variable) + strategy.reduce("SUM", parts, axis=None)
+        value = value if "float" in variable.dtype else tf.round(value)
+        variable.assign(tf.cast(value, variable.dtype))
+
+
+def constrain(strategy, constraints):
+    \"\"\"Put the weights back into the bounds that their layers set.\"\"\"
+    for variable, constraint in constraints:
+        variable.assign(constraint(variable.value))
+"""
+
+_TAKEN_OFF = """\
+# The optimizer would have each replica write what a constraint gives, which not every
+# strategy allows: the steps do it instead.
+constraints = [(v, v.constraint) for v in model.trainable_variables if v.constraint]
+for variable, _ in constraints:
+    variable.constraint = None"""
+
+_OWN_TRAIN = """\
+def judged(x, y, weight, step, training):
+    \"\"\"A replica's part of the loss, its outputs, and what its layers change.\"\"\"
+    $share
+    $random
+    share = tf.reduce_sum(weight)  # of the samples of the batch
+    with Assigned(drawn, collect_losses=True) as assigned:
+        outputs = outputs_of(x, training)
+        penalty = penalty_of(model, assigned, share)
+    # With weights of 1 / batch size the replicas' losses add up to the mean of the
+    # batch, and so do their gradients.
+    loss = tf.reduce_sum(weight * loss_of(y, outputs)) + penalty
+    return loss, outputs, changes_in(model, assigned, share)
+
+def train_replica(x, y, weight, step):
+    \"\"\"What each replica does with its part of a batch.\"\"\"
+    context = tf.distribute.get_replica_context()
+    with tf.GradientTape() as tape:
+        loss, outputs, changes = judged(x, y, weight, step, training=True)
+        $scaled
+    gradients = tape.gradient($target, model.trainable_variables)
+    $sum
+    # Before the update, which changes the state that the layers leave.
+    context.merge_call(write, args=(model, changes))
+    optimizer.apply(gradients, model.trainable_variables)
+    context.merge_call(constrain, args=(constraints,))
+    return loss$outputs
+
+$step"""
+
+_OWN_SUM = 'gradients = context.all_reduce("SUM", gradients)'
+
+_OWN_EVALUATE = """\
+def evaluate_replica(x, y, weight, step):
+    loss, outputs, changes = judged(x, y, weight, step, training=False)
+    context = tf.distribute.get_replica_context()
+    context.merge_call(write, args=(model, changes))
+    return loss$outputs
+
+$step"""
+
+_STEP = """\
+@tf.function(reduce_retracing=True)
+def $name(x, y, weight, step):
+    losses$outputs = strategy.run($replica, args=(x, y, weight, step))
+    $count
+    return strategy.reduce("SUM", losses, axis=None)"""
+
+
+def helpers(facts: ScriptFacts) -> str:
+    """Return the lines before `make_steps`; empty for plans that need other steps."""
+    return f"{_HELPERS}\n" if facts.from_file and facts.several else ""
+
+
+def constraints(facts: ScriptFacts) -> str:
+    """Return the lines that remove the constraints from the weights.
+
+    Empty for plans that need other steps.
+    """
+    return _TAKEN_OFF if facts.from_file and facts.several else ""
+
+
+def own_train(facts: ScriptFacts) -> str:
+    """The functions `judged`, `train_replica` and `train_step`."""
+    return fill(
+        _OWN_TRAIN,
+        share=SHARE,
+        random=drawn_in_replica(facts),
+        sum=_OWN_SUM if facts.sums_first else "",
+        step=_step(facts, "train"),
+        outputs=counted(facts)["outputs"],
+        **scaling(facts),
+    )
+
+
+def own_evaluate(facts: ScriptFacts) -> str:
+    """The functions `evaluate_replica` and `evaluate_step`."""
+    return fill(_OWN_EVALUATE, step=_step(facts, "evaluate"), outputs=counted(facts)["outputs"])
+
+
+def _step(facts: ScriptFacts, way: str) -> str:
+    """Return the compiled function that runs the given function on all replicas."""
+    return fill(_STEP, name=f"{way}_step", replica=f"{way}_replica", **counted(facts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export import own_replica_steps, placed_steps, replica_steps
+from gpu_studio.export import placed_steps, replica_steps
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.step_parts import called, reseeding, scaling, state_names, unwrapping
@@ -92,21 +92,20 @@ COUNT = "update_metrics(y, outputs)"
 def steps(facts: ScriptFacts) -> str:
     """The function `make_steps`."""
     if facts.several:
-        kind = own_replica_steps if facts.from_file else replica_steps
-        train, evaluate = replica_steps.counting(facts) + kind.train(facts), kind.evaluate(facts)
+        train, evaluate = replica_steps.steps_of(facts)
     elif facts.placed:
         train, evaluate = placed_steps.train(facts), placed_steps.evaluate(facts)
     else:
         train, evaluate = _alone(facts)
     before = (
         replica_steps.summing,
-        own_replica_steps.constraints,
+        replica_steps.constraints,
         replica_steps.replicas,
         state_names,
     )
     return fill(
         _STEPS,
-        helpers=own_replica_steps.helpers(facts),
+        helpers=replica_steps.helpers(facts),
         parameters=", ".join(parameters(facts)),
         before="\n".join(filter(None, [lines(facts) for lines in before])),
         unwrapping=unwrapping(facts),

@@ -101,8 +101,8 @@ def _entries(
 class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table).
 
-    So many micro-batches are `under_way` at once. With `recompute` stages keep what enters them,
-    and compute the rest again.
+    So many micro-batches are `under_way` at once, if a device does not hold fewer. With `recompute`
+    stages keep what enters them, and compute the rest again.
     """
 
     work: Work
@@ -113,15 +113,16 @@ class BlockMemory:
 
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `before` does."""
-        under_way = 1 if self.recompute else self.under_way
-        samples = samples_at_once(self.work.batch, micro_batches, under_way)
+        samples = samples_at_once(self.work.batch, micro_batches, 1)
         return before(self.work.state_bytes + self.work.kept_bytes * samples)
 
-    def piece(self, micro_batches: int, ends: range, begin: int = 0, *, copied: bool) -> Array:
+    def piece(self, micro_batches: int, ends: range, begin: int = 0, *, turns: int = 0) -> Array:
         """The bytes held by the blocks that end in `ends` and begin at `begin` or later.
 
-        `copied`: on this kind of device, a tensor from elsewhere takes memory of its own.
+        They are on a card that holds so many micro-batches in `turns`, where a tensor from
+        elsewhere takes memory of its own; on a CPU if it is 0.
         """
+        copied = turns > 0
         key = ends, begin, copied
         # Most of it is the same however many micro-batches there are.
         stage = (
@@ -130,10 +131,11 @@ class BlockMemory:
             else self._made.setdefault(key, self._stage(ends, begin, copied))
         )
         lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
-        step = Step(self.work.batch, micro_batches, self.under_way)
+        under_way = min(self.under_way, turns) if copied else self.under_way
+        step = Step(self.work.batch, micro_batches, under_way, copied)
         # A device that others have no tensors copied to is a CPU, and how many cores there are is
         # not known here.
-        at_work = running(micro_batches, self.under_way, 1 if copied else self.under_way)
+        at_work = running(micro_batches, under_way, 1 if copied else under_way)
         return lasting + stage.step_bytes(
             _step_on("GPU" if copied else "CPU", step, self.work, at_work)
         )
@@ -142,12 +144,16 @@ class BlockMemory:
         work = self.work
         kept = sums(before(work.kept_bytes), ends, begin)
         entering = self.entering[ends.start : ends.stop, begin : ends.stop]
+        taken: Array | float = 0.0
+        if work.taken_bytes[begin : ends.stop].any():
+            taken = maxima(work.taken_bytes, ends, begin)
+        # What a CPU keeps when it computes again are tensors of other stages.
+        kept_here = (0.0 if copied else entering) if self.recompute else kept
         return StageMemory(
             gradients=sums(before(work.gradient_bytes), ends, begin),
-            taken=maxima(work.taken_bytes, ends, begin)
-            if work.taken_bytes[begin : ends.stop].any()
-            else 0.0,
-            kept=entering if self.recompute else kept + entering if copied else kept,
+            taken=0.0 if copied else taken,
+            received=entering + taken if copied else 0.0,
+            kept=kept_here,
             # The gradient of what came in is made here, and sent back.
             passing=np.maximum(maxima(work.passing_bytes, ends, begin), entering)
             if copied

@@ -59,11 +59,11 @@ def known_problems(
     mistake already would only repeat them, and is left out.
     """
     spoilt = {each.field.partition(".")[0] for each in others}
-    refused = (each for each in _refusals(facts) if each.field not in spoilt)
+    refused = (each for each in _refusals(plan, facts) if each.field not in spoilt)
     return (*refused, *misplaced(plan, facts))
 
 
-def _refusals(facts: PlanFacts) -> Iterator[Refusal]:
+def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:
     model = facts.model
     if facts.data_error and not facts.of_the_moment:
         yield Refusal("data", facts.data_error, " ".join(facts.advice), facts.details)
@@ -71,6 +71,10 @@ def _refusals(facts: PlanFacts) -> Iterator[Refusal]:
     if model and error and not model.of_the_moment:
         part = "model" if model.model_error else "training"
         yield Refusal(part, error, " ".join(model.advice), model.details)
+    if model and model.own_steps and strategy_of(plan).places_layers:
+        said = f"The model has its own {model.own_steps[0]}, and only Keras' own can be placed."
+        advice = "Choose another strategy: what a step of its own computes belongs to no layer."
+        yield Refusal("distribution.strategy", said, advice)
 
 
 def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[MisplacedLayers]:

@@ -32,11 +32,11 @@ from gpu_studio.placement.stage_memory import (
     at_once,
     running,
     shares,
-    summed,
+    turns_at_once,
     with_beyond,
 )
 from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
-from gpu_studio.placement.work import is_copied_to, scratch_of
+from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import (
     MIB,
     Machine,
@@ -152,14 +152,20 @@ def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator
 
 @dataclass(slots=True)
 class _Load:
-    """What is on one device; its bytes in a step are those of `StageMemory`."""
+    """What is on one device; its bytes in a step are those of `StageMemory`.
 
+    `sent`: the model's input and what other devices make are sent to it, micro-batch for
+    micro-batch.
+    """
+
+    sent: bool = False
     parameters: float = 0
     trainable: float = 0
     weights: float = 0
     gradients: float = 0
     slots: float = 0
     taken: int = 0
+    received: int = 0
     kept: float = 0
     passing: float = 0
     again: float = 0
@@ -174,9 +180,7 @@ class _Load:
         self.gradients += layer.trainable_bytes * share
         self.slots += slots * share
         self.kept += layer.kept_bytes * share * keeps
-        # A layer that computes nothing, such as a reshape, passes on the memory that it received.
-        if layer.flops_forward:
-            self.passing = max(self.passing, 2 * layer.output_bytes * share)
+        self.passing = max(self.passing, layer.passing_bytes * share)
         self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
 
     def recompute(self, found: Recomputed) -> None:
@@ -184,20 +188,21 @@ class _Load:
 
         Split layers compute nothing again, and what they keep is here yet.
         """
-        self.kept += found.kept
+        self.kept += max(0, found.kept - self.received)
         self.again = found.again
 
     def step(self, step: Step) -> int:
         """What it takes besides weights and slots."""
         stage = StageMemory(
             self.gradients,
-            self.taken,
+            0.0 if self.sent else self.taken,
             self.kept,
             self.passing,
             self.again,
             self.updating,
             self.share,
             self.scratch,
+            self.received + self.taken if self.sent else 0.0,
         )
         return round(float(stage.step_bytes(step)))
 
@@ -209,14 +214,18 @@ def placed_memory(
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
-    loads = _loads(placed, graph.devices_of(placed.layers, names), model, graph, batch)
-    step = Step(batch, parts, _under_way(loads, cores))
+    devices = graph.devices_of(placed.layers, names)
+    loads = _loads(placed, devices, model, graph, batch)
+    most, turns = _under_way(loads, cores), turns_at_once(list(devices.values()))
+    steps = {
+        name: Step(batch, parts, min(most, turns.get(name, most)), name in turns) for name in loads
+    }
     first = next(iter(loads), "")
     return {
         name: _placed_part(
             name,
             load,
-            _placed_step(name, step, model, graph, cores),
+            _placed_step(name, steps[name], model, graph, cores),
             model.shared_slots if name == first else 0,
         )
         for name, load in loads.items()
@@ -234,25 +243,21 @@ def _loads(
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         for device in devices:
-            load = loads.setdefault(device, _Load())
+            load = loads.setdefault(device, _Load(is_copied_to(device)))
             keeps = len(devices) > 1 or not placed.recompute
             load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
-            if is_copied_to(device):
-                load.scratch = max(load.scratch, scratch_of(layer, model))
-    received = {
-        device: graph.received(device, devices_by_layer) for device in loads if is_copied_to(device)
-    }
-    for device, size in received.items():
-        # The gradient of what came in is made here, and sent back.
-        loads[device].passing = max(loads[device].passing, size)
+            if load.sent:
+                load.scratch = max(load.scratch, layer.scratch_bytes)
+    for device, load in loads.items():
+        if load.sent:
+            load.received = graph.received(device, devices_by_layer)
+            # The gradient of what came in is made here, and sent back.
+            load.passing = max(load.passing, load.received)
     if placed.recompute:
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
-    else:
-        for device, size in received.items():
-            loads[device].kept += size
     return loads
 
 
@@ -268,7 +273,7 @@ def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, 
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
     cpu = device.startswith("CPU")
-    scratch = 0 if cpu else max((scratch_of(layer, model) for layer in graph.layers), default=0)
+    scratch = 0 if cpu else max((layer.scratch_bytes for layer in graph.layers), default=0)
     stage = StageMemory(
         whole.gradients,
         whole.taken,
@@ -298,7 +303,9 @@ def _placed_part(name: str, load: _Load, step: Step, shared: int) -> PredictedMe
         slots=_part(
             load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)
         ),
-        activations=_part(load.kept * step.samples, _kept_words(load, step)),
+        activations=_part(
+            load.received * step.arrived + load.kept * step.samples, _kept_words(load, step)
+        ),
     )
     total = memory.weights.bytes + memory.slots.bytes + load.step(step)
     return with_total(memory, total, _momentary_words(load, step))
@@ -332,7 +339,7 @@ def _momentary_words(load: _Load, step: Step) -> str:
             f"{words}; what operations and the allocator take besides, "
             f"{round(step.beyond * load.share):,} B"
         )
-    gradients = summed(step.micro_batches, step.under_way)
+    gradients = step.summed
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
     return (
         f"{words}; or, if that is more, {held}what the largest update needs, "

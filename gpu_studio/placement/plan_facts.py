@@ -37,7 +37,8 @@ class ModelNote:
 class Learnt:
     """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
 
-    Some outputs may be `masked` by layers, and do not count.
+    Some outputs may be `masked` by layers, and do not count. `compiled` says whether something of
+    what the model was compiled with counts.
     """
 
     kind: Kind
@@ -45,6 +46,48 @@ class Learnt:
     loss: str
     metrics: tuple[str, ...]
     masked: bool = False
+    compiled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """One array of a sample, of its targets or weights, or an input or output of a model.
+
+    `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
+    `()` is the structure itself. `shape` is that of one sample. `ids` and `one_hot` say more of a
+    target, as in `plan.targets.Target`. Inputs and outputs of a model have a `name`.
+    """
+
+    path: tuple[str | int, ...] = ()
+    shape: tuple[int | None, ...] = ()
+    dtype: str = "float32"
+    ids: int | None = None
+    one_hot: bool = False
+    name: str = ""
+
+
+def paired(
+    given: Sequence[ArrayFacts], ends: Sequence[ArrayFacts]
+) -> tuple[tuple[ArrayFacts | None, ArrayFacts | None], ...]:
+    """Return each array of the data with the input or output of the model that it meets.
+
+    They meet by name, as Keras matches dictionaries, and otherwise in order. None stands for what
+    has no counterpart; an array without one comes last.
+    """
+    left = list(given)
+    by_name = {end: _called(end, left) for end in ends}
+    for found in filter(None, by_name.values()):
+        if found in left:
+            left.remove(found)
+    rest = iter(left)
+    pairs = [(found or next(rest, None), end) for end, found in by_name.items()]
+    return (*pairs, *((each, None) for each in rest))
+
+
+def _called(end: ArrayFacts, arrays: Sequence[ArrayFacts]) -> ArrayFacts | None:
+    """Return the one of these arrays that a dictionary names like this end of the model."""
+    names = {end.name, *(each for each in end.path[-1:] if isinstance(each, str))}
+    return next((each for each in arrays if each.path and each.path[-1] in names), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +103,18 @@ class ModelFacts:
     `advice`; `details` is the traceback of the user's own code where that failed. `graph` stands
     where only the optimizer or the loss was refused, which `training_error` says. An error is
     `of_the_moment` where there was no memory for a look at the model: the plan itself may be in
-    order. `learnt` says how the outputs are held against the targets.
+    order. `learnt` says how the only output is held against the target; `learners` say so of each
+    output, by its name. `inputs` and `outputs` are those of the model. `own_steps` are the
+    methods of its own, such as `train_step`, by which the model is trained instead; what such a
+    step holds is not known.
     """
 
     graph: ModelGraph | None = None
     learnt: Learnt | None = None
+    learners: Mapping[str, Learnt] = field(default_factory=dict)
+    inputs: tuple[ArrayFacts, ...] = ()
+    outputs: tuple[ArrayFacts, ...] = ()
+    own_steps: tuple[str, ...] = ()
     policy: str = "float32"
     slots: Mapping[str, int] = field(default_factory=dict)
     shared_slots: int = 0
@@ -170,6 +220,10 @@ class GraphLayer:
     flops_backward: float = 0.0
     normalises_apart: bool = False
     """Whether replicas normalise their own part of the batch: losses then depend on how many."""
+    passing_bytes: int = 0
+    """The most that is held besides while the layer is computed, on its way or back, per sample."""
+    scratch_bytes: int = 0
+    """The most that one of its kernels needs on a card while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +306,10 @@ class DataFacts:
     have names. The model receives numbers from `lowest` to `highest`, judged by the samples that
     were examined, both 0 if none was; `pixels` are bytes that were divided by 255. `notes` are
     sentences about the splits, made as the plan's `split` says. `arrays` are the names of the used
-    arrays of a file or of a function's result.
+    arrays of a file or of a function's result. `inputs`, `targets` and `weights` are all arrays of
+    a sample; where they are `nested`, the fields `x_…` and `y_…` say nothing. `streamed` is what is
+    known of data that come batch by batch, `batches of 32, their number unknown`: the counts of
+    samples are 0 where unknown.
     """
 
     name: str
@@ -278,6 +335,16 @@ class DataFacts:
     arrays: tuple[str, ...] = ()
     ids: int | None = None
     one_hot: bool = False
+    streamed: str = ""
+    inputs: tuple[ArrayFacts, ...] = ()
+    targets: tuple[ArrayFacts, ...] = ()
+    weights: tuple[ArrayFacts, ...] = ()
+
+    @property
+    def nested(self) -> bool:
+        """Whether a sample is more than one array with one target."""
+        arrays = (*self.inputs, *self.targets, *self.weights)
+        return bool(arrays) and (len(arrays) != 2 or any(each.path for each in arrays))
 
     @property
     def target(self) -> Target:
@@ -306,7 +373,21 @@ def numbers_in_words(data: DataFacts) -> str:
     return f"{data.x_dtype} in {data.lowest:.3g}…{data.highest:.3g}"
 
 
+def _array_in_words(array: ArrayFacts) -> str:
+    one = "one text" if array.dtype == "string" else f"one number, {array.dtype}"
+    sizes = " × ".join(map(str, array.shape))
+    return f"{sizes}, {array.dtype}" if sizes else one
+
+
 def sample_in_words(data: DataFacts) -> str:
-    """Shape and numbers of a sample: `28 × 28 × 1, float32 in 0…1, bytes divided by 255`."""
+    """Shape and numbers of a sample: `28 × 28 × 1, float32 in 0…1, bytes divided by 255`.
+
+    Of several inputs, each with its name: `x/left 28 × 28, float32; x/words one text`.
+    """
+    if data.nested:
+        return "; ".join(
+            f"{'/'.join(('x', *map(str, each.path)))} {_array_in_words(each)}"
+            for each in data.inputs
+        )
     shape = " × ".join(map(str, data.x_shape)) or "one number"
     return f"{shape}, {numbers_in_words(data)}"

@@ -4,7 +4,8 @@ Stages are what TensorFlow's executor makes of a placement: consecutive layers o
 stage starts on a micro-batch as soon as its input and its device are available, the earliest
 possible first; the backward pass of a micro-batch begins when its forward pass has ended
 (GPipe, Huang et al. 2019, figure 2c). With many micro-batches, a later one begins when an
-earlier one has passed back through all stages (`stage_memory.at_once`).
+earlier one has passed back through all stages (`stage_memory.at_once`), and goes on to a card when
+it is its turn there (`turns_at_once`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gpu_studio.placement.stage_memory import at_once
+from gpu_studio.placement.stage_memory import at_once, turns_at_once
 from gpu_studio.placement.work import Array, Device, Work
 
+NOWHERE = Device("no device")
+"""Where the parts of a split layer pause: its devices take no turns."""
 FULL = 1 - 1e-9
 """All cores are in use, allowing for rounding."""
 
@@ -72,6 +75,8 @@ def timeline(
     share = common_share(work, placement)
     if share is None:  # On shared cores, as many run at once as keep the cores busy.
         _hold_back(jobs, work, stages_of(placement), micro_batches)
+        if NOWHERE not in devices:
+            _take_turns(jobs, devices, placement, micro_batches)
     tasks = (
         _run(jobs, len(devices), workers or len(devices))
         if share is None
@@ -175,6 +180,22 @@ def _hold_back(jobs: list[_Job], work: Work, stages: Sequence[Sequence[int]], co
         for begin in set(range(len(stages))) - fed:
             for ended in back:
                 _then(jobs, ended, 2 * (micro_batch * len(stages) + begin), 0.0)
+
+
+def _take_turns(
+    jobs: list[_Job], devices: Sequence[Device], placement: Sequence[int], count: int
+) -> None:
+    """Start a micro-batch in a stage on a card once an earlier one has gone back from there."""
+    stages = stages_of(placement)
+    homes = [placement[stage[0]] for stage in stages]
+    turns = turns_at_once([[devices[home].name] for home in homes])
+    for place, home in enumerate(homes):
+        at_once = turns.get(devices[home].name, count)
+        for micro_batch in range(at_once, count):
+            forward = 2 * (micro_batch * len(stages) + place)
+            for other in (other for other, there in enumerate(homes) if there == home):
+                back = 2 * ((micro_batch - at_once) * len(stages) + other) + 1
+                _then(jobs, back, forward, 0.0)
 
 
 def _add_updates(
@@ -317,9 +338,7 @@ def timeline_of_parts(
         return timeline(work, devices, [places[0] for places in placement], micro_batches, workers)
     layers = _apart(placement)
     parts, homes = _in_parts(work, placement, layers)
-    step = timeline(
-        parts, [*devices, Device("no device")], homes, micro_batches, workers or len(devices)
-    )
+    step = timeline(parts, [*devices, NOWHERE], homes, micro_batches, workers or len(devices))
     return _named(step, layers, len(devices))
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from gpu_studio.placement.blocks import BlockMemory, before, entering, pieces
-from gpu_studio.placement.stage_memory import at_once
+from gpu_studio.placement.stage_memory import at_once, turns_at_once
 from gpu_studio.placement.stages import (
     STRICTLY,
     DeviceStages,
@@ -28,7 +28,7 @@ from gpu_studio.placement.stages import (
     partition_of,
     within,
 )
-from gpu_studio.placement.work import Array, Device, Work, is_copied_to, recomputing
+from gpu_studio.placement.work import Array, Device, Work, recomputing
 
 
 def minimise(
@@ -293,13 +293,22 @@ _ROUNDING_OF_SUMS = 1e-12
 Join = Callable[[Array, Array], Array]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockFit:
     """The memory limits of the devices, and the memory of blocks on them."""
 
     devices: Sequence[Device]
     block_memory: BlockMemory
     micro_batches: int
+
+    @cached_property
+    def turns(self) -> list[int]:
+        """How many micro-batches each card holds at once if all that follow it are used.
+
+        0 for a CPU.
+        """
+        turns = turns_at_once([[device.name] for device in self.devices])
+        return [min(self.micro_batches, turns.get(device.name, 0)) for device in self.devices]
 
     def first(self, limit: float | None) -> Places:
         """For each end the earliest begin of a block that may fit within a limit."""
@@ -312,8 +321,8 @@ class BlockFit:
     def allowed(self, sent: Sequence[SentBytes], limits: Sequence[float | None]) -> list[SentBytes]:
         """For each device the bytes sent to each block; infinite if it exceeds the limit."""
         kinds = [
-            None if limit is None else (id(table), is_copied_to(device.name), limit)
-            for table, device, limit in zip(sent, self.devices, limits, strict=True)
+            None if limit is None else (id(table), turns, limit)
+            for table, turns, limit in zip(sent, self.turns, limits, strict=True)
         ]
         tables = {kind: table for kind, table in zip(kinds, sent, strict=True) if kind}
         made = {
@@ -356,7 +365,7 @@ class BlockFit:
         reached = self._reached(self._over, np.add)
         end, found = len(reached[0]) - 1, []
         for device in reversed(range(len(self.devices))):
-            held = self._held(range(end, end + 1), 0)[is_copied_to(self.devices[device].name)]
+            held = self._held(range(end, end + 1), 0)[self.turns[device]]
             over = self._over(device, held[0])
             begin = int((reached[device][: end + 1] + over).argmin())
             if over[begin] > 0:
@@ -385,25 +394,24 @@ class BlockFit:
         reached = [np.append(0.0, np.full(layers, np.inf))]
         reached += [np.full(layers + 1, np.inf) for _ in self.devices]
         for ends, begin, held in self._pieces(most):
-            for device, each in enumerate(self.devices):
-                stages = value(device, held[is_copied_to(each.name)])
+            for device, turns in enumerate(self.turns):
+                stages = value(device, held[turns])
                 known = reached[device][begin : ends.stop]
                 reached[device + 1][ends.start : ends.stop] = join(known, stages).min(axis=1)
         return reached
 
-    def _pieces(self, most: float | None) -> Iterator[tuple[range, int, dict[bool, Array]]]:
+    def _pieces(self, most: float | None) -> Iterator[tuple[range, int, dict[int, Array]]]:
         """Yield pieces of the blocks that hold at most `most`: ends, first begin, and memory."""
         first = self.first(most)
         for ends in pieces(len(self.block_memory.work.names)):
             begin = int(first[ends.start])
             yield ends, begin, self._held(ends, begin)
 
-    def _held(self, ends: range, begin: int) -> dict[bool, Array]:
-        """The memory of blocks on devices of each kind; infinite where there is no block."""
-        kinds = {is_copied_to(device.name) for device in self.devices}
+    def _held(self, ends: range, begin: int) -> dict[int, Array]:
+        """The memory of blocks by the devices' turns; infinite where there is no block."""
         held = {
-            copied: self.block_memory.piece(self.micro_batches, ends, begin, copied=copied)
-            for copied in kinds
+            turns: self.block_memory.piece(self.micro_batches, ends, begin, turns=turns)
+            for turns in set(self.turns)
         }
         nowhere = np.arange(begin, ends.stop) > np.array(ends)[:, None]
         for each in held.values():

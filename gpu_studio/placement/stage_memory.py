@@ -1,8 +1,9 @@
 """The memory of a device in a training step: one formula for both prediction and search.
 
 `at_once` micro-batches are in progress, and of those that are finished the sum of their gradients
-is held. The executor starts each as soon as it can (GPipe's order, Huang et al. 2019), so that the
-activations of all of them may be held. If a stage begins the backward pass earlier, it takes less.
+is held. A card takes them in turn, and so holds the activations of as many as there are devices
+from it on (1F1B, `turns_at_once`). On logical CPUs the executor starts each as soon as it can
+(GPipe's order, Huang et al. 2019), so that the activations of all of them may be held.
 
 What this omits is known for the whole model, whose step is simulated (`rehearsal`): see
 `with_beyond`.
@@ -10,6 +11,7 @@ What this omits is known for the whole model, whose step is simulated (`rehearsa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,27 +32,53 @@ def at_once(devices: int, cores: int = 0) -> int:
     return max(4, devices + 1, cores)
 
 
+def turns_at_once(devices: Sequence[Sequence[str]]) -> dict[str, int]:
+    """How many micro-batches each card holds at once, given the devices of each layer in turn.
+
+    As many as there are devices from this one on: one micro-batch takes no longer through all of
+    them and back than the slowest takes for that many, so that none waits (1F1B, Narayanan et al.
+    2021, arXiv:2104.04473, section 2.2). Logical CPUs and devices with parts of split layers are
+    left out: they hold what is under way.
+    """
+    found: dict[str, int] = {}
+    behind: set[str] = set()
+    for some in reversed(devices):
+        behind.update(some)
+        found |= dict.fromkeys(some, len(behind))
+    split = {device for some in devices for device in some if len(some) > 1}
+    return {
+        device: count
+        for device, count in found.items()
+        if not device.startswith("CPU") and device not in split
+    }
+
+
+def arrived_at_once(turns: int) -> int:
+    """Of how many micro-batches a card has the inputs, if it holds so many at once.
+
+    One that holds a single one is sent the next meanwhile.
+    """
+    return max(2, turns)
+
+
 def samples_at_once(batch: int, micro_batches: int, under_way: int) -> int:
     """How many samples of a batch are in progress, if this many micro-batches may be."""
     return min(batch, -(-batch // micro_batches) * under_way)
-
-
-def summed(micro_batches: int, under_way: int) -> int:
-    """The most gradients of a variable at once: those in progress, and the sum of the others."""
-    return min(micro_batches, under_way + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A batch in micro-batches, of which `under_way` may be in progress at once.
 
-    `beyond` are the bytes that the whole model holds besides what `StageMemory` gives, and `margin`
-    the factor by which its fullest moment may differ.
+    They are `in_turn` on a card: one goes back after the other, so that only its gradients and the
+    sum of those before are there. `beyond` are the bytes that the whole model holds besides what
+    `StageMemory` gives, and `margin` the factor by which its fullest moment may differ.
     """
 
     batch: int
     micro_batches: int = 1
     under_way: int = 1
+    in_turn: bool = False
     beyond: float = 0.0
     margin: float = 1.0
 
@@ -64,13 +92,24 @@ class Step:
         """The samples that are in progress at once."""
         return samples_at_once(self.batch, self.micro_batches, self.under_way)
 
+    @property
+    def summed(self) -> int:
+        """The most gradients of a variable at once: those of micro-batches, and their sum."""
+        return min(self.micro_batches, 1 + (1 if self.in_turn else self.under_way))
+
+    @property
+    def arrived(self) -> int:
+        """The samples whose inputs may lie here at once: in progress, or sent ahead."""
+        return samples_at_once(self.batch, self.micro_batches, arrived_at_once(self.under_way))
+
 
 @dataclass(frozen=True, slots=True)
 class StageMemory:
     """What is on a device, in bytes: of one stage, or of many in arrays of one shape.
 
-    `taken`, `kept`, `passing` and `again` are per sample. `taken` is the model's input, if a layer
-    takes it; `kept` what the backward pass needs; `passing` the largest output and its gradient, or
+    `taken`, `received`, `kept`, `passing` and `again` are per sample. `taken` is the model's input,
+    if a layer takes it; `received` what comes from other devices and stays for the backward pass;
+    `kept` what else that needs; `passing` the largest output and its gradient, or
     the gradient of all that a card's stage received, held briefly and for one micro-batch at a
     time, as is `again`, the recomputed activations; `updating` is what the optimizer needs while it
     updates the largest layer, when the activations are gone; `scratch` what a kernel needs while it
@@ -85,6 +124,7 @@ class StageMemory:
     updating: Amount = 0.0
     share: Amount = 1.0
     scratch: Amount = 0.0
+    received: Amount = 0.0
 
     def step_bytes(self, step: Step) -> Array:
         """The memory of a step besides weights and slots, at the largest of three moments.
@@ -94,11 +134,14 @@ class StageMemory:
         to the sum; and the update.
         """
         backward = (
-            self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
+            self.received * step.arrived
+            + self.kept * step.samples
+            + (self.passing + self.again) * step.part
+            + self.gradients
         )
         # Until then the last of them still has its activations.
-        last = (self.kept + self.passing + self.again) * step.part
-        summing = self.gradients * summed(step.micro_batches, step.under_way) + last
+        last = (self.received + self.kept + self.passing + self.again) * step.part
+        summing = self.gradients * step.summed + last
         fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
         held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
         return np.asarray(held + self.scratch, np.float64)

@@ -181,7 +181,7 @@ def work_of(
         forward_share=_row(_forward_share(time, batch) for time in of[0]),
         output_bytes=_row(layer.output_bytes for layer in layers),
         kept_bytes=_row(layer.kept_bytes for layer in layers),
-        passing_bytes=_row(2 * layer.output_bytes * bool(layer.flops_forward) for layer in layers),
+        passing_bytes=_row(layer.passing_bytes for layer in layers),
         taken_bytes=_row(0 if layer.inputs else model.graph.input_bytes for layer in layers),
         state_bytes=_state_bytes(layers, model),
         gradient_bytes=_row(layer.trainable_bytes for layer in layers),
@@ -190,14 +190,8 @@ def work_of(
         later=tuple(tuple(each for each in froms if each > here) for here, froms in inputs),
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
-        scratch_bytes=_row(scratch_of(layer, model) for layer in layers),
+        scratch_bytes=_row(layer.scratch_bytes for layer in layers),
     )
-
-
-def scratch_of(layer: GraphLayer, model: ModelFacts) -> int:
-    """What a kernel of the layer needs on a card while it runs: convolutions are what does."""
-    step = model.steps.get("GPU", StepMemory())
-    return step.scratch if "Conv2D" in layer.kind else 0
 
 
 def _times_of(

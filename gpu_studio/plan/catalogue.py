@@ -370,6 +370,15 @@ def rate_of(training: Training, length: Length) -> Rate:
     return _MAKERS[entry.name](training.learning_rate, entry.values(schedule.options), length)
 
 
+def needs_length(name: str, options: Mapping[str, Any]) -> bool:
+    """Return whether the schedule `name` goes by the length of an epoch, or of the run."""
+    entry = SCHEDULES.get(name)
+    named = {option.name for option in entry.options} if entry else set()
+    if "every_steps" in named:
+        return not options.get("every_steps")
+    return "warmup_steps" in named
+
+
 def _constant(rate: float, _options: Mapping[str, Any], _length: Length) -> Rate:
     return lambda _step: rate
 

@@ -14,7 +14,7 @@ from typing import Any
 import tomli_w
 
 from gpu_studio.common.safe_files import opened, write_output
-from gpu_studio.plan.tables import SECTIONS, from_tables, to_tables
+from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
 LARGEST_BYTES = 4 * 1024 * 1024
@@ -141,7 +141,7 @@ def _syntax_problem(message: str, source: str) -> Problem:
     )
 
 
-INLINE = frozenset({"options", "loss", "schedule", "layers"})
+INLINE = frozenset({"options", "loss", "schedule", "layers", "class_weight"})
 """Keys whose tables stand on the key's own line."""
 
 
@@ -164,7 +164,7 @@ def _section_lines(path: str, table: Mapping[str, Any]) -> list[str]:
     lines = ["", f"[{path}]", *lines] if lines else []
     for key, value in nested.items():
         if isinstance(value, Mapping):
-            lines += _section_lines(f"{path}.{key}", value)
+            lines += _section_lines(f"{path}.{_key(key)}", value)
         else:
             for each in value:
                 lines += ["", f"[[{path}.{key}]]", *_key_lines(each)]
@@ -172,7 +172,7 @@ def _section_lines(path: str, table: Mapping[str, Any]) -> list[str]:
 
 
 def _is_nested(key: str, value: Any) -> bool:
-    return key == "carve" or (isinstance(value, Mapping) and key not in INLINE)
+    return key in LISTS or (isinstance(value, Mapping) and key not in INLINE)
 
 
 def _key_lines(table: Mapping[str, Any]) -> list[str]:

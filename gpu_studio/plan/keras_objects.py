@@ -26,11 +26,21 @@ OPTIMIZERS = (
     "ftrl",
     "lion",
     "muon",
+    "lamb",
+    "schedule_free_adamw",
 )
 
-# Left out: losses that compare whole batches (circle), sequences (ctc) or images (dice, tversky),
-# because they give no number per sample; and those that suit neither class scores nor values that
-# may be negative.
+COMPILED = "compiled"
+"""The plan's name for what the model was compiled with."""
+AS_COMPILED = {COMPILED: "as compiled"}
+"""How it is called on the screen."""
+OPTIMIZER_CHOICES = ("auto", COMPILED, *OPTIMIZERS)
+"""Every optimizer. `auto` is the compiled one where the model brings one, else Adam."""
+WHOLE_BATCH_LOSSES = ("dice", "tversky")
+"""Losses of a whole batch, unless their option `axis` leaves the samples apart."""
+
+# Left out: circle compares samples by their embeddings, and ctc aligns sequences of other lengths:
+# neither holds targets against outputs. A model compiled with them trains by them.
 _OF_SCORES = (
     "sparse_categorical_crossentropy",
     "categorical_crossentropy",
@@ -44,6 +54,7 @@ _OF_YES_OR_NO = (
     "binary_focal_crossentropy",
     "hinge",
     "squared_hinge",
+    *WHOLE_BATCH_LOSSES,
 )
 LOSSES_OF: dict[Kind, tuple[str, ...]] = {
     "classes": (*_OF_SCORES, *_OF_YES_OR_NO),
@@ -56,10 +67,15 @@ LOSSES_OF: dict[Kind, tuple[str, ...]] = {
         "mean_squared_logarithmic_error",
         "huber",
         "log_cosh",
+        "cosine_similarity",
+        "poisson",
     ),
 }
 
-# Left out: correlations, because their states are not sums that replicas could add up.
+BETWEEN_VALUES = ("cosine_similarity", "pearson_correlation", "concordance_correlation")
+"""Metrics that compare the values of each sample with one another."""
+_COUNTS = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+_HINGES = ("hinge", "squared_hinge")
 _OF_CLASSES = (
     "accuracy",
     "sparse_categorical_accuracy",
@@ -79,6 +95,12 @@ _OF_CLASSES = (
     "sensitivity_at_specificity",
     "specificity_at_sensitivity",
     "kl_divergence",
+    "mean_iou",
+    "iou",
+    "one_hot_mean_iou",
+    "one_hot_iou",
+    *_COUNTS,
+    *_HINGES,
 )
 _OF_VALUES = (
     "mean_absolute_error",
@@ -88,8 +110,12 @@ _OF_VALUES = (
     "mean_squared_logarithmic_error",
     "log_cosh_error",
     "r2_score",
+    "cosine_similarity",
+    "pearson_correlation",
+    "concordance_correlation",
+    "poisson",
 )
-_BINARY = ("binary_accuracy", "binary_crossentropy")
+_BINARY = ("binary_accuracy", "binary_crossentropy", "binary_iou")
 _COUNTING = (
     "auc",
     "f1_score",
@@ -104,21 +130,22 @@ _COUNTING = (
 METRICS_OF: dict[Kind, tuple[str, ...]] = {
     "classes": _OF_CLASSES,
     "one_hot": _OF_CLASSES,
-    "binary": ("accuracy", *_BINARY, *_COUNTING, *_OF_VALUES[:2]),
+    "binary": ("accuracy", *_BINARY, *_COUNTING, *_COUNTS, *_HINGES, *_OF_VALUES[:2]),
     "values": _OF_VALUES,
 }
 
-LOSSES = ("auto", *LOSSES_OF["classes"], *LOSSES_OF["values"])
+LOSSES = ("auto", COMPILED, *LOSSES_OF["classes"], *LOSSES_OF["values"])
 """Every loss.
 
-`auto` is the first of its kind: the categorical cross-entropy for classes, the binary one for what
-is 0 or 1 each, the squared error for values.
+`auto` is the compiled one where the model brings one, else the first of its kind: the categorical
+cross-entropy for classes, the binary one for what is 0 or 1 each, the squared error for values.
 """
 
-METRICS = ("auto", *METRICS_OF["classes"], *_BINARY, *METRICS_OF["values"])
+METRICS = ("auto", COMPILED, *METRICS_OF["classes"], *_BINARY, *METRICS_OF["values"])
 """Every metric.
 
-`auto` is the first of its kind: the accuracy for classes, the absolute error for values.
+`auto` is the compiled ones where the model brings some, else the first of its kind: the accuracy
+for classes, the absolute error for values.
 """
 
 AUTO_METRICS: dict[Task, str] = {
@@ -148,7 +175,10 @@ _SHORT = {
     "kld": "kl_divergence",
     "acc": "accuracy",
 }
-_RESULTS = {"log_cosh_error": "logcosh"}
+_RESULTS = {
+    "log_cosh_error": "logcosh",
+    **{name: name.replace("iou", "io_u") for name in METRICS if name.endswith("iou")},
+}
 
 
 def keras_name(name: str, known: Iterable[str]) -> str | None:
@@ -217,6 +247,8 @@ _OPTIMIZERS = {
         "nesterov",
         "rms_rate",
     ),
+    "lamb": ("beta_1", "beta_2", "epsilon"),
+    "schedule_free_adamw": ("beta_1", "beta_2", "epsilon", "warmup_steps"),
 }
 _SMOOTHED = ("from_logits", "label_smoothing", "axis")
 _LOSSES = {
@@ -227,6 +259,9 @@ _LOSSES = {
     "binary_crossentropy": _SMOOTHED,
     "binary_focal_crossentropy": ("apply_class_balancing", "alpha", "gamma", *_SMOOTHED),
     "huber": ("delta",),
+    "dice": ("axis",),
+    "tversky": ("alpha", "beta", "axis"),
+    "cosine_similarity": ("axis",),
 }
 _COUNTED = ("thresholds", "top_k", "class_id")
 _METRICS = {
@@ -254,16 +289,30 @@ _METRICS = {
     "sensitivity_at_specificity": ("specificity", "num_thresholds", "class_id"),
     "specificity_at_sensitivity": ("sensitivity", "num_thresholds", "class_id"),
     "r2_score": ("class_aggregation", "num_regressors"),
+    "mean_iou": ("num_classes", "ignore_class"),
+    "iou": ("num_classes", "target_class_ids", "ignore_class"),
+    "one_hot_mean_iou": ("num_classes", "ignore_class"),
+    "one_hot_iou": ("num_classes", "target_class_ids", "ignore_class"),
+    "binary_iou": ("target_class_ids", "threshold"),
+    "cosine_similarity": ("axis",),
+    "pearson_correlation": ("axis",),
+    "concordance_correlation": ("axis",),
+    **dict.fromkeys(_COUNTS, ("thresholds",)),
 }
 
 
 def optimizer_options(name: str) -> tuple[str, ...]:
     """An optimizer's options besides its learning rate, specific ones first.
 
-    () if it is unknown.
+    Those of Adam for `auto`; () if it is unknown.
     """
-    known = keras_name(name, OPTIMIZERS)
+    known = keras_name(optimizer_named(name), OPTIMIZERS)
     return (*_OPTIMIZERS[known], *OF_ALL_OPTIMIZERS) if known else ()
+
+
+def optimizer_named(name: str) -> str:
+    """The optimizer that `name` stands for where the model brings none: Adam for `auto`."""
+    return "adam" if name == "auto" else name
 
 
 def loss_options(name: str) -> tuple[str, ...]:
@@ -287,6 +336,8 @@ def is_of_class_1(metric: str, given: Collection[str]) -> bool:
     Averaged over both classes, each would equal the accuracy: every sample that one class gains,
     the other loses.
     """
+    if keras_name(metric, METRICS) in _COUNTS:
+        return True
     if keras_name(metric, METRICS) == "auc":
         return not _OF_ALL_CLASSES.intersection(given)
     return takes_class(metric, given)
@@ -300,7 +351,7 @@ def takes_class(metric: str, given: Collection[str]) -> bool:
 def metric_help(name: str) -> str:
     """What one must know of a metric of classes to read its value; empty if the name says it."""
     if is_of_class_1(name, ()):
-        other = "" if keras_name(name, METRICS) == "auc" else "; class_id picks one"
+        other = "; class_id picks one" if takes_class(name, ()) else ""
         return f"class 1 of two classes; all together where there are more{other}"
     return "the mean over all classes" if "average" in metric_options(name) else ""
 
@@ -316,6 +367,8 @@ _MORE = (
     "fbeta",
     "score",
     "iou",
+    "io_u",
+    "correlation",
     "similarity",
     "r2",
     "true_",

@@ -200,6 +200,22 @@ TRAINING_LIMITS = (
         least=0,
         most=100_000,
     ),
+    Option(
+        "steps_per_epoch",
+        "int",
+        Training().steps_per_epoch,
+        "steps of an epoch, which goes on where the one before ended; 0: all of the data",
+        least=0,
+        most=_MANY,
+    ),
+    Option(
+        "validation_steps",
+        "int",
+        Training().validation_steps,
+        "batches to validate with; 0: all of the data",
+        least=0,
+        most=_MANY,
+    ),
 )
 
 CHECKPOINT_LIMITS = (

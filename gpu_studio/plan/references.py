@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path, PurePath
-from typing import NewType
+from typing import Literal, NewType
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.plan.values import Plan
+from gpu_studio.plan.values import Callback, Named, Plan
 
 SUFFIX = ".py"
+SCHEDULE = "schedule"
+"""The option of a built-in callback that names a function of the user's own."""
+Change = Callable[[str, str], str]
 
 AbsolutePlan = NewType("AbsolutePlan", Plan)
 """A plan whose files are all named absolutely, which only `with_absolute_files` makes.
@@ -54,20 +58,83 @@ def reference(text: str) -> Reference | None:
     return Reference(file, function) if is_function else None
 
 
+Part = Literal["model", "data", "training"]
+"""The parts of a plan that may name code."""
+
+
+def part_of(field: str) -> Part:
+    """The part of the plan that `field` is in."""
+    found: Part = "model" if field.startswith("model.") else "data"
+    return "training" if field.startswith("training.") else found
+
+
+def references_of(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Every field of `plan` that names Python of the user's own, with its text, in their order.
+
+    Those of the model and the data may say anything there, and need not be of the right form.
+    """
+    found: list[tuple[str, str]] = []
+
+    def note(field: str, text: str) -> str:
+        found.append((field, text))
+        return text
+
+    _with_references(plan, note)
+    return tuple(found)
+
+
+def _with_references(plan: Plan, changed: Change) -> Plan:
+    """Return `plan` with each such text replaced by `changed(field, text)`.
+
+    This is the one place that knows which fields of a plan may name code.
+    """
+
+    def called(field: str, text: str) -> str:
+        return changed(field, text) if reference(text) else text
+
+    def named(field: str, chosen: Named) -> Named:
+        return replace(chosen, name=called(field, chosen.name))
+
+    def callback(field: str, chosen: Callback) -> Callback:
+        options = {
+            key: called(f"{field}.options.{key}", each)
+            if key == SCHEDULE and isinstance(each, str)
+            else each
+            for key, each in chosen.options.items()
+        }
+        return replace(chosen, name=called(f"{field}.name", chosen.name), options=options)
+
+    model, data, training = plan.model, plan.data, plan.training
+    if model.python:
+        model = replace(model, python=changed("model.python", model.python))
+    if data.python:
+        data = replace(data, python=changed("data.python", data.python))
+    training = replace(
+        training,
+        optimizer=called("training.optimizer", training.optimizer),
+        schedule=training.schedule and named("training.schedule", training.schedule),
+        loss=named("training.loss", training.loss),
+        metrics=tuple(
+            named(f"training.metrics[{place}]", each) for place, each in enumerate(training.metrics)
+        ),
+        callbacks=tuple(
+            callback(f"training.callbacks[{place}]", each)
+            for place, each in enumerate(training.callbacks)
+        ),
+    )
+    return replace(plan, model=model, data=data, training=training)
+
+
 def with_absolute_files(plan: Plan, folder: Path) -> AbsolutePlan:
     """Return `plan` with each relative file, folder and `file.py:function` taken from `folder`.
 
     Done once, by who knows the folder: the one who has read the plan, or has it open.
     """
     folder = folder.absolute()
-    model = replace(
-        plan.model, file=_file(plan.model.file, folder), python=_function(plan.model.python, folder)
-    )
+    plan = _with_references(plan, lambda _field, text: _function(text, folder))
+    model = replace(plan.model, file=_file(plan.model.file, folder))
     data = replace(
-        plan.data,
-        file=_file(plan.data.file, folder),
-        folder=_file(plan.data.folder, folder),
-        python=_function(plan.data.python, folder),
+        plan.data, file=_file(plan.data.file, folder), folder=_file(plan.data.folder, folder)
     )
     return AbsolutePlan(replace(plan, model=model, data=data))
 
@@ -81,8 +148,6 @@ def _file(name: str | None, folder: Path) -> str | None:
     return str(absolute(name, folder)) if name else name
 
 
-def _function(reference: str | None, folder: Path) -> str | None:
-    if not reference:
-        return reference
+def _function(reference: str, folder: Path) -> str:
     file, colon, function = reference.rpartition(":")
     return f"{_file(file, folder)}:{function}" if colon and file else reference

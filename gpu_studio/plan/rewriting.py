@@ -10,7 +10,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AbstractTable, InlineTable
 
 from gpu_studio.plan.files import INLINE, dumps, loads
-from gpu_studio.plan.tables import to_tables
+from gpu_studio.plan.tables import LISTS, to_tables
 from gpu_studio.plan.values import Plan, PlanError
 
 
@@ -64,11 +64,14 @@ def _can_be_entered(table: Any, key: str, before: Mapping[str, Any], value: Any)
 
 
 def _item(key: str, value: Any) -> Any:
-    """A value formatted as in plan files: options on one line, a carve as tables of its own."""
-    if key == "carve":
+    """A value formatted as in plan files: options on one line, callbacks as tables of their own."""
+    if key in LISTS:
         tables = tomlkit.aot()
         for each in value:
-            tables.append(tomlkit.item(each))
+            table = tomlkit.table()
+            for name, inner in each.items():
+                table[name] = _item(name, inner)
+            tables.append(table)
         return tables
     if isinstance(value, Mapping) and key in INLINE:
         return _inline(value)

@@ -124,7 +124,12 @@ def _plan(name: str, devices: DeviceSettings, replicas: int, strategy: Strategy 
         devices=devices,
         model=ModelSettings(name="mlp", options={"hidden": [256, 256, 256]}),
         data=Data(name="digits"),
-        training=Training(epochs=EPOCHS, batch_size=_batch(replicas), schedule=Named("cosine")),
+        training=Training(
+            epochs=EPOCHS,
+            batch_size=_batch(replicas),
+            optimizer="adam",
+            schedule=Named("cosine"),
+        ),
         distribution=Distribution(strategy.name),
     )
 

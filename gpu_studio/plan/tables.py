@@ -16,6 +16,7 @@ from gpu_studio.plan.validation import problems_besides
 from gpu_studio.plan.values import (
     VERSION,
     Named,
+    OutputTraining,
     Placed,
     Plan,
     PlanError,
@@ -28,6 +29,8 @@ from gpu_studio.plan.values import (
     with_kind,
 )
 
+LISTS = ("carve", "callbacks")
+"""Keys whose tables each stand under a heading of their own, `[[training.callbacks]]`."""
 SECTIONS = ("devices", "model", "data", "training", "distribution")
 
 
@@ -87,7 +90,18 @@ def _plain(value: Any) -> Any:
 
 
 def _is_left_out(name: str, value: Any) -> bool:
-    return value is None or (name == "options" and not value) or (name == "carve" and not value)
+    return value is None or (name in _LEFT_OUT and not value)
+
+
+_LEFT_OUT = (
+    "options",
+    "outputs",
+    "class_weight",
+    "steps_per_epoch",
+    "validation_steps",
+    *LISTS,
+)
+"""What a plan file does not have while it is empty, or 0."""
 
 
 def _layer(devices: tuple[str, ...]) -> str | list[str]:
@@ -96,6 +110,7 @@ def _layer(devices: tuple[str, ...]) -> str | list[str]:
 
 Table = Mapping[str, Any]
 Layers = Mapping[str, tuple[str, ...]]
+Outputs = Mapping[str, OutputTraining]
 Read = Callable[[str, Any], Any]
 
 UNREADABLE: Any = object()
@@ -117,6 +132,7 @@ class Reader:
             float: self._number,
             str: self._text,
             Layers: self._layers,
+            Outputs: self._outputs,
         }
 
     def table(self, cls: Any, path: str, value: Any) -> Any:
@@ -235,6 +251,15 @@ class Reader:
             return self._wrong(path, value, 'write a table such as { dense = "GPU:0" }')
         read = {
             self._text(path, key): self._several(str, path_to(path, key), each)
+            for key, each in value.items()
+        }
+        return {key: each for key, each in read.items() if UNREADABLE not in (key, each)}
+
+    def _outputs(self, path: str, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return self._wrong(path, value, f"write [{path}.NAME], with the name of an output")
+        read = {
+            self._text(path, key): self._part(OutputTraining, path_to(path, key), each)
             for key, each in value.items()
         }
         return {key: each for key, each in read.items() if UNREADABLE not in (key, each)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_studio.plan.keras_objects import LOSSES, LOSSES_OF, Kind, Task, keras_name
+from gpu_studio.plan.keras_objects import COMPILED, LOSSES, LOSSES_OF, Kind, Task, keras_name
 
 Shape = tuple[int | None, ...]
 
@@ -87,7 +87,7 @@ def kind_of(
     able = meetings(target, outputs)
     chosen = _chosen(target, able, ends_in_sigmoid)
     named = keras_name(loss, LOSSES)
-    if named in (None, "auto"):
+    if named in (None, "auto", COMPILED):
         return chosen
     wanted = [chosen, *able] if chosen else list(able)
     return next((kind for kind in wanted if named in LOSSES_OF[kind]), None)

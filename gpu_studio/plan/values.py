@@ -56,6 +56,17 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Callback:
+    """A callback of Keras: a built-in one by `name`, or a `file.py:function` that gives some.
+
+    The function may be a class; `options` are its arguments.
+    """
+
+    name: str
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """The model: one of a built-in `name`, a `.keras` `file`, or a `python` `file.py:function`."""
 
@@ -112,26 +123,50 @@ class CheckpointSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputTraining:
+    """What one output of a model learns by; what is None is as `Training` says for all outputs.
+
+    `loss_weight` is that of its loss in the sum. With the loss "none" the output learns nothing.
+    """
+
+    loss: Named | None = None
+    loss_weight: float = 1.0
+    metrics: tuple[Named, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """How to train.
 
-    `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …).
+    `options` are the optimizer's, as Keras names them (`momentum`, `global_clipnorm`, …). What the
+    optimizer, the schedule, the loss and the metrics are is said by Keras' names or by a
+    `file.py:function` of the user's own. "compiled" is what a model of the user's own was compiled
+    with; "auto" is the same where there is such, else Adam, and what the data suggest.
+    `class_weight` is how much each sample of a class counts in the loss, by the class's number.
+    `outputs` says what the outputs learn by, by the names that Keras gives them, where a model has
+    several. `steps_per_epoch` and `validation_steps` are global batches; 0 means all of the
+    data.
     """
 
     epochs: int = 1
     batch_size: int = 32
     batch_scope: BatchScope = "global"
-    optimizer: str = "adam"
+    optimizer: str = "auto"
     options: Options = field(default_factory=dict)
     learning_rate: float = 0.001
     schedule: Named | None = None
     loss: Named = Named("auto")
     metrics: tuple[Named, ...] = (Named("auto"),)
+    outputs: Mapping[str, OutputTraining] = field(default_factory=dict)
+    class_weight: Options = field(default_factory=dict)
     seed: int = 0
     mixed_precision: bool = False
     steps_per_call: int = 0
+    steps_per_epoch: int = 0
+    validation_steps: int = 0
     early_stopping: EarlyStopping | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
+    callbacks: tuple[Callback, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

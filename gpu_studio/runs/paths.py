@@ -9,6 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from gpu_studio.common.choices import chosen_runs_folder
 from gpu_studio.common.paths import expanded
 
 ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
@@ -17,11 +18,16 @@ ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
 def runs_dir(override: Path | str | None = None) -> Path:
     """Return the directory that holds all runs, as an absolute path; it need not exist yet.
 
-    It is `override` if given, else `$GPU_STUDIO_RUNS_DIR` if set and not empty, else `runs` under
-    the user's data directory.
+    It is `override` if given, else `$GPU_STUDIO_RUNS_DIR` if set and not empty, else the folder
+    chosen in the settings, else `usual_runs_dir`.
     """
-    chosen = override or os.environ.get(ENVIRONMENT) or user_data_path("gpu-studio") / "runs"
-    return expanded(chosen).absolute()
+    chosen = override or os.environ.get(ENVIRONMENT) or chosen_runs_folder()
+    return expanded(chosen).absolute() if chosen else usual_runs_dir()
+
+
+def usual_runs_dir() -> Path:
+    """`runs` under the user's data directory."""
+    return (user_data_path("gpu-studio") / "runs").absolute()
 
 
 def open_to_others(runs: Path) -> str:

@@ -23,7 +23,7 @@ from gpu_studio.contract.consent import Standing, allowances, read_code, standin
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
 from gpu_studio.plan import AbsolutePlan, Plan, Problem
 from gpu_studio.plan.data import ImageFolderError, layout_of
-from gpu_studio.plan.references import reference
+from gpu_studio.plan.references import reference, references_of
 from gpu_studio.plan.values import listed
 
 _Check = Callable[[zipfile.ZipFile], str]
@@ -45,8 +45,13 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
         *_problems("model.file", written.model.file, model.file, ".keras", _lacks_keras_parts),
         *_problems("data.file", written.data.file, data.file, ".npz", _holds_pickles),
         *_folder_problems("data.folder", written.data.folder, data.folder),
-        *_code_problems("model.python", written.model.python, model.python),
-        *_code_problems("data.python", written.data.python, data.python),
+        *(
+            problem
+            for (field, text), (_, found) in zip(
+                references_of(written), references_of(plan), strict=True
+            )
+            for problem in _code_problems(field, text, found)
+        ),
     ]
 
 
@@ -67,8 +72,8 @@ def _without_consent(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
     return found
 
 
-def _code_problems(field: str, text: str | None, found: str | None) -> Iterator[Problem]:
-    named = reference(found) if found else None
+def _code_problems(field: str, text: str, found: str) -> Iterator[Problem]:
+    named = reference(found)
     if named is None:
         return
     path, shown = Path(named.file), f'"{text}"'
@@ -194,9 +199,7 @@ def _dtype(file: IO[bytes]) -> Any:
 
 def names_files(plan: Plan) -> bool:
     """Whether the plan needs files or folders."""
-    return any(
-        (plan.model.file, plan.data.file, plan.data.folder, plan.model.python, plan.data.python)
-    )
+    return any((plan.model.file, plan.data.file, plan.data.folder, *references_of(plan)))
 
 
 def not_allowed(plan: AbsolutePlan) -> tuple[Path, ...]:

@@ -8,6 +8,7 @@ slow and, under CentralStorage, wrong.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from gpu_studio.trainer.input_wait import moment_after
 PREFETCHED = 8
 WHOLE_BYTES = 1 << 28
 """Of a split that takes no more than that as a model sees it, TensorFlow holds a copy."""
-Given = Callable[[Any], tuple[Any, Any]]
+Given = Callable[[Any], tuple[Any, Any, Any]]
 
 # Every iterator, kept until the process ends. Under a strategy, TensorFlow puts an autotuner
 # into each. Its thread sleeps for up to a minute, and destroying the iterator waits for it.
@@ -73,8 +74,10 @@ def training_stream(
 ) -> tf.data.Dataset:
     """Yield parts without end, from sample `offset` of epoch `epoch` (counted from 0) on.
 
-    An element is (x, y, weight) with as many rows as the part has samples; the weights of a step
-    sum to 1. With `timed`, a fourth says when the part was ready in memory, in seconds since 1970.
+    An element is (x, y, sample weights, weight) with as many rows as the part has samples. The
+    first three are structures of tensors, `()` where there is none. The `weight` of a step sums to
+    1: it is that of each sample in a mean over the global batch. With `timed`, a fifth says when
+    the part was ready in memory, in seconds since 1970.
     """
     given = _given_of(split)
 
@@ -88,6 +91,97 @@ def training_stream(
         _as_it_stands(lambda e: parts_of(e, cut.parts()))
     )
     return _endless(first.concatenate(later))
+
+
+def stream_parts(stream: Any, batch: int, replicas: int, skipped: int = 0) -> tf.data.Dataset:
+    """Yield the parts of one pass over a stream, without its first `skipped` global batches.
+
+    Its batches are cut as `Cut` cuts them, whatever their size; samples that come one by one are
+    put together to batches of `batch`. A part is what `training_stream` yields, but what it says of
+    itself has shape (3,): when it was ready, how many samples the global batch has, and 1 if that
+    is the last of the pass.
+    """
+    data = _global_batches(stream, batch, skipped)
+
+    @_as_it_stands
+    def whole(element: Any, last: Any) -> tuple[Any, ...]:
+        given = _parts_of(stream, element)
+        size = _size(given)
+        made = *given, tf.fill([size], 1.0 / tf.cast(size, tf.float32))
+        return *made, _told(made, size, last)
+
+    @_as_it_stands
+    def cut(element: Any, last: Any) -> tf.data.Dataset:
+        given = _parts_of(stream, element)
+        size = _size(given)
+        share, extra = size // replicas, size % replicas
+
+        @_as_it_stands
+        def part(replica: Any) -> tuple[Any, ...]:
+            length = share + tf.cast(replica < extra, tf.int64)
+            start = tf.where(length > 0, replica * share + tf.minimum(replica, extra), 0)
+            stop = start + tf.maximum(length, 1)
+            weight = tf.where(length > 0, 1.0 / tf.cast(size, tf.float32), 0.0)
+            rows = tf.nest.map_structure(lambda each: each[start:stop], given)
+            made = *rows, tf.fill([stop - start], weight)
+            return *made, _told(made, size, last)
+
+        return tf.data.Dataset.range(replicas).map(part)
+
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    parts = data.map(whole) if replicas == 1 else data.flat_map(cut)
+    return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
+
+
+def _global_batches(stream: Any, batch: int, skipped: int) -> tf.data.Dataset:
+    """Yield each global batch of a stream, and 1 with the last of the pass, else 0."""
+    data = stream.elements(skipped if stream.batched else skipped * batch)
+    data = data if stream.batched else data.batch(batch)
+    ends_unseen = stream.steps(batch) is None and not stream.endless
+    if ends_unseen and not all(map(_is_plain, tf.nest.flatten(data.element_spec))):
+        data = data.map(_as_it_stands(stream.parts))
+    return _with_last(data) if ends_unseen else _without_last(data)
+
+
+NO_ROWS = "A batch of the data has no samples."
+
+
+def _parts_of(stream: Any, element: Any) -> Any:
+    return stream.parts(*element) if isinstance(element, tuple) else stream.parts(element)
+
+
+def _is_plain(spec: Any) -> bool:
+    return isinstance(spec, tf.TensorSpec) and spec.shape.rank is not None
+
+
+def _size(given: Any) -> Any:
+    """Return how many samples a batch has."""
+    size = tf.shape(tf.nest.flatten(given)[0], out_type=tf.int64)[0]
+    with tf.control_dependencies([tf.debugging.assert_positive(size, NO_ROWS)]):
+        return tf.identity(size)
+
+
+def _told(made: Any, size: Any, last: Any) -> Any:
+    """Return what a part says of itself."""
+    return tf.stack([moment_after(made), tf.cast(size, tf.float64), tf.cast(last, tf.float64)])
+
+
+def _without_last(data: tf.data.Dataset) -> tf.data.Dataset:
+    """Pair each element with False: who reads it knows how many there are."""
+    return tf.data.Dataset.zip((data, tf.data.Dataset.from_tensors(False).repeat()))
+
+
+def _with_last(data: tf.data.Dataset) -> tf.data.Dataset:
+    """Pair each element with whether it is the last, by looking one element ahead."""
+
+    def nothing(spec: Any) -> Any:
+        return tf.zeros([size or 0 for size in spec.shape], spec.dtype)
+
+    nobody = tf.nest.map_structure(nothing, data.element_spec)
+    ended = _without_last(data).concatenate(tf.data.Dataset.from_tensors((nobody, True)))
+    shifted = ended.scan(nobody, _as_it_stands(lambda before, now: (now[0], (before, now[1]))))
+    return shifted.skip(1)
 
 
 def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
@@ -112,7 +206,7 @@ def _gathered(
 
 
 def _given_of(split: Split) -> Given:
-    """Return the function that maps places in the split to samples and targets."""
+    """Return the function that maps places in the split to samples, targets and weights."""
     return (
         _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
     )
@@ -124,8 +218,8 @@ def _given_by_tensorflow(split: Split) -> Given:
     This is three times as fast as NumPy where a batch is small.
     """
     with tf.device("CPU:0"):
-        x, y = tf.constant(split.seen(slice(None))), tf.constant(split.wanted(slice(None)))
-    return lambda places: (tf.gather(x, places), tf.gather(y, places))
+        whole = tf.nest.map_structure(tf.constant, split.given(slice(None)))
+    return lambda places: tf.nest.map_structure(lambda each: tf.gather(each, places), whole)
 
 
 def _given_by_numpy(split: Split) -> Given:
@@ -133,15 +227,14 @@ def _given_by_numpy(split: Split) -> Given:
 
     TensorFlow holds no copy except of the batches under way.
     """
-    kinds = (split.seen_type, split.wanted_type)
+    first = split.given(slice(1))
+    shapes = [(None, *each.shape[1:]) for each in tf.nest.flatten(first)]
+    kinds = [tf.as_dtype(each.dtype) for each in tf.nest.flatten(first)]
 
-    def given(places: Any) -> tuple[Any, Any]:
-        x, y = tf.numpy_function(
-            lambda rows: (split.seen(rows), split.wanted(rows)), [places], kinds
-        )
-        return tf.ensure_shape(x, (None, *split.x.shape[1:])), tf.ensure_shape(
-            y, (None, *split.y.shape[1:])
-        )
+    def given(places: Any) -> Any:
+        made = tf.numpy_function(lambda rows: tf.nest.flatten(split.given(rows)), [places], kinds)
+        shaped = [tf.ensure_shape(each, shape) for each, shape in zip(made, shapes, strict=True)]
+        return tf.nest.pack_sequence_as(first, shaped)
 
     return given
 
@@ -160,6 +253,16 @@ def _endless(data: tf.data.Dataset) -> tf.data.Dataset:
     options.autotune.enabled = False  # there is nothing to tune here
     endless = data.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
     return endless.prefetch(PREFETCHED).with_options(options)
+
+
+def let_go(iterator: Any) -> None:
+    """Forget an iterator that has ended.
+
+    Whoever waits for TensorFlow to take it apart is a thread of its own.
+    """
+    _KEPT.remove(iterator)
+    held = [iterator]
+    threading.Thread(target=held.clear, daemon=True).start()
 
 
 def distribute(strategy: Any, stream: tf.data.Dataset) -> Any:

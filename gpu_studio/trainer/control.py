@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Literal
@@ -22,7 +23,7 @@ class Control:
     *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and must
     end the process. So must `abandon`, which is called once `is_gone` says that the run's folder is
     gone: nobody could see or stop the run any more. While `is_out_of_hand` says that the loop may
-    never return, *stop* means *stop now*.
+    never return, after a stop has waited for so many seconds, *stop* means *stop now*.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Control:
         stop_now: Callable[[], None],
         is_gone: Callable[[], bool] = lambda: False,
         abandon: Callable[[], None] = lambda: None,
-        is_out_of_hand: Callable[[], bool] = lambda: False,
+        is_out_of_hand: Callable[[float], bool] = lambda _waited: False,
     ) -> None:
         self._commands = CommandReader(run.commands_file)
         self._stop_now, self._is_gone, self._abandon = stop_now, is_gone, abandon
@@ -83,14 +84,16 @@ class Control:
         self._wishes.add("stop")
 
     def _listen(self) -> None:
-        looks = 0
+        looks, asked = 0, 0.0
         while not self._over.wait(POLL_SECONDS):
             looks += 1
             if looks % LOOKS_A_CHECK == 0 and self._is_gone():
                 self._abandon()
             self._hear()
-            if self.stopping and self._is_out_of_hand():
-                self._stop_now()
+            if self.stopping:
+                asked = asked or time.monotonic()
+                if self._is_out_of_hand(time.monotonic() - asked):
+                    self._stop_now()
 
     def _hear(self) -> None:
         try:

@@ -7,6 +7,7 @@ fast. Memory is measured as exactly as TensorFlow reports it.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import psutil
 import tensorflow as tf
 from msgspec.structs import replace
 from tensorflow.python.eager import context
+from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.contract.events import DeviceMemory, LogicalDevice
@@ -26,6 +29,9 @@ from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError
 
+ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
+"""Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
+
 
 def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
     """Apply carves, memory growth and soft placement.
@@ -34,6 +40,7 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
+    count_host_memory()
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)
@@ -44,6 +51,20 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
         for card in tf.config.list_physical_devices("GPU"):
             tf.config.experimental.set_memory_growth(card, True)
     return _logical(devices, there)
+
+
+def count_host_memory() -> None:
+    """Have TensorFlow take the host's memory from an allocator that counts it.
+
+    oneDNN brings one. Where it is off, as by default on CPUs without AVX-512 VNNI, AVX-VNNI or AMX,
+    TensorFlow's own counts nothing, and refuses to tell what is in use (cpu_allocator_impl.cc). Its
+    arena counts; it is asked for by a variable that is read at the first allocation
+    (process_state.cc), and is bounded by 64 GiB if nothing else is said.
+    """
+    if not ONE_DNN:
+        os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
+        memory = psutil.virtual_memory().total // MIB
+        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
 
 
 def on_host() -> AbstractContextManager[object]:

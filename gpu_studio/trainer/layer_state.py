@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -69,6 +69,11 @@ class RandomStates:
         found.append((self._shared.state, seed))
         self._seeds = {id(variable): (variable, start) for variable, start in found}
 
+    @property
+    def shared(self) -> Any:
+        """The state of the source that layers without a seed share."""
+        return self._shared.state
+
     def share_here(self) -> None:
         """Let this thread draw from the shared source too.
 
@@ -87,6 +92,17 @@ class RandomStates:
             with tf.init_scope():
                 self._seeds[id(variable)] = (variable, _seed_in(variable))
         return tf.stack([tf.constant(self._seeds[id(variable)][1], tf.int64), draw])
+
+
+class Changes(Protocol):
+    """Some variables with the values that a step has left in them."""
+
+    @property
+    def changed(self) -> list[Any]:
+        """The variables."""
+
+    def get_current_value(self, variable: Any) -> Any:
+        """The value that was left in one of them."""
 
 
 class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
@@ -136,7 +152,7 @@ def draws(model: keras.Model) -> bool:
     return any(map(_is_random_state, model.variables))
 
 
-def contribution(variable: Any, caught: Caught, part: BatchPart) -> Any:
+def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
     """Return a part's contribution to the new value of a variable.
 
     `joined` takes the sum over all parts.

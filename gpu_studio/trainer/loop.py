@@ -11,13 +11,15 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps
+from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps, Warned
 from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.trainer.callbacks import HookError, Hooks
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
-from gpu_studio.trainer.meters import Call, Tally
+from gpu_studio.trainer.meters import Call
+from gpu_studio.trainer.passes import SplitReading, ended_early
 from gpu_studio.trainer.progress import CallLength, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry, finite
@@ -39,9 +41,10 @@ class Loop:
         telemetry: Telemetry,
         checkpoints: Checkpoints,
         reached: Reached,
+        hooks: Hooks | None = None,
     ) -> None:
-        self._reached = reached
-        self.tally = Tally(session.meters)
+        self._reached, self.hooks = reached, hooks or Hooks()
+        self.tally = session.program.tally()
         self._session, self._control = session, control
         self._identity = {**session.identity(), "parts": session.cut.replicas}
         self._telemetry, self._checkpoints = telemetry, checkpoints
@@ -50,7 +53,8 @@ class Loop:
             CallLength(self._settings.steps_per_call),
             CallLength(self._settings.steps_per_call),
         )
-        self._evaluations: dict[int, object] = {}
+        self._passes = session.passes
+        self._readings: dict[int, SplitReading] = {}
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
         self._saved_step: int | None = None
@@ -72,14 +76,20 @@ class Loop:
         Raises NotFiniteError if the loss is not finite.
         """
         try:
+            self.hooks.begin()
             reason = self._train()
+            self.hooks.end()
             return self._finished(reason, self._test())
+        except HookError:
+            if self.progress.step:
+                self._save_once()
+            self._checkpoints.wait()
+            raise
         except Stopped:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
-            if (
-                self._saved_step != self.progress.step
-            ):  # A second one would replace the first and its value.
-                self._save(None)
+            self._save_once()
+            self._checkpoints.wait()
+            self.hooks.end()
             # The disk may have refused it: then nobody must be told that it exists.
             return self._finished(
                 "stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {}
@@ -97,51 +107,72 @@ class Loop:
             epoch=self.progress.epoch,
             step=self.progress.step,
             metrics=finite(metrics),
+            by=self.hooks.stopped_by if reason == "early_stopping" else "",
         )
 
     # Training
 
     def _train(self) -> Literal["completed", "early_stopping"]:
-        stream = self._session.training_stream(self.progress.epoch, self.progress.samples)
-        while self.progress.epoch < self._settings.epochs:
+        while self.progress.epoch < self._settings.epochs and not self._nothing_is_left():
             if self._patience_is_over():
                 return "early_stopping"
-            self._train_epoch(stream)
+            self._train_epoch()
             self._end_epoch()
+            if self.hooks.stopping:
+                return "early_stopping"
         return "early_stopping" if self._patience_is_over() else "completed"
 
-    def _train_epoch(self, stream: object) -> None:
+    def _train_epoch(self) -> None:
         self._epoch_seconds, self._epoch_samples = 0.0, 0
-        sizes = self._batch_sizes()
-        while len(sizes):
+        if not self.progress.samples:
+            self.hooks.epoch_begin(self.progress.epoch)
+        while not self.progress.pass_over:
+            left = self._passes.left(self.progress)
+            if left == 0:
+                break
             self._listen()
-            count = self._pace.next(len(sizes))
-            self._call(stream, sizes[:count])
-            sizes = sizes[count:]
-            self._save_if_due(count)
+            before = self.progress.step
+            self._call(1 if self.hooks.each_step else self._pace.next(left))
+            self._save_if_due(self.progress.step - before)
+            if self.hooks.stopping:
+                break
         self._listen()
 
-    def _batch_sizes(self) -> np.ndarray:
-        """The sizes of the global batches left in the epoch under way."""
-        cut = self._session.cut
-        starts = np.arange(self.progress.samples, cut.samples, cut.batch)
-        return np.minimum(cut.batch, cut.samples - starts)
-
-    def _call(self, stream: object, sizes: np.ndarray) -> None:
+    def _call(self, count: int) -> None:
+        first, stream = self.progress.step_in_epoch, self._passes.steps_from(self.progress)
+        self.hooks.batch_begin(first)
         rate = self._session.rate
         began = time.perf_counter()
-        call = self._session.program.train(stream, self.progress.step, len(sizes))
+        call = self._session.program.train(stream, self.progress.step, count)
         seconds = time.perf_counter() - began - call.aside_seconds
-        self._pace.measured(len(sizes), seconds)
+        self._pace.measured(len(call.losses), seconds)
         self._epoch_seconds += seconds
+        progress, sizes = self._passes.after(self.progress, call)
         self._tell_steps(call, sizes, seconds, rate)
-        self._check(call.losses)
         samples = int(sizes.sum())
         self._epoch_samples += samples
         self.tally.add(float(call.losses @ sizes), samples, call.deltas)
-        self.progress = self.progress.after_steps(len(sizes), samples)
+        before, self.progress = self.progress, progress
+        if len(sizes):  # a stream may have ended instead
+            self.hooks.batch_end(first, self.tally.results, seconds)
+        self._check(call.losses, before)
 
-    def _tell_steps(self, call: Call, sizes: np.ndarray, seconds: float, rate: float) -> None:
+    def _nothing_is_left(self) -> bool:
+        """Whether the data could be read once, and have been; then say so."""
+        if not (self.progress.passes and self._passes.ends):
+            return False
+        self._telemetry.tell(
+            Warned(
+                message=f"The data have ended, and so has the training: after {self.progress.epoch}"
+                f" of {self._settings.epochs} epochs.",
+                suggestion="Return a function that yields the batches: it can be read again.",
+            )
+        )
+        return True
+
+    def _tell_steps(
+        self, call: Call, sizes: np.ndarray, seconds: float, rate: float | None
+    ) -> None:
         event = Steps(
             epoch=self.progress.epoch + 1,
             first_step=self.progress.step,
@@ -152,21 +183,29 @@ class Loop:
         )
         self._telemetry.steps(event, rate)
 
-    def _check(self, losses: np.ndarray) -> None:
+    def _check(self, losses: np.ndarray, before: TrainingProgress) -> None:
+        """Raises NotFiniteError for a loss that is not finite, unless a callback heeds it."""
         wrong = np.flatnonzero(~np.isfinite(losses))
-        if len(wrong):
-            step, epoch = self.progress.step + int(wrong[0]), self.progress.epoch + 1
-            raise NotFiniteError(float(losses[wrong[0]]), step, epoch, self._settings.learning_rate)
+        if not len(wrong):
+            return
+        first, loss = int(wrong[0]), float(losses[wrong[0]])
+        if not self.hooks.forgive(before.step_in_epoch + first, loss):
+            step, epoch = before.step + first, before.epoch + 1
+            raise NotFiniteError(loss, step, epoch, self._settings.learning_rate)
 
     # The end of an epoch
 
     def _end_epoch(self) -> None:
         metrics = self.tally.results()
-        if self._session.dataset.validation:
-            metrics |= self._evaluate(self._session.dataset.validation, VALIDATION)
+        if self.progress.pass_over:
+            self._end_pass()
+        if self._session.dataset.validation and self._session.program.evaluates:
+            metrics |= self._evaluate(self._session.dataset.validation, VALIDATION, self.hooks)
+        metrics |= self.hooks.epoch_end(self.progress.epoch, metrics)
+        self.hooks.tell_costs()
         self._heed_patience(metrics)
         self.progress = self.progress.after_epoch()
-        self.tally = Tally(self._session.meters)
+        self.tally = self._session.program.tally()
         self._telemetry.epoch(
             Epoch(
                 epoch=self.progress.epoch,
@@ -176,38 +215,55 @@ class Loop:
                 samples_per_second=self._epoch_samples / max(self._epoch_seconds, 1e-9),
             )
         )
+        if self.progress.epoch == self._settings.epochs or self._patience_is_over():
+            self._session.finish()
         every = self._settings.checkpoint.every_epochs
         if every and (
             self.progress.epoch % every == 0 or self.progress.epoch == self._settings.epochs
         ):
             self._save(Monitor(self._settings.checkpoint.monitor).value(metrics))
 
-    def _evaluate(self, split: Split, prefix: str) -> dict[str, float]:
+    def _end_pass(self) -> None:
+        self._passes.end()
+        asked = self._settings.steps_per_epoch
+        if asked > self.progress.step_in_epoch:
+            said, advice = ended_early(self.progress, asked)
+            self._telemetry.tell(Warned(message=said, suggestion=advice))
+
+    def _evaluate(self, split: Split, prefix: str, hooks: Hooks) -> dict[str, float]:
         """Evaluate a split in calls between which commands are obeyed.
 
-        A stop ends the evaluation.
+        A stop ends the evaluation. `hooks` are called as `fit` calls them when it validates.
         """
-        if id(split) not in self._evaluations:
-            self._evaluations[id(split)] = self._session.evaluation_stream(split)
-        stream = self._evaluations[id(split)]
-        cut = self._session.cut_for(split)
-        sizes = np.minimum(cut.batch, cut.samples - np.arange(0, cut.samples, cut.batch))
-        tally = Tally(self._session.meters)
-        while len(sizes):
+        hooks.test_begin()
+        asked = self._settings.validation_steps if prefix == VALIDATION else 0
+        if id(split) not in self._readings:
+            self._readings[id(split)] = self._session.reading(split, asked)
+        reading, tally = self._readings[id(split)], self._session.program.tally()
+        reading.begin(self.progress.epoch)
+        while (left := reading.left) != 0:
             self._listen()
-            count = self._evaluation_pace.next(len(sizes))
+            count = 1 if hooks.each_test_step else self._evaluation_pace.next(left)
+            first = reading.done
+            hooks.test_batch_begin(first)
             began = time.perf_counter()
-            losses, deltas = self._session.program.evaluate(stream, cut.steps() - len(sizes), count)
-            self._evaluation_pace.measured(count, time.perf_counter() - began)
-            tally.add(float(losses @ sizes[:count]), int(sizes[:count].sum()), deltas)
-            sizes = sizes[count:]
-        return {prefix + name: value for name, value in tally.results().items()}
+            call = self._session.program.evaluate(reading.iterator, first, count)
+            self._evaluation_pace.measured(len(call.losses), time.perf_counter() - began)
+            sizes = reading.sizes(call)
+            tally.add(float(call.losses @ sizes), int(sizes.sum()), call.deltas)
+            if len(sizes):
+                hooks.test_batch_end(first, tally.results)
+        results = tally.results()
+        hooks.test_end(results)
+        return {prefix + name: value for name, value in results.items()}
 
     def _test(self) -> dict[str, float]:
         if self.best_weights:
             self._session.restore(self._session.capture() | self.best_weights)
         split = self._session.dataset.test
-        return self._evaluate(split, TEST) if split else {}
+        if not split or not self._session.program.evaluates:
+            return {}
+        return self._evaluate(split, TEST, Hooks())
 
     # Early stopping
 
@@ -254,9 +310,15 @@ class Loop:
         if every and self.progress.step // every > (self.progress.step - steps) // every:
             self._save(None)
 
+    def _save_once(self) -> None:
+        """Save this moment, unless it is: a second checkpoint would replace the first's value."""
+        if self._saved_step != self.progress.step:
+            self._save(None)
+
     def _save(self, value: float | None) -> None:
         tally = {f"tally/{name}": value for name, value in self.tally.arrays().items()}
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
-        arrays = self._session.capture() | tally | best
+        state, of_hooks = self.hooks.kept()
+        arrays = self._session.capture() | tally | best | of_hooks
         self._saved_step = self.progress.step
-        self._checkpoints.save(Snapshot(self.progress, arrays, self._identity, value))
+        self._checkpoints.save(Snapshot(self.progress, arrays, self._identity | state, value))

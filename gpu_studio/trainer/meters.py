@@ -8,29 +8,43 @@ are accumulators that start from zero, so what a batch adds can be computed as a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
+
+from gpu_studio.trainer.keras_objects import Head
+from gpu_studio.trainer.keras_objects.given import GivenMetric
+from gpu_studio.trainer.keras_objects.objective import Judged
 
 Deltas = list[list[Any]]
 
 
 class Meters:
-    """The metrics of one pass over a split. Make it outside of a strategy's scope."""
+    """The metrics of one pass over a split. Make it outside of a strategy's scope.
 
-    def __init__(self, metrics: Sequence[Any], example: tuple[Any, Any]) -> None:
-        """`example` is (labels, outputs) of one sample or more.
+    Where a model has several outputs, the mean loss of each is among them, and all names begin with
+    that of their output, as in Keras.
+    """
+
+    def __init__(self, heads: Sequence[Head]) -> None:
+        """`heads` are what the outputs learn by, see `keras_objects.objective`.
 
         Some metrics create their state when they first see a sample.
         """
-        self.metrics = list(metrics)
-        for metric in self.metrics:
-            metric.update_state(*example)
-            metric.reset_state()
+        self._of_head = [_metrics_of(head, several=len(heads) > 1) for head in heads]
+        self.metrics = [metric for own in self._of_head for metric in own.values()]
+        self._names = [name for own in self._of_head for name in own]
         self._initial = [[np.asarray(v) for v in metric.variables] for metric in self.metrics]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the metrics in the results."""
+        return list(self._names)
 
     def nothing(self) -> Deltas:
         """Return the contribution of no sample: zeros in the shape of each metric's state."""
@@ -38,28 +52,78 @@ class Meters:
             [tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial
         ]
 
-    def added(self, labels: Any, outputs: Any, weight: Any) -> Deltas:
+    def added(
+        self,
+        judged: Sequence[Judged],
+        losses: Sequence[Any],
+        weight: Any,
+        near: Callable[[Any], AbstractContextManager[Any]] = lambda _output: nullcontext(),
+    ) -> Deltas:
         """Return what these samples add to each metric's state, in a replica.
 
-        `weight` is one per sample.
+        `losses` are the heads' shares of the mean over the batch, `weight` is that of each sample
+        in it. `near` gives the scope to compute what belongs to an output in.
         """
-        rows = []
-        for metric, initial in zip(self.metrics, self._initial, strict=True):
-            start = [tf.constant(state) for state in initial]
-            after = metric.stateless_update_state(start, labels, outputs, sample_weight=weight)
-            rows.append([new - old for new, old in zip(after, start, strict=True)])
+        rows: Deltas = []
+        for each, loss, metrics in zip(judged, losses, self._of_head, strict=True):
+            with near(each.outputs):
+                counts = tf.cast(weight > 0, tf.float32)
+                for metric in metrics.values():
+                    start = [tf.constant(state) for state in self._initial[len(rows)]]
+                    if isinstance(metric, GivenMetric):
+                        pair = each.targets, each.outputs
+                        rows.append(metric.added(start, *pair, each.weights, counts))
+                        continue
+                    if isinstance(metric, MeanLoss):
+                        samples = tf.reduce_sum(counts)
+                        rows.append(metric.added(loss, weight, samples))
+                        continue
+                    after = metric.stateless_update_state(
+                        start, each.targets, each.outputs, sample_weight=counts
+                    )
+                    rows.append([new - old for new, old in zip(after, start, strict=True)])
         return rows
+
+    def begin(self, sums: Sequence[Sequence[np.ndarray]]) -> None:
+        """Begin a pass, or go on with one that has these sums: some metrics keep their state."""
+        for metric, initial, added in zip(self.metrics, self._initial, sums, strict=True):
+            if isinstance(metric, GivenMetric):
+                pairs = zip(initial, added, strict=True)
+                metric.begin([(old + new).astype(old.dtype) for old, new in pairs])
 
     def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, float]:
         """Return the value of each metric, by name, from the sum of all contributions."""
         values = {}
-        for metric, initial, added in zip(self.metrics, self._initial, sums, strict=True):
+        rows = zip(self._names, self.metrics, self._initial, sums, strict=True)
+        for name, metric, initial, added in rows:
             state = [
                 tf.constant((old + new).astype(old.dtype))
                 for old, new in zip(initial, added, strict=True)
             ]
-            values[metric.name] = float(metric.stateless_result(state))
+            values[name] = float(metric.stateless_result(state))
         return values
+
+
+class MeanLoss(keras.metrics.Mean):  # type: ignore[misc]  # Keras has no types
+    """The mean loss of one output over the samples."""
+
+    def added(self, loss: Any, weight: Any, samples: Any) -> list[Any]:
+        """Return what a part adds: its share `loss` in the mean over the batch, times its size."""
+        return [tf.math.divide_no_nan(loss, tf.reduce_max(weight)), samples]
+
+
+def _metrics_of(head: Head, *, several: bool) -> dict[str, Any]:
+    """Return the metrics of a head by their names in the results, each with its state created."""
+    own = {metric.name: metric for metric in head.metrics}
+    for metric in own.values():
+        if not isinstance(metric, GivenMetric):
+            metric.update_state(*head.example)
+            metric.reset_state()
+    if not several:
+        return own
+    return {f"{head.name}_loss": MeanLoss()} | {
+        f"{head.name}_{name}": metric for name, metric in own.items()
+    }
 
 
 class Tally:
@@ -72,8 +136,9 @@ class Tally:
         self.sums = [
             [np.zeros(s.shape, np.float64) for s in states] for states in _values(meters.nothing())
         ]
+        meters.begin(self.sums)
 
-    def add(self, loss: float, samples: int, deltas: Sequence[Sequence[Any]]) -> None:
+    def add(self, loss: float, samples: int, deltas: Deltas) -> None:
         """Count in `samples` samples whose losses sum to `loss`."""
         self.loss += loss
         self.samples += samples
@@ -105,6 +170,7 @@ class Tally:
         self.sums = [
             [arrays[f"{m}.{s}"].copy() for s in range(len(row))] for m, row in enumerate(self.sums)
         ]
+        self._meters.begin(self.sums)
         return True
 
 
@@ -116,16 +182,21 @@ def _values(deltas: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
 class Call:
     """`losses` has shape (steps,): the mean over each global batch.
 
-    `deltas` is what the metrics got.
-
-    `input_seconds` were spent waiting for data, as `input_wait` counts it; `aside_seconds` on
-    watching the call, which is no training.
+    `deltas` is what the metrics got. `told` has shape (steps, 2): of a stream's batches how many
+    samples each has, and 1 if it is the last of its pass. `input_seconds` were spent waiting for
+    data, as `input_wait` counts it; `aside_seconds` on watching the call, which is no training.
     """
 
     losses: np.ndarray
     deltas: Deltas
     input_seconds: float
     aside_seconds: float = 0.0
+    told: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+
+    @property
+    def over(self) -> bool:
+        """Whether a stream's pass is over."""
+        return bool(self.told[-1:, 1].any())
 
     def followed_by(self, other: Call) -> Call:
         """Join this call and a call of later steps into one."""
@@ -134,6 +205,7 @@ class Call:
             added_up(self.deltas, other.deltas),
             self.input_seconds + other.input_seconds,
             self.aside_seconds + other.aside_seconds,
+            np.concatenate([self.told, other.told]),
         )
 
 

@@ -1,4 +1,4 @@
-"""The layers of a Keras model that can be placed one by one, in running order; its only output.
+"""The layers of a Keras model that can be placed one by one, in running order.
 
 A leaf is a layer that is not a `keras.Model`: layers in a nested model are placed one by one,
 layers in a composite layer move with it. Edges run through nested models and through bare
@@ -40,7 +40,7 @@ def placeable_layers(model: Any) -> list[PlaceableLayer]:
     that fails, the leaves form a chain in the order of the model's attributes.
     """
     listing = _Listing()
-    listing.model(model, "", [()], _build_shapes(model))
+    listing.model(model, "", [()], _build_arguments(model))
     return listing.layers()
 
 
@@ -71,15 +71,15 @@ class _Listing:
         ]
 
     def model(
-        self, model: Any, prefix: str, feeds: Sequence[Producers], shapes: Any
+        self, model: Any, prefix: str, feeds: Sequence[Producers], given: Any
     ) -> list[Producers]:
         """Return what feeds the outputs of `model` when `feeds` feed its inputs."""
         graph = graph_of(model)
         if graph is None:
-            return [self._called(model, prefix, _joined(feeds), shapes)]
+            return [self._called(model, prefix, _joined(feeds), given)]
         inputs = list(graph.inputs)
-        given = list(feeds) if len(feeds) == len(inputs) else [_joined(feeds)] * len(inputs)
-        known: dict[int, Producers] = {id(x): feed for x, feed in zip(inputs, given, strict=True)}
+        fed = list(feeds) if len(feeds) == len(inputs) else [_joined(feeds)] * len(inputs)
+        known: dict[int, Producers] = {id(x): feed for x, feed in zip(inputs, fed, strict=True)}
         for node in nodes_of(graph):
             self._node(node, prefix, known)
         return [known[id(x)] for x in graph.outputs]
@@ -89,9 +89,8 @@ class _Listing:
         feeds = [known[id(x)] for x in tensors]
         operation = node.operation
         if isinstance(operation, keras.Model):
-            made = self.model(
-                operation, f"{prefix}{operation.name}/", feeds, [x.shape for x in tensors]
-            )
+            given = (node.arguments.args, node.arguments.kwargs)
+            made = self.model(operation, f"{prefix}{operation.name}/", feeds, given)
         elif isinstance(operation, keras.layers.Layer):
             made = [self._leaf(operation, prefix, _joined(feeds))]
         else:
@@ -107,10 +106,10 @@ class _Listing:
         known.update(dict.fromkeys(feed for feed in feeds if feed != path))
         return (path,)
 
-    def _called(self, model: Any, prefix: str, feeds: Producers, shapes: Any) -> Producers:
+    def _called(self, model: Any, prefix: str, feeds: Producers, given: Any) -> Producers:
         leaves = {id(layer): layer for _, layer in leaves_below(model)}
         paths = {id(layer): path for path, layer in leaves_below(model, prefix)}
-        calls, results = called_layers(model, list(leaves.values()), shapes) or _chain(
+        calls, results = called_layers(model, list(leaves.values()), given) or _chain(
             leaves.values()
         )
         for call in calls:
@@ -157,12 +156,15 @@ def _joined(feeds: Iterable[Producers]) -> Producers:
     return tuple(dict.fromkeys(path for feed in feeds for path in feed))
 
 
-def _build_shapes(model: Any) -> Any:
-    """Return the shapes that a model was built for, one per input; None if unknown."""
+def _build_arguments(model: Any) -> Any:
+    """Return the arguments that a model was built for, one per input; None if unknown."""
     config: Mapping[str, Any] = (model.get_build_config() or {}) if model.built else {}
     if "input_shape" in config:
-        return [config["input_shape"]]
-    return list(config.get("shapes_dict", {}).values()) or None
+        shapes = [config["input_shape"]]
+    else:
+        shapes = list(config.get("shapes_dict", {}).values())
+    specs = tuple(tf.TensorSpec(shape, keras.config.floatx()) for shape in shapes)
+    return (specs, {}) if specs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,26 +177,31 @@ class Called:
 
 
 def called_layers(
-    model: Any, leaves: Sequence[Any], shapes: Any
+    model: Any, leaves: Sequence[Any], given: Any
 ) -> tuple[list[Called], list[Any]] | None:
     """Return the calls of `leaves` in order, and the leaves that the model's outputs come from.
 
-    `shapes` are those of the model's inputs, batch included. None if they are not known, or if the
-    model does not take tensors of these shapes one by one.
+    `given` are the arguments of a call by place and by name, with specs or symbolic tensors, batch
+    included. None if they are not known, or if the model does not take them.
     """
-    if not shapes:
+    if not given:
         return None
     recorder = _Recorder()
-    specs = [tf.TensorSpec(shape, keras.config.floatx()) for shape in shapes]
+    args, kwargs = keras.tree.map_structure(_spec, given)
     try:
         with recorder.listening(leaves):
             tf.function(
-                lambda *inputs: recorder.run(model, inputs), autograph=False
-            ).get_concrete_function(*specs)
+                lambda *inputs, **named: recorder.run(model, inputs, named), autograph=False
+            ).get_concrete_function(*args, **kwargs)
     # The model's own code: whatever it raises, its layers can still be listed.
     except Exception:  # noqa: BLE001
         return None
     return recorder.calls, recorder.ends
+
+
+def _spec(given: Any) -> Any:
+    symbolic = isinstance(given, keras.KerasTensor)
+    return tf.TensorSpec(given.shape, given.dtype) if symbolic else given
 
 
 @contextmanager
@@ -218,8 +225,8 @@ class _Recorder:
         self.ends: list[Any] = []
         self._made: dict[Any, Any] = {}
 
-    def run(self, model: Any, inputs: Sequence[Any]) -> Any:
-        outputs = model(*inputs, training=False)
+    def run(self, model: Any, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        outputs = model(*inputs, **{**named, "training": False})
         self.ends = _unique([layer for x in _tensors(outputs) for layer in self.sources(x)[0]])
         return outputs
 
@@ -269,12 +276,8 @@ def _unique(layers: Sequence[Any]) -> list[Any]:
     return list({id(layer): layer for layer in layers}.values())
 
 
-def sole_output(outputs: Any) -> Any:
-    """Return the tensor in a model's output."""
-    (tensor,) = keras.tree.flatten(outputs)
-    return tensor
-
-
 def output_shape(model: keras.Model) -> Any:
-    """Return the shape of the output for one sample, as a tuple."""
+    """Return the shape of the output for one sample, as a tuple; empty if it is no graph."""
+    if not getattr(model, "outputs", None):
+        return ()
     return tuple(model.outputs[0].shape[1:])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract.events import Event
@@ -27,20 +28,27 @@ from gpu_studio.trainer.input_wait import (
     waited,
     written_since,
 )
+from gpu_studio.trainer.keras_objects.objective import Judged
 from gpu_studio.trainer.layer_state import (
     DRAWS_PER_STEP,
     BatchPart,
     Caught,
+    Changes,
     RandomStates,
     contribution,
     joined,
 )
-from gpu_studio.trainer.meters import Call, Deltas, Meters, added_up
-from gpu_studio.trainer.model_layers import sole_output
+from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 
 RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
+
+
+PARTED = 4
+"""What a part consists of: samples, targets, their weights, and the weight in the batch."""
+TOLD = ("size", "over")
+"""What a batch of a stream says: its samples, and whether it is the last; zeros for arrays."""
 
 
 class Program:
@@ -58,7 +66,7 @@ class Program:
         device: str | None = None,
         cards: Sequence[str] = (),
     ) -> None:
-        """`seed` is the plan's.
+        """`loss` is the `keras_objects.Objective` of the model; `seed` is the plan's.
 
         `tell` gets the traffic between the replicas, if there are several. The steps are counted on
         `device`; on TensorFlow's own choice, the first device, if it is None. `cards` are the
@@ -76,10 +84,20 @@ class Program:
         self._cards: Sequence[str] = cards or ("",) * self._replicas
         self._random = RandomStates(model.variables, seed)
         self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
-        _reduces_nothing(optimizer)
+        self._take_over()
         self._train = tf.function(self._train_steps, autograph=False)
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
         self._recorder = _recorder(strategy, tell) if tell and self._replicas > 1 else None
+
+    def _take_over(self) -> None:
+        self._reduces_nothing(self.optimizer)
+
+    @staticmethod
+    def _reduces_nothing(optimizer: Any) -> None:
+        # The gradients that `apply` gets are already summed; summing them again would multiply
+        # them by the number of replicas.
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        inner._all_reduce_sum_gradients = lambda gradients: gradients  # noqa: SLF001
 
     @property
     def state(self) -> dict[str, Any]:
@@ -88,6 +106,25 @@ class Program:
         # The learning rate is the plan's: a resumed run may have a new one.
         slots = [v for v in self.optimizer.variables if v.name != "learning_rate"]
         return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
+
+    @property
+    def optimizer_name(self) -> str:
+        """What the model was compiled with; empty if the plan's optimizer trains it."""
+        return ""
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether the model can be evaluated."""
+        return True
+
+    @property
+    def measures(self) -> list[str]:
+        """The names of what each epoch measures on a split."""
+        return ["loss", *self.meters.names]
+
+    def tally(self) -> Tally:
+        """Begin to count anew, for an epoch or for a pass over a split."""
+        return Tally(self.meters)
 
     @property
     def storage(self) -> list[Any]:
@@ -106,10 +143,11 @@ class Program:
     def _call(self, stream: Any, first_step: int, count: int) -> Call:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
-            losses, deltas, moments = self._train(stream, first, steps)
-        return Call(losses.numpy(), deltas, waited(moments.numpy(), self._cards))
+            losses, deltas, noted = self._train(stream, first, steps)
+        told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
+        return Call(losses.numpy(), deltas, waited(moments, self._cards), told=told)
 
-    def evaluate(self, stream: Any, first_batch: int, count: int) -> tuple[Any, Deltas]:
+    def evaluate(self, stream: Any, first_batch: int, count: int) -> Call:
         """Return the mean losses of the next `count` batches of `stream`, and the metrics' sums.
 
         The first is batch `first_batch` of its split: layers draw the same numbers whenever a split
@@ -117,48 +155,65 @@ class Program:
         """
         first, batches = tf.constant(first_batch, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
-            losses, deltas = self._evaluate(stream, first, batches)
-        return losses.numpy(), deltas
+            losses, deltas, told = self._evaluate(stream, first, batches)
+        return Call(losses.numpy(), deltas, 0.0, told=told.numpy())
 
     # Traced by TensorFlow without AutoGraph, which leaves a file in the folder of temporary files
     # for each function that it converts; a killed process would not remove it.
 
     def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
         def step(
-            index: Any, losses: Any, deltas: Deltas, moments: Any, before: Any, ended: Any
+            index: Any, over: Any, losses: Any, deltas: Deltas, noted: Any, before: Any, ended: Any
         ) -> tuple[Any, ...]:
             # Noted first: TensorFlow keeps such operations in the order in which they were made.
             begun = [moment_after([ended]), asked := moment_after([before])]
             with tf.control_dependencies([asked]):
-                batch, ready = self._timed(self._next(stream))
+                batch, ready, told = self._told(self._next(stream))
             known = operations_so_far()
             loss, added, computed = self._train_step(batch, first + tf.cast(index, tf.int64))
             with tf.device(HOST):
-                noted = tf.stack([*begun, *ready, *computed])
-                moments = moments.write(index, noted)
+                noted = noted.write(index, tf.stack([*told, *begun, *ready, *computed]))
             losses, deltas = losses.write(index, loss), added_up(deltas, added)
-            return index + 1, losses, deltas, moments, loss, after(written_since(known))
+            trained = tf.reduce_sum(loss)
+            over = told[1] > 0
+            return index + 1, over, losses, deltas, noted, trained, after(written_since(known))
 
         losses = tf.TensorArray(tf.float32, size=count)
         with tf.device(HOST):
-            moments = tf.TensorArray(tf.float64, size=count)
+            noted = tf.TensorArray(tf.float64, size=count)
+            going_on = tf.constant(False)
         zero = tf.zeros(())
-        start = (0, losses, self.meters.nothing(), moments, zero, after([zero]))
-        _, losses, deltas, moments, _, _ = tf.while_loop(
-            lambda index, *_: index < count, step, start
-        )
-        return losses.stack(), deltas, moments.stack()
+        start = (0, going_on, losses, self.meters.nothing(), noted, zero, after([zero]))
+        done, _, losses, deltas, noted, _, _ = tf.while_loop(_goes_on(count), step, start)
+        steps = tf.range(done)
+        with tf.device(HOST):
+            told = noted.gather(steps)
+        return losses.gather(steps), deltas, told
 
-    def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas]:
-        def step(index: Any, losses: Any, deltas: Deltas) -> tuple[Any, ...]:
+    def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
+        def step(index: Any, over: Any, losses: Any, deltas: Deltas, noted: Any) -> tuple[Any, ...]:
             # Counted down from -1, where there are no training steps.
             number = -1 - first - tf.cast(index, tf.int64)
-            loss, added = self._evaluate_step(self._next(stream), number)
-            return index + 1, losses.write(index, loss), added_up(deltas, added)
+            batch, _, told = self._told(self._next(stream))
+            loss, added = self._evaluate_step(batch, number)
+            with tf.device(HOST):
+                noted, over = noted.write(index, tf.stack(told)), told[1] > 0
+            return index + 1, over, losses.write(index, loss), added_up(deltas, added), noted
 
-        start = (0, tf.TensorArray(tf.float32, size=count), self.meters.nothing())
-        _, losses, deltas = tf.while_loop(lambda index, *_: index < count, step, start)
-        return losses.stack(), deltas
+        with tf.device(HOST):
+            noted, going_on = tf.TensorArray(tf.float64, size=count), tf.constant(False)
+        start = (
+            0,
+            going_on,
+            tf.TensorArray(tf.float32, size=count),
+            self.meters.nothing(),
+            noted,
+        )
+        done, _, losses, deltas, noted = tf.while_loop(_goes_on(count), step, start)
+        steps = tf.range(done)
+        with tf.device(HOST):
+            told = noted.gather(steps)
+        return losses.gather(steps), deltas, told
 
     def _next(self, stream: Any) -> Any:
         return next(stream)
@@ -181,19 +236,31 @@ class Program:
     def _local(self, value: Any) -> list[Any]:
         return list(self.strategy.experimental_local_results(value))
 
+    def _told(self, batch: Any) -> tuple[Any, list[Any], list[Any]]:
+        """Return what a step is given, when each part of it was ready in memory, and `TOLD`."""
+        samples, parts = self._timed(batch)
+        if not parts or parts[0].shape.rank == 0:
+            return samples, parts, [tf.zeros((), tf.float64)] * len(TOLD)
+        with tf.device(HOST):
+            first, ready = tf.identity(parts[0]), [part[0] for part in parts]
+            return samples, ready, [first[1], first[2]]
+
     def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
-        """Return what is trained on, and for each part of it when it was ready in memory."""
-        *samples, ready = batch
-        return samples, self._local(ready)
+        """Return what a step is given, and what each part says of itself: nothing in evaluation."""
+        *samples, ready = batch if len(batch) > PARTED else (*batch, ())
+        return samples, [] if isinstance(ready, tuple) else self._local(ready)
 
     # In each replica.
 
-    def _train_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas, Any]:
+    def _train_replica(
+        self, x: Any, y: Any, sample_weight: Any, weight: Any, step: Any
+    ) -> tuple[Any, Deltas, Any]:
         context = tf.distribute.get_replica_context()
         trainable = self.model.trainable_variables
+        wanted = y, self.loss.weighted(y, sample_weight)
         with tf.GradientTape() as tape:
-            loss, outputs, changes = self._judged_replica(
-                context, x, y, weight, step, training=True
+            loss, judged, changes = self._judged_replica(
+                context, x, wanted, weight, step, training=True
             )
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
@@ -203,32 +270,54 @@ class Program:
         self.optimizer.apply(self._summed(context, gradients), trainable)
         if self._constraints:
             context.merge_call(self._constrain)
-        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32)), computed
+        return loss, self.meters.added(*judged, weight), computed
 
-    def _evaluate_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas]:
+    def _evaluate_replica(
+        self, x: Any, y: Any, sample_weight: Any, weight: Any, step: Any
+    ) -> tuple[Any, Deltas]:
         context = tf.distribute.get_replica_context()
-        loss, outputs, changes = self._judged_replica(context, x, y, weight, step, training=False)
+        loss, judged, changes = self._judged_replica(
+            context, x, (y, sample_weight), weight, step, training=False
+        )
         self._write(context, *changes)
-        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+        return loss, self.meters.added(*judged, weight)
 
     def _judged_replica(
-        self, context: Any, x: Any, y: Any, weight: Any, step: Any, *, training: bool
-    ) -> tuple[Any, Any, tuple[Caught, BatchPart]]:
-        """Return the replica's part of the loss, its outputs, and what its layers have changed."""
+        self,
+        context: Any,
+        x: Any,
+        wanted: tuple[Any, Any],
+        weight: Any,
+        step: Any,
+        *,
+        training: bool,
+    ) -> tuple[Any, tuple[list[Judged], list[Any]], tuple[Caught, BatchPart]]:
+        """Return the replica's part of the loss, what it is made of, and what layers have changed.
+
+        `wanted` holds the targets and the data's own weights of the samples.
+        """
         part = BatchPart(tf.cast(context.replica_id_in_sync_group, tf.int64), tf.reduce_sum(weight))
         with self._caught(step * self._replicas + part.number) as caught:
-            outputs = sole_output(self.model(x, training=training))
+            outputs = self.model(x, training=training)
             penalty = self._penalty(caught, part)
-        losses, counted = self.loss.judged(y, outputs)
-        loss = tf.reduce_sum(weight * losses)
-        if counted is not None:
-            # The mean over what counts in the whole batch, which the replicas share.
-            share = tf.reduce_sum(weight * counted)
-            if self._replicas > 1:
-                with between_replicas():
-                    share = context.all_reduce(tf.distribute.ReduceOp.SUM, share)
-            loss = tf.math.divide_no_nan(loss, share)
-        return loss + penalty, outputs, (caught, part)
+        y, sample_weight = wanted
+        judged = self.loss.judged(y, outputs, sample_weight)
+        losses = [self._share(context, weight, each) for each in judged]
+        return self.loss.total(losses) + penalty, (judged, losses), (caught, part)
+
+    def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
+        """Return this replica's part of an output's loss."""
+        if judged.head.loss.sums:
+            return tf.reduce_sum(tf.where(weight > 0, judged.losses, 0.0))
+        loss = tf.reduce_sum(weight * judged.losses)
+        if judged.counted is None:
+            return loss
+        # The mean over what counts in the whole batch, which the replicas share.
+        counted = tf.reduce_sum(weight * judged.counted)
+        if self._replicas > 1:
+            with between_replicas():
+                counted = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
+        return tf.math.divide_no_nan(loss, counted)
 
     def _penalty(self, caught: Caught, part: BatchPart) -> Any:
         """Return this part's share of the regularizers and of the losses that layers add."""
@@ -250,14 +339,15 @@ class Program:
             return gradients
         some = [gradient for gradient in gradients if gradient is not None]
         with between_replicas():
-            reduced = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, some))
+            summed = context.all_reduce(tf.distribute.ReduceOp.SUM, some)
+        reduced = iter(rows_once(gradient, self._replicas) for gradient in summed)
         return [None if gradient is None else next(reduced) for gradient in gradients]
 
     def _constrain(self, strategy: Any) -> None:
         for variable, constraint in self._constraints:
             strategy.extended.update(variable.value, _assign_constrained(constraint), group=False)
 
-    def _write(self, context: Any, caught: Caught, part: BatchPart) -> None:
+    def _write(self, context: Any, caught: Changes, part: BatchPart) -> None:
         variables = caught.changed
         if self._replicas == 1:
             for variable in variables:
@@ -265,6 +355,34 @@ class Program:
         elif variables:
             brought = [contribution(variable, caught, part) for variable in variables]
             context.merge_call(_write_joined, args=(variables, brought))
+
+
+def rows_once(gradient: Any, parts: int) -> Any:
+    """Add up the rows of a sparse gradient that each part of a batch brings alike; else return it.
+
+    Keras' adaptive optimizers square each row by itself, also where one occurs twice. Rows that
+    rise and are the same in each part are looked up for no sample, as a transformer looks up its
+    positions: without parts they would occur once.
+    """
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    values, rows = gradient.values, gradient.indices
+    each = tf.shape(rows)[0] // parts
+    whole = each * parts
+    first, by_part = rows[:each], tf.reshape(rows[:whole], (parts, each))
+    alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
+    shape = tf.concat([[parts, each], tf.shape(values)[1:]], axis=0)
+    values, rows = tf.cond(
+        alike & (whole == tf.shape(rows)[0]),
+        lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
+        lambda: (values, rows),
+    )
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+
+def _goes_on(count: Any) -> Callable[..., Any]:
+    """Return the condition of a loop of `count` steps, or fewer where a pass is over before."""
+    return lambda index, over, *_: tf.logical_and(index < count, tf.logical_not(over))
 
 
 def _write_joined(strategy: Any, variables: list[Any], brought: list[Any]) -> None:
@@ -303,10 +421,3 @@ def _recorder(strategy: Any, tell: Callable[[Event], object]) -> StepRecorder:
     ]
     meter = CommunicationMeter(devices, strategy.num_replicas_in_sync)
     return StepRecorder(meter.watching, [meter.read], tell, RECORDED_STEPS)
-
-
-def _reduces_nothing(optimizer: Any) -> None:
-    # The gradients that `apply` gets are already summed; summing them again would multiply them
-    # by the number of replicas.
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    inner._all_reduce_sum_gradients = lambda gradients: gradients  # noqa: SLF001

@@ -17,7 +17,10 @@ from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
 class TrainingProgress:
     """`epoch` epochs are finished, and `samples` samples of the next; `step` steps were trained.
 
-    `best` and `waited` belong to early stopping: the best value so far, and epochs since.
+    An epoch is a pass over the data, unless the plan gives it a number of steps: then it goes on
+    where the one before ended. `passes` are over, `pass_steps` and `pass_samples` of the next are
+    done; `pass_over` says that it has ended, and the epoch with it. `best` and `waited` belong to
+    early stopping: the best value so far, and epochs since.
     """
 
     epoch: int = 0
@@ -26,19 +29,35 @@ class TrainingProgress:
     samples: int = 0
     best: float | None = None
     waited: int = 0
+    passes: int = 0
+    pass_steps: int = 0
+    pass_samples: int = 0
+    pass_over: bool = False
 
-    def after_steps(self, steps: int, samples: int) -> TrainingProgress:
+    def after_steps(self, steps: int, samples: int, *, pass_over: bool = False) -> TrainingProgress:
         """Return the progress after `steps` more steps of `samples` samples in all."""
         return replace(
             self,
             step=self.step + steps,
             step_in_epoch=self.step_in_epoch + steps,
             samples=self.samples + samples,
+            pass_steps=self.pass_steps + steps,
+            pass_samples=self.pass_samples + samples,
+            pass_over=pass_over,
         )
 
     def after_epoch(self) -> TrainingProgress:
         """Return the progress once the epoch under way is finished."""
-        return replace(self, epoch=self.epoch + 1, step_in_epoch=0, samples=0)
+        ended = replace(self, epoch=self.epoch + 1, step_in_epoch=0, samples=0)
+        return ended.in_new_pass(self.passes + 1) if self.pass_over else ended
+
+    def in_new_pass(self, number: int) -> TrainingProgress:
+        """Return the same at the beginning of pass `number`, counted from 0."""
+        return replace(self, passes=number, pass_steps=0, pass_samples=0, pass_over=False)
+
+    def before_epoch(self) -> TrainingProgress:
+        """Return the same without what was done of the epoch under way."""
+        return replace(self, step_in_epoch=0, samples=0).in_new_pass(self.passes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in the form of `state.json`."""
@@ -51,8 +70,12 @@ class TrainingProgress:
             name: int(state[name])
             for name in ("epoch", "step", "step_in_epoch", "samples", "waited")
         }
-        best = state.get("best_value")
-        return cls(**counts, best=None if best is None else float(best))
+        # Before epochs could have a number of steps, each was a pass.
+        older = ("epoch", "step_in_epoch", "samples")
+        for name, same in zip(("passes", "pass_steps", "pass_samples"), older, strict=True):
+            counts[name] = int(state.get(name, counts[same]))
+        best, over = state.get("best_value"), bool(state.get("pass_over", False))
+        return cls(**counts, best=None if best is None else float(best), pass_over=over)
 
 
 class Reached:
@@ -102,9 +125,9 @@ class CallLength:
         self._fixed = wanted
         self._steps = wanted or 1
 
-    def next(self, left: int) -> int:
-        """Return the steps of the next call, with `left` steps left in the epoch."""
-        return max(1, min(self._steps, left))
+    def next(self, left: int | None) -> int:
+        """Return the steps of the next call, with `left` steps left in the epoch, if known."""
+        return max(1, self._steps if left is None else min(self._steps, left))
 
     def measured(self, steps: int, seconds: float) -> None:
         """Learn from a call of `steps` steps that took `seconds`."""

@@ -16,17 +16,26 @@ import tensorflow as tf
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan
+from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.plan.values import listed
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
-from gpu_studio.trainer.data.values import fingerprints
+from gpu_studio.trainer.data.values import fingerprints, first_batch, samples_in
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.own_models import name_of, notes_on
+from gpu_studio.trainer.models.own_training import (
+    compile_as_planned,
+    own_in_steps,
+    training_note,
+)
+from gpu_studio.trainer.own_steps import OwnSteps
+from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 
@@ -44,6 +53,7 @@ class Session:
     meters: Meters
     program: Program
     cut: Cut
+    passes: Passes
     policy: str
 
     @property
@@ -52,8 +62,10 @@ class Session:
         return self.program.state
 
     @property
-    def rate(self) -> float:
-        """The learning rate of the next step."""
+    def rate(self) -> float | None:
+        """The learning rate of the next step; None if no Keras optimizer is known."""
+        if self.optimizer is None:
+            return None
         return float(keras.ops.convert_to_numpy(self.optimizer.learning_rate))
 
     def cut_for(self, split: Split) -> Cut:
@@ -64,17 +76,22 @@ class Session:
         """How a checkpoint recognises the data it was trained on, and where the plan names them."""
         data = self.plan.data
         return {
-            "samples_per_epoch": self.cut.samples,
+            "samples_per_epoch": None if self.dataset.train.stream else self.cut.samples,
             "seed": self.plan.training.seed,
             "data": self.dataset.name,
             "split": None if data.split == "random" else data.split,
             "groups": groups_array(data),
             "data_code": user_code.digest_of_part(self.plan, "data"),
             **fingerprints(self.dataset),
+            **first_batch(self.dataset),
         }
 
+    def reading(self, split: Split, most: int) -> SplitReading:
+        """Return how `split` is read to be evaluated: at most so many batches, or all if 0."""
+        return SplitReading(self.spread.strategy, split, self.cut_for(split), most)
+
     def training_stream(self, epoch: int, offset: int) -> Any:
-        """The training batches, from `offset` samples into `epoch` (counted from 0) on."""
+        """The training batches of arrays, from `offset` samples into pass `epoch` (from 0) on."""
         seed = self.plan.training.seed
         stream = batches.training_stream(
             self.dataset.train, self.cut, seed, epoch, offset, timed=True
@@ -114,6 +131,11 @@ class Session:
         for name, variable in variables.items():
             variable.assign(arrays[name])
 
+    def finish(self) -> None:
+        """Do what `fit` does at its end: averages that the optimizer keeps become the weights."""
+        for variable, average in keras_objects.averages(self.optimizer):
+            variable.assign(keras.ops.convert_to_numpy(average))
+
 
 def build(plan: Plan, base: Path, tell: Any) -> Session:
     """Build the session of a plan, reporting devices and model on the way. Raises TrainerError.
@@ -132,34 +154,97 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
     seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
     cut = _cut(plan, dataset, spread)
+    passes = _passes(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
-        # Asked of the whole model: once its layers are split, only the program can run it.
-        form = keras_objects.OutputForm.of(dataset, model, plan.training.loss)
-        placed = _placed(spread, logical, model)
-        optimizer = keras_objects.make_optimizer(
-            plan.training, cut.steps(), cut.steps() * plan.training.epochs
-        )
-        # Built here and not by the first step, so that slots are on their variables' devices.
-        optimizer.build(placed.trainable if placed else model.trainable_variables)
-    for note in notes_on(plan.model, model, dataset, dataset.train.range()):
+    for note in notes_on(plan, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
-    loss = keras_objects.make_loss(plan.training, dataset, form)
-    metrics = keras_objects.make_metrics(plan.training, dataset, form)
-    meters = Meters(metrics, form.example(dataset))
-    if placed:
-        program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
+    steps = passes.steps_per_epoch or 0
+    if own_in_steps(model):
+        program = _own_steps(plan, dataset, model, spread, logical, steps, tell)
     else:
-        reported = tell if telemetry.is_full() else None
-        on = spread.made_on, _cards_of(spread, logical)
-        program = Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
+        program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell)
     for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
         tell(warned)
+    _refuse_unknown_monitor(plan, program)
+    optimizer, meters = program.optimizer, program.meters
     session = Session(
-        plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy
+        plan, logical, spread, dataset, model, optimizer, meters, program, cut, passes, policy
     )
     tell(_model_event(session))
     return session
+
+
+def _default_steps(
+    plan: Plan,
+    dataset: Dataset,
+    model: Any,
+    spread: strategies.Spread,
+    logical: list[events.LogicalDevice],
+    cut: Cut,
+    steps: int,
+    tell: Any,
+) -> Program:
+    """The program of a model that learns by its outputs."""
+    seed = plan.training.seed
+    with tf.device(spread.made_on), spread.strategy.scope():
+        # Asked of the whole model: once its layers are split, only the program can run it.
+        learners = keras_objects.learners_of(plan.training, dataset, model)
+        placed = _placed(spread, logical, model)
+        total = steps * plan.training.epochs
+        optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
+        # Built here and not by the first step, so that slots are on their variables' devices.
+        optimizer.build(placed.trainable if placed else model.trainable_variables)
+    loss = keras_objects.make_objective(learners)
+    meters = Meters(loss.heads)
+    _refuse_unknown_monitors(plan, dataset, meters)
+    for said in loss.cautions(cut.replicas, placed=placed is not None):
+        tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
+    if placed:
+        return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
+    reported, cards = tell if telemetry.is_full() else None, _cards_of(spread, logical)
+    on = spread.made_on, cards
+    return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
+
+
+def _own_steps(
+    plan: Plan,
+    dataset: Dataset,
+    model: Any,
+    spread: strategies.Spread,
+    logical: list[events.LogicalDevice],
+    steps: int,
+    tell: Any,
+) -> Program:
+    """The program of a model that brings a `train_step` or parts of it."""
+    source, total = name_of(plan.model), steps * plan.training.epochs
+    if plan.training.class_weight:
+        raise PlanRefused(
+            f"training.class_weight counts in Keras' default step alone, and {source} has its own "
+            f"{own_in_steps(model)[0]}.",
+            ["Leave it out.", "Return weights of the samples with the data: (x, y, weights)."],
+        )
+    if spread.placement is not None:
+        raise PlanRefused(
+            f"{source} has its own {own_in_steps(model)[0]}, but only Keras' default step can be "
+            "placed: what a step of its own computes belongs to no layer.",
+            ["Choose another strategy, such as mirrored, which copies the whole model."],
+        )
+    with tf.device(spread.made_on), spread.strategy.scope():
+        compile_as_planned(
+            source,
+            model,
+            plan.training,
+            lambda: keras_objects.make_optimizer(plan.training, steps, total),
+        )
+    tell(events.Log(message=training_note(source, model)))
+    reported, cards = tell if telemetry.is_full() else None, _cards_of(spread, logical)
+    on = spread.made_on, cards
+    program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on)
+    held_out = bool(dataset.validation or dataset.test)
+    for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
+        tell(warned)
+    return program
 
 
 def _cards_of(spread: strategies.Spread, logical: list[events.LogicalDevice]) -> list[str]:
@@ -181,6 +266,9 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))
+    if dataset.train.stream is not None:
+        for sentence in dataset.train.stream.told(plan.training.batch_size):
+            tell(events.Log(message=sentence))
     return dataset
 
 
@@ -192,18 +280,51 @@ def _placed(
     return place(model, spread.placement, [device.name for device in logical], spread.replicas[0])
 
 
+def _refuse_unknown_monitor(plan: Plan, program: Program) -> None:
+    """Raises PlanRefused if early stopping monitors what the model's steps do not measure."""
+    rule, names = plan.training.early_stopping, program.measures
+    if plan.training.callbacks:
+        return  # which may add measures of their own
+    if rule is not None and rule.monitor.removeprefix(VALIDATION) not in names:
+        raise PlanRefused(
+            f"training.early_stopping.monitor is {rule.monitor}, which nothing measures: "
+            f"{name_of(plan.model)} measures {', '.join(names)}.",
+            [f"Monitor {names[0]}, or {VALIDATION}{names[0]}."],
+        )
+
+
 def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
     """Raises PlanRefused if early stopping needs validation samples and the data have none."""
-    rule = plan.training.early_stopping
+    rule, stream = plan.training.early_stopping, dataset.train.stream
     if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
+        why = (
+            f"and {stream.kind} cannot be split" if stream else "and data.validation_fraction is 0"
+        )
+        mend = "Return (train, validation)." if stream else "Set data.validation_fraction above 0."
         raise PlanRefused(
             f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: "
-            f"{dataset.name} brings no validation samples, and data.validation_fraction is 0.",
-            [
-                "Set data.validation_fraction above 0.",
-                f"Or monitor {rule.monitor.removeprefix(VALIDATION)}.",
-            ],
+            f"{dataset.name} brings no validation samples, {why}.",
+            [mend, f"Or monitor {rule.monitor.removeprefix(VALIDATION)}."],
         )
+
+
+def _refuse_unknown_monitors(plan: Plan, dataset: Dataset, meters: Meters) -> None:
+    """Raises PlanRefused for a monitor that nothing measures.
+
+    Which names metrics of the user's own have is known only now.
+    """
+    training, names = plan.training, ["loss", *meters.names]
+    known = [*names, *(VALIDATION + name for name in names if dataset.validation)]
+    asked = {"training.checkpoint": training.checkpoint.monitor}
+    if training.early_stopping is not None:
+        asked["training.early_stopping"] = training.early_stopping.monitor
+    for field, monitor in asked.items():
+        # The checkpoint's default does without validation samples.
+        if monitor not in known and monitor != VALIDATION + "loss":
+            raise PlanRefused(
+                f"{field}.monitor is {monitor}, which nothing measures.",
+                [f"Monitor {listed(known, 'or')}."],
+            )
 
 
 def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
@@ -216,9 +337,41 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
             [f"Set training.batch_size to {replicas} or more."],
         )
     # A placed model takes its micro-batches one after another, as replicas take their parts.
-    return Cut(
-        len(dataset.train), batch, spread.placement.micro_batches if spread.placement else replicas
+    parts = spread.placement.micro_batches if spread.placement else replicas
+    stream = dataset.train.stream
+    if stream is not None and stream.batched:  # of which only the first are known
+        return Cut(stream.batch, stream.batch, parts)
+    return Cut(len(dataset.train), batch, parts)
+
+
+def _passes(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
+    """Return the passes over the training samples.
+
+    Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is
+    needed and unknown.
+    """
+    training = plan.training
+    asked = training.steps_per_epoch, training.validation_steps
+    refuse_unended(
+        dataset.name, dataset.train, "training.steps_per_epoch", asked[0], training.epochs
     )
+    held = dataset.validation
+    refuse_unended(dataset.name, held, "training.validation_steps", asked[1], training.epochs)
+    refuse_unended(dataset.name, dataset.test, "the number of test batches", 0, 1)
+    passes = Passes(spread.strategy, dataset.train, cut, training.seed, asked[0])
+    schedule = training.schedule
+    counts = schedule is not None and needs_length(schedule.name, schedule.options)
+    if schedule is not None and counts and passes.steps_per_epoch is None:
+        raise PlanRefused(
+            f"The schedule {schedule.name} goes by the length of an epoch, and how many batches "
+            f"{dataset.name} gives is known only once they have been read.",
+            [
+                "Set training.steps_per_epoch to their number.",
+                "Or give the schedule its steps: training.schedule.options.every_steps.",
+                "Or let the data know their number: tf.data.experimental.assert_cardinality.",
+            ],
+        )
+    return passes
 
 
 def _devices_event(
@@ -239,34 +392,34 @@ def _devices_event(
 
 def _model_event(session: Session) -> events.Model:
     plan, dataset, cut = session.plan, session.dataset, session.cut
-    first = cut.parts()[: cut.replicas]
+    first, stream = cut.parts()[: cut.replicas], dataset.train.stream
     return events.Model(
         name=name_of(plan.model),
-        parameters=session.model.count_params(),
+        parameters=sum(int(np.prod(v.shape)) for v in session.model.weights),
         trainable=sum(int(np.prod(v.shape)) for v in session.model.trainable_variables),
         layers=[_layer(layer) for layer in session.model.layers],
         data=dataset.name,
-        train_samples=cut.samples,
-        validation_samples=len(dataset.validation) if dataset.validation else 0,
-        test_samples=len(dataset.test) if dataset.test else 0,
+        train_samples=samples_in(dataset.train),
+        validation_samples=samples_in(dataset.validation),
+        test_samples=samples_in(dataset.test),
         epochs=plan.training.epochs,
-        steps_per_epoch=cut.steps(),
-        global_batch=cut.batch,
+        steps_per_epoch=session.passes.steps_per_epoch,
+        global_batch=(stream and stream.batch) or cut.batch,
         replica_batches=[int(stop - start) for start, stop, _size in first],
-        optimizer=plan.training.optimizer,
-        loss=session.program.loss.name,
+        optimizer=session.program.optimizer_name or keras_objects.optimizer_name(session.optimizer),
+        loss=session.program.loss.name or " and ".join(own_in_steps(session.model)),
         precision=session.policy,
     )
 
 
 def _layer(layer: Any) -> events.Layer:
-    shape = layer.output.shape if hasattr(layer.output, "shape") else ()
+    shape = getattr(getattr(layer, "output", None), "shape", ())
     size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in layer.weights)
     text = " × ".join(str(axis) for axis in shape[1:])
     return events.Layer(
         name=layer.name,
         kind=type(layer).__name__,
         output_shape=text,
-        parameters=layer.count_params(),
+        parameters=sum(int(np.prod(v.shape)) for v in layer.weights),
         bytes=size,
     )

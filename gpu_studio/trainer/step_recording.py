@@ -71,7 +71,7 @@ class StepRecorder:
         call = self._recorded(train, stream, first_step, steps)
         return (
             call
-            if count == steps
+            if count == steps or call.over
             else call.followed_by(train(stream, first_step + steps, count - steps))
         )
 

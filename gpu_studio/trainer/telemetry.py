@@ -83,8 +83,8 @@ class Telemetry:
         """Write an event."""
         self._writer.write(event)
 
-    def steps(self, event: Steps, rate: float) -> None:
-        """Report a call of training steps; its first step used the learning rate `rate`.
+    def steps(self, event: Steps, rate: float | None) -> None:
+        """Report a call of training steps; its first step used the learning `rate`, if it is known.
 
         No step runs meanwhile.
         """
@@ -92,7 +92,7 @@ class Telemetry:
             return
         self._meter.look_between_calls()
         self.tell(event)
-        if rate != self._rate:
+        if rate is not None and rate != self._rate:
             self._rate = rate
             self.tell(LearningRate(step=event.first_step, value=rate))
         self._scalars_of(event, rate)
@@ -105,10 +105,11 @@ class Telemetry:
             self._scalars.epoch(event.epoch, event.step, values)
             self._tell_lost_scalars(self._scalars)
 
-    def _scalars_of(self, event: Steps, rate: float) -> None:
+    def _scalars_of(self, event: Steps, rate: float | None) -> None:
         if self._scalars is None:
             return
-        self._scalars.steps(event.first_step, {"learning_rate": rate})
+        if rate is not None:
+            self._scalars.steps(event.first_step, {"learning_rate": rate})
         values = {"loss": event.losses[-1], "samples_per_second": event.samples / event.seconds}
         last = event.first_step + len(event.losses) - 1
         self._scalars.steps(

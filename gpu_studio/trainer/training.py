@@ -7,7 +7,6 @@ the beginning of the epoch.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from gpu_studio.contract.event_writer import EventWriter
 from gpu_studio.contract.events import Event, Finished, Log, StateChanged, Warned
 from gpu_studio.plan import Plan
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
+from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data.values import TRAINING, VALIDATION
@@ -54,10 +54,11 @@ def train_plan(
         for warned in other_draws(stored[0], made):
             writer.write(warned)
     telemetry = Telemetry(run, writer, context.meter)
-    arrays = stored[1] if stored else {}
     try:
         with devices.on_host():
-            return _loop(run, made, writer, control, reached, telemetry, arrays)
+            callbacks = make_callbacks(made, run, context.base, writer.write)
+            hooks = Hooks(callbacks, made, writer.write)
+            return _loop(run, made, writer, control, reached, telemetry, stored, hooks)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
@@ -71,18 +72,23 @@ def _loop(
     control: Control,
     reached: Reached,
     telemetry: Telemetry,
-    arrays: Mapping[str, np.ndarray],
+    stored: Stored | None,
+    hooks: Hooks,
 ) -> Finished:
     checkpoints = Checkpoints(run.checkpoints, made.plan.training.checkpoint, writer.write)
     try:
-        loop = Loop(made, control, telemetry, checkpoints, reached)
-        if arrays:
-            restore(loop, made, arrays)
+        loop = Loop(made, control, telemetry, checkpoints, reached, hooks)
+        if stored is not None:
+            restore(loop, made, stored[1])
+            hooks.go_on(*stored)
         telemetry.start()
         writer.write(StateChanged(state="running"))
         return loop.run()
-    except Exception:
+    except Exception as error:
         made.dataset.check()  # a changed file explains it better than TensorFlow's error
+        for split in made.dataset.splits:
+            if split.stream is not None:
+                split.stream.blame(error)
         raise
     finally:
         telemetry.close()
@@ -96,6 +102,7 @@ _IN_WORDS = {
     "split": "data.split",
     "groups": "data.groups",
     "data_code": "the code that makes them",
+    "first_batch": "the first batch of the stream",
 }
 _SAME = "Resume with the same data and training.seed to go on exactly where it stopped."
 Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -124,10 +131,8 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingPro
         ) from error
     changed = _changed(state, session.identity())
     mixed = _are_other_samples(state, changed)
-    if mixed or "seed" in changed:
-        return replace(progress, samples=0, step_in_epoch=0), _other_training(
-            progress, changed, mixed, session
-        )
+    if mixed or "seed" in changed or "first_batch" in changed:
+        return progress.before_epoch(), _other_training(progress, changed, mixed, session)
     return progress, _same_training(progress, changed, session)
 
 

@@ -30,6 +30,7 @@ import stop_latency
 import telemetry_cost
 import throughput
 import window_start
+import zoo
 from measuring import Row
 from rich.console import Console
 from rich.table import Table
@@ -55,6 +56,8 @@ BENCHMARKS: Mapping[str, Rows] = {
     "hostile": hostile.rows,
     "full-disk": full_disk.rows,
 }
+ZOO = "zoo"
+"""No figures, but a table of verdicts, with arguments of its own."""
 UNITS = {
     "ms": "{:.0f} ms",
     "ms, exactly": "{:.2f} ms",
@@ -74,7 +77,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
     0 if everything could be measured, whatever came out.
     """
-    chosen = _arguments(words)
+    asked = sys.argv[1:] if words is None else words
+    if asked[:1] == [ZOO]:
+        return zoo.main(asked[1:])
+    chosen = _arguments(asked)
     progress = Console(stderr=True)
     rows, works = list[Row](), True
     with workplace() as place:
@@ -95,7 +101,10 @@ def main(words: Sequence[str] | None = None) -> int:
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "benchmarks", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHMARKS)}"
+        "benchmarks",
+        nargs="*",
+        metavar="NAME",
+        help=f"what to measure: {', '.join((*BENCHMARKS, f'or {ZOO} alone'))}",
     )
     parser.add_argument(
         "--times", type=_count, default=3, help="repetitions of each, in turn with its reference"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpu_studio import __version__
-from gpu_studio.cli import main, window
+from gpu_studio.cli import entry, main, window
 from gpu_studio.hardware.simulated import VARIABLE
 from gpu_studio.runs.launch import trainer_environment
 
@@ -20,9 +20,16 @@ COMMANDS = [
 
 WORKING = [
     ["export"], ["model"], ["place"], ["queue"], ["code"], ["queue", "add"], ["code", "allow"],
+    ["desktop"], ["desktop", "install"], ["desktop", "remove"],
     *(["runs", action] for action in ("compare", "report", "tag", "evaluate", "save-model",
                                       "placement")),
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def in_a_terminal(monkeypatch):
+    """As from a terminal: without one, a window that cannot be opened says so on the desktop."""
+    monkeypatch.setattr(entry, "has_terminal", lambda: True)
 
 
 @pytest.fixture
@@ -115,6 +122,19 @@ def test_that_the_command_of_the_window_takes_a_plan_runs_and_cards_to_simulate(
     assert window(["--no-such"]) == 2
     assert window(["--simulate", "9xNothing"]) == 2
     assert len(opened) == 1
+
+
+def test_that_a_page_or_a_new_plan_can_be_asked_for_by_both_commands(opened, plan_file, capsys):
+    for command in (main, window):
+        for words in (["--page", "devices"], ["--new"], ["--page", "runs", str(plan_file)]):
+            assert command(words) == 7
+        asked = [(call["page"], call["fresh"], bool(call["plan_path"])) for call in opened]
+        assert asked == [("devices", False, False), ("", True, False), ("runs", False, True)]
+        opened.clear()
+        assert command(["--new", str(plan_file)]) == 2
+        assert "leave out --new" in capsys.readouterr().err
+        assert command(["--page", "lab"]) == 2
+        capsys.readouterr()
 
 
 def test_that_a_window_which_cannot_be_loaded_says_what_is_missing(gpu_studio, monkeypatch):

@@ -155,6 +155,7 @@ def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
     assert told == {
         "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
         "samples": {"train": 800, "validation": 100, "test": 100},
+        "stream": "",
         "data_notes": [lacks],
         "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
     }

@@ -146,9 +146,7 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(
     live = window.train_page.live_run
     qtbot.waitUntil(lambda: len(live.history.checkpoints) > 0, timeout=LONG_MS)
     run = the_run(runs)
-    # While a few steps are profiled there is a temporary folder, which nobody removes if the
-    # trainer is killed then.
-    qtbot.waitUntil(lambda: bool(told(run, events.Communication)), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: _is_profiled(run), timeout=LONG_MS)
     kill(run)
     with (
         fault.noticed(),
@@ -167,8 +165,17 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(
     (started,) = told(resumed.run, events.Started)
     assert started.resumed_from == run.id
     assert told(resumed.run, events.Steps)[0].first_step == started.from_step > 0
+    qtbot.waitUntil(lambda: _is_profiled(resumed.run), timeout=LONG_MS)
     window.actions_["stop_now"].trigger()
     qtbot.waitUntil(lambda: resumed.state == "stopped", timeout=LONG_MS)
+
+
+def _is_profiled(run: RunDirectory) -> bool:
+    """Whether the few steps that are profiled at a run's start are behind it.
+
+    Until then there is a temporary folder, which nobody removes if the trainer is killed.
+    """
+    return bool(told(run, events.Communication))
 
 
 @pytest.mark.usefixtures("warm_trainer")

@@ -17,6 +17,7 @@ from plan_samples import TWO_CARDS
 from training_runs import small_plan
 
 from gpu_studio.export import ExportError, files_beside, python_script
+from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
 from gpu_studio.export.strategies import WRITTEN
 from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
@@ -271,11 +272,21 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
     training = replace(
         where.training,
         optimizer=data.draw(st.sampled_from(OPTIMIZERS)),
-        loss=Named(data.draw(st.sampled_from(["auto", *LOSSES_OF[task]]))),
+        loss=Named(
+            data.draw(st.sampled_from(["auto", *filter(LOSS_CLASSES.get, LOSSES_OF[task])]))
+        ),
         metrics=tuple(
             map(
                 Named,
-                data.draw(st.lists(st.sampled_from(METRICS_OF[task]), unique=True, max_size=4)),
+                data.draw(
+                    st.lists(
+                        st.sampled_from(
+                            [each for each in METRICS_OF[task] if each in METRIC_CLASSES]
+                        ),
+                        unique=True,
+                        max_size=4,
+                    )
+                ),
             )
         ),
         learning_rate=data.draw(st.floats(1e-9, 10)),

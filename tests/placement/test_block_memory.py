@@ -57,7 +57,7 @@ def model_of(random: np.random.Generator) -> ModelFacts:
 
 def carved(random: np.random.Generator, batch: int) -> Plan:
     """Three slices of a card, small beside such models."""
-    slices = tuple(int(each) for each in random.integers(1, 7, 3))
+    slices = tuple(int(each) for each in random.integers(1, 3, 3))
     return Plan(
         devices=DeviceSettings(carve=(Carve("GPU:0", slices),), visible=("GPU:0",)),
         training=Training(batch_size=batch),
@@ -94,8 +94,15 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         block_memory = BlockMemory(
             work, entering(work, work.output_bytes), at_once(len(there)), recompute
         )
-        table = block_memory.piece(count, range(len(names) + 1), copied=True)
-        held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
+        used = [end > begin for begin, end in stages]
+        tables = [
+            block_memory.piece(count, range(len(names) + 1), turns=max(1, sum(used[place:])))
+            for place in range(len(stages))
+        ]
+        held = [
+            float(table[end, begin]) if end > begin else 0
+            for table, (begin, end) in zip(tables, stages, strict=True)
+        ]
         predicted = {
             each.device: each.total
             for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))
@@ -103,7 +110,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         assert [predicted[device.name] for device in there] == pytest.approx(held, abs=0.5)
 
 
-@pytest.mark.parametrize(("count", "fit_again"), [(None, 0), (2, MODELS / 10)])
+@pytest.mark.parametrize(("count", "fit_again"), [(None, 0), (2, MODELS / 30)])
 def test_that_what_is_found_fits_as_predicted_and_recomputing_makes_more_fit(
     count: int | None, fit_again: float
 ) -> None:

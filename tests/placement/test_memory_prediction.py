@@ -11,8 +11,8 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
-from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
+from gpu_studio.placement.plan_facts import ModelGraph, PlanFacts, decoded, encoded
+from gpu_studio.placement.stage_memory import Step, at_once, samples_at_once, turns_at_once
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Placed, Plan, Training
 from gpu_studio.plan.card_memory import most_mib
@@ -114,14 +114,14 @@ def test_that_a_card_also_has_the_next_two_batches_and_what_is_lost_between_its_
     assert total == WEIGHTS + SLOTS + STEP.peak(32) + 700 + ahead
 
 
-def test_that_what_a_convolution_needs_is_there_on_each_card_that_has_one() -> None:
+def test_that_what_a_kernel_needs_is_there_on_the_card_that_has_its_layer() -> None:
     layers = {"one": ("GPU:0",), "two": ("GPU:1",), "three": ("GPU:1",)}
     placed = replace(plan("placed", placed=Placed(2, layers)), devices=DeviceSettings())
     assert MODEL.graph is not None
     one, *others = MODEL.graph.layers
-    graph = replace(MODEL.graph, layers=(replace(one, kind="Conv2D"), *others))
 
     def totals(scratch: int) -> list[int]:
+        graph = ModelGraph("one", (replace(one, scratch_bytes=scratch), *others))
         step = StepMemory((MemoryMoment(1),), scratch=scratch)
         facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": step}))
         return [each.total for each in predict(placed, TWO_CARDS, facts)]
@@ -246,8 +246,18 @@ def test_that_gradients_are_held_of_micro_batches_going_back_at_once_and_of_the_
 def test_that_the_more_devices_or_cores_are_to_be_kept_busy_the_more_are_under_way() -> None:
     assert [at_once(devices) for devices in (1, 3, 4, 8)] == [4, 4, 5, 9]
     assert [at_once(2, cores) for cores in (2, 16)] == [4, 16]
-    assert [summed(count, 9) for count in (1, 9, 16)] == [1, 9, 10]
+    assert [Step(16, count, 9).summed for count in (1, 9, 16)] == [1, 9, 10]
+    assert [Step(16, count, 9, in_turn=True).summed for count in (1, 2, 16)] == [1, 2, 2]
     assert [samples_at_once(100, count, 4) for count in (1, 3, 7, 10)] == [100, 100, 60, 40]
+
+
+def test_that_a_card_holds_a_micro_batch_for_itself_and_for_each_device_behind_it() -> None:
+    row = [("GPU:0",), ("GPU:0",), ("GPU:1",), ("CPU:0",), ("GPU:2",)]
+    assert turns_at_once(row) == {"GPU:0": 4, "GPU:1": 3, "GPU:2": 1}
+    assert turns_at_once([("GPU:0",)]) == {"GPU:0": 1}
+    to_and_fro = [("GPU:0",), ("GPU:1",), ("GPU:0",)]
+    assert turns_at_once(to_and_fro) == {"GPU:0": 2, "GPU:1": 2}
+    assert turns_at_once([("GPU:0",), ("GPU:1", "GPU:2")]) == {"GPU:0": 3}
 
 
 def test_that_the_batch_is_where_a_layer_takes_it() -> None:

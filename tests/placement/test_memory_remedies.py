@@ -122,7 +122,7 @@ def test_that_a_placed_plan_gets_as_few_micro_batches_as_help_and_its_layers_ane
     plan = replace(whole, distribution=placing(Placed(layers=layers, micro_batches=1)))
     found = labels(plan, facts=PLACED)
     assert found[0].startswith("Give GPU:0 ")
-    assert [each for each in found if each.endswith("micro-batches")] == ["8 micro-batches"]
+    assert [each for each in found if each.endswith("micro-batches")] == ["4 micro-batches"]
     assert "Place the layers anew" in found
 
 

@@ -32,6 +32,7 @@ CHAIN = ModelGraph(
             kept_bytes=8,
             flops_forward=1e3,
             flops_backward=2e3,
+            passing_bytes=8,
         )
         for place in range(4)
     ),

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from real_runs import PLAN
 
+from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import Data, ModelSettings
-from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.plan.references import part_of, references_of, with_absolute_files
+from gpu_studio.plan.values import Callback, Named
 
 FOLDER = Path("/plans")
 
@@ -25,6 +27,28 @@ def test_that_each_kind_of_file_is_taken_as_relative_to_the_folder():
         FOLDER,
     )
     assert (moved.model.python, moved.data.python) == ("/plans/m.py:f", "/x/d.py:load")
+
+
+def test_that_each_function_that_a_plan_names_is_found_and_taken_as_relative_to_the_folder():
+    schedule = Callback("learning_rate_scheduler", {"schedule": "c.py:rate"})
+    training = replace(
+        PLAN.training,
+        loss=Named("l.py:loss"),
+        metrics=(Named("auto"), Named("l.py:iou")),
+        callbacks=(Callback("terminate_on_nan"), Callback("c.py:make", {"schedule": 2}), schedule),
+    )
+    plan = replace(PLAN, model=ModelSettings(python="m.py:f"), training=training)
+    moved = with_absolute_files(plan, FOLDER)
+    assert references_of(moved) == (
+        ("model.python", "/plans/m.py:f"),
+        ("training.loss", "/plans/l.py:loss"),
+        ("training.metrics[1]", "/plans/l.py:iou"),
+        ("training.callbacks[1].name", "/plans/c.py:make"),
+        ("training.callbacks[2].options.schedule", "/plans/c.py:rate"),
+    )
+    assert [part_of(field) for field, _text in references_of(moved)][:2] == ["model", "training"]
+    assert moved.training.callbacks[0] == training.callbacks[0]
+    assert code_files(moved) == [FOLDER / "m.py", FOLDER / "l.py", FOLDER / "c.py"]
 
 
 def test_that_absolute_files_and_homes_are_kept():

@@ -8,6 +8,7 @@ from plan_strategies import plans
 
 from gpu_studio.plan import Carve, Distribution, ModelSettings, Named, Plan, dumps, loads
 from gpu_studio.plan.rewriting import rewritten
+from gpu_studio.plan.values import Callback
 
 BY_HAND = """\
 # What I try tonight.
@@ -54,11 +55,16 @@ def test_that_a_default_that_is_left_out_stays_left_out_until_it_is_changed() ->
 def test_that_options_and_slices_are_written_as_in_other_plans() -> None:
     plan = loads(BY_HAND)
     devices = replace(plan.devices, carve=(Carve("GPU:0", (512,)), Carve("CPU:0", (0, 0))))
-    training = replace(plan.training, schedule=Named("cosine", {"alpha": 0.1}))
+    training = replace(
+        plan.training,
+        schedule=Named("cosine", {"alpha": 0.1}),
+        callbacks=(Callback("csv_logger", {"separator": ";"}), Callback("terminate_on_nan")),
+    )
     changed = replace(plan, devices=devices, training=training, model=ModelSettings("cnn"))
     text = rewritten(BY_HAND, changed)
     assert loads(text) == changed
     assert text.count("[[devices.carve]]") == 2
+    assert '[[training.callbacks]]\nname = "csv_logger"\noptions = {separator = ";"}\n' in text
     assert "# fits" in text
     assert 'schedule = {alpha = 0.1, name = "cosine"}' in text
 

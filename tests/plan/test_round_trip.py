@@ -24,6 +24,7 @@ from gpu_studio.plan import (
     loads,
     starter,
 )
+from gpu_studio.plan.values import Callback, OutputTraining
 
 FULL = Plan(
     name='a "quoted" name',
@@ -39,7 +40,17 @@ FULL = Plan(
         schedule=Named("cosine", {"warmup_epochs": 2}),
         loss=Named("huber", {"delta": 0.5}),
         metrics=(Named("auto"), Named("sparse_top_k_categorical_accuracy", {"k": 3})),
+        outputs={
+            "kind": OutputTraining(loss_weight=0.5),
+            "deep/size": OutputTraining(Named("huber", {"delta": 2.0}), 1.0, (Named("mse"),)),
+            "left out": OutputTraining(Named("none"), metrics=()),
+        },
         early_stopping=EarlyStopping(),
+        callbacks=(
+            Callback("reduce_lr_on_plateau", {"patience": 2}),
+            Callback("callbacks.py:make", {"rates": {"0": 0.1}}),
+            Callback("terminate_on_nan"),
+        ),
     ),
     distribution=Distribution(
         strategy="placed",
@@ -84,8 +95,14 @@ def test_that_the_sections_stand_in_the_order_of_the_work():
         "[model]",
         "[data]",
         "[training]",
+        "[training.outputs.kind]",
+        '[training.outputs."deep/size"]',
+        '[training.outputs."left out"]',
         "[training.early_stopping]",
         "[training.checkpoint]",
+        "[[training.callbacks]]",
+        "[[training.callbacks]]",
+        "[[training.callbacks]]",
         "[distribution]",
         "[distribution.placed]",
     ]
@@ -97,6 +114,8 @@ def test_that_what_is_not_chosen_is_not_written():
     assert tables["model"] == {"name": "linear"}
     assert "schedule" not in tables["training"]
     assert "early_stopping" not in tables["training"]
+    assert "callbacks" not in tables["training"]
+    assert "outputs" not in tables["training"]
     assert "placed" not in tables["distribution"]
 
 

@@ -92,6 +92,38 @@ def changed(*settings: str) -> Plan:
             'early_stopping.monitor is "val_los": did you mean val_loss?',
         ),
         ("checkpoint.monitor=auc", 'checkpoint.monitor is "auc": '),
+        (
+            "callbacks=[{ name = 'reduce_lr_on_platau' }]",
+            'callbacks[0].name is "reduce_lr_on_platau": did you mean reduce_lr_on_plateau?',
+        ),
+        (
+            "callbacks=[{ name = 'EarlyStopping' }]",
+            'callbacks[0].name is "EarlyStopping": a plan has it as [training.early_stopping]',
+        ),
+        (
+            "callbacks=[{ name = 'ModelCheckpoint' }]",
+            'callbacks[0].name is "ModelCheckpoint": the run keeps checkpoints itself, as',
+        ),
+        (
+            "callbacks=[{ name = 'reduce_lr_on_plateau', options = { factor = 1.5 } }]",
+            "callbacks[0].options.factor is 1.5: give a number above 0 and below 1.",
+        ),
+        (
+            "callbacks=[{ name = 'reduce_lr_on_plateau', options = { monitor = 'val_los' } }]",
+            'callbacks[0].options.monitor is "val_los": did you mean val_loss?',
+        ),
+        (
+            "callbacks=[{ name = 'learning_rate_scheduler' }]",
+            'callbacks[0].options is missing: give one: schedule = "callbacks.py:rate"',
+        ),
+        (
+            "callbacks=[{ name = 'learning_rate_scheduler', options = { rates = { a = 1 } } }]",
+            "callbacks[0].options.rates is { a = 1 }: give a rate above 0 for some epochs,",
+        ),
+        (
+            "callbacks=[{ name = 'csv_logger', options = { filename = '../log.csv' } }]",
+            'callbacks[0].options.filename is "../log.csv" (a string): give the name of a file',
+        ),
     ],
 )
 def test_that_what_is_wrong_with_training_is_told(setting, problem):
@@ -99,6 +131,24 @@ def test_that_what_is_wrong_with_training_is_told(setting, problem):
 
     assert len(problems) == 1
     assert problems[0].startswith(f"training.{problem}")
+
+
+def test_that_a_schedule_and_a_callback_do_not_both_set_the_learning_rate():
+    plan = changed(
+        "training.schedule=cosine", "training.callbacks=[{ name = 'reduce_lr_on_plateau' }]"
+    )
+    assert len(said(plan)) == 1
+    assert "training.schedule sets the learning rate at each step" in said(plan)[0]
+
+
+def test_that_callbacks_of_one_s_own_and_built_in_ones_are_accepted():
+    plan = changed(
+        "training.callbacks=[{ name = 'callbacks.py:make', options = { monitor = 1 } }, "
+        "{ name = 'learning_rate_scheduler', options = { rates = { 0 = 0.1, 5 = 0.01 } } }, "
+        "{ name = 'csv_logger', options = { filename = 'log.csv' } }, "
+        "{ name = 'terminate_on_nan' }]"
+    )
+    assert said(plan) == []
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -184,3 +234,31 @@ def test_that_only_a_model_of_one_s_own_may_learn_the_targets_in_another_way(mod
 )
 def test_that_both_of_keras_spellings_are_accepted(spelling):
     assert said(changed(f"training.loss={spelling}", "training.optimizer=AdamW")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "problems"),
+    [
+        (["training.outputs.a.loss=none"], []),
+        (["training.outputs.a.loss=mse", 'training.outputs.a.metrics=["mae"]'], []),
+        (
+            ["training.outputs.a.loss=msee"],
+            ['training.outputs.a.loss is "msee": choose one of auto, '],
+        ),
+        (
+            ['training.outputs.a.metrics=["auto", "acurracy"]'],
+            ['training.outputs.a.metrics[1] is "acurracy": did you mean accuracy?'],
+        ),
+        (["training.checkpoint.monitor=val_a_accuracy", "model.name=", "model.python=m.py:f"], []),
+        (["training.checkpoint.monitor=a_loss", "model.name=", "model.python=m.py:f"], []),
+        (
+            ["training.checkpoint.monitor=a_loss"],
+            ['training.checkpoint.monitor is "a_loss": did you mean val_loss?'],
+        ),
+    ],
+)
+def test_that_outputs_learn_by_what_keras_has_and_can_be_monitored(
+    settings: list[str], problems: list[str]
+) -> None:
+    found = said(changed(*settings))
+    assert [each[: len(wanted)] for each, wanted in zip(found, problems, strict=True)] == problems

@@ -182,24 +182,29 @@ def _held(
 
     Backward, summing gradients, updating.
 
-    Four micro-batches are under way at once, or one more than there are devices; and there is the
-    sum of the others. The last of them still has its activations while gradients are summed."""
-    at_once = max(4, len(devices) + 1)
+    A card has a micro-batch for itself and for each device behind it, and is sent a second one even
+    so; they go back one after the other. On a CPU four are under way at once, or one more than
+    there are devices. And there is the sum of the others. The last of them still has its
+    activations while gradients are summed."""
+    on_card = devices[place].name.startswith("GPU")
+    at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
     kept = sum(float(work.kept_bytes[layer]) for layer in layers)
     gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
     part = math.ceil(work.batch / count)
     samples = min(work.batch, at_once * part)
-    on_card = devices[place].name.startswith("GPU")
+    arrived = min(work.batch, max(2, at_once) * part) if on_card else samples
+    taken = max(float(work.taken_bytes[layer]) for layer in layers)
+    come = entering / work.batch + (taken if on_card else 0.0)
     passing = max(float(work.passing_bytes[layer]) for layer in layers)
     passing = max(passing, entering / work.batch if on_card else 0.0)
-    backward = entering * samples / work.batch + gradients + passing * part
+    backward = come * arrived + gradients + passing * part
     backward += kept * (part if recompute else samples)
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
-    batch = max(float(work.taken_bytes[layer]) for layer in layers) * work.batch
+    batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
-    last = (kept + passing + entering / work.batch) * part
-    summing = min(count, at_once + 1) * gradients + last
+    last = (kept + passing + come) * part
+    summing = min(count, 2 if on_card else at_once + 1) * gradients + last
     margin = MARGIN if on_card else 1.0
     return state + batch + margin * max(backward, summing, updating)
 

@@ -36,7 +36,7 @@ def dense(name: str, *inputs: str, units: int = 256, before: int = 256) -> Graph
     count = units * (before + 1)
     return GraphLayer(
         name, "Dense", inputs, (units,), count, count, 4 * count, 4 * count, 4 * units, 8 * units,
-        2.0 * units * before, 4.0 * units * before,
+        2.0 * units * before, 4.0 * units * before, passing_bytes=8 * units,
     )  # fmt: skip
 
 
@@ -92,13 +92,13 @@ def keeping(count: int) -> ModelGraph:
     """The same, with a backward pass that keeps so much of each sample that little else counts."""
     chain = deep(count)
     return replace(
-        chain, layers=tuple(replace(layer, kept_bytes=100_000) for layer in chain.layers)
+        chain, layers=tuple(replace(layer, kept_bytes=130_000) for layer in chain.layers)
     )
 
 
 def with_room_to_recompute() -> Machine:
     """Cards that train `keeping(6)` by 100 samples only if activations are computed again."""
-    free = 3 + CONTEXT_MIB + KEPT_OF_FEW_MIB
+    free = 2 + CONTEXT_MIB + KEPT_OF_FEW_MIB
     cards = (
         replace(card, total_mib=card.reserved_mib + free, used_mib=0) for card in TWO_CARDS.cards
     )

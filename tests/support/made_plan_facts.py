@@ -27,7 +27,10 @@ from gpu_studio.placement.work import LayerTime
 def layer(
     name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0
 ) -> GraphLayer:
-    """A layer of float32 weights, all of them trained; `kept` and `output` are bytes a sample."""
+    """A layer of float32 weights, all of them trained; `kept` and `output` are bytes a sample.
+
+    Its output and the gradient of that pass.
+    """
     return GraphLayer(
         name,
         "Dense",
@@ -41,6 +44,7 @@ def layer(
         kept,
         2.0 * parameters,
         4.0 * parameters,
+        passing_bytes=2 * output,
     )
 
 

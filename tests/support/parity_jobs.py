@@ -5,9 +5,12 @@ The process has two logical CPUs.
 `python parity_jobs.py` reads a way and cases from stdin, and writes a result for each as JSON. The
 way is "fit", or settings of `distribution`. A case is a `model` of parity_models, `settings` of the
 plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micro_batches`; with
-`resumed`, its last steps are trained by a session that takes over. With `targets`, a kind of
+`resumed`, its last steps are trained by a session that takes over. `callbacks` are a kind of
+`recorded_callbacks`, whose records are what was `called`; with `left_after` so many steps, another
+session goes on from a checkpoint. With `targets`, a kind of
 `parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
-`metrics`, as Keras' `get` takes them. A result has the measures of
+`metrics`, as Keras' `get` takes them. With `structure`, data and model are those of
+`parity_structures`, as a user's own file. A result has the measures of
 every epoch, of the test split, the losses of the `steps`, the `weights`, and what was `reported`;
 or an `error`.
 
@@ -143,28 +146,69 @@ class Trainer:
             made = self._made(case, told)
         except TrainerError as error:
             return {"error": error.message}
-        result = self._trained(made, told)
+        if "left_after" in case:
+            return self._taken_over(case, made, told)
+        result = self._trained(made, told, case)
         return result | ({"resumed": self._resumed(case)} if case.get("resumed") else {})
 
     def _made(self, case: Case, told: list[Any]) -> Any:
         import parity_models
 
         from gpu_studio.plan import with_settings
+        from gpu_studio.trainer.models import build_model
 
         plan = with_settings(self._plan, _settings(case))
-        vars(self._session)["build_model"] = lambda *_: parity_models.made(
-            case["model"], plan.training.seed
+        vars(self._session)["build_model"] = (
+            build_model
+            if "structure" in case
+            else lambda *_: parity_models.made(case["model"], plan.training.seed)
         )
         if plan.distribution.strategy == "placed":
-            plan = _placed(
-                plan, parity_models.made(case["model"], SEED), case.get("micro_batches", 2)
-            )
+            model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
+            plan = _placed(plan, model, case.get("micro_batches", 2))
         return self._session.build(plan, Path.cwd(), told.append)
 
-    def _trained(self, made: Any, told: list[Any]) -> dict[str, Any]:
-        from gpu_studio.trainer.loop import Loop
-        from gpu_studio.trainer.progress import Reached
+    def _taken_over(self, case: Case, made: Any, told: list[Any]) -> dict[str, Any]:
+        """What became of a case that another session goes on with after some steps.
 
+        It knows no more than a checkpoint holds.
+        """
+        from gpu_studio.trainer.checkpoints import read, write_whole
+
+        saved: list[Any] = []
+        self._trained(made, told, case, until=case["left_after"], saved=saved)
+        snapshot = saved[-1]
+        state = {**snapshot.progress.as_dict(), "best_value": None, **snapshot.identity}
+        write_whole(folder := Path.cwd() / "checkpoint", state, snapshot.arrays)
+        again = self._made(case, told)
+        return self._trained(again, told, case, stored=read(folder))
+
+    def _trained(
+        self,
+        made: Any,
+        told: list[Any],
+        case: Case,
+        *,
+        until: int | None = None,
+        saved: list[Any] | None = None,
+        stored: Any = None,
+    ) -> dict[str, Any]:
+        import recorded_callbacks
+
+        from gpu_studio.trainer.callbacks import Hooks
+        from gpu_studio.trainer.callbacks.made import MadeCallback, settle_mode
+        from gpu_studio.trainer.loop import Loop
+        from gpu_studio.trainer.progress import Reached, TrainingProgress
+        from gpu_studio.trainer.training import restore
+
+        called: list[Any] = []
+        given = recorded_callbacks.KINDS[case["callbacks"]](called) if "callbacks" in case else []
+        for each in given:
+            settle_mode(each, made.meters.metrics)
+        hooks = Hooks(
+            [MadeCallback(type(each).__name__, each) for each in given], made, told.append
+        )
+        reached = Reached()
         steps: list[float | None] = []
         telemetry: Any = SimpleNamespace(
             tell=told.append,
@@ -174,13 +218,31 @@ class Trainer:
         control: Any = SimpleNamespace(
             take_checkpoint_wish=lambda: False, pausing=False, stopping=False
         )
-        checkpoints: Any = SimpleNamespace(save=lambda _snapshot: None, wait=lambda: None)
-        ended = Loop(made, control, telemetry, checkpoints, Reached()).run()
+        if until is not None:
+            telemetry.steps = lambda event, _rate: setattr(
+                control, "stopping", event.first_step + len(event.losses) >= until
+            )
+        checkpoints: Any = SimpleNamespace(
+            save=([] if saved is None else saved).append,
+            wait=lambda: None,
+            has=lambda _step: True,
+        )
+        if stored:
+            reached.progress = TrainingProgress.from_dict(stored[0])
+        loop = Loop(made, control, telemetry, checkpoints, reached, hooks)
+        if stored:
+            restore(loop, made, stored[1])
+            hooks.go_on(*stored)
+        ended = loop.run()
         return {
             "epochs": [each.metrics for each in told if hasattr(each, "samples_per_second")],
             "test": ended.metrics,
             "steps": steps,
             "weights": _weights(made),
+            # What was restored from a checkpoint is another list.
+            "called": next((each.records for each in given if hasattr(each, "records")), []),
+            "ended": [ended.reason, ended.by, ended.epoch, ended.step],
+            "said": [each.message for each in told if hasattr(each, "message")],
             "told": [each.message for each in told if hasattr(each, "suggestion")],
         }
 
@@ -191,6 +253,17 @@ class Trainer:
         first.program.train(first.training_stream(0, 0), 0, count)
         second.restore(first.capture())
         return second.program.train(second.training_stream(1, 0), count, count).losses.tolist()
+
+
+def _model_of(case: Case, plan: Any) -> Any:
+    """The model of a case of `parity_structures`; None of any other."""
+    from gpu_studio.trainer.data import load_data
+    from gpu_studio.trainer.models import build_model
+
+    if "structure" not in case:
+        return None
+    dataset = load_data(plan.data, SEED, Path.cwd())
+    return build_model(plan.model, dataset, Path.cwd(), SEED)
 
 
 def _weights(made: Any) -> list[Any]:
@@ -217,79 +290,116 @@ class Fit:
     def do(self, case: Case) -> dict[str, Any]:
         import keras
         import parity_models
+        import recorded_callbacks
 
         from gpu_studio.plan import loads, with_settings
         from gpu_studio.trainer.data import load_data
 
-        dataset = load_data(with_settings(loads(PLAN), _settings(case)).data, SEED, Path.cwd())
-        model = parity_models.made(case["model"], SEED)
+        plan = with_settings(loads(PLAN), _settings(case))
+        dataset = load_data(plan.data, SEED, Path.cwd())
+        model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
         optimizer = keras.optimizers.get(
             case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}})
         )
-        logits = case["model"] != "softmax"
+        logits = case.get("model") != "softmax"
         loss = keras.losses.get(case["loss"]) if "loss" in case else None
         loss = loss or keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
         metrics = [keras.metrics.get(each) for each in case.get("metrics", ())]
-        model.compile(optimizer, loss, metrics=metrics, run_eagerly=True)
+        asked = {"loss": loss, "metrics": metrics}
+        if "structure" in case:
+            import parity_structures
+
+            asked = parity_structures.compiled(case["structure"])
+        model.compile(optimizer, run_eagerly=True, **asked)
         validation = _samples(dataset.validation) if dataset.validation else None
+        called: list[Any] = []
+        given = recorded_callbacks.KINDS[case["callbacks"]](called) if "callbacks" in case else []
+        epochs = case.get("epochs", EPOCHS)
         history = model.fit(
-            _batches(*_samples(dataset.train)),
-            epochs=EPOCHS,
+            _batches(_samples(dataset.train), epochs),
+            epochs=epochs,
             steps_per_epoch=-(-len(dataset.train) // BATCH),
             validation_data=validation,
             validation_batch_size=BATCH,
-            callbacks=[_placing(_states(model))],
+            callbacks=[_placing(states_of(model)), *given],
             verbose=0,
         ).history
+        epochs = len(history["loss"])
         result = {
             "epochs": [
-                {name: values[epoch] for name, values in history.items()} for epoch in range(EPOCHS)
+                {name: values[epoch] for name, values in history.items()} for epoch in range(epochs)
             ],
+            "called": called,
             "weights": [value.tolist() for value in model.get_weights()],
         }
         if dataset.test is None:
             return {**result, "test": {}}
-        callbacks = [_placing(_states(model))]
-        tested = model.evaluate(*_samples(dataset.test), BATCH, callbacks=callbacks, verbose=0)
-        names = ["loss", *(metric.name for metric in metrics)]
-        measures = zip(names, keras.tree.flatten(tested), strict=False)
-        return {**result, "test": {f"test_{name}": value for name, value in measures}}
+        callbacks = [_placing(states_of(model))]
+        held = dict(zip(("x", "y", "sample_weight"), _samples(dataset.test), strict=False))
+        tested = model.evaluate(
+            **held, batch_size=BATCH, callbacks=callbacks, verbose=0, return_dict=True
+        )
+        return {**result, "test": {f"test_{name}": value for name, value in tested.items()}}
 
 
 def _settings(case: Case) -> list[str]:
     """The settings of a case; one with targets of its own has them in a file."""
-    settings = list(case.get("settings", ()))
+    settings = [f"training.epochs={case.get('epochs', EPOCHS)}", *case.get("settings", ())]
     if "targets" in case:
         import parity_targets
 
         path = Path.cwd() / f"{case['targets']}.npz"
         parity_targets.save(case["targets"], path)
         settings += ["data.name=", "data.options=", f"data.file={path}"]
+    if "structure" in case:
+        import parity_structures
+
+        from gpu_studio.contract.consent import allow_file
+
+        # In a folder of its own: all that is imported from the folder of a user's file is theirs.
+        path, name = Path.cwd() / "structures.py", case["structure"]
+        path.write_bytes(Path(str(parity_structures.__file__)).read_bytes())
+        allow_file(path, path.read_bytes())
+        settings += ["data.name=", "data.options=", f"data.python={path}:{name}_data"]
+        settings += [f"model.python={path}:{name}_model", *parity_structures.SETTINGS.get(name, ())]
     return settings
 
 
-def _samples(split: Any) -> tuple[Any, Any]:
-    """The samples of a split, and the targets as they were given."""
-    return split.seen(slice(None)), split.y if split.rows is None else split.y[split.rows]
+def _samples(split: Any) -> tuple[Any, ...]:
+    """The samples of a split, the targets as they were given, and weights if there are any."""
+    import keras
+
+    rows = slice(None) if split.rows is None else split.rows
+    # Keras takes no texts of NumPy's.
+    x = keras.tree.map_structure(
+        lambda each: each.astype(object) if each.dtype.kind == "U" else each,
+        split.seen(slice(None)),
+    )
+    y, weights = split.y, split.weights
+    wanted = [part for part in (y, weights) if keras.tree.flatten(part)]
+    return (x, *keras.tree.map_structure(lambda array: array[rows], wanted))
 
 
-def _batches(x: Any, y: Any) -> Any:
+def _batches(samples: Any, epochs: int) -> Any:
     """The samples of every epoch in the plan's order."""
+    import keras
     import tensorflow as tf
 
     def each() -> Iterator[Any]:
-        for epoch in range(EPOCHS):
-            rows = tf.range(len(x), dtype="int64")
+        for epoch in range(epochs):
+            rows = tf.range(len(keras.tree.flatten(samples)[0]), dtype="int64")
             order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch]).numpy()
             for first in range(0, len(order), BATCH):
                 some = order[first : first + BATCH]
-                yield x[some], y[some]
+                yield keras.tree.map_structure(lambda array, at=some: array[at], samples)
 
-    signature = tuple(tf.TensorSpec((None, *array.shape[1:]), array.dtype) for array in (x, y))
+    signature = keras.tree.map_structure(
+        lambda array: tf.TensorSpec((None, *array.shape[1:]), tf.as_dtype(array.dtype)), samples
+    )
     return tf.data.Dataset.from_generator(each, output_signature=signature)
 
 
-def _states(model: Any) -> list[tuple[Any, int]]:
+def states_of(model: Any) -> list[tuple[Any, int]]:
     """Every random state and the seed that it starts from: its own, or the plan's."""
     from keras.src.random.seed_generator import global_seed_generator
 

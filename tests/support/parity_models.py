@@ -241,6 +241,21 @@ def embedded() -> Any:
     )
 
 
+class Places(L.Layer):  # type: ignore[misc]
+    """Adds a row for each place, which is looked up without regard to the samples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = L.Embedding(4, 3)
+
+    def call(self, x: Any) -> Any:
+        return x + self.rows(ops.arange(4))
+
+
+def positions() -> Any:
+    return through(L.Reshape((4, 3)), Places(), L.Flatten(), L.Dense(8, "relu"))
+
+
 def recurrent() -> Any:
     return through(L.Reshape((4, 3)), L.GRU(5))
 

@@ -124,10 +124,9 @@ class Worker:
 
 def _evaluated(made: Any) -> dict[str, Any]:
     split = made.dataset.validation
-    evaluated, _ = made.program.evaluate(
-        made.evaluation_stream(split), 0, made.cut_for(split).steps()
-    )
-    return {"evaluated": evaluated.tolist()}
+    steps = made.cut_for(split).steps()
+    call = made.program.evaluate(made.evaluation_stream(split), 0, steps)
+    return {"evaluated": call.losses.tolist()}
 
 
 def _seeded(maker: Any) -> Any:

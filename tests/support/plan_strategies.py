@@ -23,9 +23,11 @@ from gpu_studio.plan import (
     Plan,
     Training,
 )
+from gpu_studio.plan.callbacks import CALLBACKS
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.data import COLOURS, SPLITS
 from gpu_studio.plan.keras_objects import LOSSES, METRICS
+from gpu_studio.plan.values import Callback, OutputTraining
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -121,6 +123,17 @@ TRAINING = st.builds(
     steps_per_call=WHOLE,
     early_stopping=st.none() | st.builds(EarlyStopping, MONITORS, WHOLE, FINITE, st.booleans()),
     checkpoint=st.builds(CheckpointSettings, WHOLE, WHOLE, WHOLE, MONITORS),
+    outputs=st.dictionaries(
+        st.text(min_size=1, max_size=8),
+        st.builds(
+            OutputTraining,
+            st.none() | st.builds(Named, texts("none", "huber", "mse"), options()),
+            st.floats(0, 1e6),
+            st.none() | several(st.builds(Named, texts("auto", "auc"), options())),
+        ),
+        max_size=2,
+    ),
+    callbacks=several(st.builds(Callback, texts(*CALLBACKS, "callbacks.py:make"), options())),
 )
 DISTRIBUTION = st.builds(
     Distribution,

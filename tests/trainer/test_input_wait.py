@@ -56,6 +56,7 @@ def test_that_steps_tell_how_late_their_samples_are(ahead: int, least: float, mo
     import keras
     import tensorflow as tf
 
+    from gpu_studio.trainer.keras_objects import Head, Objective
     from gpu_studio.trainer.keras_objects.compiled import SampleLoss
     from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
     from gpu_studio.trainer.meters import Meters
@@ -67,14 +68,15 @@ def test_that_steps_tell_how_late_their_samples_are(ahead: int, least: float, mo
     x, y, weight = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), np.ones(4, np.float32)
     squared = keras.losses.MeanSquaredError(reduction=None)
     form = OutputForm("values", logits=False, shape=(1,))
+    objective = Objective((Head(SampleLoss("mean_squared_error", squared, form, Wants())),))
     program = Program(
         tf.distribute.get_strategy(),
         model,
         optimizer,
-        SampleLoss("mean_squared_error", squared, form, Wants()),
-        Meters([], (y, y)),
+        objective,
+        Meters(objective.heads),
         0,
     )
     ready = np.float64(time.time() + ahead)
-    stream = iter(tf.data.Dataset.from_tensors((x, y, weight, ready)).repeat())
+    stream = iter(tf.data.Dataset.from_tensors((x, y, (), weight, ready)).repeat())
     assert least <= program.train(stream, 0, 3).input_seconds <= most

@@ -201,7 +201,7 @@ def test_that_cross_entropy_of_values_is_refused():
     ("name", "options", "words", "advice"),
     [
         ("crossentropi", {}, r'training\.loss\.name is "crossentropi"', "crossentropy"),
-        ("Dice", {}, r'training\.loss\.name is "Dice"', ""),
+        ("Circle", {}, r'training\.loss\.name is "Circle"', ""),
         (
             "auto",
             {"from_logit": True},

@@ -30,10 +30,9 @@ def made(optimizer="adam", **options):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_that_every_optimizer_of_the_catalogue_is_keras_own(name):
-    import keras
-
     optimizer = made(name)
-    assert type(optimizer) is type(keras.optimizers.get(name))
+    assert type(optimizer).__name__.lower() == name.replace("_", "")
+    assert type(optimizer).__module__.startswith("keras.")
     assert float(optimizer.learning_rate) == 0.25
 
 
@@ -98,12 +97,6 @@ def test_that_float16_gets_its_loss_scaled_and_bfloat16_does_not():
             {"learning_rate": 0.1},
             r"options\.learning_rate stands where it has no effect",
             "training.learning_rate",
-        ),
-        (
-            "adam",
-            {"use_ema": True},
-            r"options\.use_ema alone keeps averages",
-            "ema_overwrite_frequency",
         ),
         ("adam", {"name": "mine"}, r"options\.name is not an option", ""),
         (

@@ -18,7 +18,7 @@ steps = st.integers(0, TOTAL)
 
 
 def rate_at(step, name, **options):
-    from gpu_studio.trainer.keras_objects.compiled import learning_rate
+    from gpu_studio.trainer.keras_objects.optimizers import learning_rate
 
     rate = learning_rate(
         Training(learning_rate=RATE, schedule=Named(name, options)), PER_EPOCH, TOTAL
@@ -27,7 +27,7 @@ def rate_at(step, name, **options):
 
 
 def test_that_without_a_schedule_and_with_a_constant_one_the_rate_is_a_number():
-    from gpu_studio.trainer.keras_objects.compiled import learning_rate
+    from gpu_studio.trainer.keras_objects.optimizers import learning_rate
 
     assert learning_rate(Training(learning_rate=RATE), PER_EPOCH, TOTAL) == RATE
     assert rate_at(7, "constant") == RATE

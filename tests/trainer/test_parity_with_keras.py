@@ -62,6 +62,7 @@ CASES: dict[str, Case] = {
     "adam": by("Adam", 0.01),
     "adamw": by("AdamW", 0.01, weight_decay=0.1),
     "sgd with momentum, clipped": by("SGD", 0.1, momentum=0.9, nesterov=True, global_clipnorm=0.05),
+    "adam, positions": by("Adam", 0.01) | {"model": "positions"},
     "rmsprop, clipped by value": by("RMSprop", 0.01, clipvalue=0.001),
 }
 NORMALISED: dict[str, Case] = {

@@ -42,7 +42,7 @@ SCHEDULES = st.one_of(
 def test_that_the_drawn_rate_is_the_one_that_keras_gives(
     schedule: Named | None, rate: float, step: int
 ) -> None:
-    from gpu_studio.trainer.keras_objects.compiled import learning_rate
+    from gpu_studio.trainer.keras_objects.optimizers import learning_rate
 
     training = Training(learning_rate=rate, schedule=schedule)
     keras_rate = learning_rate(training, PER_EPOCH, TOTAL)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Named, Plan
 from gpu_studio.plan.catalogue import DATA, MODELS
 from gpu_studio.plan.edits.change import value_at, with_value
 from gpu_studio.plan.references import absolute
@@ -45,7 +45,16 @@ def set_source(plan: Plan, part: str, source: str, value: str) -> Plan:
     if given_sources(plan, part) == (source,) and (source != "name" or chosen.name == value):
         return with_value(plan, f"{part}.{source}", value)
     cleared = dict.fromkeys(SOURCES[part])
+    if (part, source) == ("model", "python"):
+        plan = _as_compiled(plan)
     return replace(plan, **{part: replace(chosen, **{**cleared, source: value, "options": {}})})
+
+
+def _as_compiled(plan: Plan) -> Plan:
+    """The plan that trains with what a model of the user's own is compiled with, if it is."""
+    auto, training = Named("auto"), plan.training
+    chosen = replace(training, optimizer="auto", options={}, schedule=None, loss=auto)
+    return replace(plan, training=replace(chosen, metrics=(auto,)))
 
 
 def relative_path(path: Path, base: Path | None) -> str:

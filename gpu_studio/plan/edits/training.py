@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_studio.plan import EarlyStopping, Named, Plan
+from gpu_studio.plan.callbacks import CALLBACKS, entry_of, free_options
 from gpu_studio.plan.catalogue import data_entry
 from gpu_studio.plan.keras_objects import METRICS, METRICS_OF, keras_name
+from gpu_studio.plan.values import Callback
 
 
 def set_training(plan: Plan, **values: object) -> Plan:
@@ -53,6 +55,45 @@ def remove_metric(plan: Plan, index: int) -> Plan:
     return set_training(plan, metrics=(*metrics[:index], *metrics[index + 1 :]))
 
 
+def add_callback(plan: Plan, name: str = "") -> Plan:
+    """`plan` with one more callback: `name`, or the first built-in one that is not there yet."""
+    callbacks = plan.training.callbacks
+    taken = {each.name for each in callbacks}
+    name = name or next((each for each in CALLBACKS if each not in taken), CALLBACKS[0])
+    return set_training(plan, callbacks=(*callbacks, Callback(name)))
+
+
+def set_callback(plan: Plan, index: int, name: str) -> Plan:
+    """`plan` with another callback at this index.
+
+    It keeps the options that may be those of the new one: letter by letter, a name is typed.
+    """
+    callbacks = plan.training.callbacks
+    if index >= len(callbacks) or callbacks[index].name == name:
+        return plan
+    options, entry = callbacks[index].options, entry_of(name, ())
+    if entry is not None:
+        known = {*(each.name for each in entry.options), *free_options(name)}
+        options = {key: value for key, value in options.items() if key in known}
+    changed = Callback(name, options)
+    return set_training(plan, callbacks=(*callbacks[:index], changed, *callbacks[index + 1 :]))
+
+
+def remove_callback(plan: Plan, index: int) -> Plan:
+    """`plan` without the callback at this index."""
+    callbacks = plan.training.callbacks
+    return set_training(plan, callbacks=(*callbacks[:index], *callbacks[index + 1 :]))
+
+
+def move_callback(plan: Plan, index: int, by: int) -> Plan:
+    """`plan` with the callback at this index called `by` places later, or earlier."""
+    callbacks = list(plan.training.callbacks)
+    if not (0 <= index < len(callbacks) and 0 <= index + by < len(callbacks)):
+        return plan
+    callbacks.insert(index + by, callbacks.pop(index))
+    return set_training(plan, callbacks=tuple(callbacks))
+
+
 def stop_early(plan: Plan, on: bool) -> Plan:
     """`plan` with or without early stopping."""
     if on == (plan.training.early_stopping is not None):
@@ -64,7 +105,7 @@ def _next_metric(plan: Plan) -> str:
     if not plan.training.metrics:
         return "auto"
     data = data_entry(plan.data)
-    fitting = METRICS_OF[data.task] if data else METRICS[1:]
+    fitting = METRICS_OF[data.task] if data else METRICS[2:]
     # `auto` stands for the first one that fits.
     taken = {
         fitting[0] if each.name == "auto" else keras_name(each.name, fitting)

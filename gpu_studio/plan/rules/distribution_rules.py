@@ -186,8 +186,8 @@ def _are(logical: tuple[PlannedDevice, ...]) -> str:
 PART = "distribution.placed"
 LAYERS = f"{PART}.layers"
 
-WHOLE_WEIGHT_OPTIMIZERS = ("adafactor", "muon")
-"""They look at a weight as a whole: its rows and columns, or its singular values."""
+WHOLE_WEIGHT_OPTIMIZERS = ("adafactor", "muon", "lamb")
+"""They look at a weight as a whole: its rows and columns, its singular values, or its norm."""
 
 WHOLE_WEIGHT_OPTIONS = ("clipnorm",)
 """Options of every optimizer that do so."""

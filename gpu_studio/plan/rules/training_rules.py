@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 
-from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES, data_entry
+from gpu_studio.plan.callbacks import problems_of_callbacks
+from gpu_studio.plan.catalogue import SCHEDULES, data_entry
 from gpu_studio.plan.data import may_validate
 from gpu_studio.plan.keras_objects import (
     AUTO_CANDIDATES,
     AUTO_METRICS,
+    COMPILED,
     LOSSES,
     LOSSES_OF,
     METRICS,
     METRICS_OF,
+    OPTIMIZER_CHOICES,
     keras_name,
     result_name,
 )
@@ -23,6 +27,7 @@ from gpu_studio.plan.options import (
     Option,
     bounded,
 )
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import (
     CheckpointSettings,
     Named,
@@ -30,7 +35,9 @@ from gpu_studio.plan.values import (
     Problem,
     choose_one,
     listed,
+    path_to,
     shown,
+    with_kind,
 )
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
@@ -59,18 +66,21 @@ def numbers(plan: Plan) -> Iterator[Problem]:
 
 
 def optimizer(plan: Plan) -> Iterator[Problem]:
-    """The optimizer is one of Keras', and its clipping positive and of one kind.
+    """The optimizer is known, and its clipping positive and of one kind.
 
-    Keras checks its other options.
+    Keras checks its other options, and a function of the user's own its arguments.
     """
     training = plan.training
-    if not keras_name(training.optimizer, OPTIMIZERS):
+    yield from _nameable(
+        "training.optimizer", training.optimizer, OPTIMIZER_CHOICES, "optimizers.py:make", plan
+    )
+    if training.optimizer == COMPILED and training.options:
         yield Problem(
-            "training.optimizer",
-            shown(training.optimizer),
-            choose_one(training.optimizer, OPTIMIZERS),
+            "training.options",
+            "given to the compiled optimizer",
+            "it has its own: leave them out, or name the optimizer",
         )
-    if "learning_rate" in training.options:
+    if "learning_rate" in training.options and not reference(training.optimizer):
         yield Problem(
             "training.options.learning_rate",
             "in the wrong place",
@@ -97,7 +107,7 @@ def schedule(plan: Plan) -> Iterator[Problem]:
         return
     field = "training.schedule"
     if chosen.name not in SCHEDULES:
-        yield Problem(f"{field}.name", shown(chosen.name), choose_one(chosen.name, SCHEDULES))
+        yield from _nameable(f"{field}.name", chosen.name, SCHEDULES, "schedules.py:make", plan)
         return
     yield from SCHEDULES[chosen.name].problems(field, chosen.options)
     for epochs, steps in (("every_epochs", "every_steps"), ("warmup_epochs", "warmup_steps")):
@@ -106,10 +116,27 @@ def schedule(plan: Plan) -> Iterator[Problem]:
 
 
 def loss_and_metrics(plan: Plan) -> Iterator[Problem]:
-    """The loss and the metrics are Keras'."""
-    yield from _known("training.loss", plan.training.loss, LOSSES)
+    """The loss and the metrics are known."""
+    yield from _known("training.loss", plan.training.loss, LOSSES, "losses.py:focal", plan)
     for index, metric in enumerate(plan.training.metrics):
-        yield from _known(f"training.metrics[{index}]", metric, METRICS)
+        yield from _known(f"training.metrics[{index}]", metric, METRICS, "metrics.py:iou", plan)
+    for name, output in plan.training.outputs.items():
+        field = path_to("training.outputs", name)
+        if output.loss is not None and output.loss.name != "none":
+            yield from _known(f"{field}.loss", output.loss, LOSSES, "losses.py:focal", plan)
+        for index, metric in enumerate(output.metrics or ()):
+            yield from _known(f"{field}.metrics[{index}]", metric, METRICS, "metrics.py:iou", plan)
+
+
+def class_weight(plan: Plan) -> Iterator[Problem]:
+    """Each class is a whole number, and its weight a number of 0 or more."""
+    for key, weight in plan.training.class_weight.items():
+        field = path_to("training.class_weight", key)
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not (key.isascii() and key.isdecimal()):
+            yield Problem(field, "no number of a class", "write { 0 = 1.0, 1 = 2.5 }")
+        elif not number or not 0 <= weight < math.inf:
+            yield Problem(field, with_kind(weight), "give a number of 0 or more")
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:
@@ -156,6 +183,11 @@ def monitors(plan: Plan) -> Iterator[Problem]:
         yield from _monitor("training.checkpoint.monitor", training.checkpoint.monitor, plan)
 
 
+def callbacks(plan: Plan) -> Iterator[Problem]:
+    """The callbacks are known, and their options of the right kind."""
+    yield from problems_of_callbacks(plan, measured(plan))
+
+
 def measured(plan: Plan) -> tuple[str, ...]:
     """The names that each epoch of this plan measures and a plan can monitor."""
     names = ["loss"]
@@ -168,14 +200,15 @@ def measured(plan: Plan) -> tuple[str, ...]:
 def _results(metric: Named, plan: Plan) -> list[str]:
     """A metric's names in the results; `auto` has several candidates with the user's own data."""
     if metric.name != "auto":
-        return [result_name(metric.name)]
+        own = metric.name == COMPILED or reference(metric.name)
+        return [] if own else [result_name(metric.name)]
     data = data_entry(plan.data)
     return [AUTO_METRICS[data.task]] if data else list(AUTO_CANDIDATES)
 
 
 def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:
     names = measured(plan)
-    if monitor in names:
+    if monitor in names or _is_of_an_output(monitor, plan) or _may_measure_others(plan):
         return
     advice = choose_one(monitor, names)
     if monitor.startswith("val_") and not may_validate(plan):
@@ -186,12 +219,37 @@ def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:
     yield Problem(field, shown(monitor), advice)
 
 
-def _known(field: str, chosen: Named, known: tuple[str, ...]) -> Iterator[Problem]:
-    if not keras_name(chosen.name, known):
-        yield Problem(field, shown(chosen.name), choose_one(chosen.name, known))
-    if chosen.name == "auto" and chosen.options:
-        yield Problem(field, "auto with options", "give options only to what is named")
-    elif "name" in chosen.options:
+def _is_of_an_output(monitor: str, plan: Plan) -> bool:
+    """Whether the name may be that of one of several outputs: only the built model tells."""
+    own = plan.model.file is not None or plan.model.python is not None
+    validated = monitor.startswith("val_")
+    of_outputs = [name for each in plan.training.outputs.values() for name in each.metrics or ()]
+    named = [_results(metric, plan) for metric in (*plan.training.metrics, *of_outputs)]
+    names = ["loss", *(name for each in named for name in each)]
+    return (
+        own
+        and (may_validate(plan) or not validated)
+        and monitor.removeprefix("val_").endswith(tuple(f"_{name}" for name in names))
+    )
+
+
+def _may_measure_others(plan: Plan) -> bool:
+    """Whether metrics have names that only the trainer learns, which then checks the monitors."""
+    own = plan.model.python is not None
+    return any(
+        reference(each.name) or (own and each.name in ("auto", COMPILED))
+        for each in plan.training.metrics
+    )
+
+
+def _known(
+    field: str, chosen: Named, known: tuple[str, ...], example: str, plan: Plan
+) -> Iterator[Problem]:
+    yield from _nameable(field, chosen.name, known, example, plan)
+    if chosen.name in ("auto", COMPILED) and chosen.options:
+        said = f"{chosen.name} with options"
+        yield Problem(field, said, "give options only to what is named")
+    elif "name" in chosen.options and not reference(chosen.name):
         yield Problem(
             f"{field}.name",
             "an option too",
@@ -199,11 +257,27 @@ def _known(field: str, chosen: Named, known: tuple[str, ...]) -> Iterator[Proble
         )
 
 
+def _nameable(
+    field: str, chosen: str, known: Iterable[str], example: str, plan: Plan
+) -> Iterator[Problem]:
+    """The name is known, a function of the user's own, or what the user's own model brings."""
+    if chosen == COMPILED and COMPILED in known and plan.model.python is None:
+        advice = (
+            "only a model from a Python function of your own brings what it was compiled with: "
+            'write "auto"'
+        )
+        yield Problem(field, shown(chosen), advice)
+    elif not (keras_name(chosen, known) or reference(chosen)):
+        names_file = ".py" in chosen.lower() or ":" in chosen
+        advice = f'write the file and the name of a function in it, as "{example}"'
+        yield Problem(field, shown(chosen), advice if names_file else choose_one(chosen, known))
+
+
 def _fits(
     field: str, chosen: Named, known: tuple[str, ...], fitting: tuple[str, ...], data: str
 ) -> Iterator[Problem]:
     name = keras_name(chosen.name, known)
-    if name and name != "auto" and name not in fitting:
+    if name and name not in ("auto", COMPILED, *fitting):
         advice = (
             f'it does not fit the targets of {data}: write "auto", or choose '
             f"{listed(fitting, 'or')}"

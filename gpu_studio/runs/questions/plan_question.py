@@ -41,6 +41,9 @@ SEEN_BY_THE_MODEL = (
     "largest_token",
     "lowest",
     "highest",
+    "inputs",
+    "targets",
+    "weights",
 )
 
 
@@ -76,6 +79,7 @@ def of_the_step(training: plans.Training) -> plans.Training:
         options=training.options,
         loss=training.loss,
         metrics=training.metrics,
+        outputs=training.outputs,
         mixed_precision=training.mixed_precision,
     )
 

@@ -107,8 +107,14 @@ class History:
 
     @property
     def steps_total(self) -> int | None:
-        """The global batches of the whole plan; None until the model is built."""
-        return self.model.epochs * self.model.steps_per_epoch if self.model else None
+        """The global batches of the whole plan; None until they are known.
+
+        Of a stream whose length only reading it can tell, that is after the first epoch.
+        """
+        model = self.model
+        if model is None or model.steps_per_epoch is None:
+            return None
+        return model.epochs * model.steps_per_epoch
 
     @property
     def reached(self) -> str:
@@ -275,8 +281,14 @@ class History:
             case events.Epoch():
                 self.epochs.add(event)
                 self.step, self.epoch = event.step, event.epoch
+                self._learn_length(event)
             case events.LearningRate():
                 self._gathered.rates.append(event)
+
+    def _learn_length(self, event: events.Epoch) -> None:
+        """Learn the length of an epoch where the data could not tell it beforehand."""
+        if self.model is not None and self.model.steps_per_epoch is None and event.epoch:
+            self.model = replace(self.model, steps_per_epoch=round(event.step / event.epoch))
 
     def _take_rare(self, event: AnyEvent) -> None:
         match event:

@@ -22,7 +22,7 @@ class RanCode:
     `function` is empty for a module that was imported from the folder of the named file.
     """
 
-    part: Literal["model", "data"]
+    part: Literal["model", "data", "training"]
     file: str
     function: str
     sha256: str

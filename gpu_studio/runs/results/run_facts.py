@@ -149,7 +149,8 @@ def _training(run: RunFigures) -> Iterator[Fact]:
     if model:
         words = f"{model.name}, {grouped(model.parameters)} parameters"
         yield Fact(TRAINING, "model", words, model.name)
-        words = f"{model.data}, {grouped(model.train_samples)} samples"
+        many = model.train_samples
+        words = f"{model.data}, {'in batches' if many is None else f'{grouped(many)} samples'}"
         yield Fact(TRAINING, "data", words, model.data)
     if run.placement:
         words = headline(judged(run.placement))

@@ -1,42 +1,44 @@
-"""Build a plan's model for a question as a run builds it, trace a step of it, and count the costs.
+"""Build a plan's model for a question as a run builds it, and gather the facts about it.
 
-Of the data, only the shapes need be known. The costs are each layer's FLOPs and the activations
-kept for it, and what the step holds moment by moment.
+Of the data, only the shapes need be known.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from gpu_studio import plan as plans
-from gpu_studio.placement.plan_facts import GraphLayer, Learnt, ModelFacts, ModelGraph, ModelNote
-from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
-from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
+    GraphLayer,
+    Learnt,
+    ModelFacts,
+    ModelGraph,
+    ModelNote,
+)
 from gpu_studio.plan.targets import Target
 from gpu_studio.trainer import devices, keras_objects, practice
-from gpu_studio.trainer.answers.step_operations import Graph, flops, root, size_of
+from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split
-from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.data.trees import built, flat, is_nested
+from gpu_studio.trainer.keras_objects.as_compiled import forget_compiled
 from gpu_studio.trainer.layer_state import is_apart
 from gpu_studio.trainer.meters import Meters
+from gpu_studio.trainer.model_ends import End, inputs_of, outputs_of
 from gpu_studio.trainer.model_layers import (
     PlaceableLayer,
     output_shape,
     placeable_layers,
-    replaced_call,
 )
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.own_models import notes_on
+from gpu_studio.trainer.models.own_training import own_in_steps
 from gpu_studio.trainer.program import Program
 
 _SEED = 0
@@ -50,6 +52,7 @@ def set_precision(plan: plans.Plan) -> str:
     A question must not create a CUDA context on any of them.
     """
     practice.load()
+    devices.count_host_memory()
     cards = bool(tf.config.list_physical_devices("GPU"))
     names = plan.distribution.devices or (("GPU:0",) if cards else ("CPU:0",))
     policy = devices.set_precision(plan.training.mixed_precision, names)
@@ -62,12 +65,42 @@ def stand_in(data: dict[str, Any]) -> Dataset:
 
     If the sample consists of tokens, its token is the largest one.
     """
+    arrays = [each for part in ("inputs", "targets", "weights") for each in data.get(part) or ()]
+    if arrays and (len(arrays) != 2 or any(each["path"] for each in arrays)):
+        return _nested_stand_in(data)
     largest = data.get("largest_token") or 0
     x = np.full((1, *data["x_shape"]), largest, data["x_dtype"])
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
     split = Split(x, np.zeros((1, *shape), data["y_dtype"]))
     ids = data["classes"] if data.get("ids") is None else data["ids"]
     target = Target(shape, measured, ids, bool(data.get("one_hot")))
+    return Dataset(data["name"], split, None, None, target)
+
+
+def _nested_stand_in(data: dict[str, Any]) -> Dataset:
+    largest = data.get("largest_token") or 0
+
+    def one(described: dict[str, Any], value: Any = 0) -> Any:
+        kind = "U1" if described["dtype"] == "string" else described["dtype"]
+        return np.full((1, *described["shape"]), value, kind)
+
+    def tree(part: str, made: Callable[[dict[str, Any]], Any]) -> Any:
+        return built((each["path"], made(each)) for each in data.get(part) or ())
+
+    split = Split(
+        tree("inputs", lambda each: one(each, largest)),
+        tree("targets", one),
+        weights=tree("weights", one),
+    )
+    target = tree(
+        "targets",
+        lambda each: Target(
+            tuple(each["shape"]),
+            each["dtype"].startswith("float"),
+            each.get("ids"),
+            bool(each.get("one_hot")),
+        ),
+    )
     return Dataset(data["name"], split, None, None, target)
 
 
@@ -80,9 +113,7 @@ def notes_of(
     plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]
 ) -> tuple[ModelNote, ...]:
     """Return what deserves a warning about the plan's model on the data that `data` describes."""
-    return notes_on(
-        plan.model, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0)
-    )
+    return notes_on(plan, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0))
 
 
 def facts_of(
@@ -92,29 +123,53 @@ def facts_of(
 
     `loaded` says whether the weights come from a file.
     """
-    optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS)
     layers = placeable_layers(model)
+    if own := own_in_steps(model):
+        # What its steps hold is not known: they may do anything.
+        return ModelFacts(_graph(model, dataset, layers, {}), own_steps=tuple(own))
+    optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS, model)
     slots, shared = _slots(optimizer, model, layers)
-    form = keras_objects.OutputForm.of(dataset, model, training.loss)
-    meters = Meters(keras_objects.make_metrics(training, dataset, form), form.example(dataset))
-    loss = keras_objects.make_loss(training, dataset, form)
+    learners = keras_objects.learners_of(training, dataset, model)
+    loss = keras_objects.make_objective(learners)
+    meters = Meters(loss.heads)
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
     costs = costs_of(trace_step(program, dataset, layers), loaded=loaded)
     weights = {id(variable) for variable in model.weights}
+    learnt = {
+        each.end.name: _learnt(each, head) for each, head in zip(learners, loss.heads, strict=True)
+    }
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
-        learnt=Learnt(
-            form.kind,
-            form.logits,
-            loss.name,
-            tuple(metric.name for metric in meters.metrics),
-            masked=getattr(model.outputs[0], "_keras_mask", None) is not None,
-        ),
+        learnt=next(iter(learnt.values())) if len(learnt) == len(model.outputs) == 1 else None,
+        learners=learnt,
+        inputs=tuple(map(_end, inputs_of(model))),
+        outputs=tuple(map(_end, outputs_of(model))),
         slots=slots,
         shared_slots=shared,
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),
         steps=costs.steps,
     )
+
+
+def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:
+    return Learnt(
+        learner.form.kind,
+        learner.form.logits,
+        head.loss.name,
+        tuple(metric.name for metric in head.metrics),
+        masked=getattr(learner.end.tensor, "_keras_mask", None) is not None,
+        compiled=keras_objects.counts_as_compiled(learner),
+    )
+
+
+def _end(end: End) -> ArrayFacts:
+    return ArrayFacts(end.path, end.shape, str(end.tensor.dtype), name=end.name)
+
+
+def facts_untrained(dataset: Dataset, model: Any) -> ModelFacts:
+    """Return the facts of a model whose training is refused, as if it was not compiled."""
+    forget_compiled(model)
+    return facts_of(plans.Training(), dataset, model)
 
 
 def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[dict[str, int], int]:
@@ -149,9 +204,9 @@ def _graph(
     return ModelGraph(
         name=model.name,
         layers=tuple(_layer(each, costs.get(each.path, LayerCosts())) for each in layers),
-        input_shape=dataset.sample_shape,
-        output_shape=output_shape(model),
-        input_bytes=int(dataset.train.seen(slice(1)).nbytes),
+        input_shape=() if is_nested(dataset.train.x) else dataset.sample_shape,
+        output_shape=output_shape(model) if len(getattr(model, "outputs", None) or ()) == 1 else (),
+        input_bytes=sum(int(each.nbytes) for each in flat(dataset.train.seen(slice(1)))),
     )
 
 
@@ -168,6 +223,8 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> GraphLayer:
         trainable_bytes=sum(map(_bytes, trainable)),
         output_bytes=costs.output_bytes,
         kept_bytes=costs.kept_bytes,
+        passing_bytes=costs.passing_bytes,
+        scratch_bytes=costs.scratch_bytes,
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),
@@ -177,239 +234,3 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> GraphLayer:
 def _bytes(variable: Any) -> int:
     elements = math.prod(variable.shape)
     return int(elements * variable.value.dtype.size)
-
-
-PRIMES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
-"""A step is traced for one of these numbers of samples. A tensor whose number of elements that
-prime divides grows with the batch. No weight of the model has such a size, so one trace gives the
-size of every tensor for any batch."""
-BACKWARD = "gradient_tape/"
-"""What the names of the operations that compute gradients begin with."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepTrace:
-    """The graph of a step for `batch` samples.
-
-    `layer_of` gives the layer of each operation that a layer's call made, by the operation's name;
-    `outputs` the tensors that each layer gave, a list a call; `gradients` those of the weights.
-    """
-
-    graph: Any
-    batch: int
-    layer_of: dict[str, str]
-    outputs: dict[str, list[Any]]
-    gradients: list[Any]
-
-
-def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLayer]) -> StepTrace:
-    """Trace the step that each replica of `program` trains; nothing is computed."""
-    batch = _prime(program.model, dataset)
-    notes = _Notes()
-    with notes.listening(layers), _noting_gradients(program, notes):
-        # It must be the very step that a run executes.
-        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001
-        graph = step.get_concrete_function(*_signature(dataset, batch)).graph
-    return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
-
-
-def _prime(model: Any, dataset: Dataset) -> int:
-    """Return a prime that divides no axis of a weight or of a sample."""
-    axes = [axis for variable in model.variables for axis in variable.shape]
-    axes += [*dataset.sample_shape, *dataset.target.shape, dataset.outputs]
-    return next((prime for prime in PRIMES if all(axis % prime for axis in axes)), PRIMES[-1])
-
-
-def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
-    x, y = dataset.train.seen(slice(1)), dataset.train.wanted(slice(1))
-    return (
-        tf.TensorSpec((batch, *x.shape[1:]), x.dtype),
-        tf.TensorSpec((batch, *y.shape[1:]), y.dtype),
-        tf.TensorSpec((batch,), tf.float32),
-        tf.TensorSpec((), tf.int64),
-    )
-
-
-@dataclass(slots=True)
-class _Notes:
-    """Records the operations of each layer's call, its outputs, and the gradients applied."""
-
-    layer_of: dict[str, str] = field(default_factory=dict)
-    outputs: dict[str, list[Any]] = field(default_factory=dict)
-    gradients: list[Any] = field(default_factory=list)
-    seen: int = 0
-
-    def listening(self, layers: Sequence[PlaceableLayer]) -> ExitStack:
-        stack = ExitStack()
-        for each in layers:
-            stack.enter_context(replaced_call(each.layer, partial(self._noting, each.path)))
-        return stack
-
-    def _noting(self, path: str, call: Callable[..., Any]) -> Any:
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            graph = tf.compat.v1.get_default_graph()
-            self._take_casts(path, graph)
-            before = len(graph.get_operations())
-            outputs = call(*args, **kwargs)
-            operations = graph.get_operations()
-            self.layer_of.update({operation.name: path for operation in operations[before:]})
-            self.seen = len(operations)
-            self.outputs.setdefault(path, []).append(
-                [x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)]
-            )
-            return outputs
-
-        return noted
-
-    def _take_casts(self, path: str, graph: Any) -> None:
-        """Assign the casts of the layer's inputs to the layer.
-
-        Under mixed precision Keras makes them before it calls the layer.
-        """
-        casts = (
-            operation
-            for operation in graph.get_operations()[self.seen :]
-            if operation.type == "Cast"
-        )
-        self.layer_of.update({operation.name: path for operation in casts})
-
-
-def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
-    apply = program.optimizer.apply
-
-    def noted(gradients: Any, *args: Any, **kwargs: Any) -> Any:
-        # An embedding's gradient has rows for the tokens of the batch only.
-        rows = [
-            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-            for gradient in gradients
-        ]
-        notes.gradients += [gradient for gradient in rows if gradient is not None]
-        return apply(gradients, *args, **kwargs)
-
-    stack = ExitStack()
-    program.optimizer.__dict__["apply"] = noted
-    stack.callback(program.optimizer.__dict__.pop, "apply")
-    return stack
-
-
-@dataclass(frozen=True, slots=True)
-class LayerCosts:
-    """The costs of one layer per sample, and its first output's shape without the batch axis."""
-
-    output_shape: tuple[int | None, ...] = ()
-    output_bytes: int = 0
-    kept_bytes: int = 0
-    flops_forward: float = 0.0
-    flops_backward: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class StepCosts:
-    """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU"."""
-
-    layers: dict[str, LayerCosts]
-    steps: dict[str, StepMemory]
-
-
-def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
-    """Read all costs from the graph of a step; `loaded` says whether weights come from a file."""
-    step = _Step(trace, loaded=loaded)
-    return StepCosts(step.layers(), step.memory())
-
-
-class _Step:
-    """The operations of a trace that contribute to its result, in the order they were made."""
-
-    def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
-        self._trace, self._loaded = trace, loaded
-        self.graph = Graph(trace.graph, trace.batch)
-        self._kept = self._kept_tensors()
-
-    # Layers
-
-    def layers(self) -> dict[str, LayerCosts]:
-        kept, forward, backward = self._kept_bytes(), *self._flops()
-        return {
-            path: LayerCosts(
-                output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
-                output_bytes=sum(
-                    size_of(x, self._trace.batch).per_sample for call in calls for x in call
-                ),
-                kept_bytes=kept.get(path, 0),
-                flops_forward=forward.get(path, 0.0),
-                flops_backward=backward.get(path, 0.0),
-            )
-            for path, calls in self._trace.outputs.items()
-        }
-
-    def _kept_tensors(self) -> set[Any]:
-        """Return the roots of tensors that forward operations make and backward operations read."""
-        taken = (x for op in self.graph.operations if _is_backward(op) for x in op.inputs)
-        roots = {root(x).ref() for x in taken if not _is_backward(x.op)}
-        return {
-            ref
-            for ref in roots
-            if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
-        }
-
-    def _kept_bytes(self) -> dict[str, int]:
-        kept: dict[str, int] = {}
-        for ref in self._kept:
-            path = self._trace.layer_of.get(ref.deref().op.name, "")
-            kept[path] = kept.get(path, 0) + self.graph.size(ref.deref()).per_sample
-        return kept
-
-    def _flops(self) -> tuple[dict[str, float], dict[str, float]]:
-        forward: dict[str, float] = {}
-        backward: dict[str, float] = {}
-        scopes = self._scopes()
-        for op in self.graph.operations:
-            sums = backward if _is_backward(op) else forward
-            path = _scoped(op.name.removeprefix(BACKWARD), scopes) if _is_backward(op) else None
-            path = path or self._trace.layer_of.get(op.name, "")
-            sums[path] = sums.get(path, 0.0) + flops(op) / self._trace.batch
-        return forward, backward
-
-    def _scopes(self) -> dict[str, str]:
-        """Return the layer of each scope that its forward operations are in.
-
-        Its gradients are in a scope of the same name below another.
-        """
-        return {
-            name.rpartition("/")[0]: path
-            for name, path in self._trace.layer_of.items()
-            if "/" in name
-        }
-
-    # Memory
-
-    def memory(self) -> dict[str, StepMemory]:
-        """Return what the step holds on each kind of device."""
-        graph = self.graph
-        gradients = frozenset(self._numbers(self._trace.gradients))
-        given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
-        kept = frozenset(self._numbers(ref.deref() for ref in self._kept))
-        marks = TensorKinds(
-            graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
-        )
-        return {
-            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
-            "GPU": on_card(graph.as_on("GPU"), marks),
-        }
-
-    def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
-        return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)
-
-
-def _is_backward(op: Any) -> bool:
-    return bool(op.name.startswith(BACKWARD))
-
-
-def _scoped(name: str, scopes: dict[str, str]) -> str | None:
-    """Return the layer of the innermost scope that contains `name`."""
-    scope = name.rpartition("/")[0]
-    while scope:
-        if scope in scopes:
-            return scopes[scope]
-        scope = scope.rpartition("/")[0]
-    return None

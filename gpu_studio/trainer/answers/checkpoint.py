@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan as plans
+from gpu_studio.common.figures import grouped
 from gpu_studio.common.safe_files import open_regular, opened
 from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.contract.files import read_json
@@ -173,6 +174,8 @@ def _another_model(checkpoint: Path, name: str, variable: Any) -> TrainerError:
 
 TOLD_TIMES = 20
 """How often progress is told of, at most: an evaluation is cut into so many calls."""
+_FEW = 20
+"""Batches of a call where nobody knows how many there are."""
 
 
 def evaluate(about: dict[str, Any], progress: Progress) -> Answer:
@@ -194,13 +197,13 @@ def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dic
     name, split = _split(built.dataset)
     began = time.perf_counter()
     with devices.on_host():
-        results = _results(built, split, about["batch"], progress)
+        results, samples = _results(built, split, about["batch"], progress)
     return {
         "split": name,
         "metrics": {
             metric: value if np.isfinite(value) else None for metric, value in results.items()
         },
-        "samples": len(split),
+        "samples": samples,
         "seconds": time.perf_counter() - began,
         "device": ", ".join(built.devices),
         "warning": _other_data(Path(about["checkpoint"]), built.dataset),
@@ -241,25 +244,35 @@ def _split(dataset: Any) -> tuple[str, Any]:
     )
 
 
-def _results(built: Rebuilt, split: Any, batch: int, progress: Progress) -> dict[str, float]:
-    """Compute the sums that a run computes, by the same compiled function, without a strategy."""
+def _results(
+    built: Rebuilt, split: Any, batch: int, progress: Progress
+) -> tuple[dict[str, float], int]:
+    """Compute the sums that a run computes, by the same compiled function, without a strategy.
+
+    Return them, and of how many samples they are.
+    """
     import tensorflow as tf
 
-    from gpu_studio.trainer import batches
-    from gpu_studio.trainer.meters import Tally
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.passes import SplitReading, refuse_unended
 
-    cut = batches.Cut(len(split), batch, 1)
+    most = built.plan.training.validation_steps if split is built.dataset.validation else 0
+    refuse_unended(built.dataset.name, split, "training.validation_steps", most, 1)
+    cut = Cut(len(split), batch, 1)
     program = _program(built, cut)
-    stream = batches.distribute(tf.distribute.get_strategy(), batches.evaluation_stream(split, cut))
-    sizes = np.minimum(batch, len(split) - np.arange(0, len(split), batch))
-    tally = Tally(program.meters)
-    at_once = -(-len(sizes) // TOLD_TIMES)
-    for first in range(0, len(sizes), at_once):
-        progress(f"{first * 100 // len(sizes)} %")
-        some = sizes[first : first + at_once]
-        losses, deltas = program.evaluate(stream, first, len(some))
-        tally.add(float(losses @ some), int(some.sum()), deltas)
-    return tally.results()
+    reading = SplitReading(tf.distribute.get_strategy(), split, cut, most)
+    tally = program.tally()
+    reading.begin(0)
+    whole = reading.left
+    at_once = _FEW if whole is None else -(-whole // TOLD_TIMES)
+    while (left := reading.left) != 0:
+        told = f"{grouped(reading.done)} batches" if left is None or whole is None else ""
+        progress(told or f"{reading.done * 100 // (whole or 1)} %")
+        count = at_once if left is None else min(left, at_once)
+        call = program.evaluate(reading.iterator, reading.done, count)
+        sizes = reading.sizes(call)
+        tally.add(float(call.losses @ sizes), int(sizes.sum()), call.deltas)
+    return tally.results(), tally.samples
 
 
 def _program(built: Rebuilt, cut: Any) -> Any:
@@ -268,13 +281,15 @@ def _program(built: Rebuilt, cut: Any) -> Any:
 
     from gpu_studio.trainer import keras_objects
     from gpu_studio.trainer.meters import Meters
+    from gpu_studio.trainer.models.own_training import own_in_steps
     from gpu_studio.trainer.placed import PlacedProgram, place
     from gpu_studio.trainer.program import Program
 
     training, dataset, model = built.plan.training, built.dataset, built.model
-    form = keras_objects.OutputForm.of(dataset, model, training.loss)
-    meters = Meters(keras_objects.make_metrics(training, dataset, form), form.example(dataset))
-    loss = keras_objects.make_loss(training, dataset, form)
+    if own_in_steps(model):
+        return _own_program(built)
+    loss = keras_objects.make_objective(keras_objects.learners_of(training, dataset, model))
+    meters = Meters(loss.heads)
     # Nothing is trained: this optimizer has no variables to hold.
     optimizer, seed = keras.optimizers.SGD(), training.seed
     placement, first = built.plan.distribution.placed, built.devices[0]
@@ -283,6 +298,24 @@ def _program(built: Rebuilt, cut: Any) -> Any:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, lambda _event: None)
     strategy = tf.distribute.get_strategy()
     return Program(strategy, model, optimizer, loss, meters, seed, device=first)
+
+
+def _own_program(built: Rebuilt) -> Any:
+    """The program of a model with steps of its own. Raises TrainerError if none evaluates."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.models.own_models import name_of
+    from gpu_studio.trainer.models.own_training import compile_as_planned
+    from gpu_studio.trainer.own_steps import OwnSteps
+
+    training, model = built.plan.training, built.model
+    compile_as_planned(name_of(built.plan.model), model, training, keras.optimizers.SGD)
+    program = OwnSteps(tf.distribute.get_strategy(), model, training.seed, device=built.devices[0])
+    told = list(program.prepare(built.dataset.train.given(slice(1)), evaluates=True))
+    if not program.evaluates:
+        raise TrainerError(told[-1].message, [told[-1].suggestion])
+    return program
 
 
 def export_file(about: dict[str, Any], progress: Progress) -> Answer:

@@ -20,6 +20,7 @@ from gpu_studio.common.paths import expanded
 from gpu_studio.placement.plan_facts import (
     PREVIEWED,
     ROW,
+    ArrayFacts,
     DataFacts,
     DataSample,
     PlanFacts,
@@ -37,7 +38,9 @@ from gpu_studio.trainer.data.image_folder import (
     sample_shape,
 )
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
-from gpu_studio.trainer.data.values import Array, Split, free_bytes
+from gpu_studio.trainer.data.trees import Path as TreePath
+from gpu_studio.trainer.data.trees import is_nested, leaves
+from gpu_studio.trainer.data.values import Array, Split, free_bytes, is_text, samples_in
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 
@@ -69,6 +72,8 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         x_dtype="float32",
         y_dtype=y.dtype.name,
         ids=len(names),
+        inputs=(ArrayFacts((), shape),),
+        targets=(ArrayFacts((), (), y.dtype.name, ids=len(names)),),
         bytes=len(found) * (math.prod(shape) + y.itemsize),
         preview=previewed(shown, names),
         class_names=names[:PREVIEWED],
@@ -184,21 +189,26 @@ def facts_of(dataset: Dataset) -> DataFacts:
     """What the window wants to know of these data."""
     train = dataset.train
     lowest, highest = train.range()
+    alone = not dataset.nested
+    inputs, targets, weights = arrays_of(dataset)
     return DataFacts(
         name=dataset.name,
         task=dataset.task,
-        classes=dataset.classes,
-        train=len(train),
-        validation=_count(dataset.validation),
-        test=_count(dataset.test),
-        x_shape=dataset.sample_shape,
-        x_dtype=train.seen_type.name,
-        y_shape=tuple(int(size) for size in train.y.shape[1:]),
-        y_dtype=train.wanted_type.name,
-        ids=dataset.target.ids,
-        one_hot=dataset.target.one_hot,
+        classes=dataset.classes if alone else None,
+        train=samples_in(train) or 0,
+        validation=samples_in(dataset.validation) or 0,
+        test=samples_in(dataset.test) or 0,
+        x_shape=dataset.sample_shape if alone else (),
+        x_dtype=inputs[0].dtype,
+        y_shape=dataset.target.shape if alone else (),
+        y_dtype=targets[0].dtype if targets else "",
+        ids=targets[0].ids if alone else None,
+        one_hot=alone and targets[0].one_hot,
+        inputs=inputs,
+        targets=targets,
+        weights=weights,
         largest_token=dataset.largest_token if dataset.tokens else None,
-        bytes=dataset.bytes,
+        bytes=0 if train.stream else dataset.bytes,
         preview=previewed(train, dataset.class_names),
         class_names=dataset.class_names[:PREVIEWED],
         lowest=lowest,
@@ -206,7 +216,28 @@ def facts_of(dataset: Dataset) -> DataFacts:
         pixels=train.pixels,
         notes=dataset.notes,
         arrays=dataset.arrays,
+        streamed=train.stream.in_words if train.stream else "",
     )
+
+
+def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
+    """Describe each array of a sample, of its targets and of its weights."""
+    train, known = dataset.train, dict(dataset.targets)
+    kinds = {path: kind.name for path, kind in leaves((train.seen_type, train.wanted_type))}
+
+    def described(path: TreePath, array: Array, kind: str) -> ArrayFacts:
+        shape = tuple(int(size) for size in array.shape[1:])
+        return ArrayFacts(path, shape, "string" if is_text(array.dtype) else kind)
+
+    inputs = [described(path, x, kinds[(0, *path)]) for path, x in leaves(train.x)]
+    targets = [
+        replace(
+            described(path, y, kinds[(1, *path)]), ids=known[path].ids, one_hot=known[path].one_hot
+        )
+        for path, y in leaves(train.y)
+    ]
+    weights = [described(path, each, "float32") for path, each in leaves(train.weights)]
+    return tuple(inputs), tuple(targets), tuple(weights)
 
 
 def announced(data: plans.Data) -> DataFacts:
@@ -224,10 +255,6 @@ def announced(data: plans.Data) -> DataFacts:
     return _divided(facts, (entry.samples or 0) - _BROUGHT_TEST, data.validation_fraction)
 
 
-def _count(split: Split | None) -> int:
-    return len(split) if split is not None else 0
-
-
 def _no_download(*_: Any) -> None:
     raise NotHereError("it is downloaded by the first run")
 
@@ -242,6 +269,8 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
     Samples of classes come in an order that shows as many classes as fit. Targets are given by
     their `class_names` if there are any.
     """
+    if is_nested(split.x) or is_nested(split.y) or is_text(split.x.dtype):
+        return ()
     places = varied(split.wanted(slice(None))) if split.y.ndim == 1 else _first(len(split))
     x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
     if _is_image(x):

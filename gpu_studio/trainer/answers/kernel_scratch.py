@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorflow.python.util import _pywrap_util_port
-
 from gpu_studio.common.practice import CARDS_FILE, library
 from gpu_studio.placement.liveness import NOTHING, Size
+from gpu_studio.trainer.devices import ONE_DNN
 from gpu_studio.trainer.environment import cores
 
-ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
-"""Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
 ScratchOf = Callable[[Any, Sequence[Size]], Size]
 _INDEX_BYTES = 8
 _UNROLLED_BYTES = 30 << 20

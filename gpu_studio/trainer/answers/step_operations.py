@@ -7,6 +7,8 @@ and the memory of its kernel alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorflow.python.framework import ops
@@ -75,6 +77,52 @@ class Graph:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""
         scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
         return [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
+
+    def passing(
+        self, kept: frozenset[int], layers: Sequence[str]
+    ) -> tuple[dict[str, int], dict[str, int]]:
+        """Return what is held briefly while each layer's operations run on a card, in bytes.
+
+        Per sample, besides the batch and what is `kept`; and in a kernel alone, whatever the batch.
+        `layers` are those of the operations: what none made, such as the loss, runs where the layer
+        before it does. What a layer draws it draws when it has its input.
+        """
+        operations = self._in_turn(self.as_on("GPU"), layers)
+        turns = list(in_one_queue(operations))
+        run = history(operations, turns, results=self.results, kept=kept, given=self.given)
+        batch = sum(
+            size.per_sample
+            for each in operations
+            for tensor, size in each.makes
+            if tensor in self.given
+        )
+        held: dict[str, int] = {}
+        alone: dict[str, int] = {}
+        layer = ""
+        places = (turn.place for turn in turns if turn.begins)
+        for place, moment in zip(places, run.moments, strict=True):
+            layer = layers[place] or layer
+            held[layer] = max(held.get(layer, 0), moment.per_sample - moment.kept - batch)
+            scratch = operations[place].scratch
+            alone[layer] = max(alone.get(layer, 0), 0 if scratch.per_sample else scratch.fixed)
+        return held, alone
+
+    def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
+        made_by = {
+            tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes
+        }
+        feeders: dict[str, int] = {}
+        for each, layer in zip(operations, layers, strict=True):
+            for before in (made_by[tensor] for tensor in each.takes):
+                grows = any(size.per_sample for _, size in operations[before].makes)
+                if layer and layers[before] != layer and grows:
+                    feeders.setdefault(layer, before)
+        return [
+            replace(each, after=(*each.after, feeders[layer]))
+            if layer in feeders and not each.takes and each.reads is None
+            else each
+            for each, layer in zip(operations, layers, strict=True)
+        ]
 
     def seconds(self, batch: int) -> list[float]:
         """Estimate how long each operation takes for this many samples."""

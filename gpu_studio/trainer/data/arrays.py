@@ -1,4 +1,4 @@
-"""Turn named arrays into splits of samples and targets, and get such arrays from a function.
+"""Turn named arrays, and structures of arrays, into splits of samples, targets and weights.
 
 The arrays come from the user's file or from a Python function of the user's own.
 """
@@ -6,45 +6,69 @@ The arrays come from the user's file or from a Python function of the user's own
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu_studio.plan.data import are_pixels, further_arrays
-from gpu_studio.trainer.data.values import Array, LoadedData, Split, are_ids, is_whole
-from gpu_studio.trainer.errors import DataError, UserCodeError
-from gpu_studio.trainer.user_code import UserFunction, give
-from gpu_studio.trainer.user_code.telling import kind_in_words
+from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, with_paths
+from gpu_studio.trainer.data.values import Array, LoadedData, Split, are_ids, is_text, is_whole
+from gpu_studio.trainer.errors import DataError
 
 # Arrays are checked in pieces of about this many numbers, so that no check makes a copy as
 # large as its array.
 _PIECE = 1 << 20
 
 
-def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split:
-    """Return the samples `x` and targets `y` of `source` under these names. Raises DataError."""
-    if x.ndim < 2 or y.ndim < 1 or x.size == 0:
-        raise _empty(source, x_name, x)
-    if len(x) != len(y):
-        raise _lengths(source, x_name, x, y_name, y)
-    if y.size == 0:
-        raise _nothing_to_learn(source, y_name, y)
-    return Split(samples(source, x_name, x), targets(source, y_name, y))
+def split_of(
+    source: str, x_name: str, x: Any, y_name: str, y: Any, weights: Any = (), weights_name: str = ""
+) -> Split:
+    """Return samples `x`, targets `y` and weights of `source`, structures of arrays by these names.
+
+    Raises DataError, which names the array.
+    """
+    if not flat(x):
+        raise _nothing(source, x_name)
+    named = [*_named(x_name, x), *_named(y_name, y), *_named(weights_name, weights)]
+    first, rows = named[0]
+    for name, array in named:
+        if array.ndim < 1 or (array.size == 0 and name.startswith(x_name)):
+            raise _empty(source, name, array)
+        if len(array) != len(rows):
+            raise _lengths(source, first, rows, name, array)
+        if array.size == 0:
+            raise _nothing_to_learn(source, name, array)
+    inside = is_nested(x)
+    return Split(
+        with_paths(lambda at, each: samples(source, called(x_name, at), each, inside), x),
+        with_paths(lambda at, each: targets(source, called(y_name, at), each), y),
+        weights=with_paths(
+            lambda at, each: _weights(source, called(weights_name, at), each), weights
+        ),
+    )
+
+
+def _named(name: str, tree: Any) -> list[tuple[str, Array]]:
+    return [(called(name, path), array) for path, array in leaves(tree)]
 
 
 def further_split_of(
-    source: str, names: tuple[str, str], x: Array, y: Array, whole: Split
+    source: str, names: tuple[str, str, str], arrays: Mapping[str, Any], whole: Split
 ) -> Split:
     """Return a further split, whose arrays must match those of `whole`."""
-    further = split_of(source, names[0], x, names[1], y)
-    for name, one, other in zip(names, _given(whole), _given(further), strict=True):
-        if one != other:
-            raise DataError(
-                f"{source}: a sample of {name[0]}_train is {one}, but one of {name} is {other}.",
-                ["Prepare the samples of all splits in the same way."],
-            )
+    x, y, weights = names
+    further = split_of(source, x, arrays[x], y, arrays[y], arrays.get(weights, ()), weights)
+    for name, mine, others in ((x, further.x, whole.x), (y, further.y, whole.y)):
+        given, wanted = _given(further, mine), _given(whole, others)
+        for path in sorted({*given, *wanted}, key=str):
+            one, other = wanted.get(path, "missing"), given.get(path, "missing")
+            if one != other:
+                raise DataError(
+                    f"{source}: a sample of {called(f'{name[0]}_train', path)} is {one}, but one "
+                    f"of {called(name, path)} is {other}.",
+                    ["Prepare the samples of all splits in the same way."],
+                )
     return further
 
 
@@ -74,24 +98,36 @@ def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
     return flat
 
 
-def _given(split: Split) -> tuple[str, str]:
-    """Say in words what the data hold for a sample and its target."""
-    shapes = split.x.shape[1:], split.y.shape[1:]
-    bytes_ = " (bytes of pictures)" if are_pixels(split.x.dtype.name, split.x.shape) else ""
-    return (
-        f"{split.seen_type} of shape {shapes[0]}{bytes_}",
-        f"{split.wanted_type} of shape {shapes[1]}",
-    )
+def _given(split: Split, tree: Any) -> dict[Path, str]:
+    """Say in words what the data hold for each array of a sample or of its target."""
+    kinds = dict(leaves(split.seen_type if tree is split.x else split.wanted_type))
+    bytes_ = " (bytes of pictures)"
+    return {
+        path: f"{_kind_in_words(kinds[path])} of shape {array.shape[1:]}"
+        + (bytes_ if tree is split.x and are_pixels(array.dtype.name, array.shape) else "")
+        for path, array in leaves(tree)
+    }
 
 
-def samples(source: str, name: str, x: Array) -> Array:
-    """Return `x`; grey pictures get an axis for their one channel."""
+def _kind_in_words(kind: np.dtype[Any]) -> str:
+    return "text" if is_text(kind) else kind.name
+
+
+def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
+    """Return `x`; grey pictures get an axis for their one channel.
+
+    One that is `inside` a structure stays as it is.
+    """
+    if is_text(x.dtype):
+        return x
+    if are_pixels(x.dtype.name, x.shape):
+        return x[..., None] if x.ndim == 3 and not inside else x
+    if (inside or x.ndim == 1) and (is_whole(x) or x.dtype == np.bool_):
+        return _small(source, name, x)
     if are_ids(x):
         return _ids(source, name, x)
-    if are_pixels(x.dtype.name, x.shape):
-        return x[..., None] if x.ndim == 3 else x
     if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
-        raise _kind(source, name, x, "numbers")
+        raise _kind(source, name, x, "numbers or texts")
     return _finite(source, name, x)
 
 
@@ -102,6 +138,23 @@ def targets(source: str, name: str, y: Array) -> Array:
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
     return _finite(source, name, y.reshape(-1, 1) if y.ndim == 1 else y)
+
+
+def _weights(source: str, name: str, weights: Array) -> Array:
+    if weights.dtype.kind not in "biuf":
+        raise _kind(source, name, weights, "weights (numbers)")
+    return _finite(source, name, weights)
+
+
+def _small(source: str, name: str, x: Array) -> Array:
+    """Return whole numbers that fit 32 bits."""
+    limits = np.iinfo(np.int32)
+    if int(x.min()) < limits.min or int(x.max()) > limits.max:
+        raise DataError(
+            f"{source}: {name} holds whole numbers that do not fit 32 bits.",
+            ["Number them anew from 0, or give measured values as floats."],
+        )
+    return x
 
 
 def _ids(source: str, name: str, ids: Array) -> Array:
@@ -139,9 +192,16 @@ def _finite(source: str, name: str, found: Array) -> Array:
 
 def _empty(source: str, name: str, x: Array) -> DataError:
     return DataError(
-        f"{source}: {name} has the shape {x.shape}, but samples need at least one sample and one "
-        "axis besides theirs.",
+        f"{source}: {name} has the shape {x.shape}, but there must be at least one sample, and a "
+        "number of it.",
         [f"Give {name} the shape (samples, features) or (samples, rows, columns, channels)."],
+    )
+
+
+def _nothing(source: str, name: str) -> DataError:
+    return DataError(
+        f"{source}: {name} holds no array, so that there are no samples.",
+        [f"Give {name} an array, or a dictionary or a tuple of arrays: one for each input."],
     )
 
 
@@ -176,6 +236,12 @@ NAMES = (
     "y_test if there are such splits)"
 )
 _WHOLE = (("x_train", "y_train"), ("x", "y"))
+WEIGHTS = "sample_weight"
+
+
+def weights_of(x_name: str) -> str:
+    """Return the name of the weights of the samples of this name: `sample_weight_val`."""
+    return WEIGHTS + x_name.removeprefix("x")
 
 
 def wanted_names(there: Collection[str], groups: str | None = None) -> tuple[str, ...] | None:
@@ -187,22 +253,59 @@ def wanted_names(there: Collection[str], groups: str | None = None) -> tuple[str
     names = tuple(name for pair in (*wholes, *further_arrays(there).values()) for name in pair)
     if len(wholes) != 1 or not set(names) <= set(there):
         return None
-    return (*names, groups) if groups is not None else names
+    weights = tuple(weights_of(name) for name in names[::2] if weights_of(name) in there)
+    return (*names, *weights, groups) if groups is not None else (*names, *weights)
 
 
-def source_of(source: str, arrays: Mapping[str, Array], groups: str | None = None) -> LoadedData:
-    """Build the source from the arrays that `wanted_names` chose.
+def nested(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the arrays by name, with one structure for all named `x/left`, `x/right`.
+
+    It is a tuple where those are numbered from 0.
+    """
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        first, *path = name.split("/")
+        _put(found, (first, *path), array)
+    return {name: _tuples(each) for name, each in found.items()}
+
+
+def _put(found: dict[str, Any], path: Sequence[str], array: Array) -> None:
+    for name in path[:-1]:
+        inner = found.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise DataError(
+                f"There is an array {name}, and one {'/'.join(path)} within it.",
+                [f"Name the first one {name}/… too, or leave one out."],
+            )
+        found = inner
+    if path[-1] in found:
+        raise DataError(f"There are two arrays {'/'.join(path)}.", ["Leave one out."])
+    found[path[-1]] = array
+
+
+def _tuples(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    inner = {name: _tuples(each) for name, each in tree.items()}
+    numbered = [str(number) for number in range(len(inner))]
+    return tuple(inner[n] for n in numbered) if set(inner) == set(numbered) else inner
+
+
+def source_of(source: str, arrays: Mapping[str, Any], groups: str | None = None) -> LoadedData:
+    """Build the source from the structures that `wanted_names` chose.
 
     Raises DataError where they do not go together.
     """
     x, y = next(pair for pair in _WHOLE if pair[0] in arrays)
-    whole = split_of(source, x, arrays[x], y, arrays[y])
+    own = weights_of(x)
+    whole = split_of(source, x, arrays[x], y, arrays[y], arrays.get(own, ()), own)
     further = {
-        part: further_split_of(source, names, arrays[names[0]], arrays[names[1]], whole)
+        part: further_split_of(source, (*names, weights_of(names[0])), arrays, whole)
         for part, names in further_arrays(arrays).items()
     }
     of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
-    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=tuple(arrays))
+    used = tuple(name for top, tree in arrays.items() for name, _ in _named(top, tree))
+    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
 
 
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:
@@ -216,119 +319,3 @@ def no_groups(source: str, there: Collection[str], groups: str) -> DataError:
             'Or set data.split to "random".',
         ],
     )
-
-
-_HOW = (
-    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or a dictionary with the "
-    "names that arrays have in an .npz file: arrays of numbers."
-)
-_PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
-
-
-def python_data(
-    text: str, options: Mapping[str, Any], seed: int, base: Path, groups: str | None = None
-) -> tuple[str, LoadedData]:
-    """Call the function `text` (`data.py:load`).
-
-    Return its name, its samples, and its splits if any.
-
-    The function is called with `options`, and with `seed` if its signature names that. It returns
-    `(x, y)`, a pair for each of training and testing, or one for each of training, validation and
-    testing; or all of that under the names that arrays have in an `.npz` file. Each value must be
-    what NumPy turns into an array of numbers. Raises UserCodeError for whatever goes wrong in the
-    function, and DataError for arrays that do not match.
-    """
-    function, found = give("data", text, options, {"seed": seed}, base)
-    named = found if isinstance(found, Mapping) else _named(function, found)
-    names = wanted_names([name for name in named if isinstance(name, str)], groups)
-    if names is None:
-        raise _not_samples(function, found)
-    if groups is not None and groups not in named:
-        raise no_groups(function.name, [str(name) for name in named], groups)
-    arrays = {name: _array(function, name, named[name]) for name in names}
-    return function.name, source_of(function.name, arrays, groups)
-
-
-def _named(function: UserFunction, found: Any) -> dict[str, Any]:
-    """Give a function's unnamed results the names that they would have in a file."""
-    if _is_pair(found) and not any(isinstance(part, tuple) and _is_pair(part) for part in found):
-        _refuse_several(function, *found)
-        return {"x": found[0], "y": found[1]}
-    if not isinstance(found, tuple | list) or len(found) not in _PAIRS:
-        raise _not_samples(function, found)
-    if len(found) == 2:
-        _refuse_several(function, *found)
-    named: dict[str, Any] = {}
-    for part, pair in zip(_PAIRS[len(found)], found, strict=True):
-        if not _is_pair(pair):
-            raise _not_samples(function, pair if len(found) == 2 else found)
-        named |= {f"x_{part}": pair[0], f"y_{part}": pair[1]}
-    return named
-
-
-def _is_pair(part: Any) -> bool:
-    return isinstance(part, tuple | list) and len(part) == 2
-
-
-def _not_samples(function: UserFunction, found: Any) -> UserCodeError:
-    return UserCodeError(
-        f"{function.name} returned {_shape_in_words(found)} where samples and targets are needed.",
-        [_HOW, f"It begins in line {function.line} of {function.file}."],
-    )
-
-
-def _refuse_several(function: UserFunction, x: Any, y: Any) -> None:
-    """Raises UserCodeError for several inputs or targets per sample: training takes one."""
-    for what, part, other in (("inputs", x, y), ("targets", y, x)):
-        if isinstance(part, Mapping) or _are_several(part, other):
-            many = f"{what} by name" if isinstance(part, Mapping) else f"{len(part)} {what}"
-            joined = (
-                "If they have one shape, join them: numpy.stack(…, axis=-1), "
-                "taken apart again in the model."
-            )
-            raise UserCodeError(
-                f"{function.name} returned {many} for each sample, and GPU "
-                "Studio trains models with one.",
-                [
-                    joined
-                    if what == "inputs"
-                    else "Join them to one array, which may have any shape.",
-                    f"A model with several {what} is trained by Keras' own fit, in a script.",
-                    _HOW,
-                ],
-            )
-
-
-def _are_several(part: Any, other: Any) -> bool:
-    """Return whether a tuple or list holds arrays rather than samples.
-
-    Each of those is as long as `other`, which belongs to it.
-    """
-    if not isinstance(part, tuple | list) or len(part) < 2:
-        return False
-    return {_length(each) for each in part} == {_length(other)} != {len(part)}
-
-
-def _length(value: Any) -> int | None:
-    try:
-        return len(value)
-    except TypeError:
-        return None
-
-
-def _shape_in_words(found: Any) -> str:
-    many = f" of {len(found)}" if isinstance(found, tuple | list) else ""
-    return f"{kind_in_words(found)}{many}"
-
-
-def _array(function: UserFunction, name: str, value: Any) -> Array:
-    array: Array = function.guarded(lambda: np.asarray(value))
-    if array.dtype.hasobject and all(isinstance(each, str) for each in array.flat):
-        return array.astype(str)  # as in a column of texts in pandas
-    if array.dtype.hasobject:
-        raise DataError(
-            f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) "
-            "where numbers are needed.",
-            [f"Convert {name}: one array of numbers, all samples of one shape."],
-        )
-    return array

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import STRATIFY, groups_array
-from gpu_studio.plan.targets import Target, in_words
+from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import Data, DataSplit, listed, printable
-from gpu_studio.trainer.data.arrays import python_data
 from gpu_studio.trainer.data.built_in import (
     cifar10,
     digits,
@@ -27,6 +27,8 @@ from gpu_studio.trainer.data.built_in import (
 )
 from gpu_studio.trainer.data.image_folder import read_folder
 from gpu_studio.trainer.data.npz import read_npz
+from gpu_studio.trainer.data.returned import python_data
+from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import (
     Array,
     Dataset,
@@ -58,8 +60,13 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     name, source = _source(data, seed, base)
     training, validation, test = cut(source, data, seed)
     splits = (training, validation, test)
-    target = _checked(name, target_of(splits, _announced(data)))
-    notes = _notes(splits, target, data, source)
+    stream = training.stream
+    target = target_of(splits, _announced(data) if stream is None else _stated(data))
+    if stream is None:
+        target = _checked(name, target)
+        notes = (*source.notes, *_notes(splits, target, data, source))
+    else:
+        stream.classes, notes = _stated(data), tuple(_unsplit(data, source))
     return Dataset(
         name, training, validation, test, target, source.class_names, notes, source.arrays
     )
@@ -75,15 +82,30 @@ def refuse_unnamed(data: Data) -> None:
 
 
 def _notes(
-    splits: Sequence[Split | None], target: Target, data: Data, source: LoadedData
+    splits: Sequence[Split | None], target: Any, data: Data, source: LoadedData
 ) -> tuple[str, ...]:
-    if target.task == "values" or not target.has_strata:
+    if is_nested(target) or target.task == "values" or not target.has_strata:
         return ()
     targets = [
         None if split is None else strata_of(split.wanted(slice(None)), target) for split in splits
     ]
     own = (False, source.validation is not None, source.test is not None)
     return tuple(missing_classes(targets, data.split, source.class_names, own))
+
+
+def _unsplit(data: Data, source: LoadedData) -> Iterator[str]:
+    """Say what of the plan's splitting a stream leaves undone."""
+    kind = source.train.stream.kind
+    if source.validation is None and data.validation_fraction > 0:
+        yield (
+            f"Nothing is validated: {kind} cannot be split, so that data.validation_fraction does "
+            "not count. Let the function return (train, validation)."
+        )
+    if source.test is None and data.test_fraction not in (0, Data().test_fraction):
+        yield (
+            f"Nothing is tested: {kind} cannot be split, so that data.test_fraction does not "
+            "count. Let the function return (train, validation, test)."
+        )
 
 
 def _with_test(pair: tuple[Split, Split]) -> LoadedData:
@@ -117,9 +139,9 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
     )
 
 
-def _checked(name: str, target: Target) -> Target:
+def _checked(name: str, target: Any) -> Any:
     """Return the target, if there is more than one class. Raises DataError."""
-    if not target.measured and target.ids == 1:
+    if not is_nested(target) and not target.measured and target.ids == 1:
         raise DataError(
             f"{name}: every sample is of class 0.", ["Give samples of at least two classes."]
         )
@@ -133,6 +155,12 @@ def _announced(data: Data) -> int | None:
     entry = DATA[data.name]
     classes: int | None = entry.values(data.options).get("classes", entry.classes)
     return classes
+
+
+def _stated(data: Data) -> int | None:
+    """The number of classes in a stream, where the plan gives it to the function."""
+    stated = data.options.get("classes")
+    return stated if isinstance(stated, int) and stated > 0 else None
 
 
 def held_out(samples: int, fraction: float) -> int:
@@ -178,6 +206,8 @@ def cut(source: LoadedData, data: Data, seed: int) -> tuple[Split, Split | None,
     Splits of their own stay as they are.
     """
     whole = source.train
+    if whole.stream is not None:
+        return whole, source.validation, source.test
     test_fraction = 0.0 if source.test is not None else data.test_fraction
     validation_fraction = 0.0 if source.validation is not None else data.validation_fraction
     classes = _strata(whole) if data.split == "stratified" else None
@@ -195,7 +225,7 @@ def cut(source: LoadedData, data: Data, seed: int) -> tuple[Split, Split | None,
 
 def _strata(whole: Split) -> Array:
     target = target_of([whole])
-    if not target.has_strata:
+    if is_nested(target) or not target.has_strata:
         raise _no_classes(target)
     return strata_of(whole.wanted(slice(None)), target)
 
@@ -220,9 +250,9 @@ def _nothing_left(samples: int, test: int, validation: int) -> DataError:
     )
 
 
-def _no_classes(target: Target) -> DataError:
-    single = target.shape in ((), (1,))
-    what = "the targets are numbers" if single else f"a target is {in_words(target)}"
+def _no_classes(target: Any) -> DataError:
+    single = not is_nested(target) and target.shape in ((), (1,))
+    what = "the targets are numbers" if single else f"a target is {_in_words(target)}"
     return DataError(
         f'data.split is "stratified", but {what}, and there are no classes to give their shares.',
         [
@@ -230,6 +260,10 @@ def _no_classes(target: Target) -> DataError:
             *(["Save class ids as integers."] if single else []),
         ],
     )
+
+
+def _in_words(target: Any) -> str:
+    return "a structure" if is_nested(target) else in_words(target)
 
 
 def _too_few(split: DataSplit, groups: Array | None, splits: int) -> DataError:

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.contract.user_files import hint
-from gpu_studio.trainer.data.arrays import NAMES, no_groups, source_of, wanted_names
+from gpu_studio.trainer.data.arrays import NAMES, nested, no_groups, source_of, wanted_names
 from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError
 
@@ -37,11 +37,13 @@ def read_npz(path: Path, groups: str | None = None) -> LoadedData:
     """Return the samples in `path`, the splits that it brings, and the groups if named.
 
     The file holds `x_train` and `y_train`, or `x` and `y`; optionally `x_val` and `y_val`, `x_test`
-    and `y_test`. Raises DataError for a file that is missing, truncated, pickled or no `.npz`, and
-    for arrays that do not match.
+    and `y_test`. Of several inputs or targets, each is an array of its own: `x/left`, `x/right`,
+    `y/0`. `sample_weight` (`sample_weight_val`, …) says how much each sample counts. Raises
+    DataError for a file that is missing, truncated, pickled or no `.npz`, and for arrays that do
+    not match.
     """
     found = read_arrays(path, partial(_wanted, groups=groups))
-    made = source_of(path.name, found.arrays, groups)
+    made = source_of(path.name, nested(found.arrays), groups)
     return made.with_all(file=found.file)
 
 
@@ -93,14 +95,16 @@ def _array(member: Member, file: MappedFile | None, opened: IO[bytes]) -> Array:
 
 
 def _wanted(path: Path, found: Sequence[str], groups: str | None) -> Sequence[str]:
-    names = wanted_names(found, groups)
+    names = wanted_names({name.split("/")[0] for name in found}, groups)
     if names is None:
         raise DataError(
             f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {NAMES}.", [_HOW]
         )
     if groups is not None and groups not in found:
         raise no_groups(path.name, found, groups)
-    return names
+    order = {name: place for place, name in enumerate(names)}
+    used = [name for name in found if name.split("/")[0] in order]
+    return sorted(used, key=lambda name: order[name.split("/")[0]])
 
 
 def _no_npz(path: Path) -> DataError:

@@ -19,6 +19,7 @@ from gpu_studio.common.figures import size
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.targets import Target
+from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, mapped, packed
 from gpu_studio.trainer.errors import DataError
 
 Array = NDArray[Any]
@@ -36,38 +37,51 @@ class File(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Some of the samples of a source, with their targets.
+    """Some of the samples of a source, with their targets and, if it has any, their weights.
 
-    `x` and `y` are the source's arrays in their original types: all of its samples, held once, and
-    shared by the splits that are cut from it. `rows` says which of them belong to this split; None
-    means all. `seen` and `wanted` convert a few at a time into what a model is given. `file` is
-    where the arrays are, if not in memory. `scale` is what the plan says about bytes.
+    `x`, `y` and `weights` are structures of the source's arrays in their original types (see
+    `trees`): all of its samples, held once, and shared by the splits that are cut from it. Without
+    targets or weights, `y` or `weights` is `()`. `rows` says which of them belong to this split;
+    None means all. `seen`, `wanted` and `weighted` convert a few at a time into what a step is
+    given. `file` is where the arrays are, if not in memory. `scale` is what the plan says about
+    bytes. Where samples come in a `stream`, the arrays are only the first of it, in its own types.
     """
 
-    x: Array
-    y: Array
+    x: Any
+    y: Any
     rows: Array | None = None
     file: File | None = None
     scale: str = SCALES[0]
+    weights: Any = ()
+    stream: Any = None
 
-    def seen(self, places: Any) -> Array:
+    def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
 
         They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a
         file that was changed.
         """
-        samples: Array = self.x[self._rows(places)]
-        if self.pixels:
-            return np.true_divide(samples, np.float32(BRIGHTEST), dtype=np.float32)
-        return samples.astype(self.seen_type, copy=False)
+        rows = self._rows(places)
+        if self.stream is not None:
+            return mapped(lambda x: x[rows], self.x)
+        return mapped(lambda x: self._as_seen(x[rows], x), self.x)
 
-    def wanted(self, places: Any) -> Array:
+    def wanted(self, places: Any) -> Any:
         """Return the targets at these places for a loss.
 
         They keep their shape: int32 where they are whole numbers, float32 where they are floats.
         """
-        targets: Array = self.y[self._rows(places)]
-        return targets.astype(self.wanted_type, copy=False)
+        rows = self._rows(places)
+        return mapped(lambda y: y[rows].astype(_wanted_type(y), copy=False), self.y)
+
+    def weighted(self, places: Any) -> Any:
+        """Return how much each of these samples counts in a loss, float32."""
+        rows = self._rows(places)
+        return mapped(lambda each: each[rows].astype(np.float32, copy=False), self.weights)
+
+    def given(self, places: Any) -> tuple[Any, Any, Any]:
+        """Return samples, targets and weights at these places, as a step is given them."""
+        return self.seen(places), self.wanted(places), self.weighted(places)
 
     def _rows(self, places: Any) -> Any:
         if self.file is not None:
@@ -75,37 +89,72 @@ class Split:
         return places if self.rows is None else self.rows[places]
 
     @property
+    def arrays(self) -> list[Array]:
+        """All arrays: samples, targets, weights."""
+        return flat((self.x, self.y, self.weights))
+
+    @property
     def pixels(self) -> bool:
         """Whether the samples are bytes, mostly of pictures, which a model sees divided by 255."""
-        return are_scaled(self.x.dtype.name, self.x.shape, self.scale)
+        return any(_are_pixels(x, self.scale) for x in flat(self.x))
 
     @property
     def ids(self) -> bool:
         """Whether a sample is a row of token ids rather than of measured values."""
-        return are_ids(self.x) and not self.pixels
+        return not is_nested(self.x) and are_ids(self.x) and not self.pixels
 
     @property
-    def seen_type(self) -> np.dtype[Any]:
-        """The type of the numbers that a model sees."""
-        return np.dtype(np.int32 if self.ids else np.float32)
+    def seen_type(self) -> Any:
+        """The type of the numbers that a model sees, of each array in `x`."""
+        if self.stream is not None:
+            return mapped(lambda x: x.dtype, self.x)
+        return mapped(self._seen_type, self.x)
 
     @property
-    def wanted_type(self) -> np.dtype[Any]:
-        """The type of the targets that a loss takes."""
-        return np.dtype(np.float32 if np.issubdtype(self.y.dtype, np.floating) else np.int32)
+    def wanted_type(self) -> Any:
+        """The type of the targets that a loss takes, of each array in `y`."""
+        return mapped(_wanted_type, self.y)
 
     @property
     def seen_bytes(self) -> int:
         """The bytes that all samples would take as a model sees them."""
-        return len(self) * math.prod(self.x.shape[1:]) * self.seen_type.itemsize
+        sizes = (math.prod(x.shape[1:]) * self._seen_type(x).itemsize for x in flat(self.x))
+        return len(self) * int(sum(sizes))
+
+    def _seen_type(self, x: Array) -> np.dtype[Any]:
+        if is_text(x.dtype):
+            return x.dtype
+        inside = is_nested(self.x) or x.ndim == 1
+        if _are_pixels(x, self.scale):
+            return np.dtype(np.float32)
+        if inside and x.dtype == np.bool_:
+            return x.dtype
+        return np.dtype(np.int32 if is_whole(x) and (inside or x.ndim == 2) else np.float32)
+
+    def _as_seen(self, samples: Array, whole: Array) -> Array:
+        """Return samples of the array `whole` as a model sees them."""
+        if _are_pixels(whole, self.scale):
+            scaled: Array = np.true_divide(samples, np.float32(BRIGHTEST), dtype=np.float32)
+            return scaled
+        return samples.astype(self._seen_type(whole), copy=False)
 
     def range(self) -> tuple[float, float]:
         """The lowest and the highest number that a model sees in the first samples."""
-        first = self.seen(slice(_LOOKED_AT))
-        return float(first.min()), float(first.max())
+        first = [x for x in flat(self.seen(slice(_LOOKED_AT))) if x.dtype.kind in "biuf"]
+        if not first:
+            return 0.0, 0.0
+        return float(min(x.min() for x in first)), float(max(x.max() for x in first))
 
     def __len__(self) -> int:
-        return len(self.x if self.rows is None else self.rows)
+        return len(flat(self.x)[0] if self.rows is None else self.rows)
+
+
+def _are_pixels(x: Array, scale: str) -> bool:
+    return are_scaled(x.dtype.name, x.shape, scale)
+
+
+def _wanted_type(y: Array) -> np.dtype[Any]:
+    return np.dtype(np.float32 if np.issubdtype(y.dtype, np.floating) else np.int32)
 
 
 def are_ids(x: Array) -> bool:
@@ -114,6 +163,11 @@ def are_ids(x: Array) -> bool:
     Whole numbers, and one axis besides the samples' own.
     """
     return is_whole(x) and x.ndim == 2
+
+
+def is_text(kind: np.dtype[Any]) -> bool:
+    """Return whether an array of this type holds texts."""
+    return kind.kind in "SU"
 
 
 def is_whole(array: Array) -> bool:
@@ -129,7 +183,8 @@ class LoadedData:
     """Samples to train on, perhaps further splits of the data's own, and each sample's group (n,).
 
     `class_names` is empty where the classes have no names. `arrays` are the names of the arrays
-    used, in the file or in what the function returns.
+    used, in the file or in what the function returns. `notes` say how the data were read where that
+    may surprise.
     """
 
     train: Split
@@ -138,6 +193,7 @@ class LoadedData:
     groups: Array | None = None
     class_names: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def with_all(self, **changes: Any) -> LoadedData:
         """Return a copy with these changes of every split."""
@@ -151,7 +207,8 @@ class LoadedData:
 class Dataset:
     """Everything that a run trains, validates and tests on. A split that the plan omits is None.
 
-    `target` says what is to be learnt of a sample. `class_names` are the classes'
+    `target` says what is to be learnt of a sample; of several targets it is a structure of them,
+    and `()` of none. `class_names` are the classes'
     names, empty where they have none. `notes` are sentences that the user
     should know about the splits. `arrays` are the names of the arrays used, in the file or in what
     the function returns.
@@ -161,15 +218,44 @@ class Dataset:
     train: Split
     validation: Split | None
     test: Split | None
-    target: Target
+    target: Any
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
 
     @property
-    def sample_shape(self) -> tuple[int, ...]:
-        """The shape of one sample, without the samples' axis."""
-        return tuple(int(size) for size in self.train.x.shape[1:])
+    def sample_shape(self) -> Any:
+        """The shape of one sample, without the samples' axis; of each array of a structure."""
+        return mapped(lambda x: tuple(int(size) for size in x.shape[1:]), self.train.x)
+
+    @property
+    def nested(self) -> bool:
+        """Whether a sample has several inputs or targets, no targets, or a weight."""
+        return any(map(is_nested, (self.train.x, self.train.y))) or bool(flat(self.train.weights))
+
+    @property
+    def targets(self) -> list[tuple[Path, Target]]:
+        """Each target with its path."""
+        return list(leaves(self.target))
+
+    def of_target(self, path: Path) -> Dataset:
+        """Return these data with the target at this path only."""
+        chosen: dict[str, Any] = {}
+
+        def alone(split: Split) -> Split:
+            return replace(split, y=dict(leaves(split.y))[path], weights=())
+
+        for name in ("train", "validation", "test"):
+            split = getattr(self, name)
+            chosen[name] = split and alone(split)
+        name = called("y", path) if path else ""
+        return replace(
+            self,
+            name=f"{self.name} ({name})" if name else self.name,
+            target=dict(self.targets)[path],
+            class_names=self.class_names if not path else (),
+            **chosen,
+        )
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -192,28 +278,29 @@ class Dataset:
     @property
     def bytes(self) -> int:
         """The bytes of the arrays as they are held; arrays that splits share count once."""
-        held = {id(array): array.nbytes for split in self.splits for array in (split.x, split.y)}
+        held = {id(array): array.nbytes for split in self.splits for array in split.arrays}
         return sum(held.values())
 
     @property
     def largest_token(self) -> int:
         """The largest token id of all splits."""
-        return max(int(split.x.max()) for split in self.splits)
+        return max(int(x.max()) for split in self.splits for x in flat(split.x))
 
     @property
     def task(self) -> Task:
         """Whether classes are learnt or values."""
-        return self.target.task
+        task: Task = "values" if is_nested(self.target) else self.target.task
+        return task
 
     @property
-    def classes(self) -> int | None:
-        """How many classes there are; None for values."""
-        return self.target.classes
+    def classes(self) -> Any:
+        """How many classes there are, of each target; None for values."""
+        return mapped(lambda target: target.classes, self.target)
 
     @property
-    def outputs(self) -> int:
-        """The number of units that the last layer of a model for these data has."""
-        return self.target.outputs
+    def outputs(self) -> Any:
+        """The number of units that the last layer of a model for these data has, of each target."""
+        return mapped(lambda target: target.outputs, self.target)
 
 
 def free_bytes() -> int:
@@ -242,42 +329,82 @@ def fingerprints(dataset: Dataset) -> dict[str, str | None]:
     }
 
 
+def first_batch(dataset: Dataset) -> dict[str, str]:
+    """Return the digest of a stream's first batch, by its name in a checkpoint.
+
+    It tells whether a stream gives the same in a resumed run.
+    """
+    if dataset.train.stream is None:
+        return {}
+    digest = hashlib.blake2b(digest_size=16)
+    for array in dataset.train.arrays:
+        digest.update(array.tobytes())
+    return {"first_batch": digest.hexdigest()}
+
+
+def samples_in(split: Split | None) -> int | None:
+    """Return how many samples a split has, None if only reading all of it could tell."""
+    if split is None:
+        return 0
+    stream = split.stream
+    if stream is None:
+        return len(split)
+    length: int | None = None if stream.batched else stream.length
+    return length
+
+
 def fingerprint(split: Split | None) -> str | None:
     """Return a hex digest of the samples in a split, in their order; None if there is no split.
 
     It covers the split's rows and all of its targets. Of the samples themselves it covers
-    `LOOKED_AT_BYTES`. Raises DataError if they are in a file that has changed.
+    `LOOKED_AT_BYTES`; of a stream only their types and shapes. Raises DataError if they are in a
+    file that has changed.
     """
     if split is None:
         return None
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(
-        f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}".encode()
-    )
+    digest.update(_described(split).encode())
+    if split.stream is not None:
+        return digest.hexdigest()
     rows = np.arange(len(split)) if split.rows is None else split.rows
-    for part in (rows, split.wanted(slice(None)), _some_samples(split, rows)):
+    wanted, weights = flat(split.wanted(slice(None))), flat(split.weighted(slice(None)))
+    for part in (rows, *wanted, *weights, *_some_samples(split, rows)):
         digest.update(part.tobytes())
     return digest.hexdigest()
 
 
-def _some_samples(split: Split, rows: Array) -> Array:
-    sample_bytes = math.prod(split.x.shape[1:]) * split.x.itemsize
+def _described(split: Split) -> str:
+    if is_nested(split.x) or is_nested(split.y):
+        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, split.y))
+        return f"{parts} {split.pixels}"
+    # As older versions wrote it.
+    return f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}"
+
+
+def _some_samples(split: Split, rows: Array) -> list[Array]:
+    arrays = flat(split.x)
+    sample_bytes = max(1, sum(math.prod(x.shape[1:]) * x.itemsize for x in arrays))
     count = max(1, min(len(rows), LOOKED_AT_BYTES // sample_bytes))
-    chosen: Array = split.x[rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]]
-    return chosen
+    chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
+    return [x[chosen] for x in arrays]
 
 
 _PIECE = 1 << 20
 """Numbers that are looked at together."""
 
 
-def target_of(splits: Sequence[Split | None], classes: int | None = None) -> Target:
-    """Return what is learnt of a sample, by all targets of these splits.
+def target_of(splits: Sequence[Split | None], classes: int | None = None) -> Any:
+    """Return what is learnt of a sample, by all targets of these splits: of each, in a structure.
 
     `classes` is the number that the data themselves state.
     """
-    held = {id(split.y): split.y for split in splits if split is not None}
-    arrays = list(held.values())
+    there = [split for split in splits if split is not None]
+    together = zip(*(flat(split.y) for split in there), strict=True)
+    return packed(there[0].y, [_target(list(arrays), classes) for arrays in together])
+
+
+def _target(given: Sequence[Array], classes: int | None) -> Target:
+    arrays = list({id(array): array for array in given}.values())
     first = arrays[0]
     ids = _ids(arrays)
     return Target(

@@ -6,6 +6,8 @@ import re
 import traceback
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from gpu_studio.contract.events import Failed, StateChanged
 from gpu_studio.contract.failure_mends import against_divergence, without_device
 from gpu_studio.contract.failure_texts import (
@@ -24,6 +26,7 @@ from gpu_studio.trainer.failures.failure_context import (
     failing_layer,
 )
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
+from gpu_studio.trainer.user_code.telling import advice_on, in_own_code, root_words
 
 _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w/]+)")
 
@@ -54,6 +57,9 @@ def explain(error: BaseException, context: FailureContext | None = None) -> Fail
         return Failed(
             message=message, suggestions=[advice_for(refusal)], traceback=trace, kind="disk"
         )
+    if not isinstance(error, MemoryError) and (own := in_own_code(error)):
+        layer = failing_layer(error, context.layers(error))
+        return replace(_user_code(own, context), layer=layer)
     kind, message, suggestions = _plain(error, context)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
 
@@ -133,7 +139,7 @@ def _plain(error: BaseException, context: FailureContext) -> tuple[str, str, Seq
 def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, str, Sequence[str]]:
     named, said = _LAYER.search(str(error)), root_words(error)
     layer = failing_layer(error, context.layers(error)) or (named and named.group(1))
-    advice = next((words for pattern, words in _ADVICE if pattern.search(said)), "")
+    advice = advice_on(said)
     if layer:
         return (
             "layer",
@@ -148,48 +154,6 @@ def _in_the_model(error: BaseException, context: FailureContext) -> tuple[str, s
 
 
 _WHERE = "The traceback names the line."
-_ADVICE = (
-    (
-        re.compile(r"^indices\[.*\] = -?\d+ is not in \[0, \d+\)"),
-        "The table has no row for that id: input_dim of an Embedding is the largest id + 1.",
-    ),
-    (
-        re.compile(r"^Received a label value of -?\d+ which is outside the valid range"),
-        "Give the model's last layer one unit for each class, or number the classes from 0.",
-    ),
-)
-"""What helps, by TensorFlow's own words."""
-_GRAPH, _TRACED = "Graph execution error:", "in user code:"
-_LAYER_STOPPED = "Exception encountered when calling"
-_NO_WORDS = re.compile(
-    r"\s*$|Exception encountered when calling|\s*File \".*\", line \d+|Detected at node |"
-    r"\d+ root error|\s*\[\[|<stack traces"
-)
-_MARKS = re.compile(r"\x1b\[\d*m|\{\{function_node [^}]*\}\} ?| ?\[Op:\w+\].*$")
-"""What stands about a reason: Keras' bold, and the names of the operation in TensorFlow."""
-_NUMBERED = re.compile(r"^\s*\(\d+\)\s+([A-Z_]+):\s*(.*)")
-
-
-def _plain_text(line: str) -> str:
-    return _MARKS.sub("", line)
-
-
-def root_words(error: BaseException) -> str:
-    """What TensorFlow itself says is wrong, without the lines around it that say where.
-
-    An error of a graph begins with "Graph execution error:" and the stack that made the operation;
-    several at once are numbered, and those that were only cancelled by another say nothing. One in
-    a layer's call begins with the layer.
-    """
-    lines = str(error).strip().splitlines()
-    if lines and lines[0].startswith(_TRACED):
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
-    if not lines or not lines[0].startswith((_GRAPH, _LAYER_STOPPED)):
-        return _plain_text(lines[0]) if lines else type(error).__name__
-    said = [line for line in map(_plain_text, lines[1:]) if not _NO_WORDS.match(line)]
-    numbered = [found for line in said if (found := _NUMBERED.match(line))]
-    words = [found[2] for found in numbered if found[1] != "CANCELLED"] or said
-    return words[0].strip() if words else type(error).__name__
 
 
 def device_lost(

@@ -24,8 +24,9 @@ from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.batches import order_of
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
-from gpu_studio.trainer.model_layers import placeable_layers, replaced_call, sole_output
+from gpu_studio.trainer.model_layers import placeable_layers, replaced_call
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.models.own_training import own_in_steps
 from gpu_studio.trainer.progress import CallLength, TrainingProgress
 from gpu_studio.trainer.session import Session
 
@@ -42,9 +43,12 @@ def examine_steps(
 ) -> NotFiniteFinding | None:
     """Examine `step`, whose loss was not finite.
 
-    None if the steps before it take too long, or if somebody waits. Afterwards the session's
-    variables have other values. Raises TrainerError and what TensorFlow raises.
+    None if the steps before it take too long or come from a stream, or if somebody waits.
+    Afterwards the session's variables have other values. Raises TrainerError and what TensorFlow
+    raises.
     """
+    if session.dataset.train.stream is not None or session.plan.training.steps_per_epoch:
+        return None  # the steps before it cannot be repeated from their numbers alone
     with tf.device(session.spread.made_on):
         return _examined(session, run, base, step, hurried)
 
@@ -52,6 +56,8 @@ def examine_steps(
 def _examined(
     session: Session, run: RunDirectory, base: Path, step: int, hurried: Callable[[], bool]
 ) -> NotFiniteFinding | None:
+    if own_in_steps(session.model):
+        return None  # what a step of its own computes is not known layer by layer
     copy = CopyOfModel(session, base)
     progress, arrays = _newest_sound(run, step) or (TrainingProgress(), copy.fresh())
     before = max(progress.step, step - 1)
@@ -128,15 +134,13 @@ def _moved(session: Session, progress: TrainingProgress, step: int) -> TrainingP
     return TrainingProgress(progress.epoch + 1 + epochs, step, 0, rest * cut.batch)
 
 
-def _samples(
-    session: Session, progress: TrainingProgress, step: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The global batch of a step: samples and targets."""
+def _samples(session: Session, progress: TrainingProgress, step: int) -> tuple[Any, Any, Any]:
+    """The global batch of a step: samples, targets and the data's own weights."""
     at = _moved(session, progress, step)
     order = order_of(at.epoch, session.cut.samples, session.plan.training.seed).numpy()
     rows = order[at.samples : at.samples + session.cut.batch]
-    split = session.dataset.train
-    return split.seen(rows), split.wanted(rows)
+    found: tuple[Any, Any, Any] = session.dataset.train.given(rows)
+    return found
 
 
 class CopyOfModel:
@@ -151,7 +155,8 @@ class CopyOfModel:
     def fresh(self) -> dict[str, np.ndarray]:
         """The variables that the run began with, named as in its checkpoints."""
         plan, steps = self._session.plan, self._session.cut.steps()
-        optimizer = keras_objects.make_optimizer(plan.training, steps, steps * plan.training.epochs)
+        total = steps * plan.training.epochs
+        optimizer = keras_objects.make_optimizer(plan.training, steps, total, self.model)
         optimizer.build(self.model.trainable_variables)
         slots = [variable for variable in optimizer.variables if variable.name != "learning_rate"]
         values = [variable.numpy() for variable in (*self.model.weights, *slots)]
@@ -163,9 +168,9 @@ class CopyOfModel:
         for variable, value in zip(self.model.weights, weights, strict=True):
             variable.assign(value)
 
-    def look(self, x: np.ndarray, y: np.ndarray) -> StepExamination:
+    def look(self, x: Any, y: Any, weights: Any = ()) -> StepExamination:
         """Find what is first not finite when these samples go through the model."""
-        if not _is_finite(x) or not _is_finite(y):
+        if not all(map(_is_finite, keras.tree.flatten((x, y, weights)))):
             return StepExamination("data")
         for layer in self._layers:
             # Infinite weights that nothing trains may be intended, as in a mask.
@@ -173,7 +178,7 @@ class CopyOfModel:
                 map(_is_nan, layer.non_trainable_weights)
             ):
                 return StepExamination("weights", layer.name)
-        for part in self._parts(x, y):
+        for part in self._parts(x, y, weights):
             layer, loss = self._forward(*part)
             if layer is not None:
                 return StepExamination("output", layer)
@@ -181,13 +186,13 @@ class CopyOfModel:
                 return StepExamination("loss")
         return StepExamination("none")
 
-    def gradient_norms(self, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    def gradient_norms(self, x: Any, y: Any, weights: Any = ()) -> dict[str, float]:
         """The norm of each layer's gradient over the whole batch."""
         totals: list[Any] = [None] * len(self.model.trainable_variables)
-        for part in self._parts(x, y):
+        for part in self._parts(x, y, weights):
             totals = [
                 _sum(total, more)
-                for total, more in zip(totals, self._gradients(*part, len(x)), strict=True)
+                for total, more in zip(totals, self._gradients(part, _rows(x)), strict=True)
             ]
         squares = {
             id(variable): float(tf.reduce_sum(tf.square(tf.cast(total, tf.float64))))
@@ -203,28 +208,30 @@ class CopyOfModel:
             if layer.trainable_variables
         }
 
-    def _parts(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _parts(self, *samples: Any) -> Iterator[Any]:
         """Cut the batch into parts as large as those that a device computed in training."""
-        rows = max(1, -(-len(x) // self._session.cut.replicas))
-        for first in range(0, len(x), rows):
-            yield x[first : first + rows], y[first : first + rows]
+        count = _rows(samples)
+        rows = max(1, -(-count // self._session.cut.replicas))
+        for first in range(0, count, rows):
+            yield keras.tree.map_structure(
+                lambda each, begin=first: each[begin : begin + rows], samples
+            )
 
-    def _forward(self, x: np.ndarray, y: np.ndarray) -> tuple[str | None, Any]:
+    def _forward(self, *part: Any) -> tuple[str | None, Any]:
         """Return the first layer whose output is not finite, and the mean loss."""
         bad: list[str] = []
         with self._watched(bad):
-            outputs = sole_output(self.model(x, training=True))
-        return (bad[0] if bad else None), tf.reduce_mean(self._session.program.loss(y, outputs))
+            losses = self._losses(*part)
+        return (bad[0] if bad else None), tf.reduce_mean(losses)
 
-    def _gradients(self, x: np.ndarray, y: np.ndarray, samples: int) -> list[Any]:
+    def _losses(self, x: Any, y: Any, weights: Any) -> Any:
+        outputs = self.model(x, training=True)
+        return self._session.program.loss(y, outputs, *([] if weights == () else [weights]))
+
+    def _gradients(self, part: Any, samples: int) -> list[Any]:
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            loss = (
-                tf.reduce_sum(
-                    self._session.program.loss(y, sole_output(self.model(x, training=True)))
-                )
-                / samples
-            )
+            loss = tf.reduce_sum(self._losses(*part)) / samples
         return [
             tf.convert_to_tensor(g) if g is not None else None
             for g in tape.gradient(loss, [v.value for v in variables])
@@ -251,6 +258,10 @@ def _watching(name: str, bad: list[str]) -> Callable[[Callable[..., Any]], Calla
         return watched
 
     return around
+
+
+def _rows(samples: Any) -> int:
+    return len(keras.tree.flatten(samples)[0])
 
 
 def _is_finite(values: Any) -> bool:

@@ -4,8 +4,30 @@ from gpu_studio.trainer.keras_objects.compiled import (
     SampleLoss,
     make_loss,
     make_metrics,
-    make_optimizer,
 )
 from gpu_studio.trainer.keras_objects.forms import OutputForm
+from gpu_studio.trainer.keras_objects.objective import (
+    Head,
+    Learner,
+    Objective,
+    counts_as_compiled,
+    learners_of,
+    make_objective,
+)
+from gpu_studio.trainer.keras_objects.optimizers import averages, make_optimizer, optimizer_name
 
-__all__ = ["OutputForm", "SampleLoss", "make_loss", "make_metrics", "make_optimizer"]
+__all__ = [
+    "Head",
+    "Learner",
+    "Objective",
+    "OutputForm",
+    "SampleLoss",
+    "averages",
+    "counts_as_compiled",
+    "learners_of",
+    "make_loss",
+    "make_metrics",
+    "make_objective",
+    "make_optimizer",
+    "optimizer_name",
+]

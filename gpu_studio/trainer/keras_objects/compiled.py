@@ -1,44 +1,51 @@
-"""What a plan compiles a model with: its optimizer, its loss and its metrics, by Keras' names."""
+"""The losses and metrics that a plan names: Keras', and the user's own."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import keras
 import tensorflow as tf
+from keras.src.losses.losses import LossFunctionWrapper
 
-from gpu_studio.plan.catalogue import SCHEDULES
-from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
 from gpu_studio.plan.keras_objects import (
+    BETWEEN_VALUES,
+    COMPILED,
     LOSSES,
     LOSSES_OF,
     METRICS,
     METRICS_OF,
-    OPTIMIZERS,
+    WHOLE_BATCH_LOSSES,
     auto_metric,
     is_of_class_1,
     result_name,
     takes_class,
 )
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import Named, Training
+from gpu_studio.plan.values import Named, Training, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects.as_compiled import Guard, unguarded
 from gpu_studio.trainer.keras_objects.forms import OutputForm, Wants
+from gpu_studio.trainer.keras_objects.given import Batches, GivenMetric, given_metric
 from gpu_studio.trainer.keras_objects.named import (
+    JUDGING,
     construct,
     fitting,
+    itself_or_made,
     keras_class,
-    known,
+    own_function,
     parameters,
 )
-from gpu_studio.trainer.strategies import refuse_impossible
+from gpu_studio.trainer.user_code.telling import kind_in_words
 
+_PLAIN = Wants()
 _ONE_HOT = Wants(one_hot=True)
+_SHARES = Wants(one_hot=True, probabilities=True)
 # The losses that want something else than class ids and logits, or values.
 LOSS_WANTS: dict[str, Wants] = {
     "categorical_crossentropy": _ONE_HOT,
@@ -50,6 +57,7 @@ LOSS_WANTS: dict[str, Wants] = {
     "binary_focal_crossentropy": _ONE_HOT,
     "hinge": _ONE_HOT,
     "squared_hinge": _ONE_HOT,
+    **dict.fromkeys(WHOLE_BATCH_LOSSES, _SHARES),
 }
 
 
@@ -57,47 +65,104 @@ LOSS_WANTS: dict[str, Wants] = {
 class SampleLoss:
     """A Keras loss that accepts the data's targets and the model's outputs as they are.
 
-    `name` is the plan's name for it, never "auto".
+    `name` is the plan's name for it, never "auto". One that is `given`, by the user or a compiled
+    model, takes targets and outputs as they are; `guard` explains what goes wrong in it. A loss `of
+    batches` gives no number for each sample: then each sample has that of its part of the batch.
     """
 
     name: str
     keras_loss: Any
     form: OutputForm
-    wants: Wants
+    wants: Wants = _PLAIN
+    given: bool = False
+    guard: Guard = unguarded
+    of_batches: bool = False
+
+    @property
+    def sums(self) -> bool:
+        """Whether the loss of a batch is the sum over its numbers, and not their mean."""
+        return bool(self.keras_loss.reduction == "sum")
 
     def __call__(self, targets: Any, outputs: Any) -> Any:
         """The loss of each sample, float32 (batch,)."""
         return self.judged(targets, outputs)[0]
 
-    def judged(self, targets: Any, outputs: Any) -> tuple[Any, Any]:
+    def judged(self, targets: Any, outputs: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return the loss of each sample, and which share of its numbers counts.
 
-        The share is None where all count. It is not where layers or the loss mask some: then the
+        `sample_weight` multiplies the losses; it has one number a sample, or one a loss. The mean
+        over the batch divides by the number of losses, not by the weights. The share is None where
+        all count. It is not where layers or the loss mask some: then the
         mean is over those that count, and the sums over the batch of both are to be divided.
         """
-        predictions = self.form.predictions(self.wants, outputs)
-        losses = self.keras_loss.call(self.form.labels(self.wants, targets), predictions)
+        losses = self.guard(lambda: self.keras_loss.call(*self._pair(targets, outputs)))
         masks = [mask for mask in map(_mask_of, (outputs, losses)) if mask is not None]
         losses = tf.cast(losses, tf.float32)
-        if not masks:
+        if self.of_batches:
+            losses = tf.fill(tf.shape(outputs)[:1], tf.reduce_mean(losses))
+        weights = None if sample_weight is None else _like(losses, sample_weight)
+        if weights is not None:
+            losses *= weights
+        mask = reduce(tf.multiply, [tf.cast(each, tf.float32) for each in masks]) if masks else None
+        if mask is not None:
+            losses *= mask
+        if self.sums:
+            return _of_each(losses, tf.reduce_sum), None
+        if self.keras_loss.reduction == "mean_with_sample_weight" and weights is not None:
+            mask = weights if mask is None else mask * weights
+        if mask is None:
             return _of_each(losses), None
-        counting = reduce(tf.logical_and, [tf.cast(mask, tf.bool) for mask in masks])
-        counted = tf.cast(tf.broadcast_to(counting, tf.shape(losses)), tf.float32)
-        return _of_each(losses * counted), _of_each(counted)
+        return _of_each(losses), _of_each(tf.broadcast_to(mask, tf.shape(losses)))
+
+    def shape_of(self, targets: Any, outputs: Any) -> tuple[int, ...]:
+        """The shape of what the loss gives for these. Raises PlanRefused if it is no tensor."""
+        given = self.guard(lambda: self.keras_loss.call(*self._pair(targets, outputs)))
+        if not hasattr(given, "shape"):
+            raise PlanRefused(
+                f"The loss {self.name} gave {kind_in_words(given)}, where a number for each sample "
+                "is needed, or one for the whole batch.",
+                ["Let it end with: return loss."],
+            )
+        return tuple(given.shape)
+
+    def _pair(self, targets: Any, outputs: Any) -> tuple[Any, Any]:
+        if not self.given:
+            return self.form.labels(self.wants, targets), self.form.predictions(self.wants, outputs)
+        # As `Loss.__call__` gives them, which only the reduction follows.
+        kind = self.keras_loss.dtype
+        as_kind = keras.ops.convert_to_tensor
+        return as_kind(targets, dtype=kind), as_kind(outputs, dtype=kind)
+
+
+def _like(losses: Any, weight: Any) -> Any:
+    """Return the weights with as many axes as the losses have."""
+    for _ in range(len(weight.shape) - len(losses.shape)):
+        weight = tf.squeeze(weight, axis=-1)
+    for _ in range(len(losses.shape) - len(weight.shape)):
+        weight = tf.expand_dims(weight, axis=-1)
+    return weight
 
 
 def _mask_of(tensor: Any) -> Any:
     return getattr(tensor, "_keras_mask", None)
 
 
-def _of_each(numbers: Any) -> Any:
-    """Return the mean of each sample."""
+def _of_each(numbers: Any, reduced: Any = tf.reduce_mean) -> Any:
+    """Return the mean of each sample, or what else its numbers are `reduced` to."""
     rank = len(numbers.shape)
-    return tf.reduce_mean(numbers, axis=list(range(1, rank))) if rank > 1 else numbers
+    return reduced(numbers, axis=list(range(1, rank))) if rank > 1 else numbers
 
 
-def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleLoss:
-    """The loss of a plan for these data.
+def make_loss(
+    training: Training,
+    dataset: Dataset,
+    form: OutputForm,
+    field: str = "training",
+    batches: Batches = (),
+) -> SampleLoss:
+    """The loss that the part `field` of a plan names for these data with one target.
+
+    `batches` show what a loss of the user's own makes of targets and outputs.
 
     "auto" is the cross-entropy for classes, the binary one for what is 0 or 1 each, and the squared
     error for values.
@@ -105,22 +170,52 @@ def make_loss(training: Training, dataset: Dataset, form: OutputForm) -> SampleL
     Class ids become one-hot labels and logits become probabilities where the loss wants them;
     `from_logits` is what the model ends in by their `form`, unless the plan says otherwise. Raises
     PlanRefused for a loss that does not fit the data's task, and for unknown options or wrong
-    values.
+    values; UserCodeError for what goes wrong in the user's own.
     """
-    name = _loss_name(training.loss, dataset, form)
+    options = training.loss.options
+    function = own_function(f"{field}.loss", training.loss.name)
+    if function is not None:
+        what = "a Keras loss"
+        made = itself_or_made(function, options, {}, JUDGING, keras.losses.Loss, what)
+        return given_loss(made, function.name, form, function.guarded, batches)
+    name = _loss_name(f"{field}.loss.name", training.loss, dataset, form)
     factory = keras_class(keras.losses, name)
     logits = {"from_logits": form.logits} if "from_logits" in parameters(factory) else {}
-    options = {**logits, **training.loss.options}
-    keras_loss = construct("training.loss.options", name, factory, options, {"reduction": None})
-    return SampleLoss(name, keras_loss, form, LOSS_WANTS.get(name, Wants()))
+    fixed = {"reduction": None}
+    keras_loss = construct(f"{field}.loss.options", name, factory, {**logits, **options}, fixed)
+    of_batches = name in WHOLE_BATCH_LOSSES and 0 in (options.get("axis") or (0,))
+    wants = LOSS_WANTS.get(name, Wants())
+    return SampleLoss(name, keras_loss, form, wants, of_batches=of_batches)
 
 
-def _loss_name(loss: Named, dataset: Dataset, form: OutputForm) -> str:
+def given_loss(
+    made: Any, name: str, form: OutputForm, guard: Guard, batches: Batches
+) -> SampleLoss:
+    """A Keras loss, or a function of targets and outputs, that is taken as it is.
+
+    `batches` show what it makes of targets and outputs. Raises PlanRefused if that is no loss.
+    """
+    function = not isinstance(made, keras.losses.Loss)
+    loss = LossFunctionWrapper(made, name=name) if function else made
+    if loss.reduction in (None, "none"):
+        raise PlanRefused(
+            f"The loss {name} has the reduction {loss.reduction}, and leaves a number for each "
+            "sample: what is made small is one number.",
+            ['Give it reduction="sum_over_batch_size", or "sum".'],
+        )
+    found = SampleLoss(name, loss, form, given=True, guard=guard)
+    shapes = [found.shape_of(*each) for each in batches]
+    rows = [len(keras.tree.flatten(targets)[0]) for targets, _outputs in batches]
+    apart = all(shape[:1] == (count,) for shape, count in zip(shapes, rows, strict=True))
+    return replace(found, of_batches=not apart)
+
+
+def _loss_name(field: str, loss: Named, dataset: Dataset, form: OutputForm) -> str:
     names = LOSSES_OF[form.kind]
     return (
         names[0]
         if loss.name == "auto"
-        else fitting("training.loss.name", loss.name, names, LOSSES, _targets(dataset, form))
+        else fitting(field, loss.name, names, LOSSES, _targets(dataset, form))
     )
 
 
@@ -139,25 +234,32 @@ def _targets(dataset: Dataset, form: OutputForm) -> str:
     return f"{dataset.name}: its targets are {what}"
 
 
-_PROBABILITIES = Wants(one_hot=True, probabilities=True)
 # The metrics that want something else than class ids and logits, or values.
 METRIC_WANTS: dict[str, Wants] = {
     "categorical_accuracy": _ONE_HOT,
     "top_k_categorical_accuracy": _ONE_HOT,
     "categorical_crossentropy": _ONE_HOT,
     "categorical_hinge": _ONE_HOT,
-    "auc": _PROBABILITIES,
-    "f1_score": _PROBABILITIES,
-    "fbeta_score": _PROBABILITIES,
-    "precision": _PROBABILITIES,
-    "recall": _PROBABILITIES,
-    "precision_at_recall": _PROBABILITIES,
-    "recall_at_precision": _PROBABILITIES,
-    "sensitivity_at_specificity": _PROBABILITIES,
-    "specificity_at_sensitivity": _PROBABILITIES,
-    "kl_divergence": _PROBABILITIES,
-    "binary_accuracy": _PROBABILITIES,
+    "auc": _SHARES,
+    "f1_score": _SHARES,
+    "fbeta_score": _SHARES,
+    "precision": _SHARES,
+    "recall": _SHARES,
+    "precision_at_recall": _SHARES,
+    "recall_at_precision": _SHARES,
+    "sensitivity_at_specificity": _SHARES,
+    "specificity_at_sensitivity": _SHARES,
+    "kl_divergence": _SHARES,
+    "binary_accuracy": _SHARES,
     "binary_crossentropy": _ONE_HOT,
+    "one_hot_mean_iou": _ONE_HOT,
+    "one_hot_iou": _ONE_HOT,
+    "hinge": _ONE_HOT,
+    "squared_hinge": _ONE_HOT,
+    "true_positives": _SHARES,
+    "true_negatives": _SHARES,
+    "false_positives": _SHARES,
+    "false_negatives": _SHARES,
 }
 # "accuracy" means what `compile` takes it to mean.
 CLASSES = {"accuracy": "sparse_categorical_accuracy"}
@@ -170,29 +272,53 @@ def accuracy_of(form: OutputForm) -> str:
     return CLASSES["accuracy"] if form.kind == "classes" else "categorical_accuracy"
 
 
-def make_metrics(training: Training, dataset: Dataset, form: OutputForm) -> list[Any]:
-    """Make the plan's keras.metrics.Metric objects; each takes (targets, outputs, sample_weight).
+def make_metrics(
+    training: Training,
+    dataset: Dataset,
+    form: OutputForm,
+    field: str = "training",
+    batches: Batches = (),
+    compiled: Sequence[GivenMetric] | None = None,
+) -> list[Any]:
+    """Make the metrics that the part `field` of a plan names for these data with one target.
 
-    "auto" is "accuracy" for classes and "mean_absolute_error" for values, and for several labels
+    Each takes (targets, outputs, sample_weight). `compiled` are those that "auto" stands for where
+    the model was compiled.
+
+    They are keras.metrics.Metric objects, and `GivenMetric` for the user's own. "auto" is
+    "accuracy" for classes and "mean_absolute_error" for values, and for several labels
     "binary_accuracy"; "accuracy" is what `compile` takes it for, mostly the share of samples whose
     largest output is their class. Precision, recall and AUC of two classes are
     those of class 1. A metric that wants one-hot labels or probabilities gets them. Metrics are
     named as Keras names them, without its running numbers. Raises PlanRefused for a metric that
-    does not fit the data's task or is named twice, for unknown options and for wrong values.
+    does not fit the data's task, for unknown options and for wrong values; UserCodeError for what
+    goes wrong in the user's own.
     """
-    metrics = [_metric(index, named, dataset, form) for index, named in enumerate(training.metrics)]
-    repeated = [
-        name for name, count in Counter(metric.name for metric in metrics).items() if count > 1
+    metrics = [
+        _own_metric(f"{field}.metrics[{index}]", named, batches)
+        or _metric(f"{field}.metrics[{index}]", named, dataset, form)
+        for index, named in enumerate(training.metrics)
+        if compiled is None or named.name not in ("auto", COMPILED)
     ]
+    if compiled is not None and any(each.name in ("auto", COMPILED) for each in training.metrics):
+        metrics += compiled
+    names = Counter(metric.name for metric in metrics)
+    repeated = [name for name, count in names.items() if count > 1]
     if repeated:
-        raise PlanRefused(
-            f"training.metrics names {repeated[0]} twice.", ["Name each metric once."]
-        )
+        raise PlanRefused(f"{field}.metrics names {repeated[0]} twice.", ["Name each metric once."])
     return metrics
 
 
-def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any:
-    field = f"training.metrics[{index}]"
+def _own_metric(field: str, named: Named, batches: Batches) -> GivenMetric | None:
+    function = own_function(field, named.name)
+    if function is None:
+        return None
+    kind = keras.metrics.Metric
+    made = itself_or_made(function, named.options, {}, JUDGING, kind, "a Keras metric")
+    return given_metric(made, function.guarded, batches)
+
+
+def _metric(field: str, named: Named, dataset: Dataset, form: OutputForm) -> Any:
     name = _metric_name(f"{field}.name", named, dataset, form)
     factory = keras_class(keras.metrics, accuracy_of(form) if name == "accuracy" else name)
     takes = parameters(factory)
@@ -201,9 +327,20 @@ def _metric(index: int, named: Named, dataset: Dataset, form: OutputForm) -> Any
     fixed: dict[str, Any] = {"name": result_name(name)}
     if "from_logits" in takes and wants.probabilities:
         fixed["from_logits"] = False
+    if name.endswith("iou"):
+        # Ids of classes and scores of each, or one-hot labels.
+        settings = {"sparse_y_true": not wants.one_hot, "sparse_y_pred": False, "axis": -1}
+        fixed |= {key: value for key, value in settings.items() if key in takes}
+    if name in BETWEEN_VALUES and form.units == 1:
+        raise PlanRefused(
+            f"{field}.name is {shown(named.name)}, which compares the values of each sample with "
+            "one another, and here a sample has one.",
+            ['Write "auto".', "Or choose r2_score, which compares over the samples."],
+        )
     defaults = {
         "from_logits": form.logits,
         "average": "macro",  # Keras' default gives one number per class
+        "num_classes": form.classes,
         "class_id": 1 if by_class and form.classes == 2 else None,
         # Keras' default asks whether an output is the largest of its sample.
         "threshold": 0.5 if form.kind == "binary" and "average" in takes else None,
@@ -269,149 +406,3 @@ def _laid_out_weight(weight: Any, mask: Any, predictions: Any) -> Any:
     if mask is not None:
         counted *= tf.cast(mask, tf.float32)
     return tf.reshape(counted, (-1,))
-
-
-Rate = Any  # a float, or a keras.optimizers.schedules.LearningRateSchedule
-
-
-def learning_rate(training: Training, steps_per_epoch: int, total_steps: int) -> Rate:
-    """The learning rate of a plan, as a Keras optimizer takes it.
-
-    A number if it is constant, else a schedule.
-
-    Raises PlanRefused for an unknown schedule, and for a warm-up that takes the whole run.
-    """
-    rate = float(training.learning_rate)
-    schedule = training.schedule
-    if schedule is None:
-        return rate
-    name = known("training.schedule.name", schedule.name, _MAKERS)
-    return _MAKERS[name](
-        rate, SCHEDULES[name].values(schedule.options), steps_per_epoch, total_steps
-    )
-
-
-def _constant(
-    rate: float, _options: dict[str, Any], _steps_per_epoch: int, _total_steps: int
-) -> Rate:
-    return rate
-
-
-def _step(rate: float, options: dict[str, Any], steps_per_epoch: int, _total_steps: int) -> Rate:
-    """A staircase: rate · drop^⌊step / period⌋."""
-    period = options["every_steps"] or options["every_epochs"] * steps_per_epoch
-    return keras.optimizers.schedules.ExponentialDecay(
-        rate, period, options["drop"], staircase=True
-    )
-
-
-def _exponential(
-    rate: float, options: dict[str, Any], steps_per_epoch: int, _total_steps: int
-) -> Rate:
-    """A curve: rate · decay^(step / period), the exponent rounded down if `staircase` is set."""
-    period = options["every_steps"] or options["every_epochs"] * steps_per_epoch
-    return keras.optimizers.schedules.ExponentialDecay(
-        rate, period, options["decay"], staircase=options["staircase"]
-    )
-
-
-def _cosine(rate: float, options: dict[str, Any], steps_per_epoch: int, total_steps: int) -> Rate:
-    """A linear warm-up of w steps, then half a cosine down to m · rate after all T steps.
-
-    step < w:  rate · (1 + (w - 1) · step / w) / w, that is from rate / w at step 0 to rate at step
-               w (Goyal et al. 2017, arXiv:1706.02677, section 2.2: gradual warm-up by equal
-               increments);
-    step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m `minimum`
-               (Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5, one period).
-    """
-    warmup = options["warmup_steps"] or options["warmup_epochs"] * steps_per_epoch
-    if warmup >= total_steps:
-        raise PlanRefused(
-            f"The learning rate's warm-up takes {warmup} steps, but the "
-            f"whole run has {total_steps}.",
-            [
-                "Shorten training.schedule.options.warmup_epochs or warmup_steps.",
-                "Train for more epochs.",
-            ],
-        )
-    decay = keras.optimizers.schedules.CosineDecay
-    if not warmup:
-        return decay(rate, total_steps, alpha=options["minimum"])
-    # Keras' warm-up would start at 0 and waste the first step, so this one starts where the first
-    # increment ends.
-    return decay(
-        rate / warmup,
-        total_steps - warmup,
-        alpha=options["minimum"],
-        warmup_target=rate,
-        warmup_steps=warmup,
-    )
-
-
-_MAKERS: dict[str, Callable[[float, dict[str, Any], int, int], Rate]] = {
-    "constant": _constant,
-    "step": _step,
-    "exponential": _exponential,
-    "cosine": _cosine,
-}
-
-
-_FIELD = "training.options"
-
-
-def make_optimizer(training: Training, steps_per_epoch: int, total_steps: int) -> Any:
-    """A new keras.optimizers.Optimizer.
-
-    Make it inside the strategy's scope, after the precision has been set.
-
-    Where the precision computes in float16, it comes wrapped in a LossScaleOptimizer, as `compile`
-    would wrap it. Raises PlanRefused naming an unknown optimizer or option, a wrong value, or an
-    option that Keras cannot carry out on several replicas.
-    """
-    _check_options(training)
-    float16 = keras.config.dtype_policy().compute_dtype == "float16"
-    _check_replicas(training, float16, tf.distribute.get_strategy())
-    rate = learning_rate(training, steps_per_epoch, total_steps)
-    name = known("training.optimizer", training.optimizer, OPTIMIZERS)
-    factory = keras_class(keras.optimizers, name)
-    optimizer = construct(_FIELD, name, factory, training.options, {"learning_rate": rate})
-    return keras.optimizers.LossScaleOptimizer(optimizer) if float16 else optimizer
-
-
-def _check_options(training: Training) -> None:
-    """Refuse options that Keras accepts and that have no effect here."""
-    if "learning_rate" in training.options:
-        raise PlanRefused(
-            f"{_FIELD}.learning_rate stands where it has no effect.",
-            ["Set training.learning_rate, or training.schedule."],
-        )
-    if training.options.get("use_ema") and not training.options.get("ema_overwrite_frequency"):
-        # Keras' `fit` writes the averages into the model at its end. The model would
-        # then match no checkpoint and no curve.
-        raise PlanRefused(
-            f"{_FIELD}.use_ema alone keeps averages of the weights but never uses them.",
-            [
-                (
-                    f"Set {_FIELD}.ema_overwrite_frequency too: the averages become "
-                    "the weights every so many steps."
-                )
-            ],
-        )
-
-
-def _check_replicas(training: Training, float16: bool, strategy: Any) -> None:
-    """Refuse options that no strategy of several replicas can carry out.
-
-    Keras 3 puts them into a conditional that changes variables in each replica, which tf.distribute
-    forbids.
-    """
-    if strategy.num_replicas_in_sync < 2:
-        return
-    for option in ONE_REPLICA_OPTIONS:
-        if training.options.get(option):
-            raise PlanRefused(
-                f"Keras cannot carry out {_FIELD}.{option} on {strategy.num_replicas_in_sync} "
-                "replicas.",
-                [f"Leave {option} out.", 'Train on one device: distribution.strategy = "none".'],
-            )
-    refuse_impossible(strategy, training, float16=float16)

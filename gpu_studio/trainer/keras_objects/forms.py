@@ -12,11 +12,12 @@ import keras
 import numpy as np
 
 from gpu_studio.plan.keras_objects import Kind
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.targets import Shape, kind_of, meetings
 from gpu_studio.plan.values import Named, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
-from gpu_studio.trainer.model_layers import output_shape, sole_output
+from gpu_studio.trainer.keras_objects.as_compiled import is_as_compiled
 
 _FEW = 8
 _NEAR = 1e-2
@@ -49,17 +50,26 @@ class OutputForm:
     shape: Shape
 
     @classmethod
-    def of(cls, dataset: Dataset, model: keras.Model, loss: Named | None = None) -> OutputForm:
-        """Return it for these data, this model and the plan's loss.
+    def of(
+        cls,
+        dataset: Dataset,
+        model: keras.Model,
+        loss: Named | None = None,
+        output: int = 0,
+        field: str = "training",
+    ) -> OutputForm:
+        """Return it for these data with one target, an output of this model and the plan's loss.
 
         Raises PlanRefused for a loss by which these outputs cannot learn these targets.
         """
-        shape = output_shape(model)
-        ending = _ending(model.outputs[0]) or _seen_ending(model, dataset)
+        shape = tuple(model.outputs[output].shape[1:])
+        ending = _ending(model.outputs[output]) or _seen_ending(model, dataset, output)
         name = loss.name if loss is not None else "auto"
         kind = kind_of(dataset.target, shape, name, ends_in_sigmoid=ending == "sigmoid")
+        if kind is None and (reference(name) or is_as_compiled(name, model)):
+            return cls("values", True, shape or (1,))
         if kind is None:
-            raise _unmet(dataset, shape, name)
+            raise _unmet(dataset, shape, name, f"{field}.loss")
         return cls(kind, kind == "values" or not ending, shape or (1,))
 
     @property
@@ -112,12 +122,12 @@ class OutputForm:
         return of_all[..., 1:2] if wants.class_1 and self.classes == 2 else of_all
 
 
-def _unmet(dataset: Dataset, shape: Shape, loss: str) -> PlanRefused:
+def _unmet(dataset: Dataset, shape: Shape, loss: str, field: str) -> PlanRefused:
     target = dataset.target
     counted = "values" in meetings(target, shape)
     if loss == "auto":
         return PlanRefused(
-            f'training.loss is "auto", but the targets of {dataset.name} are whole numbers up to '
+            f'{field} is "auto", but the targets of {dataset.name} are whole numbers up to '
             f"{(target.ids or 1) - 1:,}, and the model's outputs of shape {shape} are no scores of "
             f"{target.ids:,} classes.",
             [
@@ -126,7 +136,7 @@ def _unmet(dataset: Dataset, shape: Shape, loss: str) -> PlanRefused:
             ],
         )
     return PlanRefused(
-        f"training.loss.name is {shown(loss)}, by which outputs of shape {shape} cannot learn the "
+        f"{field}.name is {shown(loss)}, by which outputs of shape {shape} cannot learn the "
         f"targets of {dataset.name}, of shape {target.shape}.",
         [
             'Write "auto".',
@@ -139,7 +149,7 @@ def _unmet(dataset: Dataset, shape: Shape, loss: str) -> PlanRefused:
 
 def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
     """Return whether the model's outputs are unbounded scores."""
-    return not (_ending(model.outputs[0]) or _seen_ending(model, dataset))
+    return not (_ending(model.outputs[0]) or _seen_ending(model, dataset, 0))
 
 
 _PASSING = (
@@ -169,12 +179,12 @@ def _ending(tensor: Any) -> str:
     if kind in _PASSING:
         return _ending(last._inbound_nodes[made.node_index].input_tensors[0])  # noqa: SLF001
     if isinstance(last, keras.Model) and getattr(last, "outputs", None):
-        return _ending(keras.tree.flatten(last.outputs)[0])
+        return _ending(keras.tree.flatten(last.outputs)[made.tensor_index])
     activation = getattr(getattr(last, "activation", None), "__name__", "")
     return next((name for name in ("softmax", "sigmoid") if name in (kind.lower(), activation)), "")
 
 
-def _seen_ending(model: keras.Model, dataset: Dataset) -> str:
+def _seen_ending(model: keras.Model, dataset: Dataset, output: int) -> str:
     """Return what the outputs of a few samples look like, whatever the weights are.
 
     Any last layer may pass on or mix the result of a softmax, as the mean of two heads does.
@@ -182,15 +192,15 @@ def _seen_ending(model: keras.Model, dataset: Dataset) -> str:
     target = dataset.target
     if target.measured and not (target.yes_or_no or target.one_hot):
         return ""
-    outputs = _tried(model, dataset)
+    outputs = _tried(model, dataset, output)
     if outputs.shape[-1] > 1 and (outputs >= 0).all() and _add_up(outputs):
         return "softmax"
-    pushed = (_tried(model, dataset, push) for push in _PUSHES)
+    pushed = (_tried(model, dataset, output, push) for push in _PUSHES)
     return "sigmoid" if _are_within(outputs) and all(map(_are_within, pushed)) else ""
 
 
-def _tried(model: keras.Model, dataset: Dataset, push: float = 0.0) -> Any:
-    """Return the outputs for a few samples, with biases and the last weights pushed far off."""
+def _tried(model: keras.Model, dataset: Dataset, output: int, push: float = 0.0) -> Any:
+    """Return an output for a few samples, with biases and the last weights pushed far off."""
     # A model may be built for a single batch size.
     rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
     variables = model.trainable_variables if push else []
@@ -198,7 +208,8 @@ def _tried(model: keras.Model, dataset: Dataset, push: float = 0.0) -> Any:
     weights += [(v, v * push) for v in variables[-1:] if len(v.shape) > 1]
     # This trial call leaves the model's random states and statistics unchanged.
     with keras.StatelessScope(weights or None):
-        outputs = sole_output(model(dataset.train.seen(rows), training=False))
+        samples = keras.tree.map_structure(keras.ops.convert_to_tensor, dataset.train.seen(rows))
+        outputs = keras.tree.flatten(model(samples, training=False))[output]
     return np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
 
 

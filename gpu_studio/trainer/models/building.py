@@ -14,8 +14,10 @@ from gpu_studio.plan.catalogue import MODELS, ModelEntry
 from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.data.trees import is_nested
+from gpu_studio.trainer.data.values import is_text
 from gpu_studio.trainer.errors import ModelError
-from gpu_studio.trainer.models.own_models import load_file, python_model
+from gpu_studio.trainer.models.own_models import classes_are_known, load_file, python_model
 
 
 def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -> keras.Model:
@@ -84,6 +86,12 @@ _RANKS = {1: "(features,)", 2: "(steps, features)", 3: "(rows, columns, channels
 def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
     """Raises ModelError if the model `name` cannot learn the data, and says what would fit."""
     entry = MODELS[name]
+    if is_nested(dataset.train.x) or is_nested(dataset.target) or dataset.sample_shape == ():
+        raise _several(name, dataset)
+    if is_text(dataset.train.x.dtype):
+        raise _text(name, dataset)
+    if not classes_are_known(dataset):
+        raise _unknown_classes(name, dataset)
     if dataset.task not in entry.tasks:
         raise _task(name, dataset)
     if len(dataset.target.shape) > 1:
@@ -96,6 +104,18 @@ def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
         raise _small(name, dataset)
     if entry.reads_tokens:
         _check_positions(entry, entry.values(options), dataset)
+
+
+def _unknown_classes(name: str, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"The {name} has an output for each class, and how many classes {dataset.name} has is "
+        f"unknown: its first targets go up to {(dataset.target.ids or 1) - 1}.",
+        [
+            "State their number in data.options.classes, and let the function take classes.",
+            "Or give one-hot targets.",
+            "Or name a model of your own in model.python.",
+        ],
+    )
 
 
 def _check_positions(entry: ModelEntry, values: Mapping[str, Any], dataset: Dataset) -> None:
@@ -123,6 +143,27 @@ def _check_positions(entry: ModelEntry, values: Mapping[str, Any], dataset: Data
                 )
             ],
         )
+
+
+def _several(name: str, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"{name} takes one array of shape (samples, …) and learns one target, but {dataset.name} "
+        "has others.",
+        [
+            "Name a model of your own, with as many inputs and outputs: model.python.",
+            "Give one x of shape (samples, features), and one y.",
+        ],
+    )
+
+
+def _text(name: str, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"{name} cannot read the texts of {dataset.name}.",
+        [
+            "Name a model of your own that begins with a TextVectorization: model.python.",
+            "Or number the words: token ids, as integers of shape (samples, length).",
+        ],
+    )
 
 
 def _tokens(name: str, dataset: Dataset) -> ModelError:

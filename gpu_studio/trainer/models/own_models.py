@@ -20,10 +20,20 @@ from keras.src.utils import naming
 from gpu_studio.contract.user_files import hint
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.targets import Shape, fitting_outputs, in_words, meetings
-from gpu_studio.plan.values import ModelSettings, printable
+from gpu_studio.plan.targets import Shape, Target, fitting_outputs, in_words, meetings
+from gpu_studio.plan.values import ModelSettings, Plan, printable
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
+from gpu_studio.trainer.keras_objects.as_compiled import came_from, compiled_notes
+from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outputs_of
+from gpu_studio.trainer.models.own_training import (
+    TEST_STEP,
+    TRAIN_STEP,
+    built,
+    is_own,
+    own_around_steps,
+    own_in_steps,
+)
 from gpu_studio.trainer.user_code import UserFunction, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -35,39 +45,39 @@ def python_model(
 
     The function is called with `options`, and with those of these that its signature names:
     `input_shape` (one sample's), `outputs` (units of the last layer), `classes` (None for values)
-    and `seed`. A model that is no graph becomes the only layer of one. Raises UserCodeError for
-    whatever goes wrong in the function, and ModelError for a model that does not fit the data or
-    has training steps of its own.
+    and `seed`. A model that is no graph becomes the only layer of one, except if it brings a
+    training step or parts of it, which is then trained itself. Raises UserCodeError for whatever
+    goes wrong in the function, and ModelError for a model that does not fit the data.
     """
-    offered = {
-        "input_shape": dataset.sample_shape,
-        "outputs": dataset.outputs,
-        "classes": dataset.classes,
-        "seed": seed,
-    }
+    offered = {"input_shape": dataset.sample_shape, "seed": seed}
+    if classes_are_known(dataset):
+        offered |= {"outputs": dataset.outputs, "classes": dataset.classes}
     # Keras numbers layers without a name: restart the numbers, so that every process gets the same.
     naming.reset_uids()
     function, made = give("model", text, options, offered, base)
     if not isinstance(made, keras.Model):
         raise _no_model(function, made)
     check_steps(function.name, made)
-    model = function.guarded(lambda: _as_graph(made, dataset))
+    samples = dataset.train.seen(slice(1))
+    if own_in_steps(made):
+        return built(made, dataset.train.given(slice(1)))
+    model = function.guarded(lambda: as_graph(made, samples, dataset.sample_shape))
     check_shapes(function.name, model, dataset)
+    came_from(model, function.guarded)
     return model
 
 
-def _as_graph(made: keras.Model, dataset: Dataset) -> keras.Model:
-    samples = dataset.train.seen(slice(1))
-    if isinstance(made, keras.Sequential):
-        if not made.built:
-            made.build((None, *dataset.sample_shape))
-        return made
-    if hasattr(made, "_nodes_by_depth"):  # as a graph has, and no other model
-        return made
-    # Called on numbers first, so that its layers create their weights however it calls them.
-    made(samples)
-    inputs = keras.Input(dataset.sample_shape, dtype=samples.dtype.name, name="inputs")
-    return keras.Model(inputs, made(inputs), name=made.name)
+def classes_are_known(dataset: Dataset) -> bool:
+    """Return whether the number of classes is known, if there are any.
+
+    The first batches of a stream need not show all of them.
+    """
+    stream, target = dataset.train.stream, dataset.target
+    if stream is None or stream.classes is not None:
+        return True
+    if not isinstance(target, Target):  # of several
+        return False
+    return target.task != "classes" or target.one_hot or target.labels
 
 
 def _no_model(function: UserFunction, made: object) -> UserCodeError:
@@ -151,27 +161,31 @@ def _reason(error: Exception) -> str:
 
 def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
     """Raises ModelError, naming both shapes, if the model from `source` does not fit the data."""
-    taken = _one_shape(source, "inputs", getattr(model, "inputs", None))
-    given = dataset.sample_shape
-    if len(taken) != len(given) or any(
-        size not in (None, own) for size, own in zip(taken, given, strict=True)
-    ):
+    if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
         raise ModelError(
-            f"{source} takes samples of shape {taken}, but one of "
-            f"{dataset.name} has the shape {given}.",
-            ["Choose data of that shape, or build the model with keras.Input for this one."],
+            f"{source} has no inputs and outputs; a model that GPU Studio trains has some.",
+            ["Give a model that was built or called once."],
         )
-    _check_output(source, _one_shape(source, "outputs", getattr(model, "outputs", None)), dataset)
+    check_inputs(source, model, dataset.name, dataset.train)
+    found = met(outputs_of(model), dataset.target)
+    if isinstance(found, str):
+        raise ModelError(
+            f"{source} {found} in {dataset.name}.",
+            ["Give a target for each output: a dictionary by the outputs' names, or a tuple."],
+        )
+    for end, path in found:
+        _check_output(source, end, dataset.of_target(path), alone=len(model.outputs) == 1)
 
 
-def _check_output(source: str, shape: Shape, dataset: Dataset) -> None:
-    target = dataset.target
+def _check_output(source: str, end: End, dataset: Dataset, *, alone: bool) -> None:
+    target, shape = dataset.target, end.shape
     if meetings(target, shape):
         return
     fitting = fitting_outputs(target)
     words = " or ".join(map(str, fitting))
+    what = "ends in outputs" if alone else f"has the output {end.name}"
     raise ModelError(
-        f"{source} ends in outputs of shape {shape}, but a target of {dataset.name} is "
+        f"{source} {what} of shape {shape}, but a target of {dataset.name} is "
         f"{in_words(target)}, which needs {words}.",
         _mends(shape, fitting, dataset),
     )
@@ -194,47 +208,23 @@ def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str
     ]
 
 
-def _one_shape(source: str, what: str, tensors: Any) -> Shape:
-    """The shape of the model's only input or output, without the samples' axis."""
-    if not tensors or len(tensors) != 1:
-        raise ModelError(
-            f"{source} has {len(tensors or [])} {what}; a model that GPU Studio trains has one.",
-            ["Give a model with one input and one output, built or called once."],
-        )
-    return tuple(tensors[0].shape[1:])
-
-
-_STEPS = (
-    "train_step",
-    "test_step",
-    "compute_loss",
-    "fit",
-    "train_on_batch",
-    "make_train_function",
-    "make_test_function",
-)
-"""The methods by which Keras trains and evaluates; a run calls none of them, but the model."""
-
-
 def check_steps(source: str, made: keras.Model) -> None:
-    """Raises ModelError if the model from `source` has training steps of its own, or no `call`."""
-    own = [name for name in _STEPS if _is_own(made, name)]
-    kind = type(made).__name__
+    """Raises ModelError if the model from `source` loops over steps itself, or has no `call`.
+
+    A model with a `train_step` of its own needs no `call`.
+    """
+    own, kind = own_around_steps(made), type(made).__name__
     if own:
         raise ModelError(
             f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: "
-            "it trains the model's outputs with the plan's loss and optimizer, so something else "
-            "would be trained than was written.",
+            "it calls the model's steps in a loop of its own, so something else would be trained "
+            "than was written.",
             [
-                "Train it with Keras' own fit, in a script.",
-                (
-                    "If the plan's loss is what it is to learn by, take "
-                    f"{' and '.join(own)} out of it."
-                ),
-                "What its layers give to add_loss is part of the loss here, too.",
+                f"Put what a step does into {TRAIN_STEP} and {TEST_STEP}: those are called.",
+                "Or train it with Keras' own fit, in a script.",
             ],
         )
-    if _has_no_call(made):
+    if _has_no_call(made) and not is_own(made, TRAIN_STEP):
         raise ModelError(
             f"{source} returns a {kind} that has no method call, so there is nothing that makes "
             "outputs of samples.",
@@ -243,35 +233,14 @@ def check_steps(source: str, made: keras.Model) -> None:
                 "Or build the model as keras.Model(inputs, outputs).",
                 (
                     "A model of several networks that train each other, such as a "
-                    "GAN, needs a script of its own."
+                    f"GAN, needs a {TRAIN_STEP}(self, data) instead."
                 ),
             ],
         )
 
 
-def compiled_with(model: keras.Model) -> str:
-    """Return in words what optimizer and loss the model was compiled with; empty if none."""
-    # A model that is no graph became the only layer of one of the same name.
-    inner = model.layers[-1] if model.layers else model
-    own = inner if isinstance(inner, keras.Model) and inner.name == model.name else model
-    if not getattr(own, "compiled", False):
-        return ""
-    return " and ".join(filter(None, [type(own.optimizer).__name__, _named(own.loss)]))
-
-
-def _is_own(made: keras.Model, name: str) -> bool:
-    found = getattr(made, name, None)
-    return getattr(found, "__func__", found) is not getattr(keras.Model, name)
-
-
 def _has_no_call(made: keras.Model) -> bool:
     return getattr(type(made), "call", None) is keras.Model.call
-
-
-def _named(loss: Any) -> str:
-    if loss is None or isinstance(loss, str):
-        return loss or ""
-    return str(getattr(loss, "__name__", type(loss).__name__))
 
 
 SMALL = 1.0
@@ -279,16 +248,17 @@ SMALL = 1.0
 
 
 def notes_on(
-    named: ModelSettings, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
+    plan: Plan, model: keras.Model, dataset: Dataset, seen: tuple[float, float]
 ) -> tuple[ModelNote, ...]:
-    """Return the notes on `model`, built for these data as the plan's part `named` says.
+    """Return the notes on `model`, built for these data as the plan says.
 
     A built-in model has none. `seen` is the lowest and the highest number that the model sees.
     """
-    if named.name is not None:
+    if plan.model.name is not None:
         return ()
-    name = PurePath(name_of(named)).name
-    return (*_compiled(name, model), *_scaled_again(name, model, dataset, seen))
+    name = PurePath(name_of(plan.model)).name
+    compiled = () if own_in_steps(model) else compiled_notes(name, plan.training, model)
+    return (*compiled, *_scaled_again(name, model, dataset, seen))
 
 
 def name_of(named: ModelSettings) -> str:
@@ -298,17 +268,6 @@ def name_of(named: ModelSettings) -> str:
     """
     code = reference(named.python) if named.python else None
     return f"{code.file_name}:{code.function}" if code else named.name or named.file or "the model"
-
-
-def _compiled(name: str, model: keras.Model) -> Iterator[ModelNote]:
-    found = compiled_with(model)
-    if found:
-        yield ModelNote(
-            "compiled model",
-            f"{name} is compiled with {found}, which does not count here.",
-            "It is trained with the plan's optimizer, loss and metrics: set those to what you "
-            "mean.",
-        )
 
 
 def _scaled_again(

@@ -30,6 +30,7 @@ from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.named import sentence
 from gpu_studio.trainer.model_layers import PlaceableLayer, placeable_layers, replaced_call
 from gpu_studio.trainer.placed.devices import LAYER, Joined, Owner, at, device_of, move, slots_of
+from gpu_studio.trainer.placed.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -89,17 +90,20 @@ class PlacedModel:
         return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
 
     @contextmanager
-    def placed_calls(self) -> Iterator[None]:
-        """While entered, every layer computes on its device, however the model calls it."""
+    def placed_calls(self, turns: Turns | None = None) -> Iterator[None]:
+        """While entered, every layer computes on its device, if there are turns in its turn."""
         with ExitStack() as stack:
             for seat in self.seats:
-                stack.enter_context(replaced_call(seat.layer, self._around(seat)))
+                around = self._around(seat, turns or Turns({}))
+                stack.enter_context(replaced_call(seat.layer, around))
             yield
 
-    def _around(self, seat: LayerAssignment) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def _around(
+        self, seat: LayerAssignment, turns: Turns
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         if seat.number in self.splits:
             return lambda _call: self.splits[seat.number].call
-        return lambda call: _placed_call(seat, call)
+        return lambda call: _placed_call(seat, call, turns)
 
     def _parts(self, variable: Any) -> Sequence[Any]:
         whole = self.wholes.get(id(variable))
@@ -140,10 +144,12 @@ def place(model: Any, placed: Placed, known: Sequence[str], default: str) -> Pla
     return made
 
 
-def _placed_call(seat: LayerAssignment, call: Callable[..., Any]) -> Callable[..., Any]:
+def _placed_call(
+    seat: LayerAssignment, call: Callable[..., Any], turns: Turns
+) -> Callable[..., Any]:
     def placed_call(*args: Any, **kwargs: Any) -> Any:
         with at(seat.home, LAYER, seat.number):
-            return call(*args, **kwargs)
+            return turns.call(seat.home, call, args, kwargs)
 
     return placed_call
 

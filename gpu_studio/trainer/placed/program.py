@@ -3,9 +3,9 @@
 TensorFlow's executor overlaps the stages. A batch comes as M parts whose weights sum to 1
 together, so the sum of their losses is the batch's loss, and the sum of their gradients its
 gradient, also where M does not divide it. A stage starts on a part as soon as its input is
-there (Huang et al. 2019, "GPipe", arXiv:1811.06965). The order is left to the executor; only
-the number of parts under way at once is limited to what keeps the devices busy. The state that
-layers change in the parts is combined once per step.
+there (Huang et al. 2019, "GPipe", arXiv:1811.06965), on a card when it is its turn (`Turns`).
+Else the order is left to the executor; only the number of parts under way at once is limited to
+what keeps the devices busy. The state that layers change in the parts is combined once per step.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.contract.events import Event, Timeline, Warned
-from gpu_studio.placement.stage_memory import at_once
+from gpu_studio.placement.stage_memory import at_once, turns_at_once
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.input_wait import moment_after
+from gpu_studio.trainer.keras_objects.objective import Judged
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, joined
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
-from gpu_studio.trainer.model_layers import graph_of, sole_output
+from gpu_studio.trainer.model_layers import graph_of
 from gpu_studio.trainer.placed.devices import Updates, following_inputs, move_slots
 from gpu_studio.trainer.placed.placing import LayerAssignment, PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
 from gpu_studio.trainer.placed.step_timeline import timeline_of
-from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.placed.turns import Turns
+from gpu_studio.trainer.program import PARTED, Program, rows_once
 from gpu_studio.trainer.step_recording import Recorded, StepRecorder
 
 
@@ -61,7 +63,7 @@ class Accumulation:
         with tf.control_dependencies(
             [tf.group(*[each for each in self._sums[before] if each is not None])]
         ):
-            return tf.identity(x)
+            return tf.nest.map_structure(tf.identity, x)
 
     def add(self, loss: Any) -> None:
         """Add the gradients of a micro-batch, computed from its loss."""
@@ -102,15 +104,12 @@ def _sum(whole: Any, part: Any, variable: Any) -> Any:
         return some[0] if some else None
     with tf.device(variable.value.device):
         if all(isinstance(each, tf.IndexedSlices) for each in some):
-            return _appended(some)
+            return rows_once(_appended(some), len(some))
         return tf.add_n([tf.convert_to_tensor(each) for each in some])
 
 
 def _appended(slices: Sequence[Any]) -> Any:
-    """Concatenate the sparse gradients of an embedding.
-
-    The optimizer adds rows that occur twice.
-    """
+    """Concatenate the sparse gradients of an embedding."""
     values = tf.concat([each.values for each in slices], axis=0)
     indices = tf.concat([each.indices for each in slices], axis=0)
     return tf.IndexedSlices(values, indices, slices[0].dense_shape)
@@ -181,7 +180,9 @@ class PlacedProgram(Program):
         self._cards, self._device = ("",) * cut.replicas, placed.last_home
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
-        self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})
+        devices = [seat.devices for seat in placed.seats]
+        self._at_once = _at_once({device for some in devices for device in some})
+        self._turns_at_once = turns_at_once(devices)
         move_slots(optimizer, placed.trainable)
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(normalisations(placed.seats))
@@ -223,16 +224,19 @@ class PlacedProgram(Program):
         return tuple(next(stream) for _ in range(self._micro_batches))
 
     def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
-        return [samples for *samples, _ in batch], [ready for *_, ready in batch]
+        told = [ready for part in batch for ready in part[PARTED:]]
+        return [part[:PARTED] for part in batch], told
 
     # Traced by TensorFlow, which unrolls Python's loops.
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         self._traced = tf.compat.v1.get_default_graph()
-        with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
-            sums = Accumulation(self.placed.trainable, self._at_once)
+        turns, sums = self._turns(), Accumulation(self.placed.trainable, self._at_once)
+        recomputing = self._recomputing.entered() if self._recomputing else nullcontext()
+        with self._scopes(turns), recomputing:
             results = [
-                self._train_part(part, step, number, sums) for number, part in enumerate(batch)
+                self._train_part(part, step, number, sums, turns)
+                for number, part in enumerate(batch)
             ]
             # First, because an update changes the state that the layers left.
             self._keep(results)
@@ -241,54 +245,63 @@ class PlacedProgram(Program):
             return *self._together(results), computed
 
     def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
-        with self._scopes():
+        turns = self._turns()
+        with self._scopes(turns):
             results = [
-                self._judged(part, step, number, training=False)
+                self._judged(part, step, number, turns, training=False)
                 for number, part in enumerate(batch)
             ]
             self._keep(results)
             return self._together(results)
 
     @contextmanager
-    def _scopes(self) -> Iterator[None]:
-        with following_inputs(), self.placed.placed_calls():
+    def _scopes(self, turns: Turns) -> Iterator[None]:
+        with following_inputs(), self.placed.placed_calls(turns):
             yield
 
-    def _train_part(self, part: Any, step: Any, number: int, sums: Accumulation) -> _Result:
-        x, y, weight = part
-        result = self._judged((sums.next_input(x), y, weight), step, number, training=True)
+    def _turns(self) -> Turns:
+        return Turns(self._turns_at_once)
+
+    def _train_part(
+        self, part: Any, step: Any, number: int, sums: Accumulation, turns: Turns
+    ) -> _Result:
+        x, y, sample_weight, weight = part
+        samples = sums.next_input(x), y, self.loss.weighted(y, sample_weight), weight
+        result = self._judged(samples, step, number, turns, training=True)
         sums.add(self.optimizer.scale_loss(result.loss))
+        turns.end(sums.whole)
         return result
 
-    def _judged(self, samples: Any, step: Any, number: int, *, training: bool) -> _Result:
-        x, y, weight = samples
+    def _judged(
+        self, samples: Any, step: Any, number: int, turns: Turns, *, training: bool
+    ) -> _Result:
+        x, y, sample_weight, weight = samples
+        turns.begin()
         part = BatchPart(number, tf.reduce_sum(weight))
         with self._caught(step * self._micro_batches + number) as caught:
-            outputs = sole_output(self.model(x, training=training))
+            outputs = self.model(x, training=training)
+            turns.turn_back()
             # The regularizers are the same for every micro-batch, so they are computed once.
             weights = self._weight_penalties() if number == 0 else []
         terms = [*map(part.of_batch, caught.losses), *weights]
-        # Loss and metrics are computed where the outputs are, and not where the labels come from.
-        with tf.device(outputs.device):
-            losses, counted = self.loss.judged(y, outputs)
-            loss = tf.reduce_sum(weight * losses)
-            if counted is not None:
-                loss = tf.math.divide_no_nan(loss, self._whole(tf.reduce_sum(weight * counted)))
-            deltas = self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
-        return _Result(tf.add_n([loss, *terms]), deltas, part, caught)
+        judged = self.loss.judged(y, outputs, sample_weight, _beside)
+        losses = [self._share(None, weight, each) for each in judged]
+        deltas = self.meters.added(judged, losses, weight, _beside)
+        return _Result(tf.add_n([self.loss.total(losses), *terms]), deltas, part, caught)
 
-    def _whole(self, counted: Any) -> Any:
-        """Return the share of the batch that counts, where it is in one part. Raises PlanRefused.
+    def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
+        """Return this part's share of an output's loss. Raises PlanRefused.
 
         Of several parts, the last is computed after the first one's gradients.
         """
-        if self._micro_batches > 1:
+        if judged.counted is not None and self._micro_batches > 1:
             raise PlanRefused(
                 "Some outputs are masked, so that the loss is the mean over those of a batch that "
                 "count; in micro-batches their number is not known in time.",
                 ["Set distribution.placed.micro_batches to 1.", "Or leave out the mask."],
             )
-        return counted
+        with _beside(judged.outputs):
+            return super()._share(context, weight, judged)
 
     def _keep(self, results: list[_Result]) -> None:
         self._statistics.write([(result.caught, result.part) for result in results])
@@ -310,6 +323,11 @@ class PlacedProgram(Program):
         return tf.add_n([result.loss for result in results]), reduce(
             added_up, [result.deltas for result in results]
         )
+
+
+def _beside(output: Any) -> Any:
+    """Loss and metrics are computed where the output is, and not where the labels come from."""
+    return tf.device(output.device)
 
 
 def _at_once(devices: Collection[str]) -> int:

@@ -12,7 +12,6 @@ from gpu_studio.plan import (
     ONE_DEVICE,
     PLACED,
     Distribution,
-    Training,
 )
 from gpu_studio.plan.devices import DeviceLike, default_devices
 from gpu_studio.trainer.errors import PlanRefused
@@ -40,12 +39,12 @@ def spread_over(distribution: Distribution, logical: Sequence[DeviceLike]) -> Sp
     return make(distribution, devices)
 
 
-def refuse_impossible(strategy: Any, training: Training, *, float16: bool) -> None:
+def refuse_impossible(strategy: Any, optimizer: str, *, float16: bool) -> None:
     """Raises PlanRefused for an optimizer or precision that Keras cannot use under `strategy`.
 
     `strategy` is one of `tf.distribute` with several replicas.
     """
-    central_storage.refuse_impossible(strategy, training, float16=float16)
+    central_storage.refuse_impossible(strategy, optimizer, float16=float16)
 
 
 def _chosen(distribution: Distribution, logical: Sequence[DeviceLike]) -> list[DeviceLike]:

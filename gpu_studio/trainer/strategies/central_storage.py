@@ -7,9 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.plan import CENTRAL_STORAGE, Distribution, Training
+from gpu_studio.plan import CENTRAL_STORAGE, Distribution
 from gpu_studio.plan.devices import DeviceLike
-from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
@@ -22,16 +21,15 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     return Spread(CENTRAL_STORAGE.name, strategy, names, names[0], parameter_device=home)
 
 
-def refuse_impossible(strategy: Any, training: Training, *, float16: bool) -> None:
+def refuse_impossible(strategy: Any, optimizer: str, *, float16: bool) -> None:
     """Raises PlanRefused if `strategy` is this one and its replicas would write variables.
 
     It forbids that for variables whose `aggregation` Keras does not set.
     """
     if not isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
         return
-    name = keras_name(training.optimizer, OPTIMIZERS)
     impossible = {
-        f"the optimizer {name}": name in CENTRAL_STORAGE.refused_optimizers,
+        f"the optimizer {optimizer}": optimizer in CENTRAL_STORAGE.refused_optimizers,
         "float16 mixed precision": float16,
     }
     for what in (what for what, asked in impossible.items() if asked):

@@ -19,17 +19,15 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Literal
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.contract.consent import Standing, allowances, digest, read_code, real_path, standing
 from gpu_studio.contract.events import Code
 from gpu_studio.contract.user_files import hint, modules_beside, syntax_problem
 from gpu_studio.plan import Plan
-from gpu_studio.plan.references import Reference, reference
+from gpu_studio.plan.references import Part, Reference, part_of, reference, references_of
 from gpu_studio.trainer.errors import UserCodeError
 
-Part = Literal["model", "data"]
 _admitted: dict[Path, Admitted] = {}
 """By the paths asked for and by the real ones: this process reads a file only once.
 
@@ -256,13 +254,9 @@ def digest_of_part(plan: Plan, part: Part) -> str | None:
 
 
 def _references(plan: Plan) -> Iterator[tuple[Part, Reference]]:
-    parts: tuple[tuple[Part, str | None], ...] = (
-        ("model", plan.model.python),
-        ("data", plan.data.python),
-    )
-    for part, text in parts:
-        if text and (named := reference(text)):
-            yield part, named
+    for field, text in references_of(plan):
+        if named := reference(text):
+            yield part_of(field), named
 
 
 def _codes(part: Part, named: Reference, base: Path) -> Iterator[Code]:

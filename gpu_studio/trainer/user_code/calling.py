@@ -11,9 +11,12 @@ import linecache
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial, update_wrapper
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, TypeVar
@@ -41,13 +44,15 @@ _modules: dict[Path, ModuleType] = {}
 class UserFunction:
     """A function named by a plan.
 
-    `name` is `models.py:build_model`, `part` is `model` or `data`.
+    `name` is `models.py:build_model`, `part` is `model` or `data`. `arguments` are those that it
+    was called with.
     """
 
     name: str
     part: str
     file: Path
     call: Callable[..., Any]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def line(self) -> int:
@@ -57,12 +62,33 @@ class UserFunction:
         )
         return code.co_firstlineno if code else 1
 
-    def guarded(self, work: Callable[[], T]) -> T:
+    def guarded(self, work: Callable[[], T], doing: str = "", patience: float = 0.0) -> T:
         """Return the result of `work`, which runs code of this file.
 
-        Raises UserCodeError if it fails.
+        `doing` says where in the run, as `in on_epoch_end`. A stop waits for its end, for
+        `patience` seconds at most. Raises UserCodeError if it fails.
         """
-        return _guarded(self.file, work)
+        return _guarded(self.file, work, doing, patience)
+
+    def made(self, options: Mapping[str, Any], offered: Mapping[str, Any]) -> Any:
+        """Return what it makes of `options` and of those of `offered` that its signature names.
+
+        Raises UserCodeError.
+        """
+        arguments = self.guarded(lambda: _arguments(self, options, offered))
+        return self.guarded(lambda: self.call(**arguments))
+
+    def taking(
+        self, asked: Sequence[str], options: Mapping[str, Any], offered: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        """Return it as a function of `asked` alone; the other arguments are given as in `made`.
+
+        Raises UserCodeError for options that it does not take.
+        """
+        known = {**offered, **dict.fromkeys(asked)}
+        arguments = self.guarded(lambda: _arguments(self, options, known))
+        given = {name: value for name, value in arguments.items() if name not in asked}
+        return update_wrapper(partial(self.call, **given), self.call)
 
 
 def give(
@@ -72,6 +98,17 @@ def give(
 
     It is called with `options`, and with those of `offered` that its signature names. Raises
     UserCodeError, also where its user has not allowed the file.
+    """
+    function = find(part, text, base)
+    arguments = _guarded(function.file, lambda: _arguments(function, options, offered))
+    function = replace(function, arguments=arguments)
+    return function, _guarded(function.file, lambda: function.call(**arguments))
+
+
+def find(part: str, text: str, base: Path) -> UserFunction:
+    """Return the function that `text` names, without calling it.
+
+    Raises UserCodeError as `give` does.
     """
     named = reference(text)
     if named is None:
@@ -85,9 +122,7 @@ def give(
     name = f"{named.file_name}:{named.function}"
     if not callable(found):
         raise _no_function(name, found, module)
-    function = UserFunction(name, part, admitted.path, found)
-    arguments = _guarded(admitted.path, lambda: _arguments(function, options, offered))
-    return function, _guarded(admitted.path, lambda: found(**arguments))
+    return UserFunction(name, part, admitted.path, found)
 
 
 def _module(admitted: Admitted) -> ModuleType:
@@ -116,14 +151,14 @@ def _executed(admitted: Admitted) -> ModuleType:
     return module
 
 
-def _guarded(file: Path, work: Callable[[], T]) -> T:
+def _guarded(file: Path, work: Callable[[], T], doing: str = "", patience: float = 0.0) -> T:
     try:
-        with at_work(file.parent):
+        with at_work(file.parent, patience):
             return work()
     except UserCodeError:
         raise
     except BaseException as error:  # sys.exit and KeyboardInterrupt too: the user asked for neither
-        raise as_user_error(error, file) from error
+        raise as_user_error(error, file, doing) from error
 
 
 def _arguments(
@@ -138,7 +173,7 @@ def _arguments(
     unknown = [name for name in options if name not in known]
     if unknown and not takes_any:
         raise _unknown_option(function, unknown[0], known)
-    given = {name: value for name, value in offered.items() if name in known} | dict(options)
+    given = {name: offered[name] for name in offered if name in known} | dict(options)
     for each in parameters:
         if (
             each.default is each.empty
@@ -240,27 +275,50 @@ def _look_at_byte_code(path: Path) -> None:
 
 
 _depth = 0
+_patience = 0.0
+_pulls: dict[int, float] = {}
+"""By thread: since when the user's code has been asked for its next batch."""
+LONG_PULL = 10.0
+"""Seconds after which a batch may never come."""
 
 
-def under_way() -> bool:
-    """Return whether the user's code has been called and has not returned: it may never."""
-    return _depth > 0
+def under_way(waited: float = 0.0) -> bool:
+    """Return whether the user's code has been called and has not returned: it may never.
+
+    A stop has waited for `waited` seconds. It waits for what returns soon as a rule, such as a
+    callback: until its patience is over, that does not count. A batch counts after `LONG_PULL`.
+    """
+    since = time.monotonic() - LONG_PULL
+    if any(begun < since for begun in list(_pulls.values())):
+        return True
+    return _depth > 0 and waited >= _patience
 
 
 @contextmanager
-def at_work(folder: Path) -> Iterator[None]:
+def pulling() -> Iterator[None]:
+    """While this is open, the user's code makes a batch in this thread."""
+    _pulls[threading.get_ident()] = time.monotonic()
+    try:
+        yield
+    finally:
+        del _pulls[threading.get_ident()]
+
+
+@contextmanager
+def at_work(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Let code from `folder` find the modules and files beside it.
 
     The folder is searched first meanwhile, as Python does for a program there, and last from then
     on: what a layer imports when it is called is found, and none of TensorFlow's modules is hidden
     by one of the same name. Python writes no byte code to the user's folders.
     """
-    global _depth
+    global _depth, _patience
     before = _current_folder()
     sys.dont_write_bytecode = True
     watch(folder)
     sys.path.insert(0, str(folder))
     _depth += 1
+    _patience = patience
     try:
         os.chdir(folder)
         yield

@@ -12,10 +12,9 @@ from types import TracebackType
 
 from gpu_studio.plan.values import nearest, printable
 from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code.admission import own_folders
 
 _LONGEST = 300
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-"""Which TensorFlow puts into its messages."""
 _PACKAGES = {
     "cv2": "opencv-python",
     "PIL": "pillow",
@@ -26,39 +25,72 @@ _PACKAGES |= {"yaml": "pyyaml", "bs4": "beautifulsoup4", "dateutil": "python-dat
 """Packages by the modules that they bring, where the names differ."""
 
 
-def as_user_error(error: BaseException, file: Path) -> UserCodeError:
-    """Return the explanation of `error`, which was raised by the user's `file`."""
-    trace = _own_trace(error, file)
-    where, line = _own_line(error, file)
+def as_user_error(error: BaseException, file: Path, doing: str = "") -> UserCodeError:
+    """Return the explanation of `error`, which was raised by the user's `file`.
+
+    `doing` says where in the run, such as `in on_epoch_end`.
+    """
+    return _explained(error, *_own_line(error, file), _own_trace(error, file), doing)
+
+
+def in_own_code(error: BaseException) -> UserCodeError | None:
+    """Return the explanation of `error` if it came while a line of the user's own was running.
+
+    Or if it came in an operation that such a line had made: the error of a compiled function says
+    where that was. None if neither is so.
+    """
+    frames = [name for name in map(_file_of, _frames(error)) if own_folders.hold(name)]
+    if frames:
+        return as_user_error(error, frames[-1])
+    made = [found for found in _MADE.finditer(str(error)) if own_folders.hold(Path(found[1]))]
+    if not made:
+        return None
+    trace = "".join(traceback.format_exception(error))
+    return _explained(error, Path(made[-1][1]), int(made[-1][2]), trace)
+
+
+_MADE = re.compile(r'File "([^"\n]+)", line (\d+), in ')
+"""As TensorFlow says which line made an operation, or raised in a function that it calls."""
+
+
+def _explained(
+    error: BaseException, where: Path, line: int, trace: str, doing: str = ""
+) -> UserCodeError:
+    at = f" {doing}" if doing else ""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.name, str):
         message, advice = _module_missing(error.name, where, line)
     elif isinstance(error, SyntaxError) and (broken := Path(error.filename or "")).suffix == ".py":
         message = f"{broken.name}, line {error.lineno or 1}, is no Python: {error.msg}."
         advice = [f"Mend {broken}."]
     elif isinstance(error, SystemExit):
-        message = f"{where.name} ended the program in line {line}, with sys.exit or exit."
-        advice = [
-            f"Take that out of {where.name}, line {line}: the function is to return what it made."
-        ]
+        message = f"{where.name} ended the program{at} in line {line}, with sys.exit or exit."
+        instead = "the function is to return what it made"
+        if doing:
+            instead = "self.model.stop_training = True ends the training"
+        advice = [f"Take that out of {where.name}, line {line}: {instead}."]
     else:
-        message = f"{where.name} stopped{f' in line {line}' if line else ''} with {_named(error)}"
+        words = _words(error)
+        said = f"{type(error).__name__}: {words}" if words else f"{type(error).__name__}."
+        message = f"{where.name} stopped{at}{f' in line {line}' if line else ''} with {said}"
         look = (
             f"Look at line {line} of {where}."
             if line
             else f"It stopped at what {where.name} returned, in no line of it."
         )
-        advice = [look, "The traceback says how it came there."]
+        helpful = advice_on(words)
+        advice = [*filter(None, [helpful]), look, "The traceback says how it came there."]
     return UserCodeError(message, advice, trace)
 
 
-def _named(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
+    """What the error says, in one line that can be read; empty if it says nothing."""
     try:
         said = str(error)
+        root = root_words(error) if _WRAPPED.search(said) else _plain_text(said)
     except Exception:  # noqa: BLE001  (an exception of the user's own may fail at that, too)
-        said = ""
-    words = printable(" ".join(_COLOURS.sub("", said).split()))
-    cut = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
-    return f"{type(error).__name__}: {cut}" if cut else f"{type(error).__name__}."
+        return ""
+    words = printable(" ".join(root.split()))
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
 def _module_missing(name: str, where: Path, line: int) -> tuple[str, list[str]]:
@@ -103,27 +135,32 @@ def _modules_beside(file: Path) -> list[str]:
     return sorted(entry.stem for entry in found if entry != file)
 
 
+def _frames(error: BaseException) -> Iterator[TracebackType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _file_of(trace: TracebackType) -> Path:
+    return Path(trace.tb_frame.f_code.co_filename)
+
+
 def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
     """Return the traceback from each line in the user's folder on.
 
     That covers the file itself, and what it imports from there.
     """
-    trace = error.__traceback__
-    while trace is not None:
-        name = Path(trace.tb_frame.f_code.co_filename)
+    for trace in _frames(error):
+        name = _file_of(trace)
         if name == file or (name.is_relative_to(file.parent) and "site-packages" not in name.parts):
             yield trace
-        trace = trace.tb_next
 
 
 def _own_line(error: BaseException, file: Path) -> tuple[Path, int]:
     """Return the last line of the user's code that was running; 0 if there was none."""
     frames = list(_own_frames(error, file))
-    return (
-        (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno)
-        if frames
-        else (file, 0)
-    )
+    return (_file_of(frames[-1]), frames[-1].tb_lineno) if frames else (file, 0)
 
 
 def _own_trace(error: BaseException, file: Path) -> str:
@@ -137,3 +174,76 @@ def kind_in_words(value: object) -> str:
         return "nothing"
     name = type(value).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+_ADVICE = (
+    (
+        r"^indices\[.*\] = -?\d+ is not in \[0, \d+\)",
+        "The table has no row for that id: input_dim of an Embedding is the largest id + 1.",
+    ),
+    (
+        r"^Received a label value of -?\d+ which is outside the valid range",
+        "Give the model's last layer one unit for each class, or number the classes from 0.",
+    ),
+    (
+        r"has no attribute 'numpy'|numpy\(\) is only available when eager|__array__\(\)",
+        "A step is compiled before it has numbers: compute with keras.ops there, not with NumPy.",
+    ),
+    (
+        r"out of scope|cannot be accessed from here|is not accessible from",
+        "Keep what the next step needs in a weight: self.add_weight(…, trainable=False).",
+    ),
+    (
+        r"as a Python `?bool|[Ii]terating over a symbolic",
+        "A step is compiled before it has numbers: use keras.ops.where or keras.ops.cond, no if.",
+    ),
+    (
+        r"inhomogeneous shape",
+        "Give all samples one shape: keras.utils.pad_sequences fills up rows that are shorter.",
+    ),
+    (
+        r"missing a required argument|required positional argument",
+        "Keras gives samples, and training and mask if asked for: give the rest a default.",
+    ),
+)
+"""What helps, by Python's, Keras' and TensorFlow's own words."""
+
+
+def advice_on(words: str) -> str:
+    """Return what helps against an error of these words; empty if nothing is known."""
+    return next((advice for pattern, advice in _ADVICE if re.search(pattern, words)), "")
+
+
+_GRAPH, _TRACED = "Graph execution error:", "in user code:"
+_LAYER_STOPPED = "Exception encountered when calling"
+_WRAPPED = re.compile(rf"^\s*(?:{_GRAPH}|{_TRACED}|{_LAYER_STOPPED})|Error encountered:")
+_NO_WORDS = re.compile(
+    r"\s*$|Exception encountered when calling|\s*File \".*\", line \d+|Detected at node |"
+    r"\d+ root error|\s*\[\[|<stack traces"
+)
+_MARKS = re.compile(r"\x1b\[[0-9;]*m|\{\{function_node [^}]*\}\} ?| ?\[Op:\w+\].*$")
+"""What stands about a reason: Keras' bold, and the names of the operation in TensorFlow."""
+_NUMBERED = re.compile(r"^\s*\(\d+\)\s+([A-Z_]+):\s*(.*)")
+
+
+def _plain_text(line: str) -> str:
+    return _MARKS.sub("", line)
+
+
+def root_words(error: BaseException) -> str:
+    """What TensorFlow itself says is wrong, without the lines around it that say where.
+
+    An error of a graph begins with "Graph execution error:" and the stack that made the operation;
+    several at once are numbered, and those that were only cancelled by another say nothing. One in
+    a layer's call begins with the layer.
+    """
+    # Where Keras tries out a layer, it says what stopped that in the midst of advice.
+    lines = str(error).rpartition("Error encountered:")[2].strip().splitlines()
+    if lines and lines[0].startswith(_TRACED):
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if not lines or not lines[0].startswith((_GRAPH, _LAYER_STOPPED)):
+        return _plain_text(lines[0]) if lines else type(error).__name__
+    said = [line for line in map(_plain_text, lines[1:]) if not _NO_WORDS.match(line)]
+    numbered = [found for line in said if (found := _NUMBERED.match(line))]
+    words = [found[2] for found in numbered if found[1] != "CANCELLED"] or said
+    return words[0].strip() if words else type(error).__name__

@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from platformdirs import user_config_path
 from PySide6.QtCore import QByteArray, QSettings
 
-from gpu_studio.common.paths import expanded
+from gpu_studio.common.choices import RUNS_FOLDER, Choices, settings_path
 from gpu_studio.contract.files import make_private_directory
 
-ENVIRONMENT = "GPU_STUDIO_SETTINGS"
-T = TypeVar("T", str, bytes, tuple[str, ...])
+__all__ = ["Setting", "Settings", "settings_path"]
+T = TypeVar("T", str, float, bytes, tuple[str, ...])
 
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """One thing remembered: its key in the file, what it is, and its default with its type."""
+    """One thing remembered: its key in the file, what it is, and its default with its type.
+
+    What is `chosen` by a person on purpose stands in a file of its own, for people to read.
+    """
 
     key: str
     default: T
     meaning: str
+    chosen: bool = False
 
 
 GEOMETRY = Setting("window/geometry", b"", "Place and size of the window, as Qt saves them.")
-THEME = Setting("window/theme", "system", "system, light or dark.")
+PAGE = Setting("window/page", "", "The page that was shown last; empty for the first time.")
+SHOWN_RUN = Setting("train/run", "", "The id of the run that the Train page showed last.")
+THEME = Setting("window/theme", "system", "system, light or dark.", chosen=True)
 LAST_PLAN = Setting(
     "plan/last", "", "Path of the plan that was open last; empty if it had no file."
 )
 QUIT = Setting(
-    "window/quit", "ask", "ask, or leave: what closing the window does while runs are training."
+    "window/quit",
+    "ask",
+    "ask, or leave: what closing the window does while runs are training.",
+    chosen=True,
 )
 NOTIFY = Setting(
-    "window/notify", "yes", "yes or no: whether the desktop is told when a run has ended."
+    "window/notify",
+    "yes",
+    "yes or no: whether the desktop is told when a run has ended.",
+    chosen=True,
+)
+SECONDS = Setting(
+    "devices/seconds", 1.0, "How many seconds pass between two looks at the cards.", chosen=True
+)
+RUNS = Setting(
+    RUNS_FOLDER.replace(".", "/"),
+    "",
+    "The folder of runs from the next start on; empty: the usual.",
+    chosen=True,
 )
 LAST_DRAFT = Setting(
     "plan/draft", "", "Which draft was open last, of a plan without a file; empty if it had one."
@@ -71,15 +90,6 @@ RECENT_PLANS: Setting[tuple[str, ...]] = Setting(
 )
 
 
-def settings_path() -> Path:
-    """The settings file.
-
-    `$GPU_STUDIO_SETTINGS` if set and not empty, else `window.ini` in the user's config folder.
-    """
-    chosen = os.environ.get(ENVIRONMENT) or user_config_path("gpu-studio") / "window.ini"
-    return expanded(chosen).absolute()
-
-
 class Settings:
     """The settings file.
 
@@ -94,12 +104,17 @@ class Settings:
             # Qt would make it for all to read; once it is there, Qt keeps whose it is.
             path.touch(mode=0o600)
         self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        self.choices = Choices(path.parent)
         self.folder = path.parent
         """Where else can be kept what the window remembers."""
 
     def get(self, setting: Setting[T]) -> T:
-        """The value remembered, else the default."""
-        value = _plain(self._store.value(setting.key), setting.default)
+        """The value chosen or remembered, else the default."""
+        value = self.choices.get(_dotted(setting)) if setting.chosen else None
+        if value is None:  # older versions kept choices with what the window remembers
+            value = _plain(self._store.value(setting.key), setting.default)
+        if isinstance(setting.default, float) and type(value) is int:
+            return float(value)
         return value if isinstance(value, type(setting.default)) else setting.default
 
     def set(self, setting: Setting[T], value: T) -> None:
@@ -107,6 +122,11 @@ class Settings:
 
         It is written to the file now, which takes a disk its time.
         """
+        if setting.chosen:
+            self._store.remove(setting.key)
+            self._store.sync()
+            self.choices.set(_dotted(setting), None if value == setting.default else value)
+            return
         if self._store.contains(setting.key) and self.get(setting) == value:
             return
         stored: Any = value
@@ -116,6 +136,10 @@ class Settings:
             stored = list(value)
         self._store.setValue(setting.key, stored)
         self._store.sync()
+
+
+def _dotted(setting: Setting[Any]) -> str:
+    return setting.key.replace("/", ".")
 
 
 def _plain(value: Any, default: Any) -> Any:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpu_studio.hardware.device_history import DeviceHistory
 
 RATE_HZ = 1.0
+"""Looks at the cards a second, unless somebody chose otherwise."""
 LOW_RATE_HZ = 0.2
 IN_THE_BACKGROUND = ("fast", "slow", "processes")
 """What alerts and a history without gaps need while a run goes on and nobody looks."""
@@ -34,6 +35,7 @@ DEVICES = "devices"
 """Who looks on the Devices page."""
 NOT_SAMPLING = "not sampling: nobody looks at the devices"
 _SLACK_MS = 50
+_LEAST_SECONDS = 0.1
 
 
 class SamplerClient(QObject):
@@ -64,6 +66,7 @@ class SamplerClient(QObject):
         self._process: QProcess | None = None
         self._viewers: dict[str, tuple[str, ...]] = {}
         self._keeps_watch = False
+        self._rate = RATE_HZ
         self._cut = b""
         self._restart = _timer(self, self._start)
         self._hang = _timer(self, self._see_whether_it_hangs)
@@ -104,7 +107,7 @@ class SamplerClient(QObject):
         beat = self.picture.beat
         cost = f" · {beat.cpu_percent:.1f} % of a core" if beat else ""
         if self._wanted:
-            return f"sampling {RATE_HZ:g} Hz{cost}"
+            return f"sampling {self._rate:g} Hz{cost}"
         return (
             f"sampling {LOW_RATE_HZ:g} Hz for the run{cost}" if self._keeps_watch else NOT_SAMPLING
         )
@@ -135,10 +138,15 @@ class SamplerClient(QObject):
             self._keeps_watch = on
             self._ask_or_start()
 
+    def look_every(self, seconds: float) -> None:
+        """Look at the cards so often from now on, while somebody looks at what is seen."""
+        self._rate = 1 / max(seconds, _LEAST_SECONDS)
+        self.ask(**self._request)
+
     @property
     def _request(self) -> dict[str, object]:
         if self._wanted or not self._keeps_watch:
-            return {"classes": self._wanted, "rate": RATE_HZ}
+            return {"classes": self._wanted, "rate": self._rate}
         return {"classes": IN_THE_BACKGROUND, "rate": LOW_RATE_HZ}
 
     def _ask_or_start(self) -> None:

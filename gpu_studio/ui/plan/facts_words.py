@@ -9,11 +9,15 @@ from typing import Any
 
 from gpu_studio.common.figures import flops, grouped, plural, size
 from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
     DataFacts,
     DataSample,
     GraphLayer,
+    Learnt,
+    ModelFacts,
     ModelGraph,
     numbers_in_words,
+    paired,
 )
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
 from gpu_studio.plan.targets import in_words, meetings
@@ -40,6 +44,8 @@ def batches(plan: Plan, machine: Machine, data: DataFacts) -> Batches:
 
 def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str, str], ...]:
     """Return the facts about the data as names and words."""
+    if data.streamed:
+        return (("samples", f"{data.streamed}{_splits_of(data)}"), *_of_a_sample(data))
     cut = batches(plan, machine, data)
     last = f", the last of {grouped(cut.last)}" if cut.last != cut.size and cut.count > 1 else ""
     kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
@@ -52,13 +58,38 @@ def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str
             "an epoch",
             f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}",
         ),
-        ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
-        ("a target", target_in_words(data)),
+        *_of_a_sample(data),
     )
+
+
+def _of_a_sample(data: DataFacts) -> tuple[tuple[str, str], ...]:
+    if not data.nested:
+        return (
+            ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
+            ("a target", target_in_words(data)),
+        )
+    parts = (("x", data.inputs), ("y", data.targets), ("sample_weight", data.weights))
+    return tuple(
+        ("/".join((name, *map(str, each.path))), f"{shape_in_words(each.shape)}, {each.dtype}")
+        for name, arrays in parts
+        for each in arrays
+    )
+
+
+def _splits_of(data: DataFacts) -> str:
+    """Return the counts of samples that a stream tells of, where it tells of any."""
+    kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
+    return "".join(f" · {grouped(count)} {kind}" for kind, count in kinds if count)
 
 
 def data_in_short(data: DataFacts) -> str:
     """Return the number of samples and their shape in a line: `1 797 samples, 28 × 28 × 1`."""
+    if data.streamed:
+        shape = "" if data.nested else f"; {shape_in_words(data.x_shape)}"
+        return f"{data.streamed}{shape}"
+    if data.nested:
+        given, wanted = plural(len(data.inputs), "input"), plural(len(data.targets), "target")
+        return f"{plural(data.samples, 'sample')}, {given}, {wanted}"
     return f"{plural(data.samples, 'sample')}, {shape_in_words(data.x_shape)}"
 
 
@@ -81,6 +112,8 @@ def _named(data: DataFacts) -> str:
 
 def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
     """Whether the model takes a sample, and gives what is to be learnt, a sentence each."""
+    if data.nested:  # what does not fit was refused when the model was built
+        return ((True, "The model takes all inputs and gives an output for each target."),)
     takes = _fits(graph.input_shape, data.x_shape)
     given = f"samples are {shape_in_words(data.x_shape)}"
     wanted = f"the model takes {shape_in_words(graph.input_shape)}"
@@ -140,6 +173,65 @@ class RowsModel(PlainTable[tuple[int, DataSample]]):
         return sample.label if column == 0 else "   ".join(f"{value:.4g}" for value in sample.row)
 
 
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """An array of the data beside the input or the output of the model that it meets."""
+
+    part: str
+    given: ArrayFacts | None
+    end: ArrayFacts | None
+    learnt: Learnt | None = None
+
+    @property
+    def name(self) -> str:
+        """The array's path in the data: `x/left`."""
+        return "/".join((self.part, *map(str, self.given.path))) if self.given else ""
+
+
+def meetings_of(data: DataFacts, model: ModelFacts) -> tuple[Meeting, ...]:
+    """Return how the arrays of a sample meet the inputs, and its targets the outputs.
+
+    Nothing for one input and one output, of which `fit_of` says all.
+    """
+    if not data.nested and len(model.inputs) < 2 and len(model.outputs) < 2:
+        return ()
+    learners = model.learners
+    inward = (Meeting("x", *pair) for pair in paired(data.inputs, model.inputs))
+    outward = (
+        Meeting("y", given, end, learners.get(end.name) if end else None)
+        for given, end in paired(data.targets, model.outputs)
+    )
+    return (*inward, *outward)
+
+
+class MeetingsModel(PlainTable[Meeting]):
+    """A row for each input and each output of the model, and what the data have for it."""
+
+    headers = ("Data", "Given", "Model", "Takes or gives", "Learnt by")
+
+    def key(self, row: Meeting) -> tuple[str, str]:
+        """Both names."""
+        return row.name, row.end.name if row.end else ""
+
+    def text(self, row: Meeting, column: int) -> str:
+        """The words of a cell."""
+        return (
+            row.name or "nothing",
+            _array_in_words(row.given),
+            row.end.name if row.end else "nothing",
+            _array_in_words(row.end),
+            _learnt_in_words(row),
+        )[column]
+
+
+def _array_in_words(array: ArrayFacts | None) -> str:
+    return f"{shape_in_words(array.shape)}, {array.dtype}" if array else ""
+
+
+def _learnt_in_words(row: Meeting) -> str:
+    return row.learnt.loss.replace("_", " ") if row.learnt else ""
+
+
 _MOST_WIDTHS, _MOST_SHAPES = 7, 3
 
 
@@ -181,6 +273,14 @@ def shape_in_words(shape: Sequence[int | None]) -> str:
         if shape
         else "one number"
     )
+
+
+def model_in_short(model: ModelFacts) -> str:
+    """Return a sample's width from layer to layer, or how many inputs and outputs there are."""
+    if len(model.inputs) > 1 or len(model.outputs) > 1:
+        given, made = len(model.inputs), len(model.outputs)
+        return f"{plural(given, 'input')} → {plural(made, 'output')}"
+    return widths(model.graph) if model.graph else ""
 
 
 def widths(graph: ModelGraph) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -13,13 +14,15 @@ from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.ui.kit.basic_widgets import Elided, Label, Scrolled
 from gpu_studio.ui.kit.table import HEADER, Table
 from gpu_studio.ui.kit.theme import ThemeManager
-from gpu_studio.ui.plan.facts_words import LayersModel, totals
+from gpu_studio.ui.plan.facts_words import LayersModel, Meeting, MeetingsModel, meetings_of, totals
 from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file
 from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
 
 _WIDTHS = {1: 132, 2: 100, 3: 96, 4: 80, 5: 72}
 _NARROW_WIDTHS = {1: 92, 2: 80, 3: 96, 4: 74, 5: 66}
+_END_WIDTHS = {1: 152, 2: 96, 3: 152, 4: 244}
+_NARROW_END_WIDTHS = {1: 112, 2: 72, 3: 112, 4: 120}
 _NARROW = 600
 _ROW = 28
 SOURCES = {
@@ -62,7 +65,13 @@ class ModelTab(QWidget):
         # The layers of a block differ in the ends of their names.
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.set_widths(_WIDTHS, stretch=0)
+        self.meetings = MeetingsModel(self)
+        self.ends = Table(self.meetings, "inputs and outputs of the model")
+        self.ends.set_row_height(_ROW)
+        self.ends.set_widths(_END_WIDTHS, stretch=0)
+        self.ends_heading = Label("IN AND OUT", "section")
         self._lay_out()
+        self._show_ends(())
         self._show_graph(None)
 
     def set_facts(self, reader: FactsReader) -> None:
@@ -78,9 +87,9 @@ class ModelTab(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Give the layers' names most of the width if there is little of it."""
         super().resizeEvent(event)
-        self.table.set_widths(
-            _NARROW_WIDTHS if event.size().width() < _NARROW else _WIDTHS, stretch=0
-        )
+        narrow = event.size().width() < _NARROW
+        self.table.set_widths(_NARROW_WIDTHS if narrow else _WIDTHS, stretch=0)
+        self.ends.set_widths(_NARROW_END_WIDTHS if narrow else _END_WIDTHS, stretch=0)
 
     def _show_facts(self) -> None:
         if self._reader is None:
@@ -93,8 +102,11 @@ class ModelTab(QWidget):
         self.bar.show_reader(self._reader, error, advice if error else (), known=there)
         known = there or bool(error)
         self._show_graph(facts.graph if facts and known else self._reader.past.graph)
-        self.table.setEnabled(known)
-        self.totals.setEnabled(known)
+        past = self._reader.past
+        data, ended = (facts.data, model) if facts and known else (past.data, past.model)
+        self._show_ends(meetings_of(data, ended) if data and ended else ())
+        for part in (self.table, self.totals, self.ends):
+            part.setEnabled(known)
 
     def _want_consent(self, path: Path) -> None:
         if self._reader is not None:
@@ -108,9 +120,17 @@ class ModelTab(QWidget):
         if graph is not None:
             self.table.setFixedHeight(HEADER + len(graph.layers) * _ROW + 2)
 
+    def _show_ends(self, rows: Sequence[Meeting]) -> None:
+        self.meetings.set_rows(rows)
+        self.ends_heading.setVisible(bool(rows))
+        self.ends.setVisible(bool(rows))
+        self.ends.setFixedHeight(HEADER + len(rows) * _ROW + 2)
+
     def _lay_out(self) -> None:
         scrolled = Scrolled()
         scrolled.column.addWidget(self.form)
+        scrolled.column.addWidget(self.ends_heading)
+        scrolled.column.addWidget(self.ends)
         scrolled.column.addWidget(Label("LAYERS", "section"))
         scrolled.column.addWidget(self.totals)
         scrolled.column.addWidget(self.bar)

@@ -20,9 +20,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.figures import learning_rate as rate_in_words
 from gpu_studio.placement.plan_facts import DataFacts
-from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES, Length, rate_of
+from gpu_studio.plan.catalogue import SCHEDULES, Length, rate_of
 from gpu_studio.plan.edits.training import set_optimizer, set_schedule
-from gpu_studio.plan.keras_objects import optimizer_options
+from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES, optimizer_options
 from gpu_studio.plan.options import TRAINING_LIMITS
 from gpu_studio.plan.values import Plan, Training
 from gpu_studio.runs.ticks import linear_ticks, round_range
@@ -57,7 +57,7 @@ class OptimizerForm(Form):
             write=set_optimizer,
             exact=("training.options",),
         )
-        self.add(optimizer, Choice("optimizer", OPTIMIZERS))
+        self.add(optimizer, Choice("optimizer", OPTIMIZER_CHOICES, words=AS_COMPILED))
         self.options = FreeOptions("training.options", "optimizer", reserved=("learning_rate",))
         self.put(self.options)
         rate = Field("training.learning_rate", "learning rate", _RATE.help, _RATE.default)
@@ -114,10 +114,12 @@ class OptimizerForm(Form):
         training = view.plan.training
         if training.schedule is None:
             return " "
-        if self._data is None:
+        steps = training.steps_per_epoch
+        if not steps and self._data is not None and not self._data.streamed:
+            steps = batches(view.plan, view.machine, self._data).count
+        if not steps:
             return "The curve is drawn once the number of training samples is known."
-        cut = batches(view.plan, view.machine, self._data)
-        length = Length(cut.count, cut.count * max(1, training.epochs))
+        length = Length(steps, steps * max(1, training.epochs))
         try:
             rate = rate_of(training, length)
             self.curve.show_rate(

@@ -201,7 +201,7 @@ def facts(
     """
     shares = shares_of(plan, replica_count(plan, machine))
     each = " or ".join(grouped(each) for each in sorted(set(shares), reverse=True))
-    steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data else ""
+    steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data and not data.streamed else ""
     return (
         ("replicas", f"{len(shares)}{_on_the_same(plan, machine) if len(shares) > 1 else ''}"),
         ("global batch", plural(sum(shares), "sample")),

@@ -30,6 +30,10 @@ One that is larger would hold the window up.
 """
 GIVEN = ("input_shape", "outputs", "classes", "seed")
 """Parameters that the trainer gives by itself."""
+GIVEN_TO_CALLBACKS = (
+    *("model", "epochs", "batch_size", "steps_per_epoch", "seed", "folder", "validation_data"),
+)
+"""Those that it gives to a function that makes callbacks."""
 LONGEST_DEFAULT = 40
 
 
@@ -65,6 +69,7 @@ class PythonFunction:
     hint: str = ""
     parameters: tuple[Parameter, ...] = ()
     takes_more: bool = False
+    is_class: bool = False
 
 
 def functions_in(path: Path) -> tuple[PythonFunction, ...]:
@@ -72,6 +77,18 @@ def functions_in(path: Path) -> tuple[PythonFunction, ...]:
 
     Empty for what cannot be read.
     """
+    return tuple(each for each in _known(path) if not each.is_class)
+
+
+def callables_in(path: Path) -> tuple[PythonFunction, ...]:
+    """Return the file's functions and classes in their order, likewise.
+
+    The parameters of a class are those of its `__init__`.
+    """
+    return _known(path)
+
+
+def _known(path: Path) -> tuple[PythonFunction, ...]:
     try:
         found = path.stat()
         if not path.is_file() or found.st_size > LARGEST_READ:
@@ -93,14 +110,30 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[PythonFunction, ...]:
 
 
 def _functions(tree: ast.Module) -> Iterator[PythonFunction]:
-    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    found = {node.name: node for node in tree.body if isinstance(node, kinds)}
     for name, node in found.items():
         if not name.startswith("_"):
             first = (ast.get_docstring(node) or "").partition("\n")[0]
-            more = node.args.kwarg is not None
+            arguments = _arguments_of(node)
             yield PythonFunction(
-                name, printable(first.strip()), tuple(_parameters(node.args)), more
+                name,
+                printable(first.strip()),
+                tuple(_parameters(arguments)) if arguments else (),
+                arguments is not None and arguments.kwarg is not None,
+                isinstance(node, ast.ClassDef),
             )
+
+
+def _arguments_of(node: ast.FunctionDef | ast.ClassDef) -> ast.arguments | None:
+    """Return what is given to call it; None for a class that inherits its `__init__`."""
+    if isinstance(node, ast.FunctionDef):
+        return node.args
+    made = (
+        each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    first = next(made, None)
+    return first.args if first else None
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
@@ -109,7 +142,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     defaults = [*[None] * (len(by_place) - len(arguments.defaults)), *arguments.defaults]
     pairs = list(zip(by_place, defaults, strict=True))[len(arguments.posonlyargs) :]
     for each, default in (*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
-        if each.arg not in GIVEN:
+        if each.arg not in GIVEN and each.arg != "self":
             yield Parameter(each.arg, _value_of(default), _written(default))
 
 

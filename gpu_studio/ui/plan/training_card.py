@@ -9,9 +9,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Data, ModelSettings, Problem
-from gpu_studio.plan.catalogue import MODELS, OPTIMIZERS, data_entry
+from gpu_studio.plan.catalogue import MODELS, data_entry
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.training import set_optimizer, set_training
+from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES
 from gpu_studio.plan.options import TRAINING_LIMITS
 from gpu_studio.plan.values import shown
 from gpu_studio.ui.kit.basic_widgets import CardFrame, Elided, Label
@@ -20,7 +21,7 @@ from gpu_studio.ui.kit.fields.typed import bounds_of
 from gpu_studio.ui.kit.painting import PaintedLine
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.kit.words import sentence
-from gpu_studio.ui.plan.facts_words import data_in_short, totals, widths
+from gpu_studio.ui.plan.facts_words import data_in_short, model_in_short, totals
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
 
@@ -45,7 +46,7 @@ class TrainingCard(CardFrame):
         self.figures = PaintedLine(theme, "caption")
         self.epochs = _whole("epochs")
         self.batch_size = _whole("batch_size")
-        self.optimizer = Choice("optimizer", OPTIMIZERS)
+        self.optimizer = Choice("optimizer", OPTIMIZER_CHOICES, words=AS_COMPILED)
         self.learning_rate = PositiveNumber("learning rate")
         self.labels = {name: Elided(role="caption") for name in _FIELDS}
         words = QVBoxLayout()
@@ -104,7 +105,7 @@ class TrainingCard(CardFrame):
             self.model,
             self.model_detail,
             name,
-            widths(facts.graph) if facts and facts.graph else words,
+            model_in_short(facts.model) if facts and facts.model and facts.graph else words,
         )
         name, words = data_in_words(plan.data)
         _tell(

@@ -1,12 +1,13 @@
 """The Training tab.
 
-It covers the run, the optimizer, the loss and the metrics, when to stop and what to keep.
+It covers the run, the optimizer, loss and metrics, when to stop, what to keep, and callbacks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -35,8 +36,9 @@ from gpu_studio.ui.kit.basic_widgets import Button, Scrolled
 from gpu_studio.ui.kit.fields import Choice, Switch
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.plan.callbacks_form import CallbacksForm
 from gpu_studio.ui.plan.form.form import NAME, FactLines, Field, Form
-from gpu_studio.ui.plan.form.options import FreeOptions
+from gpu_studio.ui.plan.form.options import FreeOptions, NewOption, OptionRows
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
 from gpu_studio.ui.plan.plan_facts import FactsReader
@@ -143,6 +145,9 @@ class RunForm(Form):
         )
         self.add(precision, Switch("mixed precision"))
         self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
+        self.add_limited("training.steps_per_epoch", _LIMITS["steps_per_epoch"], "steps an epoch")
+        validated = _LIMITS["validation_steps"]
+        self.add_limited("training.validation_steps", validated, "validation steps")
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan, and each replica's part of a batch."""
@@ -191,7 +196,12 @@ class TrainingTab(QWidget):
         self.loss = LossForm()
         self.stopping = StoppingForm()
         self.checkpoint = CheckpointForm()
-        self._forms = (self.run, self.optimizer, self.loss, self.stopping, self.checkpoint)
+        self.callbacks = CallbacksForm()
+        self.callbacks.allow_wanted.connect(self._want_consent)
+        self._forms = (
+            *(self.run, self.optimizer, self.loss),
+            *(self.stopping, self.checkpoint, self.callbacks),
+        )
         scrolled = Scrolled()
         scrolled.column.setSpacing(2 * GRID)
         scrolled.column.addWidget(self.refusal)
@@ -214,6 +224,10 @@ class TrainingTab(QWidget):
         """Show how the plan trains."""
         for form in self._forms:
             form.show_view(view)
+
+    def _want_consent(self, path: Path) -> None:
+        if self._reader is not None:
+            self._reader.consent_wanted.emit(path)
 
     def _show_facts(self) -> None:
         facts = self._reader.facts if self._reader else None
@@ -240,13 +254,22 @@ class LossForm(Form):
         self.add(field, Choice("loss", LOSSES), width=NAME)
         self.options = FreeOptions("training.loss.options", "loss", "training.loss", ("name",))
         self.metrics = MetricsForm()
-        self.put(self.options)
-        self.put(self.metrics)
+        self.weights = OptionRows("training.class_weight", named="class {}")
+        self.new_weight = NewOption(
+            "training.class_weight",
+            "weights of classes",
+            suggested="the number of a class",
+            asked=("weigh a class", "its weight, as 2.5"),
+        )
+        for part in (self.options, self.weights, self.new_weight, self.metrics):
+            self.put(part)
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's loss and metrics."""
         super().show_view(view)
         self.metrics.show_view(view)
+        self.weights.show_options(view)
+        self.new_weight.show_options(view, ())
         self.options.show_options(view, loss_options(view.plan.training.loss.name))
 
 

@@ -379,7 +379,7 @@ def _ruler(axis: AxisKind, clock: StepClock, history: History) -> Ruler:
     Until it is known how many steps an epoch has, steps are counted instead of epochs.
     """
     losses, started, model = history.losses, history.started, history.model
-    per = float(model.steps_per_epoch) if model is not None and axis == "epoch" else 1.0
+    per = float(model.steps_per_epoch or 0) if model is not None and axis == "epoch" else 1.0
     kind: AxisKind = "step" if axis == "epoch" and (model is None or not per) else axis
     origin, first = (started.time, float(started.from_step)) if started is not None else (0.0, 0.0)
     found = clock.ruler(

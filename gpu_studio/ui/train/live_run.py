@@ -96,6 +96,7 @@ class LiveRun(QObject):
         self._state: State | None = None
         self._asked: Action | None = None
         self._looked = QElapsedTimer()
+        self._gone = False
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._read)
 
@@ -241,6 +242,7 @@ class LiveRun(QObject):
         if self._preview is not None:
             self._look_ahead(self._preview)
             return
+        self._look_after_trainer()
         before = self._whole.revision
         self._slices.read(self._read_chunk)
         if self._whole.revision != before:
@@ -249,7 +251,8 @@ class LiveRun(QObject):
             return
         if self._timer.interval() != LIVE_MS:
             self._timer.setInterval(LIVE_MS)
-        self._look_after_trainer()
+        if self._gone:
+            self._whole.conclude_lost()
         self._settle()
 
     def _read_chunk(self, size: int) -> bool:
@@ -306,15 +309,18 @@ class LiveRun(QObject):
         return isinstance(event, (answers, *TERMINAL))
 
     def _look_after_trainer(self) -> None:
-        """Conclude that the run is lost if the trainer ended without a final event."""
+        """Note whether the trainer ended without a final event.
+
+        That is asked before the events are read: all that it wrote before its end is then read
+        before the run is concluded to be lost.
+        """
         if self._whole.ended or (self._looked.isValid() and not self._looked.hasExpired(LOOK_MS)):
             return
         self._looked.start()
         self._holder = holder(self.run.lock_file) or self._holder
         lost = state_of(self.run, self._whole.state) == "lost"
         self.astray = astray(self.run, self._holder) if lost else None
-        if lost and self.astray is None:
-            self._whole.conclude_lost()
+        self._gone = lost and self.astray is None
 
     def _settle(self) -> None:
         """Report what has changed, now that everything available has been read."""

@@ -12,7 +12,7 @@ from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.events import Failed
 from gpu_studio.contract.failure_mends import offered
-from gpu_studio.plan.references import reference
+from gpu_studio.plan.references import part_of, reference, references_of
 from gpu_studio.runs.diagnosis import Explanation, explain
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import reached
@@ -23,7 +23,7 @@ USER_CODE = "user_code"
 
 
 def own_code(run: RunDirectory) -> tuple[str, Path | None]:
-    """Return the failing part of the plan, `model` or `data`, and a file of it not allowed now.
+    """Return the failing part of the plan, such as `model`, and a file of it not allowed now.
 
     The part is empty if the run failed for another reason, or if its plan names no Python.
     """
@@ -39,15 +39,11 @@ def own_code(run: RunDirectory) -> tuple[str, Path | None]:
 
 
 def _part(plan: plans.Plan, end: Failed) -> str:
-    """Return the data only if the failure names their function, and not the model's."""
-    named = {
-        part: reference(text)
-        for part, text in (("model", plan.model.python), ("data", plan.data.python))
-        if text
-    }
+    """Return the first part whose file the failure names; the model's, if it names none."""
+    named = [(part_of(field), reference(text)) for field, text in references_of(plan)]
     reported = "\n".join((end.message, *end.suggestions, end.traceback))
-    spoken_of = [part for part, each in named.items() if each and each.file_name in reported]
-    return next(iter(spoken_of), next(iter(named), ""))
+    spoken_of = [part for part, each in named if each and each.file_name in reported]
+    return next(iter(spoken_of), next((part for part, _each in named), ""))
 
 
 Tone = Literal["plain", "bad"]
@@ -61,7 +57,7 @@ class Outcome:
     `resumable`: there is a checkpoint to go on from.
 
     `mends` are changes of the run's plan that may help. A failure in Python of the user's own is
-    about a `part` of the plan, `model` or `data`; `not_allowed` is a file of it that may not run.
+    about a `part` of the plan, such as `model`; `not_allowed` is a file of it that may not run.
     """
 
     message: str

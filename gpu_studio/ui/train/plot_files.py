@@ -295,9 +295,8 @@ class PlotFiles(QObject):
         ]
         start, end = (begun + ruler.second(place) for place in (window.start, window.end))
         times, steps = history.losses.spliced("time"), history.losses.spliced("step")
-        return PlotTable(
-            columns, start, end, times, steps, history.model.steps_per_epoch if history.model else 0
-        )
+        model = history.model
+        return PlotTable(columns, start, end, times, steps, (model and model.steps_per_epoch) or 0)
 
     def _name(self) -> str:
         run = self._run()

@@ -78,7 +78,8 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
         case events.Checkpoint():
             return "info", _checkpoint(event)
         case events.Finished():
-            return "info", f"{_ENDS[event.reason]} {_metric_values(event.metrics)}".rstrip()
+            end = f"finished early: {event.by} ended it" if event.by else _ENDS[event.reason]
+            return "info", f"{end} {_metric_values(event.metrics)}".rstrip()
     return "info", _beginning(event)
 
 
@@ -94,10 +95,12 @@ def _beginning(event: AnyEvent) -> str:
             return f"TensorFlow {event.tensorflow}: {event.strategy} on {on}{reduced}"
         case events.Model():
             parameters = plural(event.parameters, "parameter")
-            return (
-                f"{event.name}, {parameters}; {event.data}, "
-                f"{plural(event.train_samples, 'sample')} to train on"
+            data = (
+                "in batches"
+                if event.train_samples is None
+                else f"{plural(event.train_samples, 'sample')} to train on"
             )
+            return f"{event.name}, {parameters}; {event.data}, {data}"
     return ""
 
 

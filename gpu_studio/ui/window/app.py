@@ -27,15 +27,24 @@ from gpu_studio.runs.paths import open_to_others
 from gpu_studio.ui.kit.settings import THEME, Settings, settings_path
 from gpu_studio.ui.kit.theme import Mode, ThemeManager
 from gpu_studio.ui.machine.live_machine import Inventory
+from gpu_studio.ui.window.arrivals import Arrivals
 from gpu_studio.ui.window.crash_report import CrashWatch, earlier_crash, tell
+from gpu_studio.ui.window.display import check_display
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import close_unasked
+from gpu_studio.ui.window.services import PAGES
 
 
-def run(runs_dir: Path, plan_path: Path | None = None) -> int:
-    """Show the window until it is closed; returns the exit code. `plan_path` is a plan to open."""
+def run(
+    runs_dir: Path, plan_path: Path | None = None, *, page: str = "", fresh: bool = False
+) -> int:
+    """Show the window until it is closed; returns the exit code.
+
+    `plan_path` is a plan to open, `page` a page to open on; with `fresh` a new plan is made.
+    Raises NoWindowError where there can be no window.
+    """
+    check_display()
     application = make_application()
-    # Not before: where there is no display, Qt aborts, and says so itself.
     watch = CrashWatch(log_path().parent)
     if simulated():
         # The sampler, the inventory and the doctor are processes of their own, and show one
@@ -47,9 +56,13 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     settings = Settings(settings_path())
     theme = ThemeManager(remembered_mode(settings))
     theme.dress(application)
-    window = MainWindow(runs_dir, plan_path, theme, settings=settings, inventory=inventory)
-    keeper = ErrorKeeper(log_path(), application)
-    signals = Signals(application)
+    window = MainWindow(
+        runs_dir, plan_path, theme, fresh=fresh, settings=settings, inventory=inventory
+    )
+    if page:
+        window.show_page(next(name for name in PAGES if name == page))
+    arrivals = Arrivals(window.services, window.pages, window.plan_files)
+    keeper, signals = ErrorKeeper(log_path(), application), Signals(application)
     window.show()
     if danger := open_to_others(runs_dir):
         window.notice.say(danger, "warning")
@@ -58,6 +71,7 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     try:
         return application.exec()
     finally:
+        arrivals.close()
         signals.close()
         keeper.close()
         watch.close()

@@ -43,6 +43,7 @@ from gpu_studio.ui.window.services import Pages, Services
 
 SMALLEST = QSize(1024, 680)
 USUAL = QSize(1280, 800)
+ICON = "desktop/icons/hicolor/scalable/apps/gpu-studio.svg"
 FRAME = QSize(16, 48)
 """What a window manager puts around a window, at most. No one can tell before it is shown."""
 
@@ -58,7 +59,7 @@ class WindowFrame(QMainWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setWindowIcon(QIcon(str(resource("icons/gpu-studio.svg"))))
+        self.setWindowIcon(QIcon(str(resource(ICON))))
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
         # A click beside the fields takes the focus from them, and at the start no field has it.

@@ -17,6 +17,7 @@ from gpu_studio.runs.end_reports import is_reported, mark_reported, take_telling
 from gpu_studio.runs.labels import number_of, title_of
 from gpu_studio.ui.kit.settings import NOTIFY
 from gpu_studio.ui.kit.status_line import LiveButton
+from gpu_studio.ui.window.arrivals import bring_up
 from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
@@ -172,11 +173,7 @@ class RunEnds(QObject):
 
     def bring_up(self, run: str) -> None:
         """Bring the window up, and in it the run of this id; for `SEVERAL` the list of all runs."""
-        window = self._window
-        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
-        window.show()
-        window.raise_()
-        window.activateWindow()
+        bring_up(self._window)
         if run == SEVERAL:
             self._pages.turn_to("runs")
         elif RunDirectory(self._runs / run).exists():

@@ -29,6 +29,7 @@ from gpu_studio.ui.window.repairs import Repairs
 from gpu_studio.ui.window.run_control import CodeConsent, RunControl, RunPlans
 from gpu_studio.ui.window.scripts import Scripts
 from gpu_studio.ui.window.services import PAGES, Given, PageName, Pages, make_services
+from gpu_studio.ui.window.session import ComingBack
 from gpu_studio.ui.window.window_state import WindowState
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class MainWindow(WindowFrame):
 
     Each controller is given the services, the pages and those controllers before it that it needs;
     none knows the window. Services that are not `given` by their names are the usual ones, and so
-    is the command line `trainer`.
+    is the command line `trainer`. A `fresh` window begins with a new plan.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class MainWindow(WindowFrame):
         theme: ThemeManager,
         *,
         trainer: Sequence[str] | None = None,
+        fresh: bool = False,
         **given: Unpack[Given],
     ) -> None:
         super().__init__()
@@ -71,6 +73,7 @@ class MainWindow(WindowFrame):
         self.quitting = Quitting(services, pages, self.queue)
         self.repairs = Repairs(services, pages, files)
         self.practising = Practising(services, pages)
+        self.session = ComingBack(services, pages)
         self.state = WindowState(services, pages, self.runs.breath)
         self.live_runs = LiveRuns(services, pages)
         self.drops = Drops(services, pages, files)
@@ -79,7 +82,7 @@ class MainWindow(WindowFrame):
         self._bind()
         self._connect()
         self._complete()
-        self._begin(plan_path)
+        self._begin(plan_path, fresh=fresh)
 
     # What others ask for
 
@@ -144,6 +147,7 @@ class MainWindow(WindowFrame):
                     services, self.plan_files, self.repairs, self.scripts, self.consent
                 ),
                 **wiring.of_runs(self.runs, self.run_plans, self.quitting, self.run_ends),
+                **wiring.of_settings(services, self.quitting, self.run_ends),
                 **wiring.of_queue(self.queue),
                 **wiring.of_practice(self.practising),
                 **wiring.of_chosen_runs(lambda: self.run_list),
@@ -194,14 +198,25 @@ class MainWindow(WindowFrame):
         actions["notify"].setChecked(self.run_ends.notifies)
         self.restore_geometry(self.settings)
 
-    def _begin(self, plan_path: Path | None) -> None:
-        self.plan_files.begin(plan_path)
-        live = None if plan_path else live_run(self.services.runs_dir)
-        if live is None:
-            self.pages.turn_to("plan")
-        else:
+    def _begin(self, plan_path: Path | None, *, fresh: bool) -> None:
+        """Hold the plan that is wanted, and come back to what was shown.
+
+        But a run that is alive, and was not followed before, is shown.
+        """
+        last, comes_back = self.session, plan_path is None and not fresh
+        self.plan_files.begin(plan_path, fresh=fresh)
+        live = live_run(self.services.runs_dir) if comes_back else None
+        last.run = last.run if comes_back else None
+        if live is not None and live != last.run:
+            last.run = live
             self.pages.show_run(live)
-        self.repairs.begin_again(plan_path, turns=live is None)
+        elif comes_back and last.page == "train" and last.run is not None:
+            self.pages.show_run(last.run)
+        else:
+            self.pages.turn_to(last.page if comes_back else "plan")
+        if not fresh:
+            self.repairs.begin_again(plan_path, turns=live is None)
+        self.session.follow()
 
     def _settle(self) -> None:
         """Do what the first painted window need not wait for."""
@@ -211,6 +226,8 @@ class MainWindow(WindowFrame):
         self.run_ends.begin()
         self._watch_cards(self.plan_page.isVisible())
         _ = self.pages.train
+        if self.session.run is not None and self.shown_run is None:
+            self.pages.hold_run(self.session.run)
 
     def _watch_cards(self, on: bool) -> None:
         """Look at the cards while a plan is held against them, once the window has settled."""
@@ -240,6 +257,7 @@ class MainWindow(WindowFrame):
         self.plan_files.drafts.write()
         self.repairs.kept.write()
         self.state.close()
+        self.session.close()
         self.services.close()
         for part in (self.runs, self.queue, self.run_ends, self._settling, self._run_list):
             if part is not None:

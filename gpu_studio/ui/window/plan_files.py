@@ -67,11 +67,16 @@ class PlanFiles(QObject):
             path for text in self._settings.get(RECENT_PLANS) if (path := Path(text)).is_file()
         )
 
-    def begin(self, path: Path | None) -> None:
-        """Hold the plan of this start: the one asked for, or that of last time, or a starter."""
+    def begin(self, path: Path | None, *, fresh: bool = False) -> None:
+        """Hold the plan of this start: the one asked for, or that of last time, or a starter.
+
+        If `fresh`, a starter, whatever was open last.
+        """
         last = self._settings.get(LAST_PLAN)
         if path is not None:
             self.open(path)
+        elif fresh:
+            pass
         elif last and (Path(last).is_file() or self.drafts.of(Path(last))):
             self.open(Path(last))
         elif not last and (draft := self.drafts.of(None)):

@@ -18,7 +18,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.notice import Notice
-from gpu_studio.ui.kit.settings import Settings, settings_path
+from gpu_studio.ui.kit.settings import SECONDS, Settings, settings_path
 from gpu_studio.ui.kit.status_line import StatusLine
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
@@ -88,6 +88,9 @@ def make_services(
         given.get("inventory") or Inventory(),
         given.get("sampler") or SamplerClient(runs_dir),
     )
+    settings = given.get("settings") or Settings(settings_path())
+    if (seconds := settings.get(SECONDS)) != SECONDS.default:
+        sampler.look_every(seconds)
     checkup, facts = given.get("checkup") or Checkup(runs_dir), given.get("facts") or FactsReader()
     for watcher in (inventory, sampler, checkup, facts):
         watcher.setParent(window)
@@ -98,7 +101,7 @@ def make_services(
         window=window,
         runs_dir=runs_dir,
         theme=theme,
-        settings=given.get("settings") or Settings(settings_path()),
+        settings=settings,
         inventory=inventory,
         sampler=sampler,
         checkup=checkup,

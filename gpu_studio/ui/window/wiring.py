@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
-from gpu_studio.ui.kit.settings import THEME
+from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME
 from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.actions.train_actions import AXES, FORMATS, OF_CHECKPOINTS
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpu_studio.ui.window.run_list import RunList
 
 Handlers = Mapping[str, Callable[[], object]]
+Appliers = Mapping[str, Callable[[Any], object]]
 
 
 def of_plans(
@@ -109,6 +110,23 @@ def of_runs(runs: RunControl, plans: RunPlans, quitting: Quitting, ends: RunEnds
         "ask_quit": lambda: quitting.set_asks(not quitting.asks),
         "notify": lambda: ends.set_notifies(not ends.notifies),
     }
+
+
+def of_settings(services: Services, quitting: Quitting, ends: RunEnds) -> Handlers:
+    """The action that shows all that is chosen for good."""
+
+    def look_every(seconds: float) -> None:
+        services.settings.set(SECONDS, seconds)
+        services.sampler.look_every(seconds)
+
+    appliers: Appliers = {
+        THEME.key: partial(_set_theme, services),
+        QUIT.key: lambda value: quitting.set_asks(value == QUIT.default),
+        NOTIFY.key: lambda value: ends.set_notifies(value == NOTIFY.default),
+        SECONDS.key: look_every,
+        RUNS.key: partial(services.settings.set, RUNS),
+    }
+    return {"settings": partial(_open_settings, services, appliers)}
 
 
 def of_practice(practising: Practising) -> Handlers:
@@ -274,6 +292,12 @@ def _open_shortcuts(services: Services) -> None:
     from gpu_studio.ui.kit.dialogs import shortcuts_dialog
 
     shortcuts_dialog(services.actions.all(), services.window).show()
+
+
+def _open_settings(services: Services, appliers: Appliers) -> None:
+    from gpu_studio.ui.window.settings_dialog import SettingsDialog, options
+
+    SettingsDialog(options(appliers, services.runs_dir), services.settings, services.window).show()
 
 
 def _open_doctor(services: Services) -> None:

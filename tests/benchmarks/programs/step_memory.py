@@ -86,7 +86,7 @@ def steps(made: Any, batch: int) -> dict[str, Any]:
     # A placed model takes its micro-batches one after the other.
     rows = (slice(start, stop) for start, stop, _ in Cut(batch, batch, made.cut.replicas).parts())
     # The last is when a part was ready: it lies there from the beginning.
-    tensors = [(x[row], y[row], weight[row], np.float64(0)) for row in rows]
+    tensors = [(x[row], y[row], (), weight[row], np.float64(0)) for row in rows]
     parts = [tf.data.Dataset.from_tensors(part) for part in tensors]
     stream = iter(reduce(tf.data.Dataset.concatenate, parts).repeat())
     held = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]

@@ -5,13 +5,30 @@ Its layers and what a step holds, read from the real Keras model.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import model_answers
 import pytest
 from model_answers import IMAGES, ROWS, TOKENS, answers
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.plan import ModelSettings, Named, Plan, Training
+from gpu_studio.plan.values import OutputTraining
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
+
+STRUCTURES = {
+    **ROWS,
+    "inputs": [
+        {"path": ["a"], "shape": [1], "dtype": "float32"},
+        {"path": ["b"], "shape": [6], "dtype": "float32"},
+    ],
+    "targets": [
+        {"path": ["kind"], "shape": [], "dtype": "int32", "ids": 4, "one_hot": False},
+        {"path": ["size"], "shape": [1], "dtype": "float32", "ids": None, "one_hot": False},
+    ],
+    "weights": [],
+}
 
 TWO_LAYERS = ModelSettings(name="mlp", options={"hidden": [16]})
 
@@ -43,6 +60,17 @@ ASKED = {
     "misfit": (plan(ModelSettings(file="nested.keras")), IMAGES),
     "no images": (plan(ModelSettings(name="cnn")), ROWS),
     "python": (plan(ModelSettings(python="models.py:build")), ROWS),
+    "structures": (
+        plan(
+            ModelSettings(python="parity_structures.py:dicts_model"),
+            outputs={"size": OutputTraining(loss=Named("mae"), metrics=())},
+        ),
+        STRUCTURES,
+    ),
+    "an output without a target": (
+        plan(ModelSettings(python="parity_structures.py:dicts_model")),
+        {**STRUCTURES, "targets": STRUCTURES["targets"][:1]},
+    ),
     "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
     "too large": (
         plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})),
@@ -61,7 +89,34 @@ def told(tmp_path_factory):
         "def build():\n    return deeper()\n\ndef deeper():\n    raise ValueError('no')\n"
     )
     allow_file(folder / "broken.py", (folder / "broken.py").read_bytes())
+    structures = folder / "parity_structures.py"
+    structures.write_bytes((Path(model_answers.__file__).parent / structures.name).read_bytes())
+    allow_file(structures, structures.read_bytes())
     return answers(folder, ASKED)
+
+
+def test_that_a_model_of_several_inputs_and_outputs_is_told_by_their_names(told) -> None:
+    facts = told["structures"]
+    assert not facts.model_error + facts.training_error
+    assert facts.learnt is None
+    assert {
+        name: (each.kind, each.loss, each.metrics) for name, each in facts.learners.items()
+    } == {
+        "kind": ("classes", "sparse_categorical_crossentropy", ("accuracy",)),
+        "size": ("values", "mean_absolute_error", ()),
+    }
+    ends = (*facts.inputs, *facts.outputs)
+    assert [(end.name, end.shape) for end in ends] == [
+        ("a", (1,)),
+        ("b", (6,)),
+        ("kind", (4,)),
+        ("size", (1,)),
+    ]
+    assert facts.graph.input_bytes == 4 * 7
+    assert facts.steps["CPU"]
+    without = told["an output without a target"]
+    assert "output size has no target" in without.training_error
+    assert without.advice
 
 
 def layers(facts):

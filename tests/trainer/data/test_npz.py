@@ -136,7 +136,7 @@ def test_that_a_member_that_is_no_array_is_refused(tmp_path):
         ({"x_train": X}, "holds x_train, but needs"),
         ({"x_train": X, "y_train": Y, "x_test": X}, "holds x_test, x_train, y_train, but needs"),
         ({"x": X, "y": Y[:5]}, "x has 6 samples but y has 5"),
-        ({"x": X[0], "y": Y}, r"x has the shape \(4,\)"),
+        ({"x": X[0], "y": Y}, "x has 4 samples but y has 6"),
         ({"x": X[:0], "y": Y[:0]}, r"x has the shape \(0, 4\)"),
         ({"x": X, "y": np.empty((6, 0))}, r"y has the shape \(6, 0\)"),
         ({"x": X, "y": Y - 1}, "y holds -1, but ids count from 0"),
@@ -268,3 +268,22 @@ def test_that_a_file_without_the_groups_that_the_plan_names_is_refused_with_what
         DataError, match=r'"grouped", but mine\.npz has no array patient\. It has x, y\.'
     ):
         read_npz(written(x=X, y=Y), "patient")
+
+
+def test_that_arrays_named_within_x_and_y_are_inputs_and_targets(tmp_path) -> None:
+    path = tmp_path / "several.npz"
+    rows = np.arange(20, dtype=np.float32)
+    np.savez(
+        path,
+        **{"x/left": rows, "x/right": rows[:, None], "y/0": rows, "y/1": rows.astype(int) % 3},
+        sample_weight=rows,
+        other=rows[:3],
+    )
+    made = read_npz(path)
+    assert {name: each.shape for name, each in made.train.x.items()} == {
+        "left": (20,),
+        "right": (20, 1),
+    }
+    assert [each.dtype.kind for each in made.train.y] == ["f", "i"]
+    assert made.train.weighted(slice(3)).tolist() == [0, 1, 2]
+    assert sorted(made.arrays) == ["sample_weight", "x/left", "x/right", "y/0", "y/1"]

@@ -41,6 +41,13 @@ def test_that_samples_and_targets_are_taken_as_numpy_takes_them(
     assert (made.train.seen_type, made.train.wanted_type) == (np.float32, np.int32)
 
 
+@pytest.mark.parametrize("body", ["x", "(x, None)"])
+def test_that_samples_need_no_targets(written: Written, body: str) -> None:
+    made = of(written, body)
+    assert made.train.wanted(slice(None)) == ()
+    assert made.train.seen(slice(1)).shape == (1, 2)
+
+
 def test_that_a_test_split_of_its_own_stays_as_it_is(written: Written) -> None:
     made = of(written, "((x, y), (x[:7], y[:7]))")
     assert made.test is not None
@@ -66,35 +73,34 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             "own.py:load returned nothing where samples and targets are needed.",
         ),
         (
-            "x",
+            "len(x)",
             UserCodeError,
-            "own.py:load returned a ndarray where samples and targets are needed.",
+            "own.py:load returned an int where samples and targets are needed.",
         ),
         (
-            "(x, y, y)",
+            "(x, y, y, y)",
             UserCodeError,
-            "own.py:load returned a tuple of 3 where samples and targets are needed.",
+            "own.py:load returned a tuple of 4 where samples and targets are needed.",
         ),
+        ("((x, x[:3]), y)", DataError, "own.py:load: x/0 has 20 samples but x/1 has 3."),
+        ("({'a': x, 'b': x[:3]}, y)", DataError, "own.py:load: x/a has 20 samples but x/b has 3."),
+        ("(x, (y, y[:3]))", DataError, "own.py:load: x has 20 samples but y/1 has 3."),
+        ("(x, {'a': y, 'b': -y})", DataError, "own.py:load: y/b holds -2, but ids count from 0"),
+        ("(x, y, y[:3])", DataError, "own.py:load: x has 20 samples but sample_weight has 3."),
+        ("(x, y, y * np.nan)", DataError, "own.py:load: sample_weight holds a value that is no"),
+        ("(x, y, y.astype(str))", DataError, "own.py:load: sample_weight holds <U21 where weights"),
+        ("({}, y)", DataError, "own.py:load: x holds no array, so that there are no samples."),
+        ("({1: x}, y)", DataError, "own.py:load: x has an array named 1, which is no name."),
         (
-            "((x, x), y)",
-            UserCodeError,
-            "own.py:load returned 2 inputs for each sample, and GPU Studio trains models",
+            "({'a': np.array([{}, []], object)}, y[:2])",
+            DataError,
+            "own.py:load: x/a holds Python objects (a ndarray)",
         ),
+        ("({'a': x[0, 0]}, y)", DataError, "own.py:load: x/a has the shape (), but there must be"),
         (
-            "([x, y, x], y)",
-            UserCodeError,
-            "own.py:load returned 3 inputs for each sample, and GPU Studio trains models",
-        ),
-        ("({'a': x}, y)", UserCodeError, "own.py:load returned inputs by name for each sample"),
-        (
-            "(x, (y, y))",
-            UserCodeError,
-            "own.py:load returned 2 targets for each sample, and GPU Studio trains models",
-        ),
-        (
-            "((x, y), None)",
-            UserCodeError,
-            "own.py:load returned nothing where samples and targets are needed.",
+            "{'x_train': {'a': x}, 'y_train': y, 'x_test': {'b': x}, 'y_test': y}",
+            DataError,
+            "own.py:load: a sample of x_train/a is float32 of shape (2,), but one of x_test/a is",
         ),
         (
             "([[1], [1, 2]], [0, 1])",
@@ -106,7 +112,7 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             DataError,
             "own.py:load: x holds Python objects (a ndarray)",
         ),
-        ("(x.astype(str), y)", DataError, "own.py:load: x holds <U32 where numbers are needed."),
+        ("(x, y.astype(str))", DataError, "own.py:load: y holds <U21 where class ids"),
         ("(x, y[:3])", DataError, "own.py:load: x has 20 samples but y has 3."),
         (
             "(x * np.nan, y)",
@@ -203,3 +209,52 @@ def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(
     assert len({int(row) // 5 for row in grouped.test.rows}) == 1
     with pytest.raises(DataError, match="has no array groups"):
         load_data(Data(python=f"{path}:load", split="grouped"), 5, Path())
+
+
+@pytest.mark.parametrize(
+    ("body", "x", "y"),
+    [
+        ("((x, y), None)", ((2,), ()), ()),
+        ("([x, y, x], y)", ((2,), (), (2,)), ()),
+        ("({'b': x, 'a': y}, y)", {"a": (), "b": (2,)}, ()),
+        ("(x, [y, x])", (2,), ((), (2,))),
+        ("{'x': (x, {'deep': y}), 'y': {'head': (y,)}}", ((2,), {"deep": ()}), {"head": ((),)}),
+        ("{'x': [x.tolist(), x.tolist()], 'y': y.tolist()}", ((2,), (2,)), ()),
+        ("(list(x), list(np.eye(20)))", (2,), (20,)),
+        ("(y, y)", (), ()),
+    ],
+)
+def test_that_several_inputs_and_targets_keep_their_structure(
+    written: Written, body: str, x: object, y: object
+) -> None:
+    from gpu_studio.trainer.data.trees import flat, mapped
+
+    made = of(written, body)
+    assert made.sample_shape == x
+    assert mapped(lambda target: target.shape, made.target) == (() if body.endswith("None)") else y)
+    assert [len(each) for each in flat(made.train.seen(slice(None)))] == [16] * len(
+        flat(made.train.x)
+    )
+    held = made.train.given(slice(2, 5))
+    assert all(len(each) == 3 for each in flat(held))
+
+
+def test_that_types_stay_what_they_were(written: Written) -> None:
+    bodies = "dict(f=x, i=y - 5, b=y > 1, t=y.astype(str), p=np.full((20, 8, 8, 3), 255, 'u1'))"
+    train = of(written, f"({bodies}, (y, x), np.arange(20))").train
+    seen = train.seen(slice(None))
+    kinds = {name: each.dtype.kind for name, each in seen.items()}
+    assert kinds == {"f": "f", "i": "i", "b": "b", "t": "U", "p": "f"}
+    assert seen["f"].dtype == np.float32
+    assert seen["i"].dtype == np.int32
+    assert (seen["i"].min(), seen["p"].max()) == (-5, 1)
+    assert [each.dtype for each in train.wanted(slice(None))] == [np.int32, np.float32]
+    assert train.weighted(slice(None)).tolist() == train.rows.tolist()
+
+
+def test_that_pairs_of_equal_lengths_are_splits_and_a_note_says_so(written: Written) -> None:
+    made = of(written, "((x, y), (x + 1, y))")
+    assert made.test is not None
+    assert any("read as (x_train, y_train), (x_test, y_test);" in note for note in made.notes)
+    path = written(f"{NUMBERS}def load(): return (x, y), (x[:9], y[:9])\n", "other.py")
+    assert not [note for note in loaded(path).notes if "read as" in note]

@@ -151,5 +151,5 @@ def test_that_a_step_s_samples_are_found_in_its_epoch(
 
     moved = _moved(session, start, step)
     assert (moved.epoch, moved.samples, moved.step) == (epoch, samples, step)
-    x, y = _samples(session, start, step)
+    x, y, _ = _samples(session, start, step)
     assert len(x) == len(y) == min(BATCH, SAMPLES - samples)

@@ -190,7 +190,7 @@ def test_that_an_older_format_is_refused_because_it_may_hold_code(tmp_path):
     ("shape", "units", "words"),
     [
         ((9,), 3, r"takes samples of shape \(9,\), but one of made classes has the shape \(8,\)"),
-        ((8, 1), 3, r"takes samples of shape \(8, 1\)"),
+        ((8, 2), 3, r"takes samples of shape \(8, 2\)"),
         (
             (8,),
             2,
@@ -216,5 +216,5 @@ def test_that_a_model_with_two_inputs_is_refused(saved):
 
     inputs = [keras.Input((8,)), keras.Input((8,))]
     model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Add()(inputs)))
-    with pytest.raises(ModelError, match=r"has 2 inputs; a model that GPU Studio trains has one"):
+    with pytest.raises(ModelError, match=r"has 2 inputs"):
         loaded(saved(model))

@@ -12,7 +12,7 @@ import pytest
 from written_code import SCALE, Written
 
 from gpu_studio.contract.consent import digest
-from gpu_studio.plan.values import Data, ModelSettings, Plan
+from gpu_studio.plan.values import Data, ModelSettings, Named, Plan, Training
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 
 pytestmark = pytest.mark.slow
@@ -83,6 +83,14 @@ def patched(outputs):
     model = sequential(outputs)
     model.train_step = lambda data: {}
     return model
+class Rival(Gan):
+    def train_step(self, x):
+        self.generator(x[0] if isinstance(x, tuple) else x)
+        return {}
+def rival(): return Rival()
+class Fitting(keras.Sequential):
+    def fit(self, *given): ...
+def fitting(outputs): return Fitting([keras.layers.Dense(outputs)])
 def stepping_inside(outputs):
     return keras.Sequential([Stepping(outputs)])
 def gan(): return Gan()
@@ -173,7 +181,7 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
         (
             "two",
             ModelError,
-            "own_models.py:two has 2 outputs; a model that GPU Studio trains has one.",
+            "own_models.py:two has 2 outputs (dense and dense_1), and there is 1 target in made",
         ),
         (
             "each",
@@ -185,7 +193,7 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
         (
             "breaking",
             UserCodeError,
-            "own_models.py stopped in line 48 with InvalidArgumentError: Exception",
+            "own_models.py stopped in line 48 with InvalidArgumentError: Matrix",
         ),
     ],
 )
@@ -199,13 +207,7 @@ def test_that_what_training_cannot_use_is_told(
 
 @pytest.mark.parametrize(
     ("function", "own"),
-    [
-        ("stepping", "a Stepping with its own train_step,"),
-        ("losing", "a Losing with its own compute_loss,"),
-        ("testing", "a Testing with its own test_step,"),
-        ("patched", "a Sequential with its own train_step,"),
-        ("gan", "a Gan that has no method call,"),
-    ],
+    [("fitting", "a Fitting with its own fit,"), ("gan", "a Gan that has no method call,")],
 )
 def test_that_a_model_that_would_train_otherwise_than_here_is_refused(
     file: Path, function: str, own: str
@@ -215,20 +217,68 @@ def test_that_a_model_that_would_train_otherwise_than_here_is_refused(
     assert caught.value.suggestions
 
 
+@pytest.mark.parametrize(
+    ("function", "own"),
+    [
+        ("stepping", ["train_step"]),
+        ("losing", ["compute_loss"]),
+        ("testing", ["test_step"]),
+        ("patched", ["train_step"]),
+        ("rival", ["train_step"]),
+    ],
+)
+def test_that_a_model_with_steps_of_its_own_is_trained_itself_and_built_without_a_step(
+    file: Path, function: str, own: list[str]
+) -> None:
+    from gpu_studio.trainer.answers import building
+    from gpu_studio.trainer.models.own_training import own_in_steps
+
+    model = build(file, function)
+    facts = building.facts_of(Training(), DATASET, model)
+    assert (facts.own_steps, dict(facts.steps)) == (tuple(own), {})
+    assert facts.graph is not None
+    parameters = sum(int(np.prod(weight.shape)) for weight in model.weights)
+    assert sum(layer.parameters for layer in facts.graph.layers) == parameters > 0
+    assert own_in_steps(model) == own
+    layers = list(model._flatten_layers(include_self=False))
+    assert layers
+    assert all(layer.built for layer in layers)
+
+
 def test_that_steps_of_a_model_within_a_model_are_no_matter_as_in_keras(file: Path) -> None:
     assert build(file, "stepping_inside").count_params() == 8 + 8 * 3 + 3
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
-    [("sequential", "Adam and mse"), ("compiled", "SGD and MeanAbsoluteError"), ("shares", "")],
+    ("function", "settings", "words"),
+    [
+        ("sequential", {}, ""),
+        ("shares", {"optimizer": "sgd"}, ""),
+        (
+            "sequential",
+            {"optimizer": "sgd", "loss": Named("mae")},
+            (
+                "build is compiled, but the plan's optimizer sgd overrides the compiled Adam and "
+                "loss mae overrides the compiled mse."
+            ),
+        ),
+        (
+            "compiled",
+            {"schedule": Named("cosine")},
+            (
+                "build is compiled, but the plan's schedule cosine overrides the learning rate of "
+                "the compiled SGD."
+            ),
+        ),
+    ],
 )
-def test_that_it_is_known_by_what_a_model_was_compiled(
-    file: Path, function: str, words: str
+def test_that_it_is_told_what_the_plan_overrides_of_a_compiled_model(
+    file: Path, function: str, settings: dict[str, Any], words: str
 ) -> None:
-    from gpu_studio.trainer.models.own_models import compiled_with
+    from gpu_studio.trainer.keras_objects.as_compiled import compiled_notes
 
-    assert compiled_with(build(file, function)) == words
+    told = compiled_notes("build", Training(**settings), build(file, function))
+    assert " ".join(note.text for note in told) == words
 
 
 def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) -> None:

@@ -148,6 +148,28 @@ def test_that_a_file_that_failed_leaves_no_module_behind(written: Written) -> No
     assert "own_failing" not in sys.modules
 
 
+def test_that_a_stop_waits_for_what_returns_soon_as_a_rule_until_its_patience_is_over(
+    written: Written,
+) -> None:
+    function, _ = give("model", f"{written('def build(): ...')}:build", {}, {}, Path())
+    asked = lambda: [under_way(waited) for waited in (0.0, 4.9, 5.0)]  # noqa: E731
+    assert function.guarded(asked, "in on_epoch_end", 5.0) == [False, False, True]
+    assert function.guarded(asked) == [True, True, True]
+
+
+def test_that_ending_the_program_in_a_hook_is_told_with_what_ends_the_training(
+    written: Written,
+) -> None:
+    path = written("def build():\n    return lambda: exit(1)")
+    function, leave = give("model", f"{path}:build", {}, {}, Path())
+    with pytest.raises(UserCodeError) as caught:
+        function.guarded(leave, "in on_epoch_end")
+    assert caught.value.message == (
+        "own.py ended the program in on_epoch_end in line 2, with sys.exit or exit."
+    )
+    assert "self.model.stop_training = True" in caught.value.suggestions[0]
+
+
 def test_that_code_is_under_way_only_while_it_is(written: Written) -> None:
     assert not under_way()
     seen = written(

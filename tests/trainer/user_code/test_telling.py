@@ -147,3 +147,71 @@ def test_that_want_of_memory_is_told_as_what_it_is(written: Written) -> None:
         "OOM when allocating tensor with shape[4,4] and type float on CPU:0"
     )
     assert explain(error).kind == "out_of_memory"
+
+
+def failing(path: Path) -> Exception:
+    """What a function of the user's raises when something else calls it."""
+    _, function = give("model", f"{path}:build", {}, {}, Path())
+    with pytest.raises(KeyError) as caught:
+        function()
+    return caught.value
+
+
+def test_that_what_stops_in_the_user_s_code_while_it_trains_is_told_by_its_line(
+    written: Written,
+) -> None:
+    path = written("def loss():\n    raise KeyError('depth')\n\ndef build():\n    return loss\n")
+    told = explain(failing(path))
+    assert (told.kind, told.message) == (
+        "user_code",
+        "own.py stopped in line 2 with KeyError: 'depth'",
+    )
+    assert told.traceback.startswith(f'Traceback (most recent call last):\n  File "{path}", line 2')
+    assert f"Look at line 2 of {path}." in told.suggestions
+
+
+def test_that_an_operation_that_fails_is_told_by_the_user_s_line_that_made_it(
+    written: Written,
+) -> None:
+    path = written("def build(): return 1\n")
+    give("model", f"{path}:build", {}, {}, Path())
+    stack = f'File "{path}", line 7, in call\n\n  File "/usr/lib/keras/ops.py", line 3, in take'
+    words = f"Graph execution error:\n\nDetected at node a defined at:\n  {stack}\n\n"
+    told = explain(ValueError(f"{words}indices[0,2] = 99 is not in [0, 77)\n\t [[{{{{node a}}}}]]"))
+    assert told.message == (
+        "own.py stopped in line 7 with ValueError: indices[0,2] = 99 is not in [0, 77)"
+    )
+    assert told.suggestions[0].endswith("input_dim of an Embedding is the largest id + 1.")
+
+
+STOPPED = "Exception encountered when calling Clip.call().\n\n"
+NOT_TRIED = "\x1b[1mCould not infer the output shape. Error encountered:\n\n"
+ARGUMENTS = "\n\nArguments received by Clip.call():\n  • x=tf.Tensor(shape=(1, 5))"
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "advice"),
+    [
+        (
+            STOPPED + NOT_TRIED + "'SymbolicTensor' object has no attribute 'numpy'" + ARGUMENTS,
+            "'SymbolicTensor' object has no attribute 'numpy'",
+            "compute with keras.ops there",
+        ),
+        (
+            STOPPED + "{{function_node a}} Incompatible: [1,3], [1,5] [Op:MatMul]" + ARGUMENTS,
+            "Incompatible: [1,3], [1,5]",
+            "Look at line",
+        ),
+        (
+            "setting an array element with a sequence. It has an inhomogeneous shape.",
+            "setting an array element with a sequence. It has an inhomogeneous shape.",
+            "keras.utils.pad_sequences",
+        ),
+    ],
+)
+def test_that_words_around_the_reason_are_left_out_and_what_helps_comes_first(
+    written: Written, said: str, told: str, advice: str
+) -> None:
+    error = failed(written(f"def build():\n    raise ValueError({said!r})\n"))
+    assert error.message == f"own.py stopped in line 2 with ValueError: {told}"
+    assert advice in error.suggestions[0]

@@ -9,9 +9,17 @@ from plan_samples import a_plan
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
+    DataFacts,
+    GraphLayer,
+    Learnt,
+    ModelFacts,
+    PlanFacts,
+    paired,
+)
 from gpu_studio.plan import ModelSettings, loads
-from gpu_studio.ui.plan.facts_words import shape_in_words, totals, widths
+from gpu_studio.ui.plan.facts_words import model_in_short, shape_in_words, totals, widths
 from gpu_studio.ui.plan.model_tab import ModelTab
 
 
@@ -234,3 +242,57 @@ def test_that_pictures_between_convolutions_are_told_by_their_shapes() -> None:
 def test_that_the_shapes_of_a_model_are_a_chain() -> None:
     assert widths(GRAPH) == "28 × 28 × 1 → 256 → 10"
     assert shape_in_words((28, None, 3)) == "28 × any × 3"
+
+
+LEFT, RIGHT = ArrayFacts(("left",), (28,)), ArrayFacts(("right",), (3,), "int32")
+HEAD, TAIL = ArrayFacts(("head",), (), "int32", ids=10), ArrayFacts(("tail",), (1,))
+ENDS = {
+    "inputs": (
+        ArrayFacts(("right",), (3,), "int32", name="r"),
+        ArrayFacts((1,), (28,), name="left"),
+    ),
+    "outputs": (ArrayFacts((0,), (1,), name="tail"), ArrayFacts((1,), (10,), name="head")),
+}
+
+
+def several() -> PlanFacts:
+    data = DataFacts("pairs", "classes", None, 90, inputs=(LEFT, RIGHT), targets=(HEAD, TAIL))
+    learners = {
+        "head": Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+        "tail": Learnt("values", True, "mean_squared_error", ("mean_absolute_error",)),
+    }
+    return PlanFacts(data, ModelFacts(GRAPH, learners=learners, **ENDS))
+
+
+def test_that_each_input_and_output_stands_beside_what_the_data_have_for_it(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(several())
+    model = tab.meetings
+    shown = [[model.text(row, column) for column in range(5)] for row in model.rows]
+    assert shown == [
+        ["x/right", "3, int32", "r", "3, int32", ""],
+        ["x/left", "28, float32", "left", "28, float32", ""],
+        ["y/tail", "1, float32", "tail", "1, float32", "mean squared error"],
+        ["y/head", "one number, int32", "head", "10, float32", "sparse categorical crossentropy"],
+    ]
+    assert tab.ends.isVisible()
+    assert tab.ends_heading.isVisible()
+    assert model_in_short(several().model) == "2 inputs → 2 outputs"
+    assert model_in_short(KNOWN.model) == widths(GRAPH)
+
+
+def test_that_one_input_and_one_output_need_no_table_of_their_own(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert not tab.ends.isVisible()
+    assert not tab.ends_heading.isVisible()
+
+
+def test_that_arrays_without_names_meet_the_ends_of_the_model_in_order() -> None:
+    first, second, third = (ArrayFacts((place,), (place + 1,)) for place in range(3))
+    ends = ArrayFacts((0,), (1,), name="a"), ArrayFacts((1,), (2,), name="b")
+    assert paired((first, second), ends) == ((first, ends[0]), (second, ends[1]))
+    assert paired((first,), ends) == ((first, ends[0]), (None, ends[1]))
+    assert paired((first, second, third), ends)[-1] == (third, None)

@@ -19,6 +19,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QWidget
 
 from gpu_studio.plan import Data, EarlyStopping, ModelSettings, Named, Plan, Training, validate
+from gpu_studio.plan.values import Callback
 from gpu_studio.ui.plan.data_tab import DataTab
 from gpu_studio.ui.plan.form.form import FormRow
 from gpu_studio.ui.plan.model_tab import ModelTab
@@ -101,6 +102,8 @@ def test_that_every_field_of_model_data_and_training_has_a_row(parts) -> None:
             loss=Named("huber", {"x": 1}),
             metrics=(Named("auc", {"x": 1}),),
             early_stopping=EarlyStopping(),
+            callbacks=(Callback("csv_logger", {"x": 1}),),
+            class_weight={"0": 2.0},
         ),
     )
     for part in parts[:3]:
@@ -111,11 +114,13 @@ def test_that_every_field_of_model_data_and_training_has_a_row(parts) -> None:
     there = {row.field.path for row in rows}
     wanted = {
         leaf for name in ("model", "data", "training") for leaf in leaves(name, getattr(full, name))
-    } - {"training.loss", "training.metrics"}  # fmt: skip
+    } - {"training.loss", "training.metrics", "training.callbacks"}  # fmt: skip
+    # Each output of a model with several is written in the plan's file alone so far.
+    wanted -= {"training.outputs"}
     named = {
         f"training.{each}"
         for each in ("loss.name", "loss.options", "metrics[0].name", "metrics[0].options")
-    }
+    } | {"training.callbacks[0].name", "training.callbacks[0].options"}
     assert wanted | named | {"training.schedule.options"} <= there
 
 

@@ -37,7 +37,7 @@ def test_that_the_most_used_fields_reach_the_plan(card, held, qtbot) -> None:
 
 
 def test_that_another_optimizer_leaves_the_options_of_the_old_one_behind(card, held, qtbot) -> None:
-    held.show(replace(a_plan(), training=Training(options={"beta_1": 0.8})))
+    held.show(replace(a_plan(), training=Training(optimizer="adam", options={"beta_1": 0.8})))
     card.optimizer.setFocus()
     qtbot.keyClick(card.optimizer, Qt.Key.Key_Down)
     assert held.plan.training == Training(optimizer="adamw")

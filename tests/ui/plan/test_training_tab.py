@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from edited_part import DIGITS, KNOWN, Held, Reported, click, in_window, type_in
+from edited_part import DIGITS, FOUR_CORES, KNOWN, Held, Reported, click, in_window, type_in
 from plan_samples import a_plan
 from PySide6.QtCore import QPoint, Qt
 
@@ -17,6 +17,11 @@ from gpu_studio.plan import (
     Named,
     Training,
 )
+from gpu_studio.plan.references import with_absolute_files
+from gpu_studio.plan.values import Callback
+from gpu_studio.runs.sources import problems_of_files
+from gpu_studio.ui.kit.basic_widgets import Scrolled
+from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.training_tab import TrainingTab
 
 
@@ -211,8 +216,11 @@ def test_that_the_curve_tells_the_rate_at_the_crosshair_by_mouse_and_keys(tab, h
     qtbot.keyClick(curve, Qt.Key.Key_End)
     assert curve.accessibleName() == curve.words == "step 95, epoch 3: 0.00025"
     assert not curve.grab().toImage().isNull()
-    qtbot.mouseMove(curve, QPoint(2, 50))
-    qtbot.mouseMove(curve, QPoint(curve.width() // 2, 50))
+    (scrolled,) = tab.findChildren(Scrolled)
+    scrolled.ensureWidgetVisible(curve)
+    middle = curve.height() // 2
+    qtbot.mouseMove(curve, QPoint(2, middle))
+    qtbot.mouseMove(curve, QPoint(curve.width() // 2, middle))
     assert curve.words.startswith("step 4")
 
 
@@ -314,3 +322,61 @@ def test_that_a_field_goes_back_to_its_default(tab, held, qtbot) -> None:
     assert held.plan.training == Training()
     assert row.back.isHidden()
     assert row.control.hasFocus()
+
+
+def names(held: Held) -> list[str]:
+    return [each.name for each in held.plan.training.callbacks]
+
+
+def test_that_callbacks_are_added_named_given_options_moved_and_removed(tab, held, qtbot) -> None:
+    callbacks = tab.callbacks
+    assert not callbacks.none.isHidden()
+    click(qtbot, callbacks.add_button)
+    click(qtbot, callbacks.add_button)
+    assert names(held) == ["reduce_lr_on_plateau", "learning_rate_scheduler"]
+    first, second = callbacks.callbacks
+    type_in(qtbot, first.options.rows["factor"].control, "0.5")
+    assert held.plan.training.callbacks[0] == Callback("reduce_lr_on_plateau", {"factor": 0.5})
+    assert "give one: schedule" in second.row.problem.text()
+    type_in(qtbot, second.row.control, "csv_logger")
+    assert names(held)[1] == "csv_logger"
+    assert second.row.problem.isHidden()
+    assert list(second.options.rows) == ["separator"]
+    assert (first.up.isEnabled(), second.down.isEnabled()) == (False, False)
+    click(qtbot, second.up)
+    assert held.plan.training.callbacks == (
+        Callback("csv_logger"),
+        Callback("reduce_lr_on_plateau", {"factor": 0.5}),
+    )
+    assert first.down.hasFocus()
+    click(qtbot, first.remove)
+    assert names(held) == ["reduce_lr_on_plateau"]
+    assert len(callbacks.callbacks) == 1
+    assert [change.text for change in held.changes][-2:] == [
+        "move callback 2",
+        "remove callback 1",
+    ]
+
+
+def test_that_a_file_with_one_s_own_callbacks_is_chosen_and_asks_to_be_allowed(
+    tab, held, qtbot, tmp_path, monkeypatch
+) -> None:
+    path = tmp_path / "callbacks.py"
+    path.write_text(
+        "class Probe(Callback):\n"
+        '    """Looks at each step."""\n'
+        "    def __init__(self, every=3, folder=None): ...\n"
+    )
+    monkeypatch.setattr(tab.callbacks, "_ask", lambda *_: str(path))
+    click(qtbot, tab.callbacks.own_button)
+    assert names(held) == [f"{path}:Probe"]
+    [form] = tab.callbacks.callbacks
+    assert form.row.hint.text() == "Looks at each step."
+    assert list(form.options.rows) == ["every"]
+    wanted: list[object] = []
+    tab.callbacks.allow_wanted.connect(wanted.append)
+    problems = tuple(problems_of_files(held.plan, with_absolute_files(held.plan, tmp_path)))
+    tab.show_view(PlanView(held.plan, FOUR_CORES, problems, tmp_path, None))
+    assert "nothing of callbacks.py has been run yet" in form.row.problem.text()
+    click(qtbot, form.allow)
+    assert wanted == [path]

@@ -165,6 +165,26 @@ def test_that_a_killed_trainer_is_lost_on_screen(qtbot, follow, start):
     assert not live.following
 
 
+def test_that_what_a_trainer_wrote_just_before_its_death_is_read_before_the_run_is_lost(
+    qtbot, follow, held_run, monkeypatch
+):
+    """It writes and dies between a read and the look at its lock."""
+    live = follow(held_run)
+    looks = []
+
+    def dies(run: RunDirectory, last_known: events.State = "starting") -> events.State:
+        if not looks:
+            tell(held_run, events.Log(message="last words"))
+        looks.append(last_known)
+        return "lost"
+
+    monkeypatch.setattr(live_run, "state_of", dies)
+    with qtbot.waitSignal(live.ended):
+        pass
+    assert live.state == "lost"
+    assert live.history.log[-1].message == "last words"
+
+
 def test_that_a_run_is_paused_and_goes_on_when_asked(qtbot, follow, start):
     live = follow(start("--hold-at", "3").directory)
     qtbot.waitUntil(lambda: live.state == "running")

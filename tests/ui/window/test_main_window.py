@@ -350,3 +350,18 @@ def test_that_nothing_is_cut_in_the_smallest_window(open_window, qtbot) -> None:
         window.show_page(page)
         assert window.centralWidget().minimumSizeHint().width() <= 1024
         assert window.minimumSizeHint().height() <= 680, page
+
+
+def test_that_a_fresh_window_has_a_new_plan_and_keeps_the_draft_of_the_one_before(
+    open_window, plan_file: Path, qtbot
+) -> None:
+    window = open_window()
+    qtbot.waitUntil(lambda: window.document.plan is not None)
+    with qtbot.waitSignal(window.plan_files.drafts.written):
+        window.document.replace(set_training(window.document.plan, epochs=77), "change epochs")
+    window.close()
+    fresh = open_window(fresh=True)
+    qtbot.waitUntil(lambda: fresh.document.plan is not None)
+    assert fresh.document.plan.training.epochs != 77
+    assert not fresh.document.dirty
+    assert [draft.text.count("epochs = 77") for draft in fresh.plan_files.drafts.others] == [1]

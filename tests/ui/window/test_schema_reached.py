@@ -42,6 +42,8 @@ ELSEWHERE = {
         page.workspace.editor("Strategy").placed.recompute
     ),
     "distribution.placed.layers": lambda page: page.workspace.editor("Layers"),
+    "training.callbacks": lambda page: page.workspace.editor("Training").callbacks,
+    "training.outputs": lambda page: page.workspace.editor("File").text,
     "version": lambda page: page.workspace.editor("File").text,
 }
 """What has a control of its own kind; all else is a row of a form, which names its field."""

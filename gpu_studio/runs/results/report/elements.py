@@ -12,7 +12,7 @@ from typing import Final
 
 from gpu_studio.common.figures import duration
 from gpu_studio.common.paths import resource
-from gpu_studio.contract.events import State
+from gpu_studio.contract.events import Finished, State
 from gpu_studio.runs.results.report.chart import Chart, Child, Markup, draw, join, sample, tag
 from gpu_studio.runs.results.run_figures import RunFigures
 
@@ -188,13 +188,13 @@ STATES: Final[dict[State, str]] = {
 """The class that colours a state; the word always stands beside it."""
 
 
+def _end(finished: Finished) -> str:
+    return f"Ended early, by {finished.by}," if finished.by else _ENDS[finished.reason]
+
+
 def outcome(run: RunFigures) -> str:
     """The run's state or end, and how far it came."""
-    begun = (
-        _ENDS[run.finished.reason]
-        if run.finished
-        else _LIVE.get(run.summary.state, run.summary.state)
-    )
+    begun = _end(run.finished) if run.finished else _LIVE.get(run.summary.state, run.summary.state)
     much = f": {run.summary.trained} trained" if run.summary.trained else ", before the first step"
     return f"{begun} after {duration(run.summary.seconds)}{much}."
 

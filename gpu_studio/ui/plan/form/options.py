@@ -46,9 +46,17 @@ class OptionRows(QWidget):
 
     edited = Signal(object)
 
-    def __init__(self, path: str, problems_path: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        problems_path: str = "",
+        parent: QWidget | None = None,
+        *,
+        named: str = "{}",
+    ) -> None:
+        """`named` has a place for the name of an unknown option."""
         super().__init__(parent)
-        self.path = path
+        self.path, self._named = path, named
         self._problems_path = problems_path or path
         self._shape: Shape = ()
         self.rows: dict[str, FormRow] = {}
@@ -86,8 +94,9 @@ class OptionRows(QWidget):
 
     def _make(self, what: Known | str) -> FormRow:
         if isinstance(what, str):
+            label = self._named.format(printable(what))
             field = OptionField(
-                self.path, what, printable(what), problems=(path_to(self._problems_path, what),)
+                self.path, what, label, problems=(path_to(self._problems_path, what),)
             )
             row = FormRow(field, toml_field(f"option {printable(what)}"), back="Remove")
         elif isinstance(what, Parameter):
@@ -116,15 +125,16 @@ class NewOption(QWidget):
         parent: QWidget | None = None,
         *,
         suggested: str = "names that Keras knows are suggested",
+        asked: tuple[str, str] = ("another option", 'value, as 0.9 or "text"'),
     ) -> None:
         super().__init__(parent)
         self._tip = f"Type the name of an option; {suggested}"
         self._path, self._of, self._reserved = path, of, reserved
         self._given: Collection[str] = ()
         self.key = Suggested(f"name of another option of the {of}")
-        self.key.setPlaceholderText("another option")
+        self.key.setPlaceholderText(asked[0])
         self.value = toml_field(f"value of another option of the {of}")
-        self.value.setPlaceholderText('value, as 0.9 or "text"')
+        self.value.setPlaceholderText(asked[1])
         self.add = Button("Add", small=True)
         self.add.setAccessibleName(f"add this option to the {of}")
         self.add.setToolTip("Give the option a name and a value first")

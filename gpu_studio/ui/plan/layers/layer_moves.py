@@ -18,7 +18,7 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import plural
 from gpu_studio.placement.known_problems import why_not_split
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
-from gpu_studio.placement.stage_memory import at_once, samples_at_once
+from gpu_studio.placement.stage_memory import samples_at_once
 from gpu_studio.placement.work import most_bytes
 from gpu_studio.plan import Machine, Placed, Plan, logical_devices, validate
 from gpu_studio.plan.edits import distribution
@@ -177,9 +177,7 @@ def _held(layer: GraphLayer, ground: Ground) -> int:
     state = layer.weight_bytes + layer.trainable_bytes + ground.model.slots.get(layer.name, 0)
     placed = ground.plan.distribution.placed or Placed()
     batch = max(1, ground.plan.training.batch_size)
-    return state + layer.kept_bytes * samples_at_once(
-        batch, max(1, placed.micro_batches), at_once(1)
-    )
+    return state + layer.kept_bytes * samples_at_once(batch, max(1, placed.micro_batches), 1)
 
 
 def _new_problem(ground: Ground, after: Plan) -> str:

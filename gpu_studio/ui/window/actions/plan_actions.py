@@ -165,6 +165,15 @@ CODE: tuple[ActionSpec, ...] = (
         "List the Python files and folders that may run, and forbid them again",
         group=2,
     ),
+    ActionSpec(
+        "settings",
+        "Edit",
+        "Settings…",
+        "What GPU Studio is told for good: colours, the folder of runs, how often it looks at "
+        "the cards, notifications, quitting",
+        "Ctrl+,",
+        group=3,
+    ),
 )
 
 PLAN_PARTS: tuple[ActionSpec, ...] = (

@@ -1,0 +1,282 @@
+"""Trace a training step for a question, without computing it, and count what it costs.
+
+The costs are each layer's FLOPs and the activations kept for it, and what the step holds moment by
+moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
+from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.trainer.answers.step_operations import Graph, flops, root, size_of
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.data.trees import flat
+from gpu_studio.trainer.data.values import is_text
+from gpu_studio.trainer.environment import cores
+from gpu_studio.trainer.model_layers import PlaceableLayer, replaced_call
+from gpu_studio.trainer.program import Program
+
+PRIMES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
+"""A step is traced for one of these numbers of samples. A tensor whose number of elements that
+prime divides grows with the batch. No weight of the model has such a size, so one trace gives the
+size of every tensor for any batch."""
+BACKWARD = "gradient_tape/"
+"""What the names of the operations that compute gradients begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrace:
+    """The graph of a step for `batch` samples.
+
+    `layer_of` gives the layer of each operation that a layer's call made, by the operation's name;
+    `outputs` the tensors that each layer gave, a list a call; `gradients` those of the weights.
+    """
+
+    graph: Any
+    batch: int
+    layer_of: dict[str, str]
+    outputs: dict[str, list[Any]]
+    gradients: list[Any]
+
+
+def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLayer]) -> StepTrace:
+    """Trace the step that each replica of `program` trains; nothing is computed."""
+    batch = _prime(program.model, dataset)
+    notes = _Notes()
+    with notes.listening(layers), _noting_gradients(program, notes):
+        # It must be the very step that a run executes.
+        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001
+        graph = step.get_concrete_function(*_signature(dataset, batch)).graph
+    return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
+
+
+def _prime(model: Any, dataset: Dataset) -> int:
+    """Return a prime that divides no axis of a weight or of a sample."""
+    axes = [axis for variable in model.variables for axis in variable.shape]
+    axes += [axis for each in dataset.train.arrays for axis in each.shape[1:]]
+    axes += flat(dataset.outputs)
+    return next((prime for prime in PRIMES if all(axis % prime for axis in axes)), PRIMES[-1])
+
+
+def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
+    samples = tf.nest.map_structure(
+        lambda each: tf.TensorSpec(
+            (batch, *each.shape[1:]),
+            tf.string if is_text(each.dtype) else tf.as_dtype(each.dtype),
+        ),
+        dataset.train.given(slice(1)),
+    )
+    return (
+        *samples,
+        tf.TensorSpec((batch,), tf.float32),
+        tf.TensorSpec((), tf.int64),
+    )
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Records the operations of each layer's call, its outputs, and the gradients applied."""
+
+    layer_of: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, list[Any]] = field(default_factory=dict)
+    gradients: list[Any] = field(default_factory=list)
+    seen: int = 0
+
+    def listening(self, layers: Sequence[PlaceableLayer]) -> ExitStack:
+        stack = ExitStack()
+        for each in layers:
+            stack.enter_context(replaced_call(each.layer, partial(self._noting, each.path)))
+        return stack
+
+    def _noting(self, path: str, call: Callable[..., Any]) -> Any:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            graph = tf.compat.v1.get_default_graph()
+            self._take_casts(path, graph)
+            before = len(graph.get_operations())
+            outputs = call(*args, **kwargs)
+            operations = graph.get_operations()
+            self.layer_of.update({operation.name: path for operation in operations[before:]})
+            self.seen = len(operations)
+            self.outputs.setdefault(path, []).append(
+                [x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)]
+            )
+            return outputs
+
+        return noted
+
+    def _take_casts(self, path: str, graph: Any) -> None:
+        """Assign the casts of the layer's inputs to the layer.
+
+        Under mixed precision Keras makes them before it calls the layer.
+        """
+        casts = (
+            operation
+            for operation in graph.get_operations()[self.seen :]
+            if operation.type == "Cast"
+        )
+        self.layer_of.update({operation.name: path for operation in casts})
+
+
+def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
+    apply = program.optimizer.apply
+
+    def noted(gradients: Any, *args: Any, **kwargs: Any) -> Any:
+        # An embedding's gradient has rows for the tokens of the batch only.
+        rows = [
+            gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+            for gradient in gradients
+        ]
+        notes.gradients += [gradient for gradient in rows if gradient is not None]
+        return apply(gradients, *args, **kwargs)
+
+    stack = ExitStack()
+    program.optimizer.__dict__["apply"] = noted
+    stack.callback(program.optimizer.__dict__.pop, "apply")
+    return stack
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCosts:
+    """The costs of one layer per sample, and its first output's shape without the batch axis.
+
+    `scratch_bytes` are what a kernel of it needs on a card, whatever the batch.
+    """
+
+    output_shape: tuple[int | None, ...] = ()
+    output_bytes: int = 0
+    kept_bytes: int = 0
+    passing_bytes: int = 0
+    scratch_bytes: int = 0
+    flops_forward: float = 0.0
+    flops_backward: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepCosts:
+    """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU"."""
+
+    layers: dict[str, LayerCosts]
+    steps: dict[str, StepMemory]
+
+
+def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
+    """Read all costs from the graph of a step; `loaded` says whether weights come from a file."""
+    step = _Step(trace, loaded=loaded)
+    return StepCosts(step.layers(), step.memory())
+
+
+class _Step:
+    """The operations of a trace that contribute to its result, in the order they were made."""
+
+    def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
+        self._trace, self._loaded = trace, loaded
+        self.graph = Graph(trace.graph, trace.batch)
+        self._kept = self._kept_tensors()
+
+    # Layers
+
+    def layers(self) -> dict[str, LayerCosts]:
+        kept, forward, backward = self._kept_bytes(), *self._flops()
+        among = frozenset(self._numbers(ref.deref() for ref in self._kept))
+        passing, scratch = self.graph.passing(among, self._paths())
+        return {
+            path: LayerCosts(
+                output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
+                output_bytes=sum(
+                    size_of(x, self._trace.batch).per_sample for call in calls for x in call
+                ),
+                kept_bytes=kept.get(path, 0),
+                passing_bytes=passing.get(path, 0),
+                scratch_bytes=scratch.get(path, 0),
+                flops_forward=forward.get(path, 0.0),
+                flops_backward=backward.get(path, 0.0),
+            )
+            for path, calls in self._trace.outputs.items()
+        }
+
+    def _kept_tensors(self) -> set[Any]:
+        """Return the roots of tensors that forward operations make and backward operations read."""
+        taken = (x for op in self.graph.operations if _is_backward(op) for x in op.inputs)
+        roots = {root(x).ref() for x in taken if not _is_backward(x.op)}
+        return {
+            ref
+            for ref in roots
+            if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
+        }
+
+    def _kept_bytes(self) -> dict[str, int]:
+        kept: dict[str, int] = {}
+        for ref in self._kept:
+            path = self._trace.layer_of.get(ref.deref().op.name, "")
+            kept[path] = kept.get(path, 0) + self.graph.size(ref.deref()).per_sample
+        return kept
+
+    def _flops(self) -> tuple[dict[str, float], dict[str, float]]:
+        forward: dict[str, float] = {}
+        backward: dict[str, float] = {}
+        for op, path in zip(self.graph.operations, self._paths(), strict=True):
+            sums = backward if _is_backward(op) else forward
+            sums[path] = sums.get(path, 0.0) + flops(op) / self._trace.batch
+        return forward, backward
+
+    def _paths(self) -> list[str]:
+        """Return the layer of each operation; empty where there is none."""
+        scopes = self._scopes()
+        found = []
+        for op in self.graph.operations:
+            path = _scoped(op.name.removeprefix(BACKWARD), scopes) if _is_backward(op) else None
+            found.append(path or self._trace.layer_of.get(op.name, ""))
+        return found
+
+    def _scopes(self) -> dict[str, str]:
+        """Return the layer of each scope that its forward operations are in.
+
+        Its gradients are in a scope of the same name below another.
+        """
+        return {
+            name.rpartition("/")[0]: path
+            for name, path in self._trace.layer_of.items()
+            if "/" in name
+        }
+
+    # Memory
+
+    def memory(self) -> dict[str, StepMemory]:
+        """Return what the step holds on each kind of device."""
+        graph = self.graph
+        gradients = frozenset(self._numbers(self._trace.gradients))
+        given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
+        kept = frozenset(self._numbers(ref.deref() for ref in self._kept))
+        marks = TensorKinds(
+            graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
+        )
+        return {
+            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
+            "GPU": on_card(graph.as_on("GPU"), marks),
+        }
+
+    def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
+        return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)
+
+
+def _is_backward(op: Any) -> bool:
+    return bool(op.name.startswith(BACKWARD))
+
+
+def _scoped(name: str, scopes: dict[str, str]) -> str | None:
+    """Return the layer of the innermost scope that contains `name`."""
+    scope = name.rpartition("/")[0]
+    while scope:
+        if scope in scopes:
+            return scopes[scope]
+        scope = scope.rpartition("/")[0]
+    return None

@@ -1,0 +1,128 @@
+"""The model that a callback is given: the one that trains, which answers as in `fit`.
+
+Whatever the strategy, `evaluate` and `predict` run on one device: Keras would share a batch among
+the replicas, and under central storage count its last samples wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.models.functional import Functional
+
+from gpu_studio.trainer.keras_objects import Head
+from gpu_studio.trainer.models.own_training import own_in_steps
+from gpu_studio.trainer.placed import PlacedModel, PlacedProgram
+from gpu_studio.trainer.session import Session
+
+
+def answering(session: Session) -> Any:
+    """Return the model of the session, ready for callbacks.
+
+    A model of the user's own that is no graph is the only layer of one that trains: it is the one
+    that they know.
+    """
+    model = session.model if own_in_steps(session.model) else _own(session.model)
+    if not own_in_steps(model) and (not model.compiled or model.optimizer is not session.optimizer):
+        model._distribute_strategy = None  # noqa: SLF001  (Keras asks nobody else)
+        _compile(model, session)
+    model.stop_training = False
+    if session.optimizer is not None:
+        _make_readable(session.optimizer)
+    placed = _placed(session)
+    if placed is not None and placed.wholes:
+        _answer_for_parts(model, session, placed)
+    return model
+
+
+@contextmanager
+def at_home(session: Session) -> Iterator[None]:
+    """While entered, what a callback computes runs where the model is."""
+    placed = _placed(session)
+    if placed is None:
+        with tf.device(session.spread.made_on):
+            yield
+    else:
+        with placed.placed_calls():
+            yield
+
+
+def _placed(session: Session) -> PlacedModel | None:
+    return session.program.placed if isinstance(session.program, PlacedProgram) else None
+
+
+def _own(model: Any) -> Any:
+    inner = [each for each in model.layers if not isinstance(each, keras.layers.InputLayer)]
+    if len(inner) == 1 and isinstance(inner[0], keras.Model):
+        return model if isinstance(inner[0], keras.Sequential | Functional) else inner[0]
+    return model
+
+
+class _HeadLoss(keras.losses.Loss):  # type: ignore[misc]  # Keras has no types
+    """The loss of a head as `evaluate` takes it."""
+
+    def __init__(self, head: Head) -> None:
+        super().__init__(name=head.loss.name)
+        self._judged = head.loss.judged
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """Return the loss of each sample, of those that count."""
+        losses, counted = self._judged(y_true, y_pred)
+        return losses if counted is None else losses / tf.reduce_mean(counted)
+
+
+def _compile(model: Any, session: Session) -> None:
+    heads: Sequence[Head] = session.program.loss.heads
+    losses: Any = {head.name: _HeadLoss(head) for head in heads}
+    metrics: Any = {head.name: list(head.metrics) for head in heads}
+    weights: Any = {head.name: head.weight for head in heads}
+    if len(heads) == 1:
+        losses, metrics, weights = losses[heads[0].name], metrics[heads[0].name], None
+    model.compile(
+        optimizer=session.optimizer,
+        loss=losses,
+        metrics=metrics,
+        loss_weights=weights,
+        jit_compile=False,
+        auto_scale_loss=False,
+    )
+
+
+def _make_readable(optimizer: Any) -> None:
+    """Let `float(optimizer.learning_rate)` work where the rate is mirrored over devices."""
+    kind: Any = type(getattr(optimizer.learning_rate, "value", 0.0))
+    if not hasattr(kind, "__float__"):
+        kind.__float__ = lambda value: float(value.numpy())
+
+
+def _answer_for_parts(model: Any, session: Session, placed: PlacedModel) -> None:
+    """Let the model answer although some of its weights are in parts, on several devices."""
+    names = [seat.path for seat in placed.seats if seat.split]
+
+    def whole() -> list[Any]:
+        state = session.program.state
+        return [value for name, value in state.items() if name.startswith("model/")]
+
+    def set_weights(weights: Sequence[Any]) -> None:
+        for variable, weight in zip(whole(), weights, strict=True):
+            variable.assign(weight)
+
+    def refused(what: str) -> Callable[..., Any]:
+        def refuse(*_given: Any, **_named: Any) -> Any:
+            raise NotImplementedError(
+                f"self.model.{what} cannot be used here: the weights of {', '.join(names)} are "
+                "split over devices; get_weights() and set_weights() can, and the run's own "
+                "checkpoints hold all"
+            )
+
+        return refuse
+
+    model.get_weights = lambda: [np.asarray(keras.ops.convert_to_numpy(each)) for each in whole()]
+    model.set_weights = set_weights
+    for what in ("save", "save_weights", "load_weights", "export"):
+        setattr(model, what, refused(what))

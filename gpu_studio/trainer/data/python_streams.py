@@ -1,0 +1,232 @@
+"""Streams that Python code of the user's own makes while a run is under way."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, count, islice
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.trainer.data.stream_kinds import (
+    SPLITS,
+    is_dataset,
+    is_sequence,
+    is_stream,
+    opener,
+)
+from gpu_studio.trainer.data.streams import PARTS, PEEKED, DatasetStream, Stream, arrays_of
+from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
+from gpu_studio.trainer.data.values import Array
+from gpu_studio.trainer.user_code import UserFunction, pulling
+from gpu_studio.trainer.user_code.telling import kind_in_words
+
+# Keep the draws of a pass apart from every other use of the plan's seed.
+_PASS, _ORDER = 0x57EA, 0x0DE2
+
+
+class PythonStream(Stream):
+    """Elements that Python code makes while a run is under way, one by one."""
+
+    def __init__(self, function: UserFunction, seed: int) -> None:
+        super().__init__(function, seed)
+        self._number = self._skipped = 0
+
+    def _learn(self, came: list[Any]) -> None:
+        found = [self._whole(each) for each in came]
+        self._paths = [path for path, _ in leaves(found[0])]
+        every = zip(*(flat(each) for each in found), strict=True)
+        specs = iter([_spec(same, batched=self.batched) for same in every])
+        self.spec = mapped(lambda _: next(specs), found[0])
+
+    def begin(self, number: int, skipped: int) -> None:
+        """Prepare the pass, which begins once it is iterated."""
+        self._number, self._skipped = number, skipped
+
+    def elements(self, skipped: int = 0) -> tf.data.Dataset:  # noqa: ARG002  (`begin` knows it)
+        """Return the pass that was begun, as (x, y, sample weights)."""
+        return tf.data.Dataset.from_generator(self._pulled, output_signature=self.spec)
+
+    def _read(self) -> Iterator[Any]:
+        """Return the elements of the pass that was begun, without those to be skipped."""
+        raise NotImplementedError
+
+    def _pulled(self) -> Iterator[Any]:
+        """Yield elements to TensorFlow, and keep the exception that ends them."""
+        try:
+            with pulling():
+                set_seeds(self._seed, self._number)
+                elements = self._read()
+            for number in count(self._skipped):
+                with pulling():
+                    found = next(elements, _END)
+                if found is _END:
+                    return
+                yield self._checked(found, number)
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def _checked(self, element: Any, number: int) -> Any:
+        found = self._whole(element)
+        told = f"{self.function.name}: {'batch' if self.batched else 'sample'} {number} has"
+        if [path for path, _ in leaves(found)] != self._paths:
+            raise self._wrong(f"{told} other parts than those before", "Give all alike.")
+        arrays = []
+        for (path, leaf), spec in zip(leaves(found), flat(self.spec), strict=True):
+            if not spec.shape.is_compatible_with(leaf.shape):
+                name = called(PARTS[int(path[0])], path[1:])
+                before = tuple(spec.shape)
+                advice = f"Give {name} the same shape in all, but for the number of samples."
+                raise self._wrong(
+                    f"{told} {name} of shape {leaf.shape}, and those before have {before}", advice
+                )
+            arrays.append(leaf if spec.dtype == tf.string else _typed(leaf, spec))
+        if self.batched:
+            self._refuse_uneven(found, f"{told} parts")
+        ordered = iter(arrays)
+        return mapped(lambda _: next(ordered), found)
+
+
+_END = object()
+
+
+def _spec(same: tuple[Array, ...], *, batched: bool) -> tf.TensorSpec:
+    """Return the type and shape of arrays: an axis on which they differ has no fixed size."""
+    shapes = list(zip(*(each.shape for each in same), strict=True))
+    shape = [axis[0] if len(set(axis)) == 1 else None for axis in shapes]
+    kind = same[0].dtype
+    dtype = tf.string if kind.kind in "OSU" else tf.as_dtype(kind)
+    return tf.TensorSpec([None, *shape[1:]] if batched else shape, dtype)
+
+
+def _typed(leaf: Array, spec: tf.TensorSpec) -> Array:
+    typed: Array = leaf.astype(spec.dtype.as_numpy_dtype, copy=False)
+    return typed
+
+
+class GeneratorStream(PythonStream):
+    """A generator, or whatever else can be iterated; or a function that makes one for each pass."""
+
+    kind = "a generator"
+
+    def __init__(
+        self, function: UserFunction, seed: int, value: Any, again: Callable[[], Any] | None
+    ) -> None:
+        """`again` begins reading anew; `value` is read where it is None, once."""
+        super().__init__(function, seed)
+        self.once, self._again = again is None, again
+        opened = value
+        if again is not None:
+            self.kind = f"{kind_in_words(value)} of batches"
+            set_seeds(seed, 0)
+            opened = function.guarded(again)
+        if not isinstance(opened, Iterator):
+            raise self._refused(
+                f"gave {kind_in_words(opened)}", "Let it be a generator: a function that yields."
+            )
+        came = self._peek_at(opened)
+        self._learn(came)
+        # The peeked at must not be lost where nothing begins anew.
+        self._opened = chain(came, opened)
+
+    def _read(self) -> Iterator[Any]:
+        opened = self._opened if self._again is None else self._again()
+        return islice(opened, self._skipped, None)
+
+
+class SequenceStream(PythonStream):
+    """A `keras.utils.PyDataset`: batches by their numbers, shuffled for training as `fit` does."""
+
+    kind = "a PyDataset"
+    resumes = "it goes on with the next batch by its number"
+
+    def __init__(self, function: UserFunction, seed: int, data: Any, *, shuffled: bool) -> None:
+        super().__init__(function, seed)
+        self._data, self._shuffled, self._ended = data, shuffled, 0
+        many = function.guarded(lambda: data.num_batches)
+        self.endless = many is None
+        self.length = None if many is None else int(many)
+        peeked = range(PEEKED if many is None else min(PEEKED, int(many)))
+        self._learn(self._peek_at(data[index] for index in peeked))
+
+    def _is_batch(self, element: Any) -> bool:  # noqa: ARG002
+        return True
+
+    def begin(self, number: int, skipped: int) -> None:
+        """Prepare the pass: the ends of those before have been told as often as in one run."""
+        super().begin(number, skipped)
+        while self._ended < number:
+            self.end()
+        set_seeds(self._seed, number)
+        self.function.guarded(self._data.on_epoch_begin)
+
+    def end(self) -> None:
+        """Tell that a pass is over."""
+        self._ended += 1
+        set_seeds(self._seed, self._ended)
+        self.function.guarded(self._data.on_epoch_end)
+
+    def _order(self) -> Iterator[int]:
+        if self.length is None:
+            return count(self._skipped)
+        order = np.arange(self.length)
+        if self._shuffled:
+            seeds = [_ORDER, self._seed, self._number]
+            order = np.random.Generator(np.random.PCG64(seeds)).permutation(self.length)
+        return iter(order[self._skipped :].tolist())
+
+    def _read(self) -> Iterator[Any]:
+        workers = int(self._data.workers)
+        if workers <= 1:
+            return (self._data[index] for index in self._order())
+        return self._read_ahead(workers)
+
+    def _read_ahead(self, workers: int) -> Iterator[Any]:
+        """Make batches in threads, also where processes were asked for; their order stays."""
+        most = max(workers, int(self._data.max_queue_size))
+        ahead: deque[Future[Any]] = deque()
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="batches")
+        try:
+            for index in self._order():
+                ahead.append(pool.submit(self._data.__getitem__, index))
+                if len(ahead) >= most:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def set_seeds(seed: int, number: int) -> None:
+    """Set the seeds of Python's and NumPy's random numbers for pass `number`."""
+    drawn = int(np.random.SeedSequence([_PASS, seed, number]).generate_state(1)[0])
+    random.seed(drawn)
+    np.random.seed(drawn)
+
+
+def streams_of(function: UserFunction, found: Mapping[str, Any], seed: int) -> dict[str, Stream]:
+    """Return the stream of each split of what a data function returned.
+
+    The user's folder stays the current one: code that runs later opens files by relative names,
+    too. Raises DataError, and UserCodeError from the user's own code.
+    """
+    os.chdir(function.file.parent)
+    return {split: _stream(function, split, each, seed) for split, each in found.items()}
+
+
+def _stream(function: UserFunction, split: str, value: Any, seed: int) -> Stream:
+    if is_dataset(value):
+        return DatasetStream(function, seed, value)
+    if is_sequence(value):
+        return SequenceStream(function, seed, value, shuffled=split == SPLITS[0])
+    if is_stream(value):
+        return GeneratorStream(function, seed, value, opener(value))
+    # Arrays beside a stream, as `validation_data` of `fit` may be.
+    arrays = function.guarded(lambda: tf.data.Dataset.from_tensor_slices(arrays_of(value)))
+    return DatasetStream(function, seed, arrays)

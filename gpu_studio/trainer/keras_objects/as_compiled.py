@@ -1,0 +1,139 @@
+"""What a model of the user's own was compiled with, and where the plan overrides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import keras
+
+from gpu_studio.placement.plan_facts import ModelNote
+from gpu_studio.plan.keras_objects import COMPILED
+from gpu_studio.plan.values import Training, listed
+
+_AS_COMPILED = ("auto", COMPILED)
+Guard = Callable[[Callable[[], Any]], Any]
+"""Runs code of the user's own, and explains what goes wrong in it."""
+_guards: WeakKeyDictionary[Any, Guard] = WeakKeyDictionary()
+
+
+def came_from(model: keras.Model, guard: Guard) -> None:
+    """Remember what explains the failures of the code that `model` came from."""
+    _guards[model] = guard
+
+
+def guard_of(model: keras.Model) -> Guard:
+    """Return what runs code that came with `model`. It raises UserCodeError if that fails."""
+    return _guards.get(model, unguarded)
+
+
+def unguarded(work: Callable[[], Any]) -> Any:
+    """Return the result of `work`: the guard of what is Keras' own."""
+    return work()
+
+
+def compiled_model(model: keras.Model | None) -> keras.Model | None:
+    """Return the model that was compiled: this one, or the only layer of it; None if none was."""
+    if model is None:
+        return None
+    # A model that is no graph became the only layer of one of the same name.
+    inner = model.layers[-1] if model.layers else model
+    own = inner if isinstance(inner, keras.Model) and inner.name == model.name else model
+    return own if getattr(own, "compiled", False) else None
+
+
+def compiled_optimizer(model: keras.Model | None) -> Any:
+    """Return the optimizer that the model was compiled with; None if there is none."""
+    return getattr(compiled_model(model), "optimizer", None)
+
+
+def compiled_loss(model: keras.Model) -> Any:
+    """Return the keras.trainers.CompileLoss of the model; None if it was compiled without a loss.
+
+    Its `_user_loss` and `_user_loss_weights` are what was given to `compile`.
+    """
+    return getattr(compiled_model(model), "_compile_loss", None)
+
+
+def compiled_metrics(model: keras.Model) -> Any:
+    """Return the CompileMetrics of the model; None if it was compiled without metrics."""
+    return getattr(compiled_model(model), "_compile_metrics", None)
+
+
+def is_as_compiled(name: str, model: keras.Model | None) -> bool:
+    """Whether the plan's `name` of a loss or metric means what `model` was compiled with."""
+    return name == COMPILED or (name == "auto" and compiled_model(model) is not None)
+
+
+def forget_compiled(model: keras.Model) -> None:
+    """Take the model for one that was not compiled."""
+    found = compiled_model(model)
+    if found is not None:
+        found.compiled = False
+
+
+def compiled_notes(name: str, training: Training, model: keras.Model) -> Iterator[ModelNote]:
+    """Return what to tell of the compiled model `name`: what the plan overrides, what has no use.
+
+    Nothing is to be told of one that trains as it was compiled.
+    """
+    made = compiled_model(model)
+    if made is None:
+        return
+    if over := list(_overridden(training, made)):
+        yield ModelNote(
+            "compiled model",
+            f"{name} is compiled, but the plan's {listed(over)}.",
+            'Write "compiled" in the plan to train with what the model brings.',
+        )
+    if unused := list(_unused(made)):
+        yield ModelNote(
+            "compiled settings",
+            f"{name} is compiled with {listed(unused)}, which {_have(unused)} no effect here.",
+            "Steps are compiled into one function, as many a call as training.steps_per_call says.",
+        )
+
+
+def _overridden(training: Training, made: keras.Model) -> Iterator[str]:
+    optimizer = type(getattr(made.optimizer, "inner_optimizer", made.optimizer)).__name__
+    if made.optimizer is not None and training.optimizer not in _AS_COMPILED:
+        yield f"optimizer {_short(training.optimizer)} overrides the compiled {optimizer}"
+    elif made.optimizer is not None and training.schedule is not None:
+        schedule = _short(training.schedule.name)
+        yield f"schedule {schedule} overrides the learning rate of the compiled {optimizer}"
+    if made.loss is not None and training.loss.name not in _AS_COMPILED:
+        yield f"loss {_short(training.loss.name)} overrides the compiled {_loss(made.loss)}"
+    if compiled_metrics(made) is not None and not any(
+        each.name in _AS_COMPILED for each in training.metrics
+    ):
+        names = [_short(each.name) for each in training.metrics]
+        said = f"metrics, {listed(names)}," if names else "lack of metrics"
+        yield f"{said} overrides the compiled ones" if not names else f"{said} override its own"
+
+
+def _unused(made: keras.Model) -> Iterator[str]:
+    if made.run_eagerly:
+        yield "run_eagerly"
+    if getattr(made, "steps_per_execution", 1) not in (1, None):
+        yield "steps_per_execution"
+    settings = getattr(made, "_compile_config", None)
+    if settings is not None and settings.config.get("jit_compile") is True:
+        yield "jit_compile"
+
+
+def _have(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _short(name: str) -> str:
+    """Return a function's name without the folders of its file."""
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _loss(loss: Any) -> str:
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, dict | list | tuple):
+        return "losses"
+    return str(getattr(loss, "__name__", type(loss).__name__))

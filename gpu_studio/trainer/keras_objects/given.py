@@ -1,0 +1,292 @@
+"""Losses and metrics that are taken as they are given: a compiled model's, and the user's own.
+
+What `compile` was given is resolved by Keras' own code, for a few samples: strings by the shapes of
+targets and outputs, lists and dicts by the outputs' places and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.utils import naming
+
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects.as_compiled import (
+    Guard,
+    compiled_loss,
+    compiled_metrics,
+    guard_of,
+)
+from gpu_studio.trainer.user_code.telling import kind_in_words
+
+Batches = Sequence[tuple[Any, Any]]
+"""(targets, outputs) of a few samples each."""
+ROWS = (3, 2)
+"""Two batches of so many samples show what a loss or a metric makes of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which of the flattened targets meets which of the flattened outputs."""
+
+    target: int
+    output: int
+
+    def of(self, batches: Batches) -> list[tuple[Any, Any]]:
+        """The one target and the one output of each of these batches."""
+        flat = keras.tree.flatten
+        return [(flat(y)[self.target], flat(outputs)[self.output]) for y, outputs in batches]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledLoss:
+    """A keras.losses.Loss of an output, by Keras' name of it, with its weight in the sum."""
+
+    place: Place
+    loss: Any
+    weight: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMetric:
+    """A keras.metrics.Metric of an output, its name in the results, and whether weights count."""
+
+    place: Place
+    metric: Any
+    name: str
+    weighted: bool
+
+
+def examples(dataset: Dataset, model: Any) -> list[tuple[Any, Any]]:
+    """Two small batches: true targets, and numbers between 0 and 1 in the shape of the outputs.
+
+    A batch has fewer samples than `ROWS` where there are not so many.
+    """
+    random, split = np.random.default_rng(0), dataset.train
+    found, first = [], 0
+    for samples in ROWS:
+        rows = np.arange(first, first + samples) % len(split)
+        wanted = split.wanted(rows)
+        known = max((each.shape for each in keras.tree.flatten(wanted)), key=len, default=())
+        made = [random.uniform(0.05, 0.95, _sizes(x, samples, known)) for x in model.outputs]
+        outputs = [tf.constant(each, tf.float32) for each in made]
+        packed = keras.tree.pack_sequence_as(_structure(model), outputs)
+        found.append((keras.tree.map_structure(tf.constant, wanted), packed))
+        first += samples
+    return found
+
+
+def _structure(model: keras.Model) -> Any:
+    structure = getattr(model, "_outputs_struct", None)
+    return model.outputs[0] if structure is None else structure
+
+
+def _sizes(output: Any, rows: int, known: Sequence[int]) -> tuple[int, ...]:
+    """The shape of an output for so many samples; axes that it leaves open are the targets'."""
+    axes = list(output.shape[1:])
+    rest = [*known[1:], *[1] * len(axes)]
+    return (rows, *(axis or size for axis, size in zip(axes, rest, strict=False)))
+
+
+def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLoss]:
+    """The losses that the model was compiled with, each for its output; [] without any.
+
+    Raises UserCodeError for losses that do not meet the outputs and the targets, in Keras' words.
+    """
+    made = compiled_loss(model)
+    if made is None:
+        return []
+    targets, outputs = examples(dataset, model)[0]
+    fresh = type(made)(
+        made._user_loss,  # noqa: SLF001 - as below: Keras has no other way to them
+        made._user_loss_weights,  # noqa: SLF001
+        output_names=made.output_names,
+    )
+    guard_of(model)(lambda: fresh.build(targets, outputs))
+    kept = list(fresh._flat_losses)  # noqa: SLF001
+    met = _Met(targets, outputs)
+    fresh._flat_losses = [each._replace(loss=met) for each in kept]  # noqa: SLF001
+    guard_of(model)(lambda: fresh.call(targets, outputs))
+    return [
+        CompiledLoss(
+            place, each.loss, float(1 if (w := each.loss_weights) is None else w), each.name
+        )
+        for place, each in zip(met.places, kept, strict=True)
+    ]
+
+
+def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMetric]:
+    """The metrics that the model was compiled with, each for its output; [] without any.
+
+    Each has the name that it has in the results of `fit`, but for that of its output. Raises
+    UserCodeError for metrics that do not meet the outputs and the targets, in Keras' words.
+    """
+    made = compiled_metrics(model)
+    if made is None:
+        return []
+    targets, outputs = examples(dataset, model)[0]
+    fresh = type(made)(
+        made._user_metrics,  # noqa: SLF001
+        made._user_weighted_metrics,  # noqa: SLF001
+        output_names=made.output_names,
+    )
+    guard_of(model)(lambda: fresh.build(targets, outputs))
+    kinds = ((fresh._flat_metrics, False), (fresh._flat_weighted_metrics, True))  # noqa: SLF001
+    kept = [(own, weighted) for lists, weighted in kinds for own in lists if own is not None]
+    met = _Met(targets, outputs)
+    fresh._flat_metrics = [each and met for each in kinds[0][0]]  # noqa: SLF001
+    fresh._flat_weighted_metrics = [each and met for each in kinds[1][0]]  # noqa: SLF001
+    fresh.update_state(targets, outputs)
+    found: list[CompiledMetric] = []
+    for place, (own, weighted) in zip(met.places, kept, strict=True):
+        for metric in own.metrics:
+            taken = [each.name for each in found if each.place.output == place.output]
+            name = _result_name(metric.name, taken, weighted=weighted)
+            found.append(CompiledMetric(place, metric, name, weighted))
+    return found
+
+
+def _result_name(name: str, taken: Sequence[str], *, weighted: bool) -> str:
+    """The name that Keras gives a metric in the results, where `taken` ones are there before it."""
+    if weighted and name in taken:
+        name = f"weighted_{name}"
+    numbered = (f"{name}_{number}" for number in count(1))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
+
+
+class _Met:
+    """Stands for a loss or a metric, and notes which target and which output it is given."""
+
+    def __init__(self, targets: Any, outputs: Any) -> None:
+        self._targets, self._outputs = map(keras.tree.flatten, (targets, outputs))
+        self.places: list[Place] = []
+
+    def __call__(self, target: Any, output: Any, *_weight: Any, **_more: Any) -> Any:
+        self.places.append(Place(_index(target, self._targets), _index(output, self._outputs)))
+        return tf.zeros(())
+
+    update_state = __call__
+
+
+def _index(tensor: Any, among: Sequence[Any]) -> int:
+    return next(place for place, each in enumerate(among) if each is tensor)
+
+
+class GivenMetric:
+    """A metric that is given targets and outputs as they are, with the samples' weights or none.
+
+    It answers as a keras.metrics.Metric does. Where the state after two batches is not the sum of
+    what each adds (a maximum, a running value), it is `sequential`: then it is kept in the metric's
+    own variables, from batch to batch, which one replica alone can do.
+    """
+
+    def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
+        self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
+        self.sequential = False
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that hold its state."""
+        return list(self.metric.variables)
+
+    def look_at(self, batches: Batches) -> None:
+        """Learn from two batches, each (targets, outputs), how the metric counts.
+
+        Raises UserCodeError for what goes wrong in it, and PlanRefused if it gives no number.
+        """
+        self._update(*batches[0], None)
+        self.metric.reset_state()
+        start = [tf.constant(np.asarray(each)) for each in self.variables]
+        one, other = (self._after(start, *each, None) for each in batches)
+        both = self._after(one, *batches[1], None)
+        self.sequential = not all(
+            np.allclose(whole, first + second - begun, rtol=1e-4, atol=1e-5)
+            for whole, first, second, begun in zip(both, one, other, start, strict=True)
+        )
+        result = self._guard(lambda: self.metric.stateless_result(both))
+        if not hasattr(result, "shape") or tuple(result.shape) != ():
+            raise PlanRefused(
+                f"The metric {self.name} gives {_several(result)}, and a curve is drawn of one.",
+                ["Let its result be one number, such as the mean.", "Or leave it out."],
+            )
+
+    def added(
+        self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any, counts: Any
+    ) -> list[Any]:
+        """What a part adds to the state `start`; nothing where no sample of it `counts`."""
+        weights = weights if self.weighted else None
+        if self.sequential:
+            before = [tf.identity(each.value) for each in self.variables]
+            self._update(targets, outputs, weights)
+            return [
+                tf.identity(v.value) - old for v, old in zip(self.variables, before, strict=True)
+            ]
+        after = self._after(start, targets, outputs, weights)
+        there = tf.reduce_any(counts > 0)
+        return [
+            tf.where(there, new - old, tf.zeros_like(old))
+            for new, old in zip(after, start, strict=True)
+        ]
+
+    def stateless_result(self, state: Sequence[Any]) -> Any:
+        """The value of the metric in this state, a scalar."""
+        return self._guard(lambda: self.metric.stateless_result(state))
+
+    def begin(self, state: Sequence[Any]) -> None:
+        """Go on from this state."""
+        if self.sequential:
+            for variable, value in zip(self.variables, state, strict=True):
+                variable.assign(value)
+
+    def _update(self, targets: Any, outputs: Any, weights: Any) -> None:
+        more = {} if weights is None else {"sample_weight": weights}
+        self._guard(lambda: self.metric.update_state(targets, outputs, **more))
+
+    def _after(self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any) -> list[Any]:
+        more = {} if weights is None else {"sample_weight": weights}
+        after = self._guard(
+            lambda: self.metric.stateless_update_state(list(start), targets, outputs, **more)
+        )
+        return [tf.cast(new, old.dtype) for new, old in zip(after, start, strict=True)]
+
+
+def given_metric(
+    made: Any,
+    guard: Guard,
+    batches: Batches,
+    name: str = "",
+    *,
+    weighted: bool = False,
+) -> GivenMetric:
+    """A Keras metric, or a function of targets and outputs, that is taken as it is.
+
+    `batches` show how it counts, see `GivenMetric.look_at`. Without a `name`, it has the one that
+    Keras gives it, without running numbers.
+    """
+    name = name or _name_of(made)
+    is_metric = isinstance(made, keras.metrics.Metric)
+    metric = made if is_metric else keras.metrics.MeanMetricWrapper(made, name=name)
+    found = GivenMetric(metric, name, guard, weighted=weighted)
+    found.look_at(batches)
+    return found
+
+
+def _name_of(made: Any) -> str:
+    name = str(naming.get_object_name(made))
+    kind = str(naming.to_snake_case(type(made).__name__))
+    return kind if name.removeprefix(f"{kind}_").isdecimal() else name
+
+
+def _several(result: Any) -> str:
+    if isinstance(result, dict):
+        return f"{len(result)} values by name"
+    shape = getattr(result, "shape", None)
+    return f"numbers of shape {tuple(shape)}" if shape is not None else kind_in_words(result)

@@ -1,0 +1,190 @@
+"""Models that bring methods of their own for what Keras does in a step: which, and with what."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from types import CodeType
+from typing import Any
+
+import keras
+from keras.src import backend
+
+from gpu_studio.plan.values import Named, Training
+from gpu_studio.trainer.errors import ModelError
+from gpu_studio.trainer.keras_objects.named import construct, keras_class
+
+TRAIN_STEP, TEST_STEP = "train_step", "test_step"
+_AUTO = "auto"
+_IN_STEPS = (TRAIN_STEP, TEST_STEP, "compute_loss", "compute_metrics")
+_AROUND_STEPS = ("fit", "train_on_batch", "make_train_function", "make_test_function")
+"""The methods that call the steps. A run has a loop of its own, and calls none of them."""
+
+
+def own_in_steps(model: keras.Model) -> list[str]:
+    """Return which of the methods that a step consists of are the model's own."""
+    return [name for name in _IN_STEPS if is_own(model, name)]
+
+
+def own_around_steps(model: keras.Model) -> list[str]:
+    """Return which of the methods that call steps are the model's own: a run does not call them."""
+    return [name for name in _AROUND_STEPS if is_own(model, name)]
+
+
+def is_own(model: keras.Model, name: str) -> bool:
+    """Return whether `model` has this method, but not from Keras."""
+    found = getattr(model, name, None)
+    return getattr(found, "__func__", found) is not getattr(keras.Model, name)
+
+
+def beginning(model: keras.Model, name: str) -> tuple[str, int]:
+    """Return the file of a method of the model, and the line where it begins; 0 if unknown."""
+    code = getattr(inspect.unwrap(getattr(model, name)), "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code else ("", 0)
+
+
+def optimizers_of(model: keras.Model) -> dict[str, Any]:
+    """Return every Keras optimizer among the attributes of the model, by the attribute's name."""
+    found: dict[str, Any] = {}
+    for name, value in vars(model).items():
+        for key, each in _held(name, value):
+            if isinstance(each, keras.optimizers.Optimizer):
+                found.setdefault(key.strip("_"), each)
+    return {key: each for key, each in found.items() if _is_first(key, each, found)}
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{name}.{key}", each) for key, each in value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        yield from ((f"{name}.{place}", each) for place, each in enumerate(value))
+    else:
+        yield name, value
+
+
+def _is_first(key: str, optimizer: Any, found: Mapping[str, Any]) -> bool:
+    return next(name for name, each in found.items() if each is optimizer) == key
+
+
+_OF_REPLICAS = frozenset(
+    {
+        "all_reduce",
+        "compute_average_loss",
+        "get_replica_context",
+        "num_replicas_in_sync",
+        "replica_id_in_sync_group",
+        "scale_regularization_loss",
+    }
+)
+"""Names in the code of a step that spreads itself over replicas."""
+
+
+def speaks_of_replicas(model: keras.Model) -> bool:
+    """Return whether methods of the model's own classes ask for replicas, and scale for them."""
+    own = [kind for kind in type(model).__mro__ if not kind.__module__.startswith("keras.")]
+    codes = [
+        each.__code__ for kind in own for each in vars(kind).values() if hasattr(each, "__code__")
+    ]
+    return any(_OF_REPLICAS & names for code in codes for names in _names_in(code))
+
+
+def _names_in(code: CodeType) -> Iterator[frozenset[str]]:
+    yield frozenset(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def compile_as_planned(
+    source: str, model: keras.Model, training: Training, optimizer: Callable[[], Any]
+) -> None:
+    """Compile the model from `source`, if it is not, with `optimizer()` and what the plan names.
+
+    What the plan leaves to `auto` is left out: a step of one's own may need none. Raises ModelError
+    if the model compiles itself in a way of its own, and PlanRefused for a wrong name or option.
+    """
+    if model.compiled:
+        return
+    if is_own(model, "compile"):
+        file, line = beginning(model, "compile")
+        raise ModelError(
+            f"{source} returns a {type(model).__name__} that is not compiled, and no plan says "
+            "what its own compile is to be given.",
+            ["Call its compile before: return model.", f"It begins in line {line} of {file}."],
+        )
+    loss, metrics = training.loss, [each for each in training.metrics if each.name != _AUTO]
+    model.compile(
+        optimizer=optimizer(),
+        loss=None if loss.name == _AUTO else _made("training.loss", keras.losses, loss),
+        metrics=[_made("training.metrics", keras.metrics, each) for each in metrics],
+    )
+
+
+def _made(field: str, module: Any, named: Named) -> Any:
+    factory = keras_class(module, named.name)
+    return construct(f"{field}.options", named.name, factory, named.options, {})
+
+
+def built(model: keras.Model, given: tuple[Any, Any, Any]) -> keras.Model:
+    """Return the model with its layers built, as far as a look at its step finds them.
+
+    `given` are samples, targets and weights. Nothing is computed, and nothing drawn or changed.
+    Keras' `fit` does not ask that a model take the samples itself, if only its step does.
+    """
+    symbols = keras.tree.map_structure(
+        lambda each: keras.KerasTensor((None, *each.shape[1:]), each.dtype.name), given
+    )
+    idle = dict.fromkeys(("apply", "apply_gradients"), lambda *_given, **_named: None)
+    with ExitStack() as stack:
+        stack.enter_context(weights_as_sources())
+        for optimizer in optimizers_of(model).values():
+            before = dict(optimizer.__dict__)
+            optimizer.__dict__.update(idle)
+            stack.callback(_set_back, optimizer, before, idle)
+        if is_own(model, "call"):
+            with suppress(Exception):
+                backend.compute_output_spec(model, symbols[0], training=False)
+        if not all(layer.built for layer in model._flatten_layers()):  # noqa: SLF001
+            with suppress(Exception):
+                backend.compute_output_spec(model.train_step, packed(*symbols))
+    return model
+
+
+def _set_back(optimizer: Any, before: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        optimizer.__dict__.pop(name, None)
+        if name in before:
+            optimizer.__dict__[name] = before[name]
+
+
+@contextmanager
+def weights_as_sources() -> Iterator[None]:
+    """While entered, a gradient by a weight is that by its variable, whatever a layer assigned."""
+    owner = next(kind for kind in keras.Variable.__mro__ if "handle" in vars(kind))
+    original = vars(owner)["handle"]
+    owner.handle = property(_handle)
+    try:
+        yield
+    finally:
+        owner.handle = original
+
+
+def _handle(variable: Any) -> Any:
+    own = variable._value  # noqa: SLF001 (`value` is what a scope holds)
+    return variable.value if own is None else own.handle
+
+
+def packed(x: Any, y: Any, sample_weight: Any) -> Any:
+    """Return what `fit` gives a step; what is `()` is left out."""
+    given = [None if isinstance(each, tuple) and not each else each for each in (y, sample_weight)]
+    return keras.utils.pack_x_y_sample_weight(x, *given)
+
+
+def training_note(source: str, model: keras.Model) -> str:
+    """Say in a sentence what trains the model from `source`."""
+    own = " and ".join(own_in_steps(model))
+    return (
+        f"{source} is trained by its own {own} and as it was compiled: what the plan says of "
+        "optimizer, loss and metrics does not count."
+    )

@@ -1,0 +1,168 @@
+"""The logs of a model's own steps: a number by name, of which a run shows, keeps and tells all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.contract.events import Warned
+from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.meters import Call, Deltas, Tally
+from gpu_studio.trainer.models.own_training import (
+    TRAIN_STEP,
+    beginning,
+    own_in_steps,
+    speaks_of_replicas,
+)
+from gpu_studio.trainer.user_code.telling import kind_in_words, root_words
+
+
+def logs_of(model: keras.Model, kind: str, returned: Any) -> dict[str, Any]:
+    """Return what the step `kind` has returned, as `fit` reports it. Raises UserCodeError."""
+    file, line = beginning(model, kind)
+    step, begins = f"{type(model).__name__}.{kind}", f"It begins in line {line} of {file}."
+    if not isinstance(returned, Mapping) or not returned:
+        raise UserCodeError(
+            f"{step} returns {kind_in_words(returned)} where its logs are needed, numbers by name.",
+            ["Let it end with: return {m.name: m.result() for m in self.metrics}.", begins],
+        )
+    logs = _flat(returned)
+    for name, value in logs.items():
+        if shape := tuple(keras.ops.shape(value)):
+            shown = " × ".join("?" if tf.is_tensor(axis) else str(axis) for axis in shape)
+            raise UserCodeError(
+                f"{step} returns {name} as an array, {shown}; a log is one number.",
+                [f"Return its mean: keras.ops.mean({name}).", begins],
+            )
+    return logs
+
+
+def _flat(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the logs without the names of the dictionaries in them."""
+    found: dict[str, Any] = {}
+    for name, value in logs.items():
+        found |= _flat(value) if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+def number(value: Any) -> Any:
+    """Return a log as a float32."""
+    return tf.cast(tf.convert_to_tensor(value), tf.float32)
+
+
+def shown_losses(names: Sequence[str], logs: np.ndarray) -> np.ndarray:
+    """Return what stands for the loss in each step: `loss`, else the first whose name has it.
+
+    `logs` has shape (steps, names). What is not finite in any loss is not finite here.
+    """
+    found = [place for place, name in enumerate(names) if "loss" in name] or [0]
+    losses = logs[:, sorted(found, key=lambda place: names[place] != "loss")]
+    wrong = np.where(np.isfinite(losses), 0, losses).sum(axis=1)
+    shown: np.ndarray = losses[:, 0] + wrong
+    return shown
+
+
+class LoggedCall(Call):
+    """A call whose `deltas` are the kind of its steps, and the logs of the last."""
+
+    def followed_by(self, other: Call) -> Call:
+        """Join this call and a call of later steps into one."""
+        return LoggedCall(
+            np.concatenate([self.losses, other.losses]),
+            other.deltas,
+            self.input_seconds + other.input_seconds,
+            self.aside_seconds + other.aside_seconds,
+            np.concatenate([self.told, other.told]),
+        )
+
+
+class LogTally(Tally):
+    """The logs of a pass over a split: those of its last step."""
+
+    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
+        """`names` are those that each kind of step returns."""
+        self._names = names
+        self._kind, self._logs = TRAIN_STEP, np.zeros(0)
+        self.samples = 0
+
+    def add(self, loss: float, samples: int, deltas: Deltas) -> None:  # noqa: ARG002
+        """Take the logs of a call, and count its samples."""
+        self.samples += samples
+        [[self._kind, self._logs]] = deltas
+
+    def results(self) -> dict[str, float]:
+        """Return every log by name."""
+        pairs = zip(self._names[self._kind], self._logs, strict=True)
+        return {name: float(value) for name, value in pairs}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the tally as named arrays, for a checkpoint."""
+        return {"logs": self._logs}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> bool:
+        """Continue from `arrays()`. Those of other logs change nothing; then return False."""
+        logs = arrays.get("logs", np.zeros(0))
+        if len(logs) != len(self._names.get(TRAIN_STEP, ())):
+            return False
+        self._logs = logs
+        return True
+
+
+def not_evaluated(model: keras.Model, error: Exception) -> Warned:
+    """Say that Keras' own `test_step` fails for a model with a `train_step` of its own."""
+    kind, said = type(model).__name__, root_words(error).rstrip(".")
+    return Warned(
+        message=f"{kind} has its own train_step but no test_step, and Keras' own cannot evaluate "
+        f"it ({said}): nothing is validated or tested.",
+        suggestion=f"Give {kind} a method test_step(self, data) that returns its logs. Or set "
+        "data.validation_fraction to 0, so that all samples are trained on.",
+    )
+
+
+def warnings_on(model: keras.Model, replicas: int, step: Any) -> Iterator[Warned]:
+    """Yield what is to be known of a model's own step; `step` is the graph of it."""
+    kind = type(model).__name__
+    if {operation.type for operation in step.get_operations()} & _UNSAVED:
+        yield Warned(
+            message=f"{kind} draws random numbers by tf.random, whose state TensorFlow cannot "
+            "save: after a resume it draws others than the run would have drawn.",
+            suggestion="Draw by keras.random with a keras.random.SeedGenerator of the model.",
+        )
+    own = own_in_steps(model)
+    if replicas > 1 and own != ["compute_metrics"]:
+        yield _shared(kind, own[0], replicas, speaks_of_replicas(model))
+
+
+def _shared(kind: str, own: str, replicas: int, by_itself: bool) -> Warned:
+    calls = f"Each of {replicas} replicas calls {kind}.{own} with its part of a batch."
+    if by_itself:
+        return Warned(
+            message=f"{calls} It asks for replicas itself: their gradients are added up.",
+            suggestion="Let its own losses be divided by the number of replicas, as Keras' are.",
+        )
+    return Warned(
+        message=f"{calls} Gradients are averaged by samples: a loss that is a mean over the "
+        "samples trains as on one device; one that compares samples compares those of a part.",
+        suggestion=f"A sum over the batch of its own would count 1/{replicas}: write it as a mean. "
+        "Keras' losses are right with any reduction.",
+    )
+
+
+_UNSAVED = frozenset(
+    {
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    }
+)
+"""Operations that draw from a state which only TensorFlow's kernel has."""

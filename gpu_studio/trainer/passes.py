@@ -1,0 +1,180 @@
+"""The passes over the training samples: where the next step's are, and when a pass is over.
+
+An epoch is a pass, unless the plan gives it a number of steps: then it goes on where the one before
+ended, and is shorter where the data end before. The next pass begins with the epoch after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_studio.trainer import batches
+from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.data import Split
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.meters import Call
+from gpu_studio.trainer.progress import TrainingProgress
+
+
+class Passes:
+    """The training samples of a run, arrays or a stream, in the order of their steps."""
+
+    def __init__(self, strategy: Any, split: Split, cut: Cut, seed: int, an_epoch: int) -> None:
+        """`an_epoch` is the number of steps that the plan gives an epoch; 0 for a whole pass."""
+        self._strategy, self._split, self._cut = strategy, split, cut
+        self._seed, self._an_epoch = seed, an_epoch
+        self._parts: Any = None
+        self._iterator: Any = None
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """The steps of an epoch, or of the longest; None if only the data know."""
+        return self.left(TrainingProgress())
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing follows the pass under way."""
+        return self._split.stream is not None and self._split.stream.once
+
+    def left(self, at: TrainingProgress) -> int | None:
+        """Return how many steps of the epoch are left at most; None if only the data know."""
+        asked = self._an_epoch - at.step_in_epoch if self._an_epoch else None
+        known = [each for each in (self._left_of_pass(at), asked) if each is not None]
+        return max(0, min(known)) if known else None
+
+    def _left_of_pass(self, at: TrainingProgress) -> int | None:
+        if self._split.stream is None:
+            return self._cut.steps(at.pass_samples)
+        whole: int | None = self._split.stream.steps(self._cut.batch)
+        return None if whole is None else whole - at.pass_steps
+
+    def steps_from(self, at: TrainingProgress) -> Any:
+        """Return an iterator over the parts of the steps from there on."""
+        if self._iterator is None:
+            self._iterator = batches.distribute(self._strategy, self._parts_from(at))
+        return self._iterator
+
+    def _parts_from(self, at: TrainingProgress) -> Any:
+        split, cut, stream = self._split, self._cut, self._split.stream
+        if stream is None:
+            return batches.training_stream(
+                split, cut, self._seed, at.passes, at.pass_samples, timed=True
+            )
+        stream.begin(at.passes, at.pass_steps * (1 if stream.batched else cut.batch))
+        if at.pass_steps:
+            return batches.stream_parts(stream, cut.batch, cut.replicas, at.pass_steps)
+        if self._parts is None:
+            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas)
+        return self._parts
+
+    def after(self, at: TrainingProgress, call: Call) -> tuple[TrainingProgress, np.ndarray]:
+        """Return the progress after a call, and how many samples each of its steps had."""
+        steps = len(call.losses)
+        if self._split.stream is None:
+            starts = at.pass_samples + self._cut.batch * np.arange(steps)
+            sizes = np.minimum(self._cut.batch, self._cut.samples - starts)
+            over = at.pass_samples + int(sizes.sum()) >= self._cut.samples
+        else:
+            # The last batch says so only where nobody knew how many there are.
+            sizes, over = call.told[:, 0].astype(np.int64), call.over
+            over = over or self._left_of_pass(at) == steps
+        return at.after_steps(steps, int(sizes.sum()), pass_over=over), sizes
+
+    def end(self) -> None:
+        """Notice that a pass is over."""
+        if self._split.stream is not None and self._iterator is not None:
+            self._split.stream.end()
+            batches.let_go(self._iterator)
+            self._iterator = None
+
+
+class SplitReading:
+    """A split that is read from its beginning whenever it is evaluated."""
+
+    def __init__(self, strategy: Any, split: Split, cut: Cut, most: int) -> None:
+        """`cut` is that of the split; `most` limits the batches that are read, unless it is 0."""
+        self._strategy, self._split, self._cut, self._most = strategy, split, cut, most
+        self._parts: Any = None
+        self._over = False
+        self.iterator: Any = None
+        self.done = 0
+
+    def begin(self, number: int) -> None:
+        """Read from the beginning, for the `number`-th time (from 0) in the run."""
+        stream, self.done, self._over = self._split.stream, 0, False
+        if stream is not None:
+            self._begin_stream(stream, number)
+        elif self.iterator is None:
+            samples = min(self._cut.samples, self._most * self._cut.batch or self._cut.samples)
+            self._cut = Cut(samples, self._cut.batch, self._cut.replicas)
+            parts = batches.evaluation_stream(self._split, self._cut)
+            self.iterator = batches.distribute(self._strategy, parts)
+
+    def _begin_stream(self, stream: Any, number: int) -> None:
+        if self.iterator is not None:
+            batches.let_go(self.iterator)
+        stream.begin(number, 0)
+        if self._parts is None:
+            self._parts = batches.stream_parts(stream, self._cut.batch, self._cut.replicas)
+        self.iterator = batches.distribute(self._strategy, self._parts)
+
+    @property
+    def left(self) -> int | None:
+        """How many batches are left; None if only the data know."""
+        if self._over:
+            return 0
+        stream = self._split.stream
+        whole = self._cut.steps() if stream is None else stream.steps(self._cut.batch)
+        known = [each - self.done for each in (whole, self._most or None) if each is not None]
+        return min(known) if known else None
+
+    def sizes(self, call: Call) -> np.ndarray:
+        """Return how many samples each batch of the call had."""
+        starts = self._cut.batch * (self.done + np.arange(len(call.losses)))
+        self.done += len(call.losses)
+        if self._split.stream is None:
+            sizes: np.ndarray = np.minimum(self._cut.batch, self._cut.samples - starts)
+            return sizes
+        self._over = call.over
+        if self.left == 0:
+            self._split.stream.end()
+        return call.told[:, 0].astype(np.int64)
+
+
+def refuse_unended(name: str, split: Split | None, field: str, steps: int, passes: int) -> None:
+    """Raises PlanRefused for a stream that cannot be read as often as the plan asks.
+
+    `steps` is the plan's `field`, and `passes` are how many times the stream would be read.
+    """
+    stream = None if split is None else split.stream
+    if stream is None or steps:
+        return
+    if stream.endless:
+        raise PlanRefused(
+            f"{name} returned {stream.kind} that never ends, and {field} is 0: the end would never "
+            "come.",
+            [f"Set {field} to a number of batches.", "Or let the data end: leave out .repeat()."],
+        )
+    if stream.once and passes > 1:
+        raise PlanRefused(
+            f"{name} returned {stream.kind}, which can be read once, and it would be read {passes} "
+            "times.",
+            [
+                (
+                    "Return the function that makes the generator, without calling it, or let "
+                    f"{name.rpartition(':')[2]} itself yield the batches."
+                ),
+                "Or set training.epochs to 1.",
+            ],
+        )
+
+
+def ended_early(progress: TrainingProgress, asked: int) -> tuple[str, str]:
+    """Say that the data ended before the steps that the plan gives an epoch, and what helps."""
+    said = (
+        f"The data ended after {progress.step_in_epoch} of the {asked} steps of epoch "
+        f"{progress.epoch + 1}: it is shorter, and the next begins where the data begin."
+    )
+    return said, "Let the data repeat, as .repeat() does, or set training.steps_per_epoch to 0."

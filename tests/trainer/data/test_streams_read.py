@@ -1,0 +1,117 @@
+"""What a data function returns as a stream is read beforehand, and refused in words where wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from written_code import Written
+
+from gpu_studio.plan import Data
+from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.errors import DataError, UserCodeError
+
+CODE = """
+import numpy as np
+import tensorflow as tf
+
+X = np.arange(96.0).reshape(24, 4)
+Y = np.arange(24) % 3
+
+def whole():
+    data = tf.data.Dataset.from_tensor_slices(({"a": X, "b": X[:, 0]}, Y))
+    return {"train": data.batch(10), "val": data.take(6), "test": (X[:5], Y[:5])}
+
+def uneven():
+    yield X[:8], Y[:7]
+
+def four():
+    return tf.data.Dataset.from_tensor_slices((X, Y, Y, Y)).batch(8)
+
+def nothing():
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(8).take(0)
+
+def raising():
+    raise KeyError("picture 17")
+    yield
+
+def ragged():
+    return tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1], [2, 3]]), [0, 1])).batch(2)
+
+def of_all_lengths():
+    for number in range(5):
+        yield X[number][: 2 + number % 2], 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def _current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's folder stays the current one of a trainer, not of these tests."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_that_streams_are_told_by_their_first_batches_and_by_what_they_know(
+    written: Written,
+) -> None:
+    found = load_data(Data(python=f"{written(CODE)}:whole"), 0, Path())
+    train, held, tested = (split.stream for split in found.splits)
+    assert (train.in_words, train.steps(32), train.rows) == ("3 batches of 10", 3, (10, 10))
+    assert (held.in_words, held.steps(4)) == ("6 samples, one by one", 2)
+    assert tested.steps(2) == 3
+    assert {name: x.shape for name, x in found.train.x.items()} == {"a": (20, 4), "b": (20,)}
+    assert not found.notes
+
+
+def test_that_a_stream_without_validation_says_that_nothing_is_validated(written: Written) -> None:
+    path = written(CODE + '\n\ndef alone():\n    return whole()["train"]\n')
+    [note] = load_data(Data(python=f"{path}:alone"), 0, Path()).notes
+    assert note.startswith("Nothing is validated: a tf.data.Dataset cannot be split")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("uneven", "the first batch has parts that are not equally long: x 8, y 7."),
+        ("four", "returned a tf.data.Dataset that gives 4 things at a time."),
+        ("nothing", "returned a tf.data.Dataset that gives nothing."),
+        ("ragged", "gives RaggedTensors, which cannot be cut into parts."),
+        (
+            "of_all_lengths",
+            "gives samples of different shapes: x is (2,) first, and (3,) in sample 1.",
+        ),
+    ],
+)
+def test_that_what_cannot_be_batches_is_refused_in_words(
+    function: str, words: str, written: Written
+) -> None:
+    with pytest.raises(DataError) as refused:
+        load_data(Data(python=f"{written(CODE)}:{function}"), 0, Path())
+    assert words in refused.value.message
+    assert "own.py" in refused.value.suggestions[-1]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_that_batches_of_any_size_are_cut_into_parts_of_which_none_is_lost(
+    known: bool, written: Written
+) -> None:
+    from gpu_studio.trainer.batches import Cut, stream_parts
+
+    path = written(CODE)
+    stream = load_data(Data(python=f"{path}:whole"), 0, Path()).train.stream
+    if not known:
+        stream.length = None
+    parts = list(stream_parts(stream, 0, 3).as_numpy_iterator())
+    assert [told[1:].tolist() for *_, told in parts[::3]] == [[10, 0], [10, 0], [4, 1 - known]]
+    assert [len(y) for _, y, *_ in parts] == [4, 3, 3, 4, 3, 3, 2, 1, 1]
+    assert [y for part in parts for y in part[1].tolist()] == [each % 3 for each in range(24)]
+    assert sum(part[3].sum() for part in parts) == pytest.approx(3)
+    stream = load_data(Data(python=f"{path}:whole"), 0, Path()).validation.stream
+    idle = list(stream_parts(stream, 2, 4).as_numpy_iterator())
+    weights = Cut(6, 2, 4).parts()[:4, 2]
+    assert [part[3].tolist() for part in idle[:4]] == [[0.5 if w else 0] for w in weights]
+
+
+def test_that_a_generator_that_raises_is_told_by_its_line(written: Written) -> None:
+    with pytest.raises(UserCodeError) as failed:
+        load_data(Data(python=f"{written(CODE)}:raising"), 0, Path())
+    assert failed.value.message == "own.py stopped in line 22 with KeyError: 'picture 17'"

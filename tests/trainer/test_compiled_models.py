@@ -1,0 +1,105 @@
+"""Models that their users compiled train what their own `fit` trains, under every strategy.
+
+Losses, metrics of epochs and test, and weights, to 1e-5; so do a loss, metrics and an optimizer of
+the user's own that the plan names. GPU_STUDIO_WHOLE_PARITY=1 tests all under all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import compiled_jobs
+import numpy as np
+import pytest
+import warm_python
+from parity_jobs import CLOSE, TESTED, WAYS, WHOLE, Case
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+REFERENCES = [
+    'training.optimizer="models.py:optimizer"',
+    "training.options={momentum=0.5}",
+    "training.learning_rate=0.2",
+    'training.loss={name="models.py:make_focal",gamma=3.0}',
+    'training.metrics=[{name="models.py:Sure",least=0.3},"models.py:entropy"]',
+]
+CASES: dict[str, Case] = {
+    **{
+        name: {"function": name, "settings": TESTED}
+        for name in ("sgd", "adam", "smoothed", "summed", "overlapping", "averaged")
+    },
+    "named": {
+        "function": "by_reference",
+        "trained": "plain",
+        "settings": [*TESTED, *REFERENCES],
+    },
+    "two": {"function": "two", "settings": [*TESTED, "data.python=models.py:two_data"]},
+    "classes weighted": {
+        "function": "summed",
+        # A tf.data.Dataset wants all classes named.
+        "class_weight": {"0": 2.0, "1": 1.0, "2": 0.5, "3": 1.0},
+        "settings": [*TESTED, "training.class_weight={0=2.0,2=0.5}"],
+    },
+}
+FEW = {"two", "classes weighted", "overlapping", "averaged"}
+REFUSED = {
+    "overlapping placed": "2 micro-batches would each have one of their own",
+    "averaged mirrored": "must see one batch after another",
+    "averaged central_storage": "must see one batch after another",
+    "averaged placed": "must see one batch after another",
+}
+PARTS = [way for way in WAYS if WHOLE or way in ("none", "mirrored")]
+PAIRS = [(name, way) for way in PARTS for name in CASES if WHOLE or way == "none" or name in FEW]
+
+
+class Results(dict[str, dict[str, Any]]):
+    """What became of every case in a way, once it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __missing__(self, way: str) -> dict[str, Any]:
+        cases = {name: each for name, each in CASES.items() if (name, way) in PAIRS or way == "fit"}
+        done = subprocess.run(
+            warm_python.command(str(Path(compiled_jobs.__file__))),
+            input=json.dumps([WAYS.get(way, "fit"), cases]),
+            capture_output=True,
+            text=True,
+            cwd=self._folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        self[way] = json.loads(done.stdout.splitlines()[-1])
+        return self[way]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return Results(tmp_path_factory.mktemp("compiled"))
+
+
+@pytest.mark.parametrize(("name", "way"), PAIRS)
+def test_that_a_compiled_model_trains_as_its_own_fit(results: Results, name: str, way: str) -> None:
+    theirs, mine = results["fit"][name], results[way][name]
+    if f"{name} {way}" in REFUSED:
+        assert REFUSED[f"{name} {way}"] in mine["error"]
+        return
+    assert "error" not in mine, mine["error"]
+    for epoch, expected in zip(mine["epochs"], theirs["epochs"], strict=True):
+        assert epoch == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+    assert mine["test"] == pytest.approx(theirs["test"], rel=CLOSE, abs=CLOSE)
+    for weights, expected in zip(mine["weights"], theirs["weights"], strict=True):
+        np.testing.assert_allclose(weights, expected, rtol=0, atol=CLOSE)
+
+
+def test_that_a_loss_of_the_whole_batch_is_told_where_replicas_share_it(results: Results) -> None:
+    assert results["none"]["overlapping"]["told"] == []
+    (told,) = results["mirrored"]["overlapping"]["told"]
+    assert "The loss overlap is one of a whole batch. Each of the 2 replicas" in told
