@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from training_runs import Finished, small_plan, trained
+from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
 from gpu_studio.plan import Data, ModelSettings, Plan
@@ -238,3 +238,20 @@ def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: P
     assert (
         json.loads(run.directory.events_file.read_bytes().splitlines()[-1])["event"] == "finished"
     )
+
+
+def test_that_memory_is_counted_with_kernels_of_onednn_and_without(
+    tmp_path: Path, plain: Finished
+) -> None:
+    """TensorFlow has it on by the processor's instructions; here it is the other way round."""
+    other = "0" if "vnni" in Path("/proc/cpuinfo").read_text() else "1"
+    with running(
+        small_plan(), tmp_path / "runs", environment={"TF_ENABLE_ONEDNN_OPTS": other}
+    ) as run:
+        ended = run.finish()
+    assert ended.code == 0, ended.of(events.Failed) or ended.log
+    assert ended.losses == pytest.approx(plain.losses, rel=1e-5)
+    for each in (ended, plain):
+        host = [row for memory in each.of(events.Memory) for row in memory.devices][-1]
+        assert host.source == "host"
+        assert host.peak > 0
