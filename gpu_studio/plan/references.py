@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path, PurePath
 from typing import Literal, NewType
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.plan.values import Callback, Named, Plan
+from gpu_studio.plan.values import Callback, Named, OutputTraining, Plan, Training, path_to
 
 SUFFIX = ".py"
 SCHEDULE = "schedule"
@@ -86,14 +86,35 @@ def references_of(plan: Plan) -> tuple[tuple[str, str], ...]:
 def _with_references(plan: Plan, changed: Change) -> Plan:
     """Return `plan` with each such text replaced by `changed(field, text)`.
 
-    This is the one place that knows which fields of a plan may name code.
+    This and `_called_in_training` are the one place that knows which fields of a plan may name
+    code.
     """
+    model, data = plan.model, plan.data
+    if model.python:
+        model = replace(model, python=changed("model.python", model.python))
+    if data.python:
+        data = replace(data, python=changed("data.python", data.python))
 
     def called(field: str, text: str) -> str:
         return changed(field, text) if reference(text) else text
 
+    return replace(plan, model=model, data=data, training=_called_in_training(plan, called))
+
+
+def _called_in_training(plan: Plan, called: Change) -> Training:
     def named(field: str, chosen: Named) -> Named:
         return replace(chosen, name=called(field, chosen.name))
+
+    def all_named(field: str, chosen: Iterable[Named]) -> tuple[Named, ...]:
+        return tuple(named(f"{field}[{place}]", each) for place, each in enumerate(chosen))
+
+    def output(name: str, chosen: OutputTraining) -> OutputTraining:
+        field, metrics = path_to("training.outputs", name), chosen.metrics
+        return replace(
+            chosen,
+            loss=chosen.loss and named(f"{field}.loss", chosen.loss),
+            metrics=None if metrics is None else all_named(f"{field}.metrics", metrics),
+        )
 
     def callback(field: str, chosen: Callback) -> Callback:
         options = {
@@ -104,25 +125,19 @@ def _with_references(plan: Plan, changed: Change) -> Plan:
         }
         return replace(chosen, name=called(f"{field}.name", chosen.name), options=options)
 
-    model, data, training = plan.model, plan.data, plan.training
-    if model.python:
-        model = replace(model, python=changed("model.python", model.python))
-    if data.python:
-        data = replace(data, python=changed("data.python", data.python))
-    training = replace(
+    training = plan.training
+    return replace(
         training,
         optimizer=called("training.optimizer", training.optimizer),
         schedule=training.schedule and named("training.schedule", training.schedule),
         loss=named("training.loss", training.loss),
-        metrics=tuple(
-            named(f"training.metrics[{place}]", each) for place, each in enumerate(training.metrics)
-        ),
+        metrics=all_named("training.metrics", training.metrics),
+        outputs={name: output(name, each) for name, each in training.outputs.items()},
         callbacks=tuple(
             callback(f"training.callbacks[{place}]", each)
             for place, each in enumerate(training.callbacks)
         ),
     )
-    return replace(plan, model=model, data=data, training=training)
 
 
 def with_absolute_files(plan: Plan, folder: Path) -> AbsolutePlan:

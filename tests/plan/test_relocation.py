@@ -8,7 +8,7 @@ from real_runs import PLAN
 from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.plan.references import part_of, references_of, with_absolute_files
-from gpu_studio.plan.values import Callback, Named
+from gpu_studio.plan.values import Callback, Named, OutputTraining
 
 FOLDER = Path("/plans")
 
@@ -35,6 +35,7 @@ def test_that_each_function_that_a_plan_names_is_found_and_taken_as_relative_to_
         PLAN.training,
         loss=Named("l.py:loss"),
         metrics=(Named("auto"), Named("l.py:iou")),
+        outputs={"a": OutputTraining(Named("l.py:own"), metrics=(Named("auc"), Named("o.py:f")))},
         callbacks=(Callback("terminate_on_nan"), Callback("c.py:make", {"schedule": 2}), schedule),
     )
     plan = replace(PLAN, model=ModelSettings(python="m.py:f"), training=training)
@@ -43,12 +44,14 @@ def test_that_each_function_that_a_plan_names_is_found_and_taken_as_relative_to_
         ("model.python", "/plans/m.py:f"),
         ("training.loss", "/plans/l.py:loss"),
         ("training.metrics[1]", "/plans/l.py:iou"),
+        ("training.outputs.a.loss", "/plans/l.py:own"),
+        ("training.outputs.a.metrics[1]", "/plans/o.py:f"),
         ("training.callbacks[1].name", "/plans/c.py:make"),
         ("training.callbacks[2].options.schedule", "/plans/c.py:rate"),
     )
     assert [part_of(field) for field, _text in references_of(moved)][:2] == ["model", "training"]
     assert moved.training.callbacks[0] == training.callbacks[0]
-    assert code_files(moved) == [FOLDER / "m.py", FOLDER / "l.py", FOLDER / "c.py"]
+    assert code_files(moved) == [FOLDER / "m.py", FOLDER / "l.py", FOLDER / "o.py", FOLDER / "c.py"]
 
 
 def test_that_absolute_files_and_homes_are_kept():

@@ -1,12 +1,13 @@
 """An edit of a plan that a person requested, and the value at a path in a plan.
 
-A path is written as in a plan file: `training.metrics[0].options`.
+A path is written as in a plan file: `training.metrics[0].options`, `training.outputs."age".loss`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +30,13 @@ class Change:
     half_typed: str | None = None
 
 
-_STEP = re.compile(r"([a-z_]+)(?:\[(\d+)\])?")
+_Step = tuple[str, int | None]
+_STEP = re.compile(r'(?:([a-z_]+)|("(?:[^"\\]|\\.)*"))(?:\[(\d+)\])?(?:\.(?=.)|$)')
+
+
+def keyed(path: str, key: str) -> str:
+    """The path of a key in the table at `path`; in quotes, it may have any letters, dots too."""
+    return f"{path}.{json.dumps(key)}"
 
 
 def value_at(plan: Plan, path: str) -> Any:
@@ -38,13 +45,12 @@ def value_at(plan: Plan, path: str) -> Any:
     Raises AttributeError for a bad path.
     """
     value: Any = plan
-    for step in path.split("."):
+    for name, index in _steps(path):
         if value is None:
             return None
-        name, index = _parsed(step)
-        value = getattr(value, name)
+        value = _inner(value, name)
         if index is not None:
-            value = value[index] if index < len(value) else None
+            value = value[index] if value is not None and index < len(value) else None
     return value
 
 
@@ -53,7 +59,7 @@ def with_value(plan: Plan, path: str, value: Any) -> Plan:
 
     Unchanged if the part that contains it no longer exists.
     """
-    changed: Plan = _with(plan, path, value)
+    changed: Plan = _with(plan, _steps(path), value)
     return changed
 
 
@@ -68,23 +74,36 @@ def without_option(plan: Plan, path: str, key: str) -> Plan:
     return with_value(plan, path, {name: value for name, value in options.items() if name != key})
 
 
-def _with(part: Any, path: str, value: Any) -> Any:
-    step, _, rest = path.partition(".")
-    name, index = _parsed(step)
-    if part is None:
-        return None
-    inner = getattr(part, name)
+def _with(part: Any, steps: Sequence[_Step], value: Any) -> Any:
+    (name, index), *rest = steps
+    inner = _inner(part, name)
     if index is None:
-        return replace(part, **{name: _with(inner, rest, value) if rest else value})
-    if index >= len(inner):
+        if rest and inner is None:
+            return part
+        changed = _with(inner, rest, value) if rest else value
+    elif inner is None or index >= len(inner):
         return part
-    changed = _with(inner[index], rest, value) if rest else value
-    return replace(part, **{name: (*inner[:index], changed, *inner[index + 1 :])})
+    else:
+        one = _with(inner[index], rest, value) if rest else value
+        changed = (*inner[:index], one, *inner[index + 1 :])
+    return (
+        {**part, name: changed} if isinstance(part, Mapping) else replace(part, **{name: changed})
+    )
 
 
-def _parsed(step: str) -> tuple[str, int | None]:
-    found = _STEP.fullmatch(step)
-    if found is None:
-        raise AttributeError(step)
-    name, index = found.groups()
-    return name, None if index is None else int(index)
+def _inner(part: Any, name: str) -> Any:
+    return part.get(name) if isinstance(part, Mapping) else getattr(part, name)
+
+
+def _steps(path: str) -> list[_Step]:
+    """The names in a path, each with the place in its list that it asks for, if any."""
+    steps: list[_Step] = []
+    at = 0
+    while at < len(path) or not steps:
+        found = _STEP.match(path, at)
+        if found is None:
+            raise AttributeError(path)
+        plain, quoted, index = found.groups()
+        steps.append((plain or json.loads(quoted), None if index is None else int(index)))
+        at = found.end()
+    return steps

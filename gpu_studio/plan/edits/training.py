@@ -7,8 +7,9 @@ from dataclasses import replace
 from gpu_studio.plan import EarlyStopping, Named, Plan
 from gpu_studio.plan.callbacks import CALLBACKS, entry_of, free_options
 from gpu_studio.plan.catalogue import data_entry
+from gpu_studio.plan.edits.change import keyed, value_at, with_value
 from gpu_studio.plan.keras_objects import METRICS, METRICS_OF, keras_name
-from gpu_studio.plan.values import Callback
+from gpu_studio.plan.values import Callback, OutputTraining
 
 
 def set_training(plan: Plan, **values: object) -> Plan:
@@ -35,24 +36,65 @@ def set_loss(plan: Plan, name: str) -> Plan:
     return plan if name == plan.training.loss.name else set_training(plan, loss=Named(name))
 
 
-def add_metric(plan: Plan) -> Plan:
-    """`plan` with one more metric: the first that suits the data and is not there yet."""
-    metrics = plan.training.metrics
-    return set_training(plan, metrics=(*metrics, Named(_next_metric(plan))))
+def set_output(plan: Plan, name: str, **values: object) -> Plan:
+    """`plan` in which the output `name` learns by these fields of its own.
+
+    An output that has nothing of its own any more is left out of the plan.
+    """
+    outputs = plan.training.outputs
+    changed = replace(outputs.get(name, OutputTraining()), **values)  # type: ignore[arg-type]
+    if changed == OutputTraining():
+        return remove_output(plan, name)
+    return set_training(plan, outputs={**outputs, name: changed})
 
 
-def set_metric(plan: Plan, index: int, name: str) -> Plan:
+def remove_output(plan: Plan, name: str) -> Plan:
+    """`plan` without anything of its own for the output `name`."""
+    outputs = plan.training.outputs
+    return set_training(plan, outputs={key: outputs[key] for key in outputs if key != name})
+
+
+def output_at(name: str) -> str:
+    """The path of what the output `name` learns by, for edits."""
+    return keyed("training.outputs", name)
+
+
+def set_output_loss(plan: Plan, output: str, name: str | None) -> Plan:
+    """`plan` with another loss of this output and its default options; None is that of all."""
+    own = plan.training.outputs.get(output, OutputTraining()).loss
+    same = (own.name if own else None) == name
+    return plan if same else set_output(plan, output, loss=None if name is None else Named(name))
+
+
+def measure_apart(plan: Plan, output: str, apart: bool) -> Plan:
+    """`plan` in which this output has metrics of its own, at first those of all, or no longer."""
+    own = plan.training.outputs.get(output, OutputTraining()).metrics
+    if apart == (own is not None):
+        return plan
+    return set_output(plan, output, metrics=plan.training.metrics if apart else None)
+
+
+def add_metric(plan: Plan, at: str = "training") -> Plan:
+    """`plan` with one more metric: the first that suits the data and is not there yet.
+
+    `at` is the path of what has the metrics: the training, or one of the outputs.
+    """
+    metrics = _metrics(plan, at)
+    return with_value(plan, f"{at}.metrics", (*metrics, Named(_next_metric(plan, metrics))))
+
+
+def set_metric(plan: Plan, index: int, name: str, at: str = "training") -> Plan:
     """`plan` with another metric at this index, with its default options."""
-    metrics = plan.training.metrics
+    metrics = _metrics(plan, at)
     if index >= len(metrics) or metrics[index].name == name:
         return plan
-    return set_training(plan, metrics=(*metrics[:index], Named(name), *metrics[index + 1 :]))
+    return with_value(plan, f"{at}.metrics[{index}]", Named(name))
 
 
-def remove_metric(plan: Plan, index: int) -> Plan:
+def remove_metric(plan: Plan, index: int, at: str = "training") -> Plan:
     """`plan` without the metric at this index."""
-    metrics = plan.training.metrics
-    return set_training(plan, metrics=(*metrics[:index], *metrics[index + 1 :]))
+    metrics = _metrics(plan, at)
+    return with_value(plan, f"{at}.metrics", (*metrics[:index], *metrics[index + 1 :]))
 
 
 def add_callback(plan: Plan, name: str = "") -> Plan:
@@ -101,14 +143,17 @@ def stop_early(plan: Plan, on: bool) -> Plan:
     return set_training(plan, early_stopping=EarlyStopping() if on else None)
 
 
-def _next_metric(plan: Plan) -> str:
-    if not plan.training.metrics:
+def _metrics(plan: Plan, at: str) -> tuple[Named, ...]:
+    return value_at(plan, f"{at}.metrics") or ()
+
+
+def _next_metric(plan: Plan, metrics: tuple[Named, ...]) -> str:
+    if not metrics:
         return "auto"
     data = data_entry(plan.data)
     fitting = METRICS_OF[data.task] if data else METRICS[2:]
     # `auto` stands for the first one that fits.
     taken = {
-        fitting[0] if each.name == "auto" else keras_name(each.name, fitting)
-        for each in plan.training.metrics
+        fitting[0] if each.name == "auto" else keras_name(each.name, fitting) for each in metrics
     }
     return next((name for name in fitting if name not in taken), fitting[0])

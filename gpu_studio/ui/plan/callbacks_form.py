@@ -30,20 +30,16 @@ from gpu_studio.ui.kit.fields import Suggested
 from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.form.form import NAME, Field, Form
 from gpu_studio.ui.plan.form.options import NewOption, OptionRows
-from gpu_studio.ui.plan.form.source_form import Ask, ask_for_file
+from gpu_studio.ui.plan.form.source_form import Ask, ask_for_python
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.python_files import GIVEN_TO_CALLBACKS, PythonFunction, callables_in
 
 
 class CallbackForm(Form):
-    """The callback at one place of the list; `moved(by)` asks for another place.
-
-    `allow_wanted(Path)` fires when the user wants to decide about a file that is not allowed.
-    """
+    """The callback at one place of the list; `moved(by)` asks for another place."""
 
     moved = Signal(int)
-    allow_wanted = Signal(object)
 
     def __init__(self, index: int, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -83,12 +79,8 @@ class CallbackForm(Form):
         self.row.control.suggest([*CALLBACKS, *own])
         entry, function = entry_of(name, measured(view.plan)), self._function(view)
         self.row.hint.setText(callback_help(name) or (function.hint if function else ""))
-        parameters = function.parameters if function else ()
-        known = (
-            entry.options
-            if entry
-            else tuple(each for each in parameters if each.name not in GIVEN_TO_CALLBACKS)
-        )
+        given = function.options_besides(GIVEN_TO_CALLBACKS) if function else ()
+        known = entry.options if entry else given
         self.options.show_options(view, known)
         self.new.show_options(view, free_options(name))
         takes_any = reference(name) and (function is None or function.takes_more)
@@ -124,16 +116,11 @@ _NONE = "None. Callbacks are called as Keras' fit calls them, in the order of th
 
 
 class CallbacksForm(Form):
-    """One form for each callback of the plan, and buttons that add one.
-
-    `allow_wanted(Path)` fires when the user wants to decide about a file that is not allowed.
-    """
-
-    allow_wanted = Signal(object)
+    """One form for each callback of the plan, and buttons that add one."""
 
     def __init__(self, ask: Ask | None = None, parent: QWidget | None = None) -> None:
         super().__init__("Callbacks", parent)
-        self._ask = ask or ask_for_file("Choose a Python file", "Python (*.py);;All files (*)")
+        self._ask = ask or ask_for_python
         self._base, self._has_file = Path(), False
         self.callbacks: list[CallbackForm] = []
         self.none = Label(_NONE, "caption")
@@ -191,8 +178,7 @@ class CallbacksForm(Form):
     def _append(self) -> None:
         form = CallbackForm(len(self.callbacks))
         form.column.setContentsMargins(0, GRID if self.callbacks else 0, 0, 0)
-        form.edited.connect(self.edited)
-        form.allow_wanted.connect(self.allow_wanted)
+        self.forward(form)
         form.moved.connect(partial(self._move, form))
         self.column.insertWidget(self._first + len(self.callbacks), form)
         self.callbacks.append(form)

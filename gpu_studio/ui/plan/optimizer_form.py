@@ -32,10 +32,13 @@ from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.plan.facts_words import batches
 from gpu_studio.ui.plan.form.form import Field, Form
-from gpu_studio.ui.plan.form.options import FreeOptions, OptionRows
+from gpu_studio.ui.plan.form.options import FreeOptions, NewOption, OptionRows
+from gpu_studio.ui.plan.form.source_form import NamedRow
 from gpu_studio.ui.plan.plan_view import PlanView
 
 _RATE = next(limit for limit in TRAINING_LIMITS if limit.name == "learning_rate")
+_GIVEN = ("learning_rate", "steps_per_epoch", "total_steps")
+"""What a run gives an optimizer or a schedule of the user's own by itself."""
 _NO_SCHEDULE = "none: it stays as it is"
 
 
@@ -57,7 +60,9 @@ class OptimizerForm(Form):
             write=set_optimizer,
             exact=("training.options",),
         )
-        self.add(optimizer, Choice("optimizer", OPTIMIZER_CHOICES, words=AS_COMPILED))
+        choice = Choice("optimizer", (), words=AS_COMPILED)
+        self.optimizer = NamedRow(optimizer, choice, OPTIMIZER_CHOICES)
+        self.put_row(self.optimizer)
         self.options = FreeOptions("training.options", "optimizer", reserved=("learning_rate",))
         self.put(self.options)
         rate = Field("training.learning_rate", "learning rate", _RATE.help, _RATE.default)
@@ -68,17 +73,28 @@ class OptimizerForm(Form):
         """Show the plan's optimizer and schedule."""
         super().show_view(view)
         self._view = view
-        self.options.show_options(view, optimizer_options(view.plan.training.optimizer))
-        schedule = view.plan.training.schedule
-        entry = SCHEDULES.get(schedule.name) if schedule else None
-        self.schedule_row.hint.setText(entry.help if entry else "")
-        self.schedule.show_options(view, entry.options if entry else ())
+        name, own = view.plan.training.optimizer, self.optimizer.function
+        self.optimizer.say_of_it(self.optimizer.field.hint)
+        taken = own.options_besides(_GIVEN) if own else () if self.optimizer.names_own else None
+        more = taken is not None and (own is None or own.takes_more)
+        self.options.show_options(view, optimizer_options(name), taken, more=more)
+        self._show_schedule(view)
         self._show_curve()
 
     def show_data(self, data: DataFacts | None) -> None:
         """Set the data that determine the steps of a run."""
         self._data = data
         self._show_curve()
+
+    def _show_schedule(self, view: PlanView) -> None:
+        schedule, own = view.plan.training.schedule, self.schedule_row.function
+        entry = SCHEDULES.get(schedule.name) if schedule else None
+        self.schedule_row.say_of_it(entry.help if entry else "")
+        taken = own.options_besides(_GIVEN, by_place=1) if own else ()
+        self.schedule.show_options(view, entry.options if entry else taken)
+        self.new.show_options(view, ())
+        named = self.schedule_row.names_own
+        self.new.setVisible(named and (own is None or own.takes_more))
 
     def _add_schedule(self, theme: ThemeManager) -> None:
         field = Field(
@@ -90,14 +106,16 @@ class OptimizerForm(Form):
             exact=("training.schedule",),
         )
         tips = {name: entry.help for name, entry in SCHEDULES.items()}
-        choice = Choice(
-            "learning-rate schedule", [None, *SCHEDULES], tips=tips, words={None: _NO_SCHEDULE}
-        )
-        self.schedule_row = self.add(field, choice)
+        choice = Choice("learning-rate schedule", (), tips=tips, words={None: _NO_SCHEDULE})
+        self.schedule_row = NamedRow(field, choice, (None, *SCHEDULES))
+        self.put_row(self.schedule_row)
         self.schedule = OptionRows("training.schedule.options", "training.schedule")
+        self.new = NewOption(
+            "training.schedule.options", "schedule", suggested="the function takes any"
+        )
         self.curve = RateCurve(theme)
         self.no_curve = Paragraph("", "caption")
-        for part in (self.schedule, self.curve, self.no_curve):
+        for part in (self.schedule, self.new, self.curve, self.no_curve):
             self.put(part)
 
     def _show_curve(self) -> None:
@@ -114,6 +132,8 @@ class OptimizerForm(Form):
         training = view.plan.training
         if training.schedule is None:
             return " "
+        if self.schedule_row.names_own:
+            return "No curve is drawn of a schedule of your own: only the run computes it."
         steps = training.steps_per_epoch
         if not steps and self._data is not None and not self._data.streamed:
             steps = batches(view.plan, view.machine, self._data).count

@@ -12,7 +12,7 @@ import re
 import time
 import tokenize
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,7 @@ LARGEST_READ = 512 * 1024
 One that is larger would hold the window up.
 """
 GIVEN = ("input_shape", "outputs", "classes", "seed")
-"""Parameters that the trainer gives by itself."""
+"""Parameters that the trainer gives a function of a model or of data by itself."""
 GIVEN_TO_CALLBACKS = (
     *("model", "epochs", "batch_size", "steps_per_epoch", "seed", "folder", "validation_data"),
 )
@@ -70,6 +70,18 @@ class PythonFunction:
     parameters: tuple[Parameter, ...] = ()
     takes_more: bool = False
     is_class: bool = False
+
+    def options_besides(self, given: Collection[str], by_place: int = 0) -> tuple[Parameter, ...]:
+        """Return its parameters without those `given` by the trainer.
+
+        A function that lacks `by_place` values besides is itself what is wanted, such as a loss,
+        and takes them by their places.
+        """
+        options = tuple(each for each in self.parameters if each.name not in given)
+        lacking = [each.name for each in options if not each.written]
+        if self.is_class or len(lacking) != by_place:
+            return options
+        return tuple(each for each in options if each.name not in lacking)
 
 
 def functions_in(path: Path) -> tuple[PythonFunction, ...]:
@@ -137,12 +149,12 @@ def _arguments_of(node: ast.FunctionDef | ast.ClassDef) -> ast.arguments | None:
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
-    """Return those that can be given by name and that the trainer does not supply itself."""
+    """Return those that can be given by name."""
     by_place = [*arguments.posonlyargs, *arguments.args]
     defaults = [*[None] * (len(by_place) - len(arguments.defaults)), *arguments.defaults]
     pairs = list(zip(by_place, defaults, strict=True))[len(arguments.posonlyargs) :]
     for each, default in (*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
-        if each.arg not in GIVEN and each.arg != "self":
+        if each.arg != "self":
             yield Parameter(each.arg, _value_of(default), _written(default))
 
 

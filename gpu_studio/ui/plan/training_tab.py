@@ -6,11 +6,10 @@ It covers the run, the optimizer, loss and metrics, when to stop, what to keep, 
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.plan import (
@@ -21,25 +20,16 @@ from gpu_studio.plan import (
     replicas,
     shares_of,
 )
-from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.edits.training import (
-    add_metric,
-    remove_metric,
-    set_loss,
-    set_metric,
-    stop_early,
-)
-from gpu_studio.plan.keras_objects import LOSSES, METRICS, loss_options, metric_help, metric_options
+from gpu_studio.plan.edits.training import stop_early
 from gpu_studio.plan.options import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
-from gpu_studio.ui.kit.basic_widgets import Button, Scrolled
+from gpu_studio.ui.kit.basic_widgets import Scrolled
 from gpu_studio.ui.kit.fields import Choice, Switch
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.callbacks_form import CallbacksForm
-from gpu_studio.ui.plan.form.form import NAME, FactLines, Field, Form
-from gpu_studio.ui.plan.form.options import FreeOptions, NewOption, OptionRows
-from gpu_studio.ui.plan.form.tab_order import follow_layout
+from gpu_studio.ui.plan.form.form import FactLines, Field, Form
+from gpu_studio.ui.plan.loss_form import LossForm
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
@@ -197,7 +187,6 @@ class TrainingTab(QWidget):
         self.stopping = StoppingForm()
         self.checkpoint = CheckpointForm()
         self.callbacks = CallbacksForm()
-        self.callbacks.allow_wanted.connect(self._want_consent)
         self._forms = (
             *(self.run, self.optimizer, self.loss),
             *(self.stopping, self.checkpoint, self.callbacks),
@@ -208,6 +197,7 @@ class TrainingTab(QWidget):
         self.refusal.hide()
         for form in self._forms:
             form.edited.connect(self.edited)
+            form.allow_wanted.connect(self._want_consent)
             scrolled.column.addWidget(form)
         scrolled.column.addStretch(1)
         column = QVBoxLayout(self)
@@ -232,116 +222,10 @@ class TrainingTab(QWidget):
     def _show_facts(self) -> None:
         facts = self._reader.facts if self._reader else None
         self.optimizer.show_data(facts.data if facts else None)
+        past = self._reader.past.model if self._reader else None
+        known = (facts.model if facts else None, past)
+        self.loss.show_model(next((each for each in known if each and each.outputs), None))
         error = facts.training_error if facts else ""
         advice = facts.model.advice if facts and facts.model else ()
         words = " ".join(sentence(each) for each in (error, *advice))
         self.refusal.set_lines((("Keras refuses", words, False),) if error else ())
-
-
-class LossForm(Form):
-    """The loss and its options, and the metrics."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Loss and metrics", parent)
-        field = Field(
-            "training.loss.name",
-            "loss",
-            "what is made small",
-            "auto",
-            write=set_loss,
-            exact=("training.loss",),
-        )
-        self.add(field, Choice("loss", LOSSES), width=NAME)
-        self.options = FreeOptions("training.loss.options", "loss", "training.loss", ("name",))
-        self.metrics = MetricsForm()
-        self.weights = OptionRows("training.class_weight", named="class {}")
-        self.new_weight = NewOption(
-            "training.class_weight",
-            "weights of classes",
-            suggested="the number of a class",
-            asked=("weigh a class", "its weight, as 2.5"),
-        )
-        for part in (self.options, self.weights, self.new_weight, self.metrics):
-            self.put(part)
-
-    def show_view(self, view: PlanView) -> None:
-        """Show the plan's loss and metrics."""
-        super().show_view(view)
-        self.metrics.show_view(view)
-        self.weights.show_options(view)
-        self.new_weight.show_options(view, ())
-        self.options.show_options(view, loss_options(view.plan.training.loss.name))
-
-
-class MetricForm(Form):
-    """The metric at one place among the plan's, with a button that removes it."""
-
-    def __init__(self, index: int, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
-        self.index = index
-        path, name = f"training.metrics[{index}]", f"metric {index + 1}"
-        field = Field(
-            f"{path}.name",
-            name,
-            write=lambda plan, chosen: set_metric(plan, index, chosen),
-            exact=(path,),
-        )
-        tips = {each: tip for each in METRICS if (tip := metric_help(each))}
-        self.row = self.add(field, Choice(name, METRICS, tips=tips), width=NAME)
-        remove = Button("Remove", "quiet", small=True)
-        remove.setAccessibleName(f"remove {name}")
-        remove.clicked.connect(self._remove)
-        self.row.line.addWidget(remove)
-        self.options = FreeOptions(f"{path}.options", name, path, ("name",))
-        self.put(self.options)
-
-    def show_view(self, view: PlanView) -> None:
-        """Show the metric, which the plan must have."""
-        super().show_view(view)
-        name = view.plan.training.metrics[self.index].name
-        self.row.hint.setText(metric_help(name))
-        self.options.show_options(view, metric_options(name))
-
-    def _remove(self) -> None:
-        self.edited.emit(
-            Change(partial(remove_metric, index=self.index), f"remove metric {self.index + 1}")
-        )
-
-
-class MetricsForm(Form):
-    """One form for each metric of the plan, and a button that adds one."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
-        self.metrics: list[MetricForm] = []
-        self.add_button = Button("Add metric", small=True)
-        self.add_button.clicked.connect(lambda: self.edited.emit(Change(add_metric, "add metric")))
-        row = QHBoxLayout()
-        row.addWidget(self.add_button)
-        row.addStretch(1)
-        self.column.addLayout(row)
-
-    def show_view(self, view: PlanView) -> None:
-        """Show the plan's metrics."""
-        count = len(view.plan.training.metrics)
-        while len(self.metrics) < count:
-            self._append()
-        while len(self.metrics) > count:
-            self._drop()
-        for form in self.metrics:
-            form.show_view(view)
-
-    def _append(self) -> None:
-        form = MetricForm(len(self.metrics))
-        form.edited.connect(self.edited)
-        self.column.insertWidget(len(self.metrics), form)
-        self.metrics.append(form)
-        follow_layout(self)
-
-    def _drop(self) -> None:
-        form = self.metrics.pop()
-        if form.isAncestorOf(form.focusWidget() or self):
-            self.add_button.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.column.removeWidget(form)
-        form.hide()
-        form.deleteLater()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from plan_strategies import plans
 
 from gpu_studio.plan import Named, Plan, Training
-from gpu_studio.plan.edits.change import value_at, with_option, with_value, without_option
+from gpu_studio.plan.edits.change import keyed, value_at, with_option, with_value, without_option
+from gpu_studio.plan.values import OutputTraining
 
 PATHS = (
     "name",
@@ -34,6 +37,17 @@ def test_that_a_metric_is_reached_by_its_number() -> None:
     assert value_at(changed, "training.metrics[1].name") == "recall"
 
 
+def test_that_an_output_of_any_name_is_reached_by_it() -> None:
+    name = 'a."b\\'
+    plan = replace(PLAN, training=replace(PLAN.training, outputs={name: OutputTraining()}))
+    path = f"{keyed('training.outputs', name)}.loss_weight"
+    assert value_at(plan, path) == 1.0
+    assert with_value(plan, path, 2.0).training.outputs == {name: OutputTraining(None, 2.0)}
+    nowhere = f"{keyed('training.outputs', 'c')}.metrics[0]"
+    assert value_at(plan, nowhere) is None
+    assert with_value(plan, nowhere, Named("auc")) == plan
+
+
 @pytest.mark.parametrize("path", ["training.metrics[2].name", "training.early_stopping.patience"])
 def test_that_a_place_that_the_plan_does_not_have_is_left_alone(path: str) -> None:
     assert value_at(PLAN, path) is None
@@ -50,6 +64,6 @@ def test_that_an_option_keeps_its_place_and_goes_without_a_trace() -> None:
 
 
 def test_that_a_path_that_no_plan_has_is_an_error() -> None:
-    for path in ("training.epoch", "training.epochs[", ""):
+    for path in ("training.epoch", "training.epochs[", "training.", ""):
         with pytest.raises(AttributeError):
             value_at(PLAN, path)

@@ -9,6 +9,7 @@ import pytest
 
 from gpu_studio.contract.consent import Standing, allow_file
 from gpu_studio.ui.plan.python_files import (
+    GIVEN,
     LONGEST_LINE,
     MOST_LINES,
     Parameter,
@@ -97,10 +98,11 @@ def test_that_whether_it_was_allowed_is_told(tmp_path: Path) -> None:
 
 def test_that_the_functions_of_the_top_level_are_read_with_hint_and_options(tmp_path: Path) -> None:
     found = functions_in(written(tmp_path, HOSTILE))
+    units = Parameter("units", 8, "8")
+    given = Parameter("input_shape"), Parameter("outputs"), units, Parameter("seed", None, "None")
+    assert found[0].options_besides(GIVEN) == (units,)
     assert found == (
-        PythonFunction(
-            "build_model", "Layers, \\u202eand a surprise.", (Parameter("units", 8, "8"),)
-        ),
+        PythonFunction("build_model", "Layers, \\u202eand a surprise.", given),
         PythonFunction("second", "", (Parameter("width"),), takes_more=True),
     )
 
@@ -113,7 +115,7 @@ def build(first, /, outputs, rate=0.1, wide=(64, 32), name="relu", pick=None, de
           *, units: int, bias=True): ...
 """
     (found,) = functions_in(written(tmp_path, code))
-    assert {each.name: (each.default, each.hint) for each in found.parameters} == {
+    assert {each.name: (each.default, each.hint) for each in found.options_besides(GIVEN)} == {
         "rate": (0.1, ""),
         "wide": ([64, 32], ""),
         "name": ("relu", ""),

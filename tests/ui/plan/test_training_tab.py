@@ -3,11 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from edited_part import DIGITS, FOUR_CORES, KNOWN, Held, Reported, click, in_window, type_in
+from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Reported, click, in_window, type_in
 from plan_samples import a_plan
 from PySide6.QtCore import QPoint, Qt
 
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import ArrayFacts, Learnt, ModelFacts, PlanFacts
 from gpu_studio.plan import (
     Carve,
     CheckpointSettings,
@@ -16,9 +16,11 @@ from gpu_studio.plan import (
     EarlyStopping,
     Named,
     Training,
+    dumps,
+    loads,
 )
 from gpu_studio.plan.references import with_absolute_files
-from gpu_studio.plan.values import Callback
+from gpu_studio.plan.values import Callback, OutputTraining
 from gpu_studio.runs.sources import problems_of_files
 from gpu_studio.ui.kit.basic_widgets import Scrolled
 from gpu_studio.ui.plan.plan_view import PlanView
@@ -380,3 +382,136 @@ def test_that_a_file_with_one_s_own_callbacks_is_chosen_and_asks_to_be_allowed(
     assert "nothing of callbacks.py has been run yet" in form.row.problem.text()
     click(qtbot, form.allow)
     assert wanted == [path]
+
+
+TWO_ENDS = PlanFacts(
+    DIGITS,
+    ModelFacts(
+        GRAPH,
+        learners={"digit": Learnt("classes", False, "sparse_categorical_crossentropy", ("acc",))},
+        outputs=(
+            ArrayFacts(("digit",), (10,), name="digit"),
+            ArrayFacts(("parity.x",), (1,), name="parity.x"),
+        ),
+    ),
+)
+
+
+def test_that_each_of_several_outputs_has_its_loss_its_weight_and_its_metrics(
+    tab, held, qtbot
+) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert tab.loss.outputs == {}
+    reader.tell(TWO_ENDS)
+    digit, parity = tab.loss.outputs.values()
+    assert digit.facts.text() == (
+        "10, float32 · learnt by sparse categorical crossentropy, measured by acc"
+    )
+    qtbot.keyClicks(parity.loss.control, "huber")
+    assert held.plan.training.outputs == {"parity.x": OutputTraining(Named("huber"))}
+    type_in(qtbot, parity.options.new.key, "delta")
+    type_in(qtbot, parity.options.new.value, "0.5")
+    click(qtbot, parity.options.new.add)
+    type_in(qtbot, parity.weight.control, "0.25")
+    click(qtbot, parity.apart.control)
+    qtbot.keyClicks(parity.metrics.metrics[0].row.control, "mean_absolute_e")
+    click(qtbot, parity.metrics.add_button)
+    own = OutputTraining(
+        Named("huber", {"delta": 0.5}),
+        0.25,
+        (Named("mean_absolute_error"), Named("accuracy")),
+    )
+    assert held.plan.training.outputs == {"parity.x": own}
+    assert loads(dumps(held.plan)) == held.plan
+    qtbot.keyClicks(digit.loss.control, "none")
+    assert digit.weight.isHidden()
+    assert digit.apart.isHidden()
+    click(qtbot, parity.apart.control)
+    type_in(qtbot, parity.weight.control, "1")
+    qtbot.keyClick(parity.loss.control, Qt.Key.Key_Home)
+    assert held.plan.training.outputs == {"digit": OutputTraining(Named("none"))}
+
+
+def test_that_an_output_that_the_model_does_not_have_is_told_and_can_be_removed(
+    tab, held, qtbot
+) -> None:
+    held.show(replace(a_plan(), training=Training(outputs={"old": OutputTraining(loss_weight=2)})))
+    [old] = tab.loss.outputs.values()
+    assert old.remove.isHidden()
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(TWO_ENDS)
+    assert list(tab.loss.outputs) == ["digit", "parity.x", "old"]
+    assert old.facts.text() == "✘ the model has no output of this name"
+    click(qtbot, old.remove)
+    assert held.plan.training.outputs == {}
+    assert list(tab.loss.outputs) == ["digit", "parity.x"]
+
+
+OWN = '''
+def focal(y_true, y_pred, gamma=2.0):
+    """Weighs easy samples less."""
+
+def make(learning_rate, steps_per_epoch, warm=3):
+    """Begins slowly."""
+
+class Iou:
+    def __init__(self, classes): ...
+'''
+
+
+def test_that_what_one_s_own_file_defines_is_chosen_unread_by_python_and_asks_to_be_allowed(
+    tab, held, qtbot, tmp_path
+) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(f"raise SystemExit\n{OWN}")
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(TWO_ENDS)
+    wanted: list[object] = []
+    reader.consent_wanted.connect(wanted.append)
+    output = tab.loss.outputs["parity.x"]
+    places = {
+        "focal": (tab.loss.row, tab.loss.options, ["gamma"]),
+        "make": (tab.optimizer.optimizer, tab.optimizer.options, ["warm"]),
+        "Iou": (tab.loss.metrics.metrics[0].row, tab.loss.metrics.metrics[0].options, ["classes"]),
+    }
+    for name, (row, options, taken) in (
+        *places.items(),
+        ("focal", (output.loss, output.options, ["gamma"])),
+    ):
+        menu = row.menu_of(path)
+        assert [each.text().split("\t")[0] for each in menu.actions()] == ["focal", "make", "Iou"]
+        [chosen] = [each for each in menu.actions() if each.text().startswith(name)]
+        chosen.trigger()
+        assert row.control.currentText() == f"{path}:{name}"
+        assert list(options.rows.rows) == taken
+    training = held.plan.training
+    assert training.optimizer == f"{path}:make"
+    assert training.metrics == (Named(f"{path}:Iou"),)
+    assert training.loss == training.outputs["parity.x"].loss == Named(f"{path}:focal")
+    assert output.loss.hint.text() == "Weighs easy samples less."
+    problems = tuple(problems_of_files(held.plan, with_absolute_files(held.plan, tmp_path)))
+    tab.show_view(PlanView(held.plan, FOUR_CORES, problems, tmp_path, None))
+    for row, _, _ in (*places.values(), (output.loss, None, None)):
+        assert "nothing of own.py has been run yet" in row.problem.text()
+        click(qtbot, row.allow)
+    assert wanted == [path] * 4
+
+
+def test_that_a_schedule_of_one_s_own_is_chosen_and_says_why_it_has_no_curve(
+    tab, held, qtbot, tmp_path, monkeypatch
+) -> None:
+    path = tmp_path / "schedules.py"
+    path.write_text("def warm(step, over=10):\n    return 0.1\n")
+    row = tab.optimizer.schedule_row
+    monkeypatch.setattr(row, "_ask", lambda *_: str(path))
+    click(qtbot, row.own)
+    assert held.plan.training.schedule == Named(f"{path}:warm")
+    assert list(tab.optimizer.schedule.rows) == ["over"]
+    assert "only the run computes it" in tab.optimizer.no_curve.text()
+    path.write_text("no Python")
+    said = row.menu_of(path).actions()
+    assert [each.text() for each in said] == ["No function or class can be read in schedules.py"]

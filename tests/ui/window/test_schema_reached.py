@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Carve, EarlyStopping, Named, Placed, Plan
 from gpu_studio.plan.edits.distribution import set_strategy
+from gpu_studio.plan.values import OutputTraining
 from gpu_studio.ui.plan.form.form import FormRow
 from gpu_studio.ui.plan.form.options import OptionRows
 from gpu_studio.ui.window.actions.plan_actions import PARTS
@@ -43,7 +44,7 @@ ELSEWHERE = {
     ),
     "distribution.placed.layers": lambda page: page.workspace.editor("Layers"),
     "training.callbacks": lambda page: page.workspace.editor("Training").callbacks,
-    "training.outputs": lambda page: page.workspace.editor("File").text,
+    "training.outputs": lambda page: page.workspace.editor("Training").loss.outputs["outputs"],
     "version": lambda page: page.workspace.editor("File").text,
 }
 """What has a control of its own kind; all else is a row of a form, which names its field."""
@@ -61,6 +62,7 @@ def window(open_window, qtbot) -> MainWindow:
         early_stopping=EarlyStopping(),
         loss=Named("auto"),
         metrics=(Named("auto"),),
+        outputs={"outputs": OutputTraining(loss_weight=0.5)},
     )
     devices = replace(plan.devices, carve=(Carve("GPU:0", (8192, 8192)),))
     made.document.begin(replace(plan, training=training, devices=devices))

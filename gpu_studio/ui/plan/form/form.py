@@ -159,9 +159,14 @@ class FormRow(QWidget):
 
 
 class Form(QWidget):
-    """Rows by the path of their field, and other widgets placed between them with `put`."""
+    """Rows by the path of their field, and other widgets placed between them with `put`.
+
+    `allow_wanted(Path)` fires when the user wants to decide about a Python file that is not
+    allowed.
+    """
 
     edited = Signal(object)
+    allow_wanted = Signal(object)
 
     def __init__(self, title: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -178,10 +183,13 @@ class Form(QWidget):
     ) -> FormRow:
         """Add a row for a field."""
         row = FormRow(field, control, wide=wide, width=width)
-        row.edited.connect(self.edited)
-        self.rows[field.path] = row
-        self.column.addWidget(row)
+        self.put_row(row)
         return row
+
+    def put_row(self, row: FormRow) -> None:
+        """Add a row that is made already."""
+        self.rows[row.field.path] = row
+        self.put(row)
 
     def add_limited(self, path: str, option: Option, label: str = "") -> FormRow:
         """Add a row for a number; `option` gives its default, bounds and help."""
@@ -189,10 +197,15 @@ class Form(QWidget):
         return self.add(field, control_for(option, field.label))
 
     def put(self, widget: QWidget) -> None:
-        """Add another widget below the rows so far. Its signal `edited`, if any, is forwarded."""
+        """Add another widget below the rows so far. Those of the form's signals are forwarded."""
         self.column.addWidget(widget)
-        if hasattr(widget, "edited"):
-            widget.edited.connect(self.edited)
+        self.forward(widget)
+
+    def forward(self, widget: QWidget) -> None:
+        """Pass on what this widget asks for."""
+        for name in ("edited", "allow_wanted"):
+            if hasattr(widget, name):
+                getattr(widget, name).connect(getattr(self, name))
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan in every row."""
@@ -314,6 +327,11 @@ def control_for(option: Option, name: str = "") -> Any:
     if option.kind == "choice":
         return Choice(name, option.choices)
     return Typed(name, _reader(option), write_wholes if option.kind == "ints" else write_number)
+
+
+def number_field(name: str) -> Typed:
+    """Return a line edit for any finite number."""
+    return Typed(name, read_real, write_number)
 
 
 def toml_field(name: str) -> Typed:

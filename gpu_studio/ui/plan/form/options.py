@@ -230,8 +230,19 @@ class FreeOptions(QWidget):
             part.edited.connect(self.edited)
             column.addWidget(part)
 
-    def show_options(self, view: PlanView, suggestions: Sequence[str]) -> None:
-        """Show the plan's options; hide if there are none and none to suggest."""
-        self.rows.show_options(view)
+    def show_options(
+        self,
+        view: PlanView,
+        suggestions: Sequence[str],
+        known: Sequence[Parameter] | None = None,
+        *,
+        more: bool = False,
+    ) -> None:
+        """Show the plan's options; hide if there are none and none to suggest.
+
+        `known` are the parameters of a function of the user's own, which may take `more`.
+        """
+        self.rows.show_options(view, known or ())
         self.new.show_options(view, suggestions)
-        self.setVisible(bool(suggestions or self.rows.rows))
+        self.new.setVisible(known is None or more)
+        self.setVisible(bool(suggestions or self.rows.rows or more))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,13 +27,14 @@ from gpu_studio.plan.edits.sources import (
     with_function_part,
 )
 from gpu_studio.plan.options import BuiltIn
+from gpu_studio.plan.references import absolute, reference
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.kit.basic_widgets import Button, holds_focus
 from gpu_studio.ui.kit.fields import Choice, Segments, Suggested, Typed
-from gpu_studio.ui.plan.form.form import Field, Form, FormRow
+from gpu_studio.ui.plan.form.form import NAME, Field, Form, FormRow
 from gpu_studio.ui.plan.form.options import NewOption, OptionRows
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.python_files import PythonFunction, functions_in
+from gpu_studio.ui.plan.python_files import GIVEN, PythonFunction, callables_in, functions_in
 
 Ask = Callable[[QWidget, str], str]
 
@@ -57,11 +58,7 @@ class SourceForm(Form):
     """The kinds side by side, below them a field for each named kind, and the options.
 
     A plan may name several sources, or options of nothing: all of that is shown, with its errors.
-    `allow_wanted(Path)` fires when the user wants to decide about a Python file that is not
-    allowed.
     """
-
-    allow_wanted = Signal(object)
 
     def __init__(
         self,
@@ -88,7 +85,6 @@ class SourceForm(Form):
         )
         self.kind_row = self.add(kind, self.kinds, wide=True)
         self.python = PythonForm(part, sources["python"].help, sources["python"].ask)
-        self.python.allow_wanted.connect(self.allow_wanted)
         self.sources = {key: self._add_source(key, source) for key, source in sources.items()}
         self.options = OptionRows(f"{part}.options")
         self.put(self.options)
@@ -122,7 +118,7 @@ class SourceForm(Form):
         known = entry or (self._of_kinds.get(given[0]) if len(given) == 1 else None)
         function = self.python.function_of(view) if given == ("python",) else None
         self.options.show_options(
-            view, known.options if known else function.parameters if function else ()
+            view, known.options if known else function.options_besides(GIVEN) if function else ()
         )
 
     def _given(self, plan: Plan) -> str | None:
@@ -171,6 +167,9 @@ def ask_for_file(title: str, kinds: str) -> Ask:
     return lambda parent, folder: QFileDialog.getOpenFileName(parent, title, folder, kinds)[0]
 
 
+ask_for_python = ask_for_file("Choose a Python file", "Python (*.py);;All files (*)")
+
+
 def ask_for_folder(title: str) -> Ask:
     """Ask for one folder in a dialog."""
     return lambda parent, folder: QFileDialog.getExistingDirectory(parent, title, folder)
@@ -189,13 +188,10 @@ NO_FUNCTIONS = "No function can be read in the file: type the name of one"
 
 
 class PythonForm(Form):
-    """`allow_wanted(Path)` fires when the user wants to decide about a file that is not allowed.
+    """The functions are read from the file as text: it is never imported.
 
-    The functions are read from the file as text: it is never imported. `ask` opens a dialog for a
-    file.
+    `ask` opens a dialog for a file.
     """
-
-    allow_wanted = Signal(object)
 
     def __init__(
         self,
@@ -262,17 +258,7 @@ class PythonForm(Form):
 
     def menu(self) -> QMenu:
         """Return the functions in the file, each with the first line of its docstring."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for each in self.functions:
-            hint = (
-                each.hint if len(each.hint) <= LONGEST_HINT else f"{each.hint[: LONGEST_HINT - 1]}…"
-            )
-            action = menu.addAction(f"{each.name}\t{hint.replace('&', '&&')}")
-            action.triggered.connect(partial(self._take_function, each.name))
-        if actions := menu.actions():
-            menu.setActiveAction(actions[0])
-        return menu
+        return _menu_of(self, self.functions, self._take_function)
 
     def _say_of_function(self, hint: str, *, known: bool) -> None:
         words = hint
@@ -347,5 +333,95 @@ class PythonForm(Form):
         self.allow.clicked.connect(lambda: self.allow_wanted.emit(self._not_allowed))
 
 
+def _menu_of(
+    parent: QWidget, functions: Sequence[PythonFunction], take: Callable[[str], None]
+) -> QMenu:
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    for each in functions:
+        hint = each.hint if len(each.hint) <= LONGEST_HINT else f"{each.hint[: LONGEST_HINT - 1]}…"
+        action = menu.addAction(f"{each.name}\t{hint.replace('&', '&&')}")
+        action.triggered.connect(partial(take, each.name))
+    if actions := menu.actions():
+        menu.setActiveAction(actions[0])
+    return menu
+
+
 def _writing(write: Callable[[Plan, str, str], Plan], path: str) -> Callable[[Plan, str], Plan]:
     return lambda plan, text: write(plan, path, text)
+
+
+class NamedRow(FormRow):
+    """A row for one of Keras' names, or for a function or a class in a Python file of the user's.
+
+    What the file defines is read as text: it is never imported. `names_own` is whether the plan
+    names such a one, `function` that one, as far as it can be read. `allow_wanted(Path)` fires as
+    that of a form.
+    """
+
+    allow_wanted = Signal(object)
+
+    def __init__(self, field: Field, choice: Choice, names: Sequence[str | None]) -> None:
+        super().__init__(field, choice, width=NAME)
+        self._names = tuple(names)
+        self._base, self._has_file = Path(), False
+        self._not_allowed: Path | None = None
+        self._ask = ask_for_python
+        self.names_own = False
+        self.function: PythonFunction | None = None
+        self.own = Button("Own…", "quiet", small=True)
+        self.own.setAccessibleName(f"choose your own {field.label}")
+        self.own.setToolTip(f"Choose a function or a class in a Python file as the {field.label}")
+        self.allow = Button("Allow…", small=True)
+        self.allow.setAccessibleName(f"Allow… the Python file of the {field.label}")
+        self.allow.setToolTip("Read the file, and say whether it may run")
+        self.line.insertWidget(2, self.own)
+        self.line.insertWidget(3, self.allow)
+        self.own.clicked.connect(self._choose)
+        self.allow.clicked.connect(lambda: self.allow_wanted.emit(self._not_allowed))
+
+    def show_view(self, view: PlanView) -> None:
+        """Show what the plan names, and offer whatever else its file defines."""
+        self._base, self._has_file = view.base, view.path is not None
+        named = reference(self.field.value(view.plan) or "")
+        self.names_own = named is not None
+        found = callables_in(absolute(named.file, view.base)) if named else ()
+        self.function = next(
+            (each for each in found if named and each.name == named.function), None
+        )
+        own = [f"{named.file}:{each.name}" for each in found] if named else []
+        self.control.set_names((*self._names, *own))
+        super().show_view(view)
+        refused = [each.path for each in self._problems(view) if isinstance(each, ConsentProblem)]
+        self._not_allowed = refused[0] if refused else None
+        if not refused and holds_focus(self.allow):
+            self.control.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.allow.setVisible(bool(refused))
+
+    def say_of_it(self, words: str) -> None:
+        """Say this beside it, or the first line of the docstring of a function of the user's."""
+        words = self.function.hint if self.function else words
+        if self.hint.text() != words:
+            self.hint.setText(words)
+
+    def menu_of(self, chosen: Path) -> QMenu:
+        """Return what the file defines, each with the first line of its docstring."""
+        found = callables_in(chosen)
+        menu = _menu_of(self, found, partial(self._take, chosen))
+        if not found:
+            said = menu.addAction(f"No function or class can be read in {chosen.name}")
+            said.setEnabled(False)
+        return menu
+
+    def _choose(self) -> None:
+        chosen = self._ask(self, str(self._base) if self._has_file else "")
+        found = callables_in(Path(chosen)) if chosen else ()
+        if len(found) == 1:
+            self._take(Path(chosen), found[0].name)
+        elif chosen:
+            self.menu_of(Path(chosen)).popup(self.own.mapToGlobal(QPoint(0, self.own.height() + 2)))
+
+    def _take(self, chosen: Path, name: str) -> None:
+        file = relative_path(chosen, self._base if self._has_file else None)
+        self._report(self.field.set(f"{file}:{name}"), "change")
+        self.control.setFocus(Qt.FocusReason.OtherFocusReason)
