@@ -235,11 +235,25 @@ def metric_names(metrics: Iterable[str]) -> list[str]:
 def metric_label(name: str, among: Iterable[str] = ()) -> str:
     """What a Keras metric is called, in short.
 
-    `accuracy`, or in full where another would be called the same.
+    `accuracy`, or in full where another would be called the same; with the name of its output where
+    several have losses: `digit accuracy`.
     """
-    short = name.rsplit("_", 1)[-1]
-    alike = [other for other in among if other != name and other.rsplit("_", 1)[-1] == short]
-    return name.replace("_", " ") if alike else short
+    others = [other for other in among if other != name]
+    output = output_of(name, [name, *others])
+    start = f"{output}_" if output else ""
+    bare = name.removeprefix(start)
+    short = bare.rsplit("_", 1)[-1]
+    alike = [each for each in others if each.startswith(start) and each.rsplit("_", 1)[-1] == short]
+    return f"{start}{bare if alike else short}".replace("_", " ")
+
+
+def output_of(name: str, among: Iterable[str]) -> str:
+    """The output of a model that the metric `name` is of; empty where that cannot be told.
+
+    Keras calls the metrics of several outputs `OUTPUT_accuracy`, and each has an `OUTPUT_loss`.
+    """
+    outputs = {each.removesuffix("_loss") for each in among if each.endswith("_loss")}
+    return max((each for each in outputs if name.startswith(f"{each}_")), key=len, default="")
 
 
 def metric_words(name: str, among: Iterable[str] = ()) -> str:

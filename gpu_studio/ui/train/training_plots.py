@@ -13,7 +13,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QMenu, QSlider, QWidget, QWidgetAction
 
 from gpu_studio.common import figures
-from gpu_studio.common.figures import metric_label, metric_names
+from gpu_studio.common.figures import metric_label, metric_names, output_of
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG
@@ -341,14 +341,16 @@ class MetricPlot(TimePlot):
 
     def _offer(self, names: list[str]) -> None:
         offered = [self.choice.itemData(index) for index in range(self.choice.count())]
-        if names == offered:
+        if names == [name for name in offered if name is not None]:
             return
         before = self.chosen
         self.choice.blockSignals(True)
         self.choice.clear()
-        for name in names:
+        for place, name in enumerate(names):
+            if place and output_of(name, names) != output_of(names[place - 1], names):
+                self.choice.insertSeparator(self.choice.count())
             self.choice.addItem(metric_label(name, names), name)
-        self.choice.setCurrentIndex(names.index(before) if before in names else 0)
+        self.choice.setCurrentIndex(self.choice.findData(before) if before in names else 0)
         self.choice.blockSignals(False)
         self.choice.setVisible(len(names) > 1)
         self._retitle()

@@ -247,6 +247,20 @@ def test_that_another_metric_can_be_chosen(qtbot, page, show, live_run):
     assert dict(page.now.figures.readout.rows)["val auc"] == "0.6000"
 
 
+def test_that_metrics_of_several_outputs_are_offered_output_by_output(qtbot, page, show, live_run):
+    show(live_run)
+    two = dict.fromkeys(("loss", "age_loss", "age_error", "digit_loss", "digit_accuracy"), 0.5)
+    tell(live_run, events.Epoch(epoch=4, step=800, metrics=two, seconds=1, samples_per_second=100))
+    choice = page.charts.metrics.choice
+    qtbot.waitUntil(lambda: choice.findData("digit_accuracy") >= 0)
+    offered = [choice.itemText(index) for index in range(choice.count())]
+    separated = ["", "age loss", "age error", "", "digit loss", "digit accuracy"]
+    assert offered[-len(separated) :] == separated
+    choice.setCurrentIndex(choice.findData("digit_accuracy"))
+    assert page.charts.metrics.chosen == "digit_accuracy"
+    assert page.charts.metrics.title.text() == "Digit accuracy"
+
+
 def test_that_a_run_without_metrics_has_no_plot_for_them(page, show, runs_dir):
     show(make_run(runs_dir, Script(trained=0.5)))
     assert not seen(page.charts.metrics)

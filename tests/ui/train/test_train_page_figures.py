@@ -85,6 +85,20 @@ def test_that_metrics_are_called_by_their_last_word_unless_two_would_be_called_t
     assert metric_label(twins[1], twins) == "top k categorical accuracy"
 
 
+def test_that_the_metrics_of_several_outputs_are_called_by_their_outputs():
+    names = ["loss", "age_loss", "age_mean_absolute_error", "age_group_loss", "age_group_accuracy"]
+    assert [metric_label(name, names) for name in names] == [
+        "loss",
+        "age loss",
+        "age error",
+        "age group loss",
+        "age group accuracy",
+    ]
+    twins = [*names, "age_group_top_k_accuracy"]
+    assert metric_label("age_group_accuracy", twins) == "age group accuracy"
+    assert metric_label("age_group_top_k_accuracy", twins) == "age group top k accuracy"
+
+
 def test_that_a_live_run_is_told_by_place_speed_and_time_left(runs_dir):
     history = History()
     history.apply_all(events_of(make_run(runs_dir, Script(trained=20.5))))
