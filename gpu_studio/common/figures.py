@@ -253,6 +253,8 @@ def output_of(name: str, among: Iterable[str]) -> str:
     Keras calls the metrics of several outputs `OUTPUT_accuracy`, and each has an `OUTPUT_loss`.
     """
     outputs = {each.removesuffix("_loss") for each in among if each.endswith("_loss")}
+    if len(outputs) < 2:
+        return ""
     return max((each for each in outputs if name.startswith(f"{each}_")), key=len, default="")
 
 
