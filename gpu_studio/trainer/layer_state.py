@@ -15,7 +15,8 @@ synchronised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +28,8 @@ from keras.src.random import seed_generator
 
 from gpu_studio.contract.events import Warned
 from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code.telling import line_that_made
 
 # A layer may draw this often in one step before its random numbers run into the next step's.
 DRAWS_PER_STEP = 4096
@@ -243,3 +246,68 @@ def replicas_apart(model: keras.Model, cut: Cut) -> Iterator[Warned]:
                 "for each replica."
             ),
         )
+
+
+def lists_in(model: Any) -> dict[tuple[str, str], tuple[Any, int]]:
+    """Return the lists that layers of the user's own keep, and how long each is.
+
+    They are found by the layer's name and the attribute's; Keras' own are left out.
+    """
+    plain = vars(keras.layers.Layer())
+    return {
+        (layer.name, name): (value, len(value))
+        for layer in model._flatten_layers()  # noqa: SLF001
+        if not type(layer).__module__.startswith("keras.")
+        for name, value in vars(layer).items()
+        if name not in plain and isinstance(value, list | dict | set | deque)
+    }
+
+
+def grown(model: Any, before: Mapping[tuple[str, str], tuple[Any, int]]) -> list[str]:
+    """Return which lists, by layer and attribute, have got tensors of the step since `before`."""
+    return [
+        f"{layer}.{name}"
+        for (layer, name), (value, length) in lists_in(model).items()
+        if (layer, name) in before
+        and before[layer, name][0] is value
+        and length > before[layer, name][1]
+        and _symbols(value)
+    ]
+
+
+def _symbols(held: Any) -> list[Any]:
+    every = held.values() if isinstance(held, dict) else held
+    return [each for each in every if isinstance(each, tf.Tensor) and hasattr(each, "graph")]
+
+
+def refuse_used(model: Any, names: Sequence[str], graph: Any) -> None:
+    """Raises UserCodeError if the step in `graph` uses what lists kept of one compiled before."""
+    held = {id(each) for list_, _ in lists_in(model).values() for each in _symbols(list_)}
+    for outer, inner in zip(graph.external_captures, graph.internal_captures, strict=True):
+        if id(outer) not in held:
+            continue
+        lines = (line_that_made(each) for each in inner.consumers())
+        where = next(filter(None, lines), None)
+        at = f", in line {where[1]} of {where[0].name}" if where else ""
+        look = [f"Look at line {where[1]} of {where[0]}."] if where else []
+        raise UserCodeError(
+            f"A step uses a tensor that {' or '.join(names)} has kept from another step{at}. A "
+            "list in Python is filled when a step is compiled, not when it computes: fit fails "
+            "here too.",
+            [_IN_A_WEIGHT, *look],
+        )
+
+
+_IN_A_WEIGHT = (
+    "Keep what a later step needs in a weight: self.add_weight(…, trainable=False) in build, and "
+    "assign to it in call."
+)
+
+
+def warned_of_lists(names: Sequence[str]) -> Warned:
+    """Say that lists in Python do not grow from step to step."""
+    return Warned(
+        message=f"{' and '.join(names)} got a tensor when the step was compiled. That happens "
+        "once, not in each step: what it holds is no number, and it does not grow any further.",
+        suggestion=_IN_A_WEIGHT,
+    )

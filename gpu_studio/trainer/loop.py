@@ -145,6 +145,8 @@ class Loop:
         began = time.perf_counter()
         call = self._session.program.train(stream, self.progress.step, count)
         seconds = time.perf_counter() - began - call.aside_seconds
+        while self._session.program.noticed:
+            self._telemetry.tell(self._session.program.noticed.pop())
         self._pace.measured(len(call.losses), seconds)
         self._epoch_seconds += seconds
         progress, sizes = self._passes.after(self.progress, call)

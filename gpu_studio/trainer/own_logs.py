@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -13,17 +14,18 @@ from gpu_studio.contract.events import Warned
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.meters import Call, Deltas, Tally
 from gpu_studio.trainer.models.own_training import (
+    COMPUTE_LOSS,
     TRAIN_STEP,
-    beginning,
+    is_own,
     own_in_steps,
     speaks_of_replicas,
 )
-from gpu_studio.trainer.user_code.telling import kind_in_words, root_words
+from gpu_studio.trainer.user_code.telling import beginning, kind_in_words, root_words
 
 
 def logs_of(model: keras.Model, kind: str, returned: Any) -> dict[str, Any]:
     """Return what the step `kind` has returned, as `fit` reports it. Raises UserCodeError."""
-    file, line = beginning(model, kind)
+    file, line = beginning(getattr(model, kind))
     step, begins = f"{type(model).__name__}.{kind}", f"It begins in line {line} of {file}."
     if not isinstance(returned, Mapping) or not returned:
         raise UserCodeError(
@@ -110,6 +112,40 @@ class LogTally(Tally):
             return False
         self._logs = logs
         return True
+
+
+@contextmanager
+def watched_loss(model: keras.Model, shapes: set[tuple[int | None, ...]]) -> Iterator[None]:
+    """While entered, note in `shapes` what shapes the model's own `compute_loss` returns."""
+    if not is_own(model, COMPUTE_LOSS):
+        yield
+        return
+    compute = model.compute_loss
+
+    def noted(*given: Any, **named: Any) -> Any:
+        loss = compute(*given, **named)
+        shapes.add(tuple(getattr(loss, "shape", ())))
+        return loss
+
+    model.__dict__[COMPUTE_LOSS] = noted
+    try:
+        yield
+    finally:
+        del model.__dict__[COMPUTE_LOSS]
+
+
+def several_losses(model: keras.Model, shapes: set[tuple[int | None, ...]]) -> Iterator[Warned]:
+    """Warn where the model's own `compute_loss` returns more than one number."""
+    for shape in filter(None, shapes):
+        shown = " × ".join("?" if axis is None else str(axis) for axis in shape)
+        file, line = beginning(model.compute_loss)
+        yield Warned(
+            message=f"{type(model).__name__}.compute_loss returns {shown} numbers where one is "
+            "needed. As in fit their sum is trained on, so that a larger batch learns faster, and "
+            "their mean is shown.",
+            suggestion="Let it end with: return keras.ops.mean(loss). It begins in line "
+            f"{line} of {file}.",
+        )
 
 
 def not_evaluated(model: keras.Model, error: Exception) -> Warned:

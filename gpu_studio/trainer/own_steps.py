@@ -36,8 +36,10 @@ from gpu_studio.trainer.own_logs import (
     logs_of,
     not_evaluated,
     number,
+    several_losses,
     shown_losses,
     warnings_on,
+    watched_loss,
 )
 from gpu_studio.trainer.own_replicas import ReplicaStep, as_replica, noting_results, outside
 from gpu_studio.trainer.program import Program
@@ -89,9 +91,12 @@ class OwnSteps(Program):
         warning. Raises UserCodeError for steps that return no logs, and what the steps raise.
         """
         self._build(given)
-        traced = self._traced(TRAIN_STEP, given)
+        losses: set[tuple[int | None, ...]] = set()
+        with watched_loss(self.model, losses):
+            traced = self._traced(TRAIN_STEP, given)
         # A model of several optimizers is often compiled with one more, which nothing uses.
         self.optimizer = next(iter(self._used.values()), None)
+        yield from several_losses(self.model, losses)
         yield from warnings_on(self.model, self._replicas, traced.graph)
         if evaluates:
             try:

@@ -36,7 +36,11 @@ from gpu_studio.trainer.layer_state import (
     Changes,
     RandomStates,
     contribution,
+    grown,
     joined,
+    lists_in,
+    refuse_used,
+    warned_of_lists,
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
@@ -82,6 +86,9 @@ class Program:
         self._replicas = strategy.num_replicas_in_sync
         self._device = device
         self._cards: Sequence[str] = cards or ("",) * self._replicas
+        self.noticed: list[Event] = []
+        """What compiling the steps has shown, to be told."""
+        self._grown: list[str] = []
         self._random = RandomStates(model.variables, seed)
         self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
         self._take_over()
@@ -144,8 +151,25 @@ class Program:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
         with tf.device(self._device):
             losses, deltas, noted = self._train(stream, first, steps)
+            if self._grown:
+                self._try_again(stream, first)
         told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
         return Call(losses.numpy(), deltas, waited(moments, self._cards), told=told)
+
+    def _try_again(self, stream: Any, step: Any) -> None:
+        """Compile the step once more where the first time has left tensors in lists of layers.
+
+        `fit` compiles each step twice, and fails where one of the first time is used again. Raises
+        UserCodeError there.
+        """
+        names, self._grown = self._grown, []
+
+        def once(stream: Any, step: Any) -> Any:
+            return self._train_step(self._told(self._next(stream))[0], step)[0]
+
+        again = tf.function(once, autograph=False).get_concrete_function(stream, step)
+        refuse_used(self.model, names, again.graph)
+        self.noticed.append(warned_of_lists(names))
 
     def evaluate(self, stream: Any, first_batch: int, count: int) -> Call:
         """Return the mean losses of the next `count` batches of `stream`, and the metrics' sums.
@@ -178,6 +202,7 @@ class Program:
             over = told[1] > 0
             return index + 1, over, losses, deltas, noted, trained, after(written_since(known))
 
+        lists = lists_in(self.model)
         losses = tf.TensorArray(tf.float32, size=count)
         with tf.device(HOST):
             noted = tf.TensorArray(tf.float64, size=count)
@@ -185,6 +210,7 @@ class Program:
         zero = tf.zeros(())
         start = (0, going_on, losses, self.meters.nothing(), noted, zero, after([zero]))
         done, _, losses, deltas, noted, _, _ = tf.while_loop(_goes_on(count), step, start)
+        self._grown = grown(self.model, lists)
         steps = tf.range(done)
         with tf.device(HOST):
             told = noted.gather(steps)

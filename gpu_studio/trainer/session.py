@@ -190,6 +190,14 @@ def _default_steps(
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
+        if idle := keras_objects.idle_class_weights(plan.training, dataset):
+            tell(
+                events.Warned(
+                    message=f"training.class_weight weighs class {listed(idle)}, of which "
+                    f"{dataset.name} has no sample to train on: it changes nothing.",
+                    suggestion="Give the numbers that the targets have, which count from 0.",
+                )
+            )
         placed = _placed(spread, logical, model)
         total = steps * plan.training.epochs
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)

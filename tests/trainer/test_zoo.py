@@ -36,6 +36,13 @@ WRONG = tuple(zoo_wrong.PROGRAMS) if WHOLE else (
     "not_installed",
     "no_python",
     "optimizer_unknown",
+    "pipeline_raises",
+    "softmax_over_one_unit",
+    "list_that_grows",
+    "loss_is_a_vector",
+    "class_of_no_sample",
+    "loss_gives_nothing",
+    "names_of_no_output",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ of the pass: a resumed run finds its place again by passing over what was traine
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -71,6 +72,7 @@ class Stream:
             found = [tuple(_stacked(part) for part in zip(*found, strict=True))]
         for each in found:
             self._refuse_uneven(each)
+        self._unlike = _unlike(found)
         self.rows = tuple(len(flat(each)[0]) for each in found) if self.batched else ()
         self.first: tuple[Any, Any, Any] = _joined(found)
         return came
@@ -176,7 +178,18 @@ class Stream:
         return DataError(f"{what}.", [advice, at])
 
     def blame(self, error: BaseException) -> None:
-        """Raises DataError if `error` came from this stream's pipeline, rather than from a step."""
+        """Raises DataError if `error` came from this stream's pipeline, rather than from a step.
+
+        Or from a step that could not take batches of different shapes.
+        """
+        said = root_words(error)
+        of_shapes = re.search(r"incompatible|shape|dimension", said, re.IGNORECASE)
+        if self._unlike and of_shapes and isinstance(error, tf.errors.InvalidArgumentError):
+            raise self._refused(
+                f"gives batches of different shapes: {self._unlike}. The model does not take "
+                f"both: {said.rstrip('.')}",
+                "Bring them to one shape, or let the model take any: keras.Input((None, …)).",
+            ) from error
         if not isinstance(error, tf.errors.OpError) or "IteratorGetNext" not in str(error):
             return
         if isinstance(error, tf.errors.OutOfRangeError):
@@ -226,6 +239,16 @@ def _stacked(samples: tuple[Any, ...]) -> Any:
     every = [flat(each) for each in samples]
     stacked = iter([np.stack(same) for same in zip(*every, strict=True)])
     return mapped(lambda _: next(stacked), samples[0])
+
+
+def _unlike(batches: list[Any]) -> str:
+    """Say which part differs in shape between batches, but for their samples; empty if none."""
+    for other in batches[1:]:
+        for (path, one), (_, leaf) in zip(leaves(batches[0]), leaves(other), strict=True):
+            if one.shape[1:] != leaf.shape[1:]:
+                name = called(PARTS[int(path[0])], path[1:])
+                return f"{name} is {one.shape} first, and {leaf.shape} then"
+    return ""
 
 
 def _joined(batches: list[Any]) -> Any:

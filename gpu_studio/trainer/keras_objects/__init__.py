@@ -5,12 +5,13 @@ from gpu_studio.trainer.keras_objects.compiled import (
     make_loss,
     make_metrics,
 )
-from gpu_studio.trainer.keras_objects.forms import OutputForm
+from gpu_studio.trainer.keras_objects.forms import OutputForm, is_lone_softmax
 from gpu_studio.trainer.keras_objects.objective import (
     Head,
     Learner,
     Objective,
     counts_as_compiled,
+    idle_class_weights,
     learners_of,
     make_objective,
 )
@@ -24,6 +25,8 @@ __all__ = [
     "SampleLoss",
     "averages",
     "counts_as_compiled",
+    "idle_class_weights",
+    "is_lone_softmax",
     "learners_of",
     "make_loss",
     "make_metrics",

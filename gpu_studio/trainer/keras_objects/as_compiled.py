@@ -13,8 +13,8 @@ from gpu_studio.plan.keras_objects import COMPILED
 from gpu_studio.plan.values import Training, listed
 
 _AS_COMPILED = ("auto", COMPILED)
-Guard = Callable[[Callable[[], Any]], Any]
-"""Runs code of the user's own, and explains what goes wrong in it."""
+Guard = Callable[..., Any]
+"""Runs code of the user's own, and explains what goes wrong in it, and if given, doing what."""
 _guards: WeakKeyDictionary[Any, Guard] = WeakKeyDictionary()
 
 
@@ -28,7 +28,7 @@ def guard_of(model: keras.Model) -> Guard:
     return _guards.get(model, unguarded)
 
 
-def unguarded(work: Callable[[], Any]) -> Any:
+def unguarded(work: Callable[[], Any], doing: str = "") -> Any:  # noqa: ARG001
     """Return the result of `work`: the guard of what is Keras' own."""
     return work()
 

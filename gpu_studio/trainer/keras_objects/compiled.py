@@ -41,7 +41,7 @@ from gpu_studio.trainer.keras_objects.named import (
     own_function,
     parameters,
 )
-from gpu_studio.trainer.user_code.telling import kind_in_words
+from gpu_studio.trainer.user_code.telling import begins_in, kind_in_words
 
 _PLAIN = Wants()
 _ONE_HOT = Wants(one_hot=True)
@@ -95,7 +95,9 @@ class SampleLoss:
         all count. It is not where layers or the loss mask some: then the
         mean is over those that count, and the sums over the batch of both are to be divided.
         """
-        losses = self.guard(lambda: self.keras_loss.call(*self._pair(targets, outputs)))
+        losses = self.guard(
+            lambda: self.keras_loss.call(*self._pair(targets, outputs)), f"in the loss {self.name}"
+        )
         masks = [mask for mask in map(_mask_of, (outputs, losses)) if mask is not None]
         losses = tf.cast(losses, tf.float32)
         if self.of_batches:
@@ -116,14 +118,21 @@ class SampleLoss:
 
     def shape_of(self, targets: Any, outputs: Any) -> tuple[int, ...]:
         """The shape of what the loss gives for these. Raises PlanRefused if it is no tensor."""
-        given = self.guard(lambda: self.keras_loss.call(*self._pair(targets, outputs)))
+        given = self.guard(
+            lambda: self.keras_loss.call(*self._pair(targets, outputs)), f"in the loss {self.name}"
+        )
         if not hasattr(given, "shape"):
             raise PlanRefused(
                 f"The loss {self.name} gave {kind_in_words(given)}, where a number for each sample "
                 "is needed, or one for the whole batch.",
-                ["Let it end with: return loss."],
+                ["Let it end with: return loss.", *begins_in(self._function)],
             )
         return tuple(given.shape)
+
+    @property
+    def _function(self) -> Any:
+        """What computes the losses."""
+        return getattr(self.keras_loss, "fn", self.keras_loss.call)
 
     def _pair(self, targets: Any, outputs: Any) -> tuple[Any, Any]:
         if not self.given:

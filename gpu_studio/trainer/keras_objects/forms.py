@@ -152,6 +152,11 @@ def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
     return not (_ending(model.outputs[0]) or _seen_ending(model, dataset, 0))
 
 
+def is_lone_softmax(output: Any) -> bool:
+    """Return whether a model's output is a softmax over one unit, and so always 1."""
+    return tuple(output.shape[-1:]) == (1,) and _ending(output) == "softmax"
+
+
 _PASSING = (
     "Reshape",
     "Flatten",

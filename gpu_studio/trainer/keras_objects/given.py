@@ -6,7 +6,8 @@ targets and outputs, lists and dicts by the outputs' places and names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -16,14 +17,16 @@ import numpy as np
 import tensorflow as tf
 from keras.src.utils import naming
 
+from gpu_studio.plan.values import listed
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
     Guard,
     compiled_loss,
     compiled_metrics,
     guard_of,
 )
+from gpu_studio.trainer.model_ends import outputs_of
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 Batches = Sequence[tuple[Any, Any]]
@@ -110,7 +113,9 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
         made._user_loss_weights,  # noqa: SLF001
         output_names=made.output_names,
     )
-    guard_of(model)(lambda: fresh.build(targets, outputs))
+    given = made._user_loss, made._user_loss_weights  # noqa: SLF001
+    with _naming_strangers(model, "a loss", given):
+        guard_of(model)(lambda: fresh.build(targets, outputs))
     kept = list(fresh._flat_losses)  # noqa: SLF001
     met = _Met(targets, outputs)
     fresh._flat_losses = [each._replace(loss=met) for each in kept]  # noqa: SLF001
@@ -138,7 +143,9 @@ def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMe
         made._user_weighted_metrics,  # noqa: SLF001
         output_names=made.output_names,
     )
-    guard_of(model)(lambda: fresh.build(targets, outputs))
+    given = made._user_metrics, made._user_weighted_metrics  # noqa: SLF001
+    with _naming_strangers(model, "metrics", given):
+        guard_of(model)(lambda: fresh.build(targets, outputs))
     kinds = ((fresh._flat_metrics, False), (fresh._flat_weighted_metrics, True))  # noqa: SLF001
     kept = [(own, weighted) for lists, weighted in kinds for own in lists if own is not None]
     met = _Met(targets, outputs)
@@ -152,6 +159,24 @@ def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMe
             name = _result_name(metric.name, taken, weighted=weighted)
             found.append(CompiledMetric(place, metric, name, weighted))
     return found
+
+
+@contextmanager
+def _naming_strangers(model: keras.Model, what: str, given: Sequence[Any]) -> Iterator[None]:
+    """Where Keras refuses what was `given` to compile by name: say which name no output has."""
+    try:
+        yield
+    except UserCodeError as error:
+        known = [end.name for end in outputs_of(model)]
+        asked = (name for each in given if isinstance(each, dict) for name in each)
+        stranger = next((name for name in asked if name not in known), None)
+        if stranger is None:
+            raise
+        raise ModelError(
+            f"The model is compiled with {what} for {stranger}, but its outputs are called "
+            f"{listed(known)}.",
+            [f"Name the model's own outputs in compile(…): {listed(known, 'or')}."],
+        ) from error
 
 
 def _result_name(name: str, taken: Sequence[str], *, weighted: bool) -> str:
@@ -191,6 +216,7 @@ class GivenMetric:
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
         self.sequential = False
+        self._doing = f"in the metric {name}"
 
     @property
     def variables(self) -> list[Any]:
@@ -248,12 +274,13 @@ class GivenMetric:
 
     def _update(self, targets: Any, outputs: Any, weights: Any) -> None:
         more = {} if weights is None else {"sample_weight": weights}
-        self._guard(lambda: self.metric.update_state(targets, outputs, **more))
+        self._guard(lambda: self.metric.update_state(targets, outputs, **more), self._doing)
 
     def _after(self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any) -> list[Any]:
         more = {} if weights is None else {"sample_weight": weights}
         after = self._guard(
-            lambda: self.metric.stateless_update_state(list(start), targets, outputs, **more)
+            lambda: self.metric.stateless_update_state(list(start), targets, outputs, **more),
+            self._doing,
         )
         return [tf.cast(new, old.dtype) for new, old in zip(after, start, strict=True)]
 

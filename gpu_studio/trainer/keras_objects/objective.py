@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan.keras_objects import COMPILED
@@ -19,6 +20,7 @@ from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import Named, OutputTraining, Training, choose_one, listed, path_to
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, leaves
+from gpu_studio.trainer.data.values import strata_of
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, compiled_model, guard_of
 from gpu_studio.trainer.keras_objects.compiled import (
@@ -283,6 +285,20 @@ def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[in
     if why:
         raise PlanRefused(f"training.class_weight {why}.", ["Leave training.class_weight out."])
     return {int(number): float(weight) for number, weight in given.items()}
+
+
+def idle_class_weights(training: Training, dataset: Dataset) -> list[str]:
+    """Return the numbers of classes that the plan weighs, and that no sample is of.
+
+    None for a stream, of which only the beginning is known.
+    """
+    given, split = training.class_weight, dataset.train
+    if not given or split.stream is not None:
+        return []
+    (path, target), *_ = dataset.targets
+    found = strata_of(dict(leaves(split.wanted(slice(None))))[path], target)
+    there = set(np.unique(found).tolist())
+    return [number for number in given if int(number) not in there]
 
 
 def _weights_of(dataset: Dataset, outputs: Sequence[End]) -> dict[int, int]:

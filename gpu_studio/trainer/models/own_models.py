@@ -21,9 +21,10 @@ from gpu_studio.contract.user_files import hint
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.targets import Shape, Target, fitting_outputs, in_words, meetings
-from gpu_studio.plan.values import ModelSettings, Plan, printable
+from gpu_studio.plan.values import ModelSettings, Plan, listed, printable
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
+from gpu_studio.trainer.keras_objects import is_lone_softmax
 from gpu_studio.trainer.keras_objects.as_compiled import came_from, compiled_notes
 from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outputs_of
 from gpu_studio.trainer.models.own_training import (
@@ -258,7 +259,21 @@ def notes_on(
         return ()
     name = PurePath(name_of(plan.model)).name
     compiled = () if own_in_steps(model) else compiled_notes(name, plan.training, model)
-    return (*compiled, *_scaled_again(name, model, dataset, seen))
+    return (*compiled, *_always_one(name, model), *_scaled_again(name, model, dataset, seen))
+
+
+def _always_one(name: str, model: keras.Model) -> Iterator[ModelNote]:
+    if not getattr(model, "outputs", None):
+        return
+    if found := [
+        end.name for end in outputs_of(model) if is_lone_softmax(model.outputs[end.place])
+    ]:
+        yield ModelNote(
+            "softmax over one unit",
+            f"{name} ends in a softmax over the one unit of {listed(found)}: that is always 1, "
+            "so it learns nothing.",
+            'For yes or no, end in activation="sigmoid". For classes, give it a unit for each.',
+        )
 
 
 def name_of(named: ModelSettings) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType
@@ -14,10 +13,11 @@ from keras.src import backend
 from gpu_studio.plan.values import Named, Training
 from gpu_studio.trainer.errors import ModelError
 from gpu_studio.trainer.keras_objects.named import construct, keras_class
+from gpu_studio.trainer.user_code.telling import beginning
 
-TRAIN_STEP, TEST_STEP = "train_step", "test_step"
+TRAIN_STEP, TEST_STEP, COMPUTE_LOSS = "train_step", "test_step", "compute_loss"
 _AUTO = "auto"
-_IN_STEPS = (TRAIN_STEP, TEST_STEP, "compute_loss", "compute_metrics")
+_IN_STEPS = (TRAIN_STEP, TEST_STEP, COMPUTE_LOSS, "compute_metrics")
 _AROUND_STEPS = ("fit", "train_on_batch", "make_train_function", "make_test_function")
 """The methods that call the steps. A run has a loop of its own, and calls none of them."""
 
@@ -36,12 +36,6 @@ def is_own(model: keras.Model, name: str) -> bool:
     """Return whether `model` has this method, but not from Keras."""
     found = getattr(model, name, None)
     return getattr(found, "__func__", found) is not getattr(keras.Model, name)
-
-
-def beginning(model: keras.Model, name: str) -> tuple[str, int]:
-    """Return the file of a method of the model, and the line where it begins; 0 if unknown."""
-    code = getattr(inspect.unwrap(getattr(model, name)), "__code__", None)
-    return (code.co_filename, code.co_firstlineno) if code else ("", 0)
 
 
 def optimizers_of(model: keras.Model) -> dict[str, Any]:
@@ -107,7 +101,7 @@ def compile_as_planned(
     if model.compiled:
         return
     if is_own(model, "compile"):
-        file, line = beginning(model, "compile")
+        file, line = beginning(model.compile)
         raise ModelError(
             f"{source} returns a {type(model).__name__} that is not compiled, and no plan says "
             "what its own compile is to be given.",

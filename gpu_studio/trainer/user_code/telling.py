@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from gpu_studio.plan.values import nearest, printable
 from gpu_studio.trainer.errors import UserCodeError
@@ -30,7 +32,10 @@ def as_user_error(error: BaseException, file: Path, doing: str = "") -> UserCode
 
     `doing` says where in the run, such as `in on_epoch_end`.
     """
-    return _explained(error, *_own_line(error, file), _own_trace(error, file), doing)
+    where, line = _own_line(error, file)
+    if not line and (made := _line_told(error)):
+        where, line = made
+    return _explained(error, where, line, _own_trace(error, file), doing)
 
 
 def in_own_code(error: BaseException) -> UserCodeError | None:
@@ -42,11 +47,43 @@ def in_own_code(error: BaseException) -> UserCodeError | None:
     frames = [name for name in map(_file_of, _frames(error)) if own_folders.hold(name)]
     if frames:
         return as_user_error(error, frames[-1])
-    made = [found for found in _MADE.finditer(str(error)) if own_folders.hold(Path(found[1]))]
-    if not made:
+    made = _line_told(error)
+    if made is None:
         return None
-    trace = "".join(traceback.format_exception(error))
-    return _explained(error, Path(made[-1][1]), int(made[-1][2]), trace)
+    return _explained(error, *made, "".join(traceback.format_exception(error)))
+
+
+def _line_told(error: BaseException) -> tuple[Path, int] | None:
+    """Return the line of the user's own that the words of the error name last; None if none."""
+    try:
+        told = _MADE.findall(str(error))
+    except Exception:  # noqa: BLE001  (an exception of the user's own may fail at that)
+        return None
+    own = [(Path(name), int(line)) for name, line in told if _is_own(name)]
+    return own[-1] if own else None
+
+
+def line_that_made(operation: Any) -> tuple[Path, int] | None:
+    """Return the line of the user's own that made an operation of TensorFlow's; None if none."""
+    own = [each for each in operation.traceback if _is_own(each.filename)]
+    return (Path(own[-1].filename), own[-1].lineno) if own else None
+
+
+def beginning(function: object) -> tuple[str, int]:
+    """Return the file of a function and the line where it begins; 0 if unknown."""
+    code = getattr(inspect.unwrap(function), "__code__", None)  # type: ignore[arg-type]
+    return (code.co_filename, code.co_firstlineno) if code else ("", 0)
+
+
+def begins_in(function: object) -> list[str]:
+    """Return a sentence that says where the user's function begins; none if it is not theirs."""
+    file, line = beginning(function)
+    return [f"It begins in line {line} of {file}."] if _is_own(file) else []
+
+
+def _is_own(name: str) -> bool:
+    """Whether a file of this name is the user's own; code of no file is called `<string>`."""
+    return Path(name).is_absolute() and own_folders.hold(Path(name))
 
 
 _MADE = re.compile(r'File "([^"\n]+)", line (\d+), in ')
@@ -71,6 +108,8 @@ def _explained(
     else:
         words = _words(error)
         said = f"{type(error).__name__}: {words}" if words else f"{type(error).__name__}."
+        if _is_tensorflows(error) and _OF_PYTHON.match(words):
+            said = words  # of the error in a Python function that TensorFlow called
         message = f"{where.name} stopped{at}{f' in line {line}' if line else ''} with {said}"
         look = (
             f"Look at line {line} of {where}."
@@ -82,11 +121,19 @@ def _explained(
     return UserCodeError(message, advice, trace)
 
 
+_OF_PYTHON = re.compile(r"[A-Z]\w*(?:Error|Exception|Interrupt|Iteration): ")
+
+
+def _is_tensorflows(error: BaseException) -> bool:
+    return type(error).__module__.startswith("tensorflow.")
+
+
 def _words(error: BaseException) -> str:
     """What the error says, in one line that can be read; empty if it says nothing."""
     try:
         said = str(error)
         root = root_words(error) if _WRAPPED.search(said) else _plain_text(said)
+        root = root.partition("\nTraceback (most recent call last):")[0]
     except Exception:  # noqa: BLE001  (an exception of the user's own may fail at that, too)
         return ""
     words = printable(" ".join(root.split()))
