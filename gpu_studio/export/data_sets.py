@@ -34,15 +34,17 @@ NO_DIGITS = f"""There is no {BESIDE}. Either of these puts it there:
 numpy.savez('digits.npz', images=d.images.astype('uint8'), labels=d.target)\\""""
 
 
-def stretched(old, new):
-    """The matrix (new, old) that stretches a line of pixels, with values in between."""
+def stretched(lines, new):
+    """Lines of pixels (..., old) as lines of `new`, with values in between.
+
+    Rounded as by fused multiply-add, so that every processor makes the same bits of it.
+    """
+    old = lines.shape[-1]
     centres = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
     left = np.minimum(centres.astype(np.intp), old - 2)
     share = (centres - left).astype(np.float32)
-    weights = np.zeros((new, old), np.float32)
-    weights[np.arange(new), left] = 1 - share
-    weights[np.arange(new), left + 1] = share
-    return weights
+    rounded = (lines[..., left] * (1 - share)).astype(np.float64)
+    return (rounded + lines[..., left + 1].astype(np.float64) * share).astype(np.float32)
 
 
 '''
@@ -55,9 +57,8 @@ with np.load(digits, allow_pickle=False) as file:
     images, y = file["images"], file["labels"].astype(np.int32)
 images = images.astype(np.float32) / 16
 # As MNIST shows its digits: 20 × 20 pixels amid a black frame of 28 × 28.
-weights = stretched(8, 20)
 x = np.zeros((len(images), 28, 28, 1), np.float32)
-x[:, 4:24, 4:24, 0] = weights @ images @ weights.T"""
+x[:, 4:24, 4:24, 0] = stretched(stretched(images.swapaxes(1, 2), 20).swapaxes(1, 2), 20)"""
 
 _KERAS_IMAGES = """\
 # Downloaded once into ~/.keras. Bytes become numbers from 0 to 1$channel.
