@@ -29,6 +29,7 @@ QUESTIONS = {
     "model": ("gpu_studio.trainer.answers.layers", "layer_costs"),
     "times": ("gpu_studio.trainer.answers.layers", "layer_times"),
     "evaluate": ("gpu_studio.trainer.answers.checkpoint", "evaluate"),
+    "predict": ("gpu_studio.trainer.answers.predicting", "predict"),
     "keras_file": ("gpu_studio.trainer.answers.checkpoint", "export_file"),
 }
 """The module and the function for each question.

@@ -1,4 +1,4 @@
-"""`runs evaluate` and `runs save-model`: evaluate a checkpoint, and save its model as a file."""
+"""`runs evaluate`, `runs predict` and `runs save-model`: what a checkpoint's model is good for."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def register(actions: Commands) -> None:
     parser = add_command(actions, "evaluate", summary, example, evaluate_checkpoint)
     add_run(parser)
     _add_checkpoint(parser)
+    example = "example:\n  gpu-studio runs predict latest --json"
+    summary = "show what a checkpoint predicts for some samples, held out where there are such"
+    parser = add_command(actions, "predict", summary, example, predict_samples)
+    add_run(parser)
+    _add_checkpoint(parser, "best", "the best, else the newest")
     example = "example:\n  gpu-studio runs save-model latest digits.keras --checkpoint best"
     summary = "write a checkpoint's model to a .keras file"
     parser = add_command(actions, "save-model", summary, example, save_checkpoint_model)
@@ -45,9 +50,12 @@ def register(actions: Commands) -> None:
     _add_checkpoint(parser)
 
 
-def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    help_ = "the checkpoint's name, or: best, latest (default: latest)"
-    parser.add_argument("--checkpoint", metavar="NAME", default="latest", help=help_)
+def _add_checkpoint(
+    parser: argparse.ArgumentParser, default: str = "latest", words: str = "latest"
+) -> None:
+    help_ = f"the checkpoint's name, or: best, latest (default: {words})"
+    chosen = None if default == "best" else default
+    parser.add_argument("--checkpoint", metavar="NAME", default=chosen, help=help_)
     add_allowing(parser)
     add_json(parser)
 
@@ -78,6 +86,35 @@ def evaluate_checkpoint(arguments: argparse.Namespace) -> int:
             f"{found.checkpoint}  {found.split} split, {found.samples:,} samples  "
             f"{metrics_in_words(found.metrics)}"
         )
+    return OK
+
+
+def predict_samples(arguments: argparse.Namespace) -> int:
+    """Print what a checkpoint predicts for some held-out samples."""
+    from msgspec import to_builtins
+
+    from gpu_studio.runs.questions.checkpoint_question import best, chosen, predict
+
+    run = named_run(arguments)
+    _have_allowed(run, arguments)
+    with _refusals():
+        checkpoint = chosen(run, arguments.checkpoint) if arguments.checkpoint else best(run)
+        found = predict(run, checkpoint, _asking(arguments, f"predicting with {checkpoint.name}"))
+    if found.warning:
+        note(f"warning: {found.warning}")
+    if arguments.json:
+        say_json({"run": run.id, **to_builtins(found)})
+        return OK
+    of = "" if found.of is None else f" of {found.of:,} samples"
+    say(f"{found.checkpoint}  {found.split} split{of}")
+    for sample in found.samples:
+        say(f"sample {sample.place:,}")
+        for value in sample.inputs:
+            say(f"  {value.name or 'x'}  {value.text}")
+        for output in sample.outputs:
+            sign = {True: "✔ ", False: "✘ ", None: ""}[output.right]
+            target = f"  (target {output.target.text})" if output.target else ""
+            say(f"  {sign}{output.predicted.name or 'y'}  {output.predicted.text}{target}")
     return OK
 
 

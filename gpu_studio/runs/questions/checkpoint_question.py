@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gpu_studio import plan as plans
 from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.contract.events import Model
+from gpu_studio.contract.predictions import Predictions
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.ask import ask
@@ -90,6 +93,26 @@ def evaluate(
         time=time.time(),
         warning=answer.get("warning", ""),
     )
+
+
+def predict(
+    run: RunDirectory, checkpoint: SavedCheckpoint, asking: AskOptions = AskOptions()
+) -> Predictions:
+    """Some samples, and what the checkpoint's model gives for them.
+
+    They are of the split that `evaluate` takes; where nothing is held out, of the training split.
+
+    Computed on the host's CPU: so few samples are worth no card. An answer is cached likewise.
+    Raises CheckpointError, and AskError if TensorFlow gives no answer.
+    """
+    about = _about(run, checkpoint) | {"host": True, "polite": _cards_are_taken(run)}
+    return msgspec.convert(_asked("predict", about, asking), Predictions, strict=False)
+
+
+def best(run: RunDirectory) -> SavedCheckpoint:
+    """The best complete checkpoint of `run`, else its newest. Raises CheckpointError."""
+    saved = checkpoints(run)
+    return next((each for each in reversed(saved) if each.best), None) or chosen(run)
 
 
 def save_model(

@@ -194,7 +194,7 @@ def evaluate(about: dict[str, Any], progress: Progress) -> Answer:
 def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dict[str, Any]:
     from gpu_studio.trainer import devices
 
-    name, split = _split(built.dataset)
+    name, split = held_out_split(built.dataset)
     began = time.perf_counter()
     with devices.on_host():
         results, samples = _results(built, split, about["batch"], progress)
@@ -206,11 +206,11 @@ def _evaluated(about: dict[str, Any], built: Rebuilt, progress: Progress) -> dic
         "samples": samples,
         "seconds": time.perf_counter() - began,
         "device": ", ".join(built.devices),
-        "warning": _other_data(Path(about["checkpoint"]), built.dataset),
+        "warning": other_data(Path(about["checkpoint"]), built.dataset),
     }
 
 
-def _other_data(checkpoint: Path, dataset: Any) -> str:
+def other_data(checkpoint: Path, dataset: Any) -> str:
     """Return a warning if these are not the data of the run that wrote the checkpoint.
 
     An old checkpoint does not record its data, or not those of its test.
@@ -232,7 +232,8 @@ def _other_data(checkpoint: Path, dataset: Any) -> str:
     )
 
 
-def _split(dataset: Any) -> tuple[str, Any]:
+def held_out_split(dataset: Any) -> tuple[str, Any]:
+    """Return the test split and its name, else the validation split. Raises TrainerError."""
     if dataset.test:
         return "test", dataset.test
     if dataset.validation:

@@ -273,8 +273,10 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
         return ()
     places = varied(split.wanted(slice(None))) if split.y.ndim == 1 else _first(len(split))
     x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
-    if _is_image(x):
-        return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
+    if is_picture(x):
+        return tuple(
+            _picture(image, label) for image, label in zip(as_bytes(x), labels, strict=True)
+        )
     rows = x.reshape(len(x), -1)[:, :ROW]
     return tuple(
         DataSample(label, row=tuple(map(float, row)))
@@ -299,11 +301,12 @@ def _first(count: int) -> list[int]:
     return list(range(min(PREVIEWED, count)))
 
 
-def _is_image(x: Array) -> bool:
+def is_picture(x: Array) -> bool:
+    """Whether `x` are pictures: (samples, height, width, 1 or 3 channels)."""
     return x.ndim == 4 and x.shape[3] in (1, 3) and min(x.shape[1:3]) > 1
 
 
-def _bytes(images: Array) -> Array:
+def as_bytes(images: Array) -> Array:
     """Return the images as bytes, thinned out where they are large.
 
     All are scaled together, so that 0…1, or else their whole range, maps to 0…255.

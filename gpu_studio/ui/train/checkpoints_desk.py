@@ -1,7 +1,7 @@
 """Work on the shown run's checkpoints: the desk that runs the actions, and its queue of jobs.
 
-Each job evaluates a checkpoint or saves it as a `.keras` file. If the user closes the window
-meanwhile, a dialog shows the progress until the work is done.
+Each job evaluates a checkpoint, predicts some samples with it, or saves it as a `.keras` file. If
+the user closes the window meanwhile, a dialog shows the progress until the work is done.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped
 from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, slug
 from gpu_studio.contract.events import Checkpoint
+from gpu_studio.contract.predictions import Predictions
 from gpu_studio.plan import PlanError
 from gpu_studio.runs.questions import checkpoint_question as questions
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
@@ -45,13 +46,15 @@ class CheckpointsDesk(QObject):
 
     `resuming(run path, checkpoint)` asks to resume; `reported(text, tone)` reports a result. Jobs
     go on when another run is shown; their results are kept beside their own run. `said` fires when
-    the log of the run that is shown has a new line. `once_allowed(run, action)` does what may run
-    the user's Python, once that is allowed.
+    the log of the run that is shown has a new line, and `predicted(Predictions)` when it has some
+    predictions. `once_allowed(run, action)` does what may run the user's Python, once that is
+    allowed.
     """
 
     said = Signal()
     resuming = Signal(str, str)
     reported = Signal(str, str)
+    predicted = Signal(object)
 
     def __init__(self, pane: CheckpointsPane, model: CheckpointsModel, window: QWidget) -> None:
         super().__init__(window)
@@ -64,6 +67,7 @@ class CheckpointsDesk(QObject):
         self.jobs.changed.connect(self._show_work)
         self.jobs.evaluated.connect(self._take_evaluation)
         self.jobs.saved.connect(self._take_saved)
+        self.jobs.predicted.connect(self._take_predictions)
         self.jobs.refused.connect(self._take_refused)
 
     def restart(self, run: LiveRun) -> None:
@@ -79,7 +83,11 @@ class CheckpointsDesk(QObject):
     # Requests
 
     def _do(self, name: str) -> None:
-        builds = {"evaluate": self._evaluate, "save": self._choose_file}
+        builds = {
+            "evaluate": self._evaluate,
+            "predict": self._predict,
+            "save": self._choose_file,
+        }
         if name in builds and self._run is not None:
             self.once_allowed(self._run.run, builds[name])
         elif name not in builds:
@@ -92,6 +100,10 @@ class CheckpointsDesk(QObject):
     def _evaluate(self) -> None:
         for job in self._jobs_of():
             self.jobs.add(job)
+
+    def _predict(self) -> None:
+        for job in self._jobs_of():
+            self.jobs.add(replace(job, predicts=True))
 
     def _choose_file(self) -> None:
         if self._run is None or not self._pane.selected:
@@ -144,7 +156,7 @@ class CheckpointsDesk(QObject):
         )
         mine = [job for job in jobs if self._run is not None and job.run == self._run.run]
         self._model.set_busy(
-            {job.checkpoint.name: _busy(job, current) for job in mine if job.file is None}
+            {job.checkpoint.name: _busy(job, current) for job in mine if job.evaluates}
         )
 
     def _take_evaluation(self, job: Job, found: Evaluation) -> None:
@@ -159,6 +171,10 @@ class CheckpointsDesk(QObject):
                 "warning",
                 f"The result could not be kept beside the run: {error.strerror or error}.",
             )
+
+    def _take_predictions(self, job: Job, found: Predictions) -> None:
+        if self._run is not None and job.run == self._run.run:
+            self.predicted.emit(found)
 
     def _take_saved(self, job: Job, size: int) -> None:
         text = f"The model of {job.checkpoint.name} is in {job.file} ({figures.size(size)})."
@@ -188,17 +204,24 @@ def _busy(job: Job, current: Job | None) -> str:
 class Job:
     """A checkpoint of a run to be evaluated.
 
-    With a `file`, its model to be saved there, replacing what is there.
+    With a `file`, its model to be saved there, replacing what is there; or one that `predicts`.
     """
 
     run: RunDirectory
     checkpoint: SavedCheckpoint
     file: Path | None = None
+    predicts: bool = False
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether nothing else is done."""
+        return self.file is None and not self.predicts
 
     @property
     def words(self) -> str:
         """What is done: `evaluating step-00000012`."""
-        return f"{'saving' if self.file else 'evaluating'} {self.checkpoint.name}"
+        done = "saving" if self.file else "predicting with" if self.predicts else "evaluating"
+        return f"{done} {self.checkpoint.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,19 +231,21 @@ class Refused:
     why: str
 
 
-Outcome = Evaluation | int | Refused | None
+Outcome = Evaluation | Predictions | int | Refused | None
 
 
 class CheckpointJobs(QObject):
     """A queue that runs independently of the run shown. Equal jobs are queued once.
 
-    `changed` fires when a job comes, goes or progresses. `evaluated(Job, Evaluation)`, `saved(Job,
-    int)` with the size in bytes, and `refused(Job, str)` report the results. `command` is asked
+    `changed` fires when a job comes, goes or progresses. `evaluated(Job, Evaluation)`,
+    `predicted(Job, Predictions)`, `saved(Job, int)` with the size in bytes, and `refused(Job, str)`
+    report the results. `command` is asked
     instead of the trainer's.
     """
 
     changed = Signal()
     evaluated = Signal(object, object)
+    predicted = Signal(object, object)
     saved = Signal(object, object)
     refused = Signal(object, str)
 
@@ -280,6 +305,8 @@ class CheckpointJobs(QObject):
         match outcome:
             case Evaluation():
                 self.evaluated.emit(job, outcome)
+            case Predictions():
+                self.predicted.emit(job, outcome)
             case Refused(why):
                 self.refused.emit(job, why)
             case int():
@@ -296,7 +323,8 @@ def _done(
     try:
         if job.file is not None:
             return questions.save_model(job.run, job.checkpoint, job.file, asking, replace=True)
-        return questions.evaluate(job.run, job.checkpoint, asking)
+        ask = questions.predict if job.predicts else questions.evaluate
+        return ask(job.run, job.checkpoint, asking)
     except AskCancelledError:
         return None
     except (CheckpointError, AskError, PlanError) as error:

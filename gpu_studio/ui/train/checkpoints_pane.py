@@ -40,6 +40,11 @@ _ACTIONS = {
         "Evaluate",
         "Loss and metrics on the test split, else on the validation split (Return)",
     ),
+    "predict": (
+        "Predict",
+        "Predict samples",
+        "What the model makes of some samples, held out where there are such",
+    ),
     "save": (
         "Save…",
         "Save as .keras…",
@@ -53,7 +58,7 @@ _ACTIONS = {
 class CheckpointsPane(Table):
     """The table, in which Return evaluates the selection; `tools` are placed elsewhere.
 
-    `wanted(name)` asks for `resume`, `evaluate`, `save` or `reveal`; `cancelled` to cancel what
+    `wanted(name)` asks for one of the actions, such as `resume`; `cancelled` to cancel what
     `show_work` shows. `allowed` fires when the set of possible actions changes, as `why_not` says.
     """
 

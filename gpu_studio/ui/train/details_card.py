@@ -17,6 +17,7 @@ from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPa
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.log_pane import LogPane
 from gpu_studio.ui.train.placement_pane import PlacementPane
+from gpu_studio.ui.train.predictions_pane import PredictionsPane
 
 
 class NamedTabs(QTabBar):
@@ -133,6 +134,7 @@ class LogFile(QObject):
 
 
 LOG, CHECKPOINTS, PLACEMENT, DETAILS = "Log", "Checkpoints", "Placement", "Details"
+PREDICTIONS = "Predictions"
 _LEAST, _USUAL = 92, 122
 _TEXT_HEIGHT = 260
 _ALL = 100
@@ -142,7 +144,8 @@ _ALL = 100
 class DetailsCard(CardFrame):
     """Tabs.
 
-    The log, the checkpoints and, if the run has them, the placement and the failure's details.
+    The log, the checkpoints and, if there are any, predictions, the placement and the failure's
+    details.
 
     The details are the traceback or the end of the log. `height_wanted(height)` asks for space for
     a tab that was opened; `permissions_changed` fires when the set of possible actions on
@@ -166,13 +169,17 @@ class DetailsCard(CardFrame):
         self.details.setTabChangesFocus(True)
         self.details.setAccessibleName("Details of how the run ended")
         self.placement = PlacementPane(theme)
+        self.predictions = PredictionsPane(theme)
         self.tabs = NamedTabs("What is shown under the plots", theme)
         self.tabs.add(LOG, self.log)
         self.tabs.add(CHECKPOINTS, self.table)
+        self.tabs.add(PREDICTIONS, self.predictions, offered=False)
         self.tabs.add(PLACEMENT, self.placement, offered=False)
         self.tabs.add(DETAILS, self.details, offered=False)
         self.tabs.opened.connect(self._show_tools)
         self.log.height_wanted.connect(self.height_wanted)
+        self.desk.predicted.connect(self.predictions.show_predictions)
+        self.predictions.shown.connect(self._open_predictions)
         for changed in (self.table.allowed, self.desk.jobs.changed, self.placement.changed):
             changed.connect(self.permissions_changed)
         self._lay_out()
@@ -184,6 +191,8 @@ class DetailsCard(CardFrame):
         self.checkpoints.set_checkpoints(())
         self.desk.restart(run)
         self.set_details("")
+        self.predictions.show_predictions(None)
+        self.tabs.offer(PREDICTIONS, offered=False)
         self.placement.restart()
         self._show_placement()
 
@@ -228,9 +237,15 @@ class DetailsCard(CardFrame):
         self.header.addStretch(1)
         self.header.addWidget(self.log.tools)
         self.header.addWidget(self.table.tools, _ALL)
+        self.header.addWidget(self.predictions.tools, _ALL)
         self.table.tools.hide()
+        self.predictions.tools.hide()
         self.body.addLayout(self.header)
         self.body.addWidget(self.tabs.pages, 1)
+
+    def _open_predictions(self) -> None:
+        self.tabs.offer(PREDICTIONS, offered=True)
+        self.tabs.open(PREDICTIONS)
 
     def _show_placement(self) -> None:
         """Offer the tab if a run has a placement, and mark it if the placement was not followed."""
@@ -241,8 +256,11 @@ class DetailsCard(CardFrame):
     def _show_tools(self, name: str) -> None:
         self.log.tools.setVisible(name == LOG)
         self.table.tools.setVisible(name == CHECKPOINTS)
+        self.predictions.tools.setVisible(name == PREDICTIONS)
         if name == PLACEMENT:
             self.height_wanted.emit(self.placement.wanted_height)
+        elif name == PREDICTIONS:
+            self.height_wanted.emit(self.predictions.wanted_height)
         elif name == DETAILS:
             self.height_wanted.emit(_TEXT_HEIGHT)
         elif name == CHECKPOINTS and self.checkpoints.rowCount():

@@ -67,7 +67,7 @@ def test_that_what_was_found_stands_in_the_report(gpu_studio, run) -> None:
     ]
 
 
-@pytest.mark.parametrize("action", ["evaluate", "save-model"])
+@pytest.mark.parametrize("action", ["evaluate", "predict", "save-model"])
 def test_that_help_shows_an_example(gpu_studio, action) -> None:
     answer = gpu_studio("runs", action, "--help")
     assert answer.code == 0

@@ -5,6 +5,7 @@ The run's own figures, and its own outputs.
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -64,6 +65,25 @@ def test_that_an_evaluation_gives_what_the_run_found_at_its_end(run, capsys) -> 
     )
     assert (told["split"], told["samples"]) == ("test", run.one(events.Model).test_samples)
     assert evaluations(run.directory)[told["checkpoint"]].metrics == told["metrics"]
+
+
+def test_that_some_held_out_samples_are_predicted_as_the_weights_do(run, capsys) -> None:
+    assert command(run, "predict", run.directory.id, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    plan = small_plan()
+    test = load_data(plan.data, plan.training.seed, Path()).test
+    places = [sample["place"] for sample in told["samples"]]
+    assert (told["split"], told["of"], len(places)) == ("test", len(test), 12)
+    assert (places[0], places[-1]) == (0, len(test) - 1)
+    classes = outputs_of(run.weights(), test.seen(places)).argmax(-1)
+    for sample, guessed, wanted in zip(told["samples"], classes, test.wanted(places), strict=True):
+        [output], [image] = sample["outputs"], sample["inputs"]
+        assert output["predicted"]["text"].partition(" ")[0] == str(guessed)
+        assert output["target"]["text"] == str(wanted)
+        assert output["right"] == (guessed == wanted)
+        pixels = base64.b64decode(image["pixels"])
+        assert len(pixels) == image["height"] * image["width"] * image["channels"] > 1
+        assert max(pixels) > 200
 
 
 def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(

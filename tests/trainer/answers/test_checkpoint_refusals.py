@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpu_studio.contract.directory import WEIGHTS_FILE
-from gpu_studio.trainer.answers.checkpoint import _split, in_words, load_weights, write
+from gpu_studio.trainer.answers.checkpoint import held_out_split, in_words, load_weights, write
 from gpu_studio.trainer.errors import TrainerError
 
 
@@ -82,10 +82,10 @@ def test_that_the_test_split_comes_first_then_the_validation_split_then_words() 
     def data(test, validation):
         return SimpleNamespace(name="rows", test=test, validation=validation)
 
-    assert _split(data([1], [2])) == ("test", [1])
-    assert _split(data(None, [2])) == ("validation", [2])
+    assert held_out_split(data([1], [2])) == ("test", [1])
+    assert held_out_split(data(None, [2])) == ("validation", [2])
     with pytest.raises(TrainerError, match="nothing to evaluate on"):
-        _split(data(None, None))
+        held_out_split(data(None, None))
 
 
 def test_that_a_full_disk_leaves_no_half_of_a_model(tmp_path) -> None:

@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.contract import lock
 from gpu_studio.runs.results.evaluations import evaluations
+from gpu_studio.ui.kit.table import model_as_text
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.checkpoints_pane import EVALUATED, LIVE, NONE_SELECTED, ONE_ONLY
+from gpu_studio.ui.train.predictions_pane import in_words
 from gpu_studio.ui.train.train_page import TrainPage
 
 pytestmark = pytest.mark.processes
@@ -181,7 +183,8 @@ def test_that_what_cannot_be_done_says_why(qtbot, page, runs_dir) -> None:
     assert {table.why_not(name) for name in table.menu_actions} == {NONE_SELECTED}
     select(page, 0, 1)
     assert {name: table.why_not(name) for name in table.menu_actions} == {
-        "resume": ONE_ONLY, "evaluate": "", "save": ONE_ONLY, "reveal": ONE_ONLY,
+        "resume": ONE_ONLY, "evaluate": "", "predict": ONE_ONLY,
+        "save": ONE_ONLY, "reveal": ONE_ONLY,
     }  # fmt: skip
     live = make_run(runs_dir, Script(trained=2))
     held = lock.take(live.lock_file)
@@ -203,6 +206,32 @@ def test_that_the_menu_opens_over_what_is_selected(qtbot, page) -> None:
     table.customContextMenuRequested.emit(QPoint(5, 5))
     assert table.menu.isVisible()
     assert [action.text() for action in table.menu.actions()] == [
-        "Resume from this", "Evaluate", "Save as .keras…", "Reveal folder",
+        "Resume from this", "Evaluate", "Predict samples", "Save as .keras…", "Reveal folder",
     ]  # fmt: skip
     table.menu.close()
+
+
+def test_that_predictions_of_some_samples_open_in_a_table_with_their_pictures(
+    qtbot, page, run
+) -> None:
+    tabs, table = page.details.tabs, page.details.predictions
+    assert not tabs.offers("Predictions")
+    select(page, 0)
+    page.details.table.want("predict")
+    qtbot.waitUntil(lambda: tabs.offers("Predictions"))
+    assert tabs.current == "Predictions"
+    model = table.predictions
+    assert model.headers == ("Sample", "Input", "digit", "digit target", "age")
+    assert model_as_text(model, range(2)).splitlines()[1:] == [
+        "0\t\t✔ 7 (93 %)\t7\t0.25",
+        "199\t\t✘ 7 (93 %)\t1\t0.25",
+    ]
+    picture = model.index(0, 1).data(Qt.ItemDataRole.DecorationRole)
+    assert (picture.width(), picture.height()) == (48, 48)
+    assert picture.toImage().pixelColor(40, 40).lightness() == 255
+    assert model.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "2 × 2 × 1"
+    name = page.details.checkpoints.rows[0].name
+    assert in_words(model.found) == f"{name} · 2 of 200 samples of the test split · digit 1 right"
+    assert not table.grab().toImage().isNull()
+    page.show_run(run)
+    qtbot.waitUntil(lambda: not tabs.offers("Predictions"))

@@ -19,7 +19,10 @@ from gpu_studio.ui.window.window_state import NO_PLACEMENT, NO_RUN, NOTHING_DONE
 __all__ = ["ended", "start"]
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
-CHECKPOINTS = ("resume_checkpoint", "evaluate_checkpoint", "save_checkpoint", "reveal_checkpoint")
+CHECKPOINTS = (
+    *("resume_checkpoint", "evaluate_checkpoint", "predict_checkpoint"),
+    *("save_checkpoint", "reveal_checkpoint"),
+)
 
 
 def show(qtbot, window, run) -> None:

@@ -14,6 +14,7 @@ _CHECKPOINTS, _LOG = "Selected checkpoint", "Log of the run"
 OF_CHECKPOINTS: Final = {
     "resume_checkpoint": "resume",
     "evaluate_checkpoint": "evaluate",
+    "predict_checkpoint": "predict",
     "save_checkpoint": "save",
     "reveal_checkpoint": "reveal",
 }
@@ -62,6 +63,12 @@ CHECKPOINTS: tuple[ActionSpec, ...] = (
         "evaluate_checkpoint",
         "Evaluate checkpoint",
         "Loss and metrics on data held out",
+        "checkpoint",
+    ),
+    _about_checkpoint(
+        "predict_checkpoint",
+        "Predict samples with checkpoint",
+        "What its model makes of some samples held out",
         "checkpoint",
     ),
     _about_checkpoint(
