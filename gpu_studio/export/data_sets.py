@@ -43,8 +43,9 @@ def stretched(lines, new):
     centres = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
     left = np.minimum(centres.astype(np.intp), old - 2)
     share = (centres - left).astype(np.float32)
-    rounded = (lines[..., left] * (1 - share)).astype(np.float64)
-    return (rounded + lines[..., left + 1].astype(np.float64) * share).astype(np.float32)
+    right = lines[..., left + 1].astype(np.float64)
+    rounded = lines[..., left] * (1 - share)
+    return (rounded + right * share).astype(np.float32)
 
 
 '''
@@ -58,7 +59,8 @@ with np.load(digits, allow_pickle=False) as file:
 images = images.astype(np.float32) / 16
 # As MNIST shows its digits: 20 × 20 pixels amid a black frame of 28 × 28.
 x = np.zeros((len(images), 28, 28, 1), np.float32)
-x[:, 4:24, 4:24, 0] = stretched(stretched(images.swapaxes(1, 2), 20).swapaxes(1, 2), 20)"""
+columns = stretched(images.swapaxes(1, 2), 20).swapaxes(1, 2)
+x[:, 4:24, 4:24, 0] = stretched(columns, 20)"""
 
 _KERAS_IMAGES = """\
 # Downloaded once into ~/.keras. Bytes become numbers from 0 to 1$channel.

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gpu_studio.common.figures import grouped
+from gpu_studio.common.figures import grouped, share
 from gpu_studio.contract.predictions import (
     SHOWN,
     OutputOfSample,
@@ -182,7 +182,7 @@ def _of_classes(name: str, shares: Array, ids: Array, names: Sequence[str]) -> l
         return _of_many(name, guessed, ids, shares.shape[-1] - 1)
     return [
         OutputOfSample(
-            Value(f"{_class(one, names)} ({_share(shares[row, one])})", name),
+            Value(f"{_class(one, names)} ({share(shares[row, one])})", name),
             Value(_class(int(ids[row]), names), name),
             int(ids[row]) == one,
         )
@@ -205,9 +205,9 @@ def _of_two(name: str, shares: Array, target: Array, names: Sequence[str]) -> li
     found = []
     for row in range(len(shares)):
         sure = shares[row].reshape(-1)
-        share = "" if several else f" ({_share(sure[0] if sure[0] > _HALF else 1 - sure[0])})"
+        how_sure = "" if several else f" ({share(sure[0] if sure[0] > _HALF else 1 - sure[0])})"
         right = bool(np.array_equal(guessed[row], wanted[row]))
-        predicted = Value(words(row, guessed) + share, name)
+        predicted = Value(words(row, guessed) + how_sure, name)
         found.append(OutputOfSample(predicted, Value(words(row, wanted), name), right))
     return found
 
@@ -225,7 +225,7 @@ def _of_many(
         OutputOfSample(
             replace(
                 predicted if predicted.pixels else Value(_numbers(guessed[row]), name),
-                text=f"{_share(np.mean(guessed[row] == wanted[row]))} of the places right",
+                text=f"{share(np.mean(guessed[row] == wanted[row]))} of the places right",
             ),
             target if target.pixels else Value(_numbers(wanted[row]), name),
         )
@@ -266,10 +266,6 @@ def _letters(array: Array) -> str:
 
 def _class(number: int, names: Sequence[str]) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
-
-
-def _share(share: float) -> str:
-    return f"{100 * float(share):.0f} %"
 
 
 def _softmax(scores: Array) -> Array:
