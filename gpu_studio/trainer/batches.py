@@ -158,7 +158,9 @@ def _is_plain(spec: Any) -> bool:
 def _size(given: Any) -> Any:
     """Return how many samples a batch has."""
     size = tf.shape(tf.nest.flatten(given)[0], out_type=tf.int64)[0]
-    with tf.control_dependencies([tf.debugging.assert_positive(size, NO_ROWS)]):
+    # Not tf.debugging's: that branches, and each iterator would take 20 ms longer to make.
+    held = tf.raw_ops.Assert(condition=size > 0, data=[NO_ROWS])
+    with tf.control_dependencies([held]):
         return tf.identity(size)
 
 
@@ -255,13 +257,12 @@ def _endless(data: tf.data.Dataset) -> tf.data.Dataset:
     return endless.prefetch(PREFETCHED).with_options(options)
 
 
-def let_go(iterator: Any) -> None:
-    """Forget an iterator that has ended.
+def let_go(held: list[Any]) -> None:
+    """Empty a list that alone holds an iterator which has ended.
 
     Whoever waits for TensorFlow to take it apart is a thread of its own.
     """
-    _KEPT.remove(iterator)
-    held = [iterator]
+    _KEPT[:] = [each for each in _KEPT if not any(each is one for one in held)]
     threading.Thread(target=held.clear, daemon=True).start()
 
 

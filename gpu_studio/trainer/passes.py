@@ -26,7 +26,8 @@ class Passes:
         self._strategy, self._split, self._cut = strategy, split, cut
         self._seed, self._an_epoch = seed, an_epoch
         self._parts: Any = None
-        self._iterator: Any = None
+        self._open: list[Any] = []
+        """The iterator over the pass under way, if it has begun: nothing else may hold it."""
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -52,9 +53,9 @@ class Passes:
 
     def steps_from(self, at: TrainingProgress) -> Any:
         """Return an iterator over the parts of the steps from there on."""
-        if self._iterator is None:
-            self._iterator = batches.distribute(self._strategy, self._parts_from(at))
-        return self._iterator
+        if not self._open:
+            self._open = [batches.distribute(self._strategy, self._parts_from(at))]
+        return self._open[0]
 
     def _parts_from(self, at: TrainingProgress) -> Any:
         split, cut, stream = self._split, self._cut, self._split.stream
@@ -84,10 +85,10 @@ class Passes:
 
     def end(self) -> None:
         """Notice that a pass is over."""
-        if self._split.stream is not None and self._iterator is not None:
+        if self._split.stream is not None and self._open:
             self._split.stream.end()
-            batches.let_go(self._iterator)
-            self._iterator = None
+            ended, self._open = self._open, []
+            batches.let_go(ended)
 
 
 class SplitReading:
@@ -98,27 +99,32 @@ class SplitReading:
         self._strategy, self._split, self._cut, self._most = strategy, split, cut, most
         self._parts: Any = None
         self._over = False
-        self.iterator: Any = None
+        self._open: list[Any] = []
         self.done = 0
+
+    @property
+    def iterator(self) -> Any:
+        """What the next batches are taken from; `begin` opens it."""
+        return self._open[0]
 
     def begin(self, number: int) -> None:
         """Read from the beginning, for the `number`-th time (from 0) in the run."""
         stream, self.done, self._over = self._split.stream, 0, False
         if stream is not None:
             self._begin_stream(stream, number)
-        elif self.iterator is None:
+        elif not self._open:
             samples = min(self._cut.samples, self._most * self._cut.batch or self._cut.samples)
             self._cut = Cut(samples, self._cut.batch, self._cut.replicas)
             parts = batches.evaluation_stream(self._split, self._cut)
-            self.iterator = batches.distribute(self._strategy, parts)
+            self._open = [batches.distribute(self._strategy, parts)]
 
     def _begin_stream(self, stream: Any, number: int) -> None:
-        if self.iterator is not None:
-            batches.let_go(self.iterator)
+        ended, self._open = self._open, []
+        batches.let_go(ended)
         stream.begin(number, 0)
         if self._parts is None:
             self._parts = batches.stream_parts(stream, self._cut.batch, self._cut.replicas)
-        self.iterator = batches.distribute(self._strategy, self._parts)
+        self._open = [batches.distribute(self._strategy, self._parts)]
 
     @property
     def left(self) -> int | None:
