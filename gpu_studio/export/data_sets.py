@@ -176,10 +176,8 @@ def _samples(name: str, header: Header, source: ScriptData) -> str:
 
 
 def _targets(name: str, source: ScriptData) -> str:
-    target = source.target
-    kind = "np.float32" if target.measured else "np.int32"
-    axes = {(): ".reshape(-1)", (1,): ".reshape(-1, 1)"}.get(target.shape, "")
-    return f"{name}{axes}.astype({kind})"
+    kind = "np.float32" if source.target.measured else "np.int32"
+    return f"{name}.astype({kind})"
 
 
 _FOLDER_HEAD = '''\

@@ -132,12 +132,12 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
 
 
 def targets(source: str, name: str, y: Array) -> Array:
-    """Return `y` in its own shape; but a single id is a number (n,), and a single value (n, 1)."""
+    """Return `y` in its own shape, as `fit` hands it over."""
     if is_whole(y) or y.dtype == np.bool_:
-        return _ids(source, name, y.reshape(-1) if y.size == len(y) else y)
+        return _ids(source, name, y)
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
-    return _finite(source, name, y.reshape(-1, 1) if y.ndim == 1 else y)
+    return _finite(source, name, y)
 
 
 def _weights(source: str, name: str, weights: Array) -> Array:

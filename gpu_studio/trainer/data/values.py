@@ -375,10 +375,18 @@ def fingerprint(split: Split | None) -> str | None:
 
 def _described(split: Split) -> str:
     if is_nested(split.x) or is_nested(split.y):
-        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, split.y))
+        y = mapped(_as_older_versions, split.y)
+        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, y))
         return f"{parts} {split.pixels}"
     # As older versions wrote it.
     return f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}"
+
+
+def _as_older_versions(y: Array) -> Array:
+    """Return targets in the shape that older versions gave them: values (n, 1), and ids (n,)."""
+    if y.dtype.kind == "f":
+        return y[:, None] if y.ndim == 1 else y
+    return y.reshape(-1) if y.size == len(y) and y.dtype.kind in "biu" else y
 
 
 def _some_samples(split: Split, rows: Array) -> list[Array]:

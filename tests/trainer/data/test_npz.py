@@ -77,7 +77,7 @@ def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
 def test_that_whole_numbers_in_a_table_are_tokens(kind, written):
     table = np.arange(12).reshape(6, 2)
     whole = read_npz(written(x=table.astype(kind), y=Y[:, None])).train
-    assert (whole.seen_type, whole.y.shape) == (np.int32, (6,))
+    assert (whole.seen_type, whole.y.shape) == (np.int32, (6, 1))
     np.testing.assert_array_equal(whole.seen(slice(None)), table)
 
 
@@ -91,7 +91,7 @@ def test_that_bytes_that_are_no_pictures_are_numbers_as_they_are(shape, written)
 
 def test_that_fractions_as_targets_are_values_of_a_regression(written):
     whole = read_npz(written(x=X, y=X[:, 0])).train
-    assert (whole.wanted_type, whole.y.shape) == (np.float32, (6, 1))
+    assert (whole.wanted_type, whole.y.shape) == (np.float32, (6,))
 
 
 def test_that_pickled_objects_are_refused_and_never_run(tmp_path):
