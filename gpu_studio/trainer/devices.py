@@ -54,17 +54,16 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
 
 
 def count_host_memory() -> None:
-    """Have TensorFlow take the host's memory from an allocator that counts it.
+    """Have TensorFlow take the host's memory from an allocator that counts all of it.
 
-    oneDNN brings one. Where it is off, as by default on CPUs without AVX-512 VNNI, AVX-VNNI or AMX,
-    TensorFlow's own counts nothing, and refuses to tell what is in use (cpu_allocator_impl.cc). Its
-    arena counts; it is asked for by a variable that is read at the first allocation
-    (process_state.cc), and is bounded by 64 GiB if nothing else is said.
+    TensorFlow's own counts nothing, and refuses to tell what is in use (cpu_allocator_impl.cc);
+    oneDNN's, which is the default on CPUs with AVX-512 VNNI, AVX-VNNI or AMX, counts no piece under
+    256 KiB (mkl_cpu_allocator.h). The arena counts each; it is asked for by a variable that is read
+    at the first allocation (process_state.cc), and is bounded by 64 GiB if nothing else is said.
     """
-    if not ONE_DNN:
-        os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
-        memory = psutil.virtual_memory().total // MIB
-        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
+    os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
+    memory = psutil.virtual_memory().total // MIB
+    os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory))
 
 
 def on_host() -> AbstractContextManager[object]:

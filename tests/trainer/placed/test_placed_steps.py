@@ -176,7 +176,7 @@ def held_back() -> dict[str, Job]:
     tall = {"layers": {"dense": "CPU:0"}, "settings": settings}
     cut = {
         f"tall, {name}": {**tall, "micro_batches": parts}
-        for name, parts in (("few", 4), ("many", 2 * UNDER_WAY))
+        for name, parts in (("whole", 1), ("many", 4 * UNDER_WAY))
     }
     settings = ["model.name=cnn", "training.batch_size=256"]
     settings.append("data.options={ shape = [28, 28, 1], samples = 300, classes = 4 }")
@@ -417,8 +417,8 @@ def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and
     assert 3 * HEAVY < results["heavy"]["peak"] < (1.5 + UNDER_WAY) * HEAVY
 
 
-def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_there(results):
-    assert results["tall, many"]["peak"] < 0.6 * results["tall, few"]["peak"]
+def test_that_many_micro_batches_are_never_all_kept_at_once(results):
+    assert results["tall, many"]["peak"] < 0.4 * results["tall, whole"]["peak"]
 
 
 def test_that_a_step_in_micro_batches_needs_no_more_memory_than_in_one_piece(results):
