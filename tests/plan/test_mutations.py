@@ -176,14 +176,14 @@ def test_that_mutated_tables_are_accepted_or_refused(tables, machine):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=1200)
 @given(mutated_texts(), machines())
 def test_that_thousands_of_mutated_texts_are_accepted_or_refused(text, machine):
     accepted_or_refused(lambda: loads(text), machine)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=1200)
 @given(mutated_tables(), machines())
 def test_that_thousands_of_mutated_tables_are_accepted_or_refused(tables, machine):
     accepted_or_refused(lambda: from_tables(tables, "tables"), machine)

@@ -62,7 +62,7 @@ FULL = Plan(
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(plans())
 def test_that_hundreds_of_plans_written_and_read_are_equal(plan):
     assert loads(dumps(plan)) == plan

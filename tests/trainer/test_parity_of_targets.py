@@ -89,8 +89,6 @@ CHOSEN = {
     "none": (
         "one sigmoid, bools",
         "one logit, bytes",
-        "a sigmoid inside",
-        "one-hot, scores",
         "ids as floats",
         "labels",
         "counts",
