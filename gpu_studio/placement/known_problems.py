@@ -7,11 +7,22 @@ layer that cannot have its units split over several devices, judged by its kind 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from gpu_studio.placement.plan_facts import GraphLayer, PlanFacts
+from gpu_studio.placement.plan_facts import ArrayFacts, GraphLayer, PlanFacts, paired
 from gpu_studio.plan import Placed, Plan, Problem, strategy_of
-from gpu_studio.plan.values import Remedy, changing, listed, nearest, path_to
+from gpu_studio.plan.references import reference
+from gpu_studio.plan.targets import kind_of
+from gpu_studio.plan.values import (
+    Named,
+    OutputTraining,
+    Remedy,
+    Training,
+    changing,
+    listed,
+    nearest,
+    path_to,
+)
 
 PLACED = "distribution.placed"
 LAYERS = f"{PLACED}.layers"
@@ -25,10 +36,17 @@ Places = tuple[tuple[str, tuple[str, ...]], ...]
 class Refusal(Problem):
     """TensorFlow, Keras or the user's code refused the part `field`; `received` is their sentence.
 
-    `details` is the traceback; empty if there is none to show.
+    `details` is the traceback; empty if there is none to show. `mended` are other values of the
+    plan's training by which it can learn, each with the label of its button.
     """
 
     details: str = ""
+    mended: tuple[tuple[str, Training], ...] = field(default=(), hash=False)
+
+    @property
+    def mends(self) -> tuple[Remedy, ...]:
+        """The edits that mend it."""
+        return tuple(changing(label, "", training=training) for label, training in self.mended)
 
     def __str__(self) -> str:
         return " ".join(each for each in (f"{self.field}: {self.received}", self.advice) if each)
@@ -70,11 +88,66 @@ def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:
     error = model.model_error or model.training_error if model else ""
     if model and error and not model.of_the_moment:
         part = "model" if model.model_error else "training"
-        yield Refusal(part, error, " ".join(model.advice), model.details)
+        mended = tuple(_mended(plan.training, facts)) if part == "training" else ()
+        yield Refusal(part, error, " ".join(model.advice), model.details, mended)
     if model and model.own_steps and strategy_of(plan).places_layers:
         said = f"The model has its own {model.own_steps[0]}, and only Keras' own can be placed."
         advice = "Choose another strategy: what a step of its own computes belongs to no layer."
         yield Refusal("distribution.strategy", said, advice)
+
+
+def _mended(training: Training, facts: PlanFacts) -> Iterator[tuple[str, Training]]:
+    """Ways in which each output learns its target, where the plan names what cannot be."""
+    data, ends = facts.data, facts.model.outputs if facts.model else ()
+    if data is None or not ends:
+        return
+    yield from _without_unknown_outputs(training, [end.name for end in ends])
+    if training.class_weight and len(ends) > 1:
+        yield "Leave the class weights out", replace(training, class_weight={})
+    for given, end in paired(data.targets, ends):
+        if end is not None:
+            yield from _learning(training, given, end, alone=len(ends) == 1)
+
+
+def _without_unknown_outputs(
+    training: Training, names: Sequence[str]
+) -> Iterator[tuple[str, Training]]:
+    for name in training.outputs:
+        if name in names:
+            continue
+        left = [each for each in names if each not in training.outputs]
+        if close := nearest(name, left):
+            renamed = {close if key == name else key: own for key, own in training.outputs.items()}
+            yield f"Use {close}", replace(training, outputs=renamed)
+        kept = {key: own for key, own in training.outputs.items() if key != name}
+        yield f"Take {name} out", replace(training, outputs=kept)
+
+
+def _learning(
+    training: Training, given: ArrayFacts | None, end: ArrayFacts, *, alone: bool
+) -> Iterator[tuple[str, Training]]:
+    """What else this output may learn by, if not by what the plan says."""
+    own = training.outputs.get(end.name, OutputTraining())
+    named = (own.loss or training.loss).name
+    if named == "none" or reference(named):
+        return
+
+    if given is None:
+        if not alone:
+            yield _with_loss(training, end.name, "none", alone=alone)
+    elif kind_of(given.target, end.shape, named) is None:
+        usual = ("auto", "mean_squared_error")
+        fitting = (loss for loss in usual if kind_of(given.target, end.shape, loss))
+        if loss := next(fitting, ""):
+            yield _with_loss(training, end.name, loss, alone=alone)
+
+
+def _with_loss(training: Training, output: str, loss: str, *, alone: bool) -> tuple[str, Training]:
+    if alone and output not in training.outputs:
+        return f"Use {loss}", replace(training, loss=Named(loss))
+    own = replace(training.outputs.get(output, OutputTraining()), loss=Named(loss))
+    label = f"Let {output} learn nothing" if loss == "none" else f"Use {loss} for {output}"
+    return label, replace(training, outputs={**training.outputs, output: own})
 
 
 def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[MisplacedLayers]:

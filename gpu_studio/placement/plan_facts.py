@@ -65,6 +65,12 @@ class ArrayFacts:
     one_hot: bool = False
     name: str = ""
 
+    @property
+    def target(self) -> Target:
+        """What is to be learnt, where this is an array of targets."""
+        shape = tuple(size or 1 for size in self.shape)
+        return Target(shape, self.dtype.startswith("float"), self.ids, self.one_hot)
+
 
 def paired(
     given: Sequence[ArrayFacts], ends: Sequence[ArrayFacts]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from made_plan_facts import DATA, FACTS, MODEL
 
 from gpu_studio.placement.known_problems import MisplacedLayers, Refusal, known_problems
-from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import Distribution, Placed, Plan, Problem
+from gpu_studio.placement.plan_facts import ArrayFacts, ModelFacts, PlanFacts
+from gpu_studio.plan import Distribution, Placed, Plan, Problem, Training
+from gpu_studio.plan.values import Named, OutputTraining
 
 KNOWN = ("one", "two", "three")
 
@@ -118,3 +119,65 @@ def test_that_the_way_out_leaves_exactly_the_layers_which_the_model_has(
         plan = problem.mend.make(plan)
     assert plan == placed(**{name: on for name, on in layers.items() if name in KNOWN})
     assert known_problems(plan, FACTS) == ()
+
+
+REFUSED = PlanFacts(
+    replace(
+        DATA,
+        targets=(
+            ArrayFacts(("digit",), (), "int32", ids=3),
+            ArrayFacts(("light",), (), "float32"),
+        ),
+    ),
+    replace(
+        MODEL,
+        training_error="It cannot learn.",
+        outputs=(ArrayFacts(("digit",), (3,), name="digit"), ArrayFacts((), (1,), name="light")),
+    ),
+)
+CROSS = Named("sparse_categorical_crossentropy")
+
+
+@pytest.mark.parametrize(
+    ("training", "label", "outputs"),
+    [
+        (
+            Training(outputs={"light": OutputTraining(CROSS)}),
+            "Use auto for light",
+            {"light": OutputTraining(Named("auto"))},
+        ),
+        (
+            Training(loss=CROSS),
+            "Use auto for light",
+            {"light": OutputTraining(Named("auto"))},
+        ),
+        (
+            Training(outputs={"lihgt": OutputTraining(loss_weight=2.0)}),
+            "Use light",
+            {"light": OutputTraining(loss_weight=2.0)},
+        ),
+    ],
+)
+def test_that_an_output_which_cannot_learn_as_planned_has_a_mend_that_lets_it_learn(
+    training: Training, label: str, outputs: dict[str, OutputTraining]
+) -> None:
+    (problem,) = known_problems(Plan(training=training), REFUSED)
+    assert isinstance(problem, Refusal)
+    assert problem.mends[0].label == label
+    assert problem.mends[0].make(Plan(training=training)).training.outputs == outputs
+
+
+def test_that_a_refusal_of_training_for_another_reason_offers_no_other_loss() -> None:
+    (problem,) = known_problems(Plan(), REFUSED)
+    assert isinstance(problem, Refusal)
+    assert problem.mends == ()
+
+
+def test_that_an_output_without_a_target_may_learn_nothing() -> None:
+    assert REFUSED.data is not None
+    data = replace(REFUSED.data, targets=REFUSED.data.targets[:1])
+    (problem,) = known_problems(Plan(), replace(REFUSED, data=data))
+    assert isinstance(problem, Refusal)
+    (mend,) = problem.mends
+    assert mend.label == "Let light learn nothing"
+    assert mend.make(Plan()).training.outputs == {"light": OutputTraining(Named("none"))}

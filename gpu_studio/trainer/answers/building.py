@@ -27,6 +27,7 @@ from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.trees import built, flat, is_nested
+from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.keras_objects.as_compiled import forget_compiled
 from gpu_studio.trainer.layer_state import is_apart
 from gpu_studio.trainer.meters import Meters
@@ -167,9 +168,16 @@ def _end(end: End) -> ArrayFacts:
 
 
 def facts_untrained(dataset: Dataset, model: Any) -> ModelFacts:
-    """Return the facts of a model whose training is refused, as if it was not compiled."""
+    """Return the facts of a model whose training is refused, as if it was not compiled.
+
+    Only what goes in and comes out, where it cannot be trained whatever the plan says.
+    """
     forget_compiled(model)
-    return facts_of(plans.Training(), dataset, model)
+    try:
+        return facts_of(plans.Training(), dataset, model)
+    except TrainerError:  # as where an output has no target
+        inputs, outputs = (tuple(map(_end, ends(model))) for ends in (inputs_of, outputs_of))
+        return ModelFacts(inputs=inputs, outputs=outputs)
 
 
 def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[dict[str, int], int]:

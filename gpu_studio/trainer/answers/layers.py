@@ -61,10 +61,7 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         return replace(facts, policy=policy, notes=notes)
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.
-        try:
-            facts = building.facts_untrained(dataset, model)
-        except TrainerError:  # whatever the plan says, as where an output has no target
-            facts = ModelFacts()
+        facts = building.facts_untrained(dataset, model)
         refused = replace(facts, training_error=error.message, advice=error.suggestions)
         return replace(refused, policy=policy, slots={}, steps={}, notes=notes)
     except Exception as error:  # noqa: BLE001

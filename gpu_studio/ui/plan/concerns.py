@@ -150,15 +150,17 @@ def _problems(view: PlanView) -> Iterator[PlanConcern]:
 def _standing(problem: Problem, key: str, mend: Remedy | None, view: PlanView) -> PlanConcern:
     """Return a problem as an obstacle; `mend` is the remedy of the plan's own rules."""
     if isinstance(problem, Refusal):
-        source = code_of(view.absolute, problem.field)
+        mend, *others = problem.mends or (None,)
         return PlanConcern(
             key,
             problem.received,
             problem.advice,
             problem.field,
+            mend,
             refused=True,
             details=problem.details,
-            source=source,
+            source=code_of(view.absolute, problem.field),
+            others=tuple(filter(None, others)),
         )
     if isinstance(problem, MisplacedLayers):
         mend = problem.mend
