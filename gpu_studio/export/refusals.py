@@ -70,6 +70,9 @@ def _unwritten(plan: Plan) -> Iterator[str]:
                 f"training.metrics[{index}] is {shown(metric.name)}, which no script writes yet. "
                 "Leave it out, or train by a run."
             )
+    for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
+        if given:
+            yield f"No script heeds model.{field} yet. Leave it out, or train by a run."
     if training.class_weight:
         yield "No script can weigh classes yet. Leave training.class_weight out, or train by a run."
     if keras_name(training.loss.name, LOSSES) in WHOLE_BATCH_LOSSES:

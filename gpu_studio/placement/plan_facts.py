@@ -230,6 +230,10 @@ class GraphLayer:
     """The most that is held besides while the layer is computed, on its way or back, per sample."""
     scratch_bytes: int = 0
     """The most that one of its kernels needs on a card while it runs."""
+    frozen: bool = False
+    """Whether training leaves it as it is."""
+    made_frozen: bool = False
+    """Whether it would without the plan's `model.frozen`, as its code or its file has it."""
 
 
 @dataclass(frozen=True, slots=True)

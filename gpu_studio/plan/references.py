@@ -147,7 +147,11 @@ def with_absolute_files(plan: Plan, folder: Path) -> AbsolutePlan:
     """
     folder = folder.absolute()
     plan = _with_references(plan, lambda _field, text: _function(text, folder))
-    model = replace(plan.model, file=_file(plan.model.file, folder))
+    model = replace(
+        plan.model,
+        file=_file(plan.model.file, folder),
+        weights=_file(plan.model.weights, folder),
+    )
     data = replace(
         plan.data, file=_file(plan.data.file, folder), folder=_file(plan.data.folder, folder)
     )

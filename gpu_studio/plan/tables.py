@@ -97,6 +97,7 @@ _LEFT_OUT = (
     "options",
     "outputs",
     "class_weight",
+    "frozen",
     "steps_per_epoch",
     "validation_steps",
     *LISTS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
+from gpu_studio.plan import freezing
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.rules import device_rules, distribution_rules, source_rules, training_rules
 from gpu_studio.plan.values import VERSION, Plan, Problem
@@ -36,6 +37,7 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("devices", _alone(device_rules.growth)),
         ("model", _alone(source_rules.model_source)),
         ("model", _alone(source_rules.width_of_heads)),
+        ("model", _alone(freezing.frozen_entries)),
         ("data", _alone(source_rules.data_source)),
         ("data", _alone(source_rules.fractions)),
         ("data", source_rules.synthetic_fits),

@@ -68,12 +68,18 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The model: one of a built-in `name`, a `.keras` `file`, or a `python` `file.py:function`."""
+    """The model: one of a built-in `name`, a `.keras` `file`, or a `python` `file.py:function`.
+
+    `weights` is a file that it begins with, `.weights.h5` or `.keras`. `frozen` names the layers
+    that training leaves as they are, as `plan.freezing` reads it.
+    """
 
     name: str | None = None
     file: str | None = None
     python: str | None = None
     options: Options = field(default_factory=dict)
+    weights: str | None = None
+    frozen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

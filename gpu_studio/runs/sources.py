@@ -43,6 +43,7 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
     model, data = plan.model, plan.data
     return [
         *_problems("model.file", written.model.file, model.file, ".keras", _lacks_keras_parts),
+        *_weights_problems(written.model.weights, model.weights),
         *_problems("data.file", written.data.file, data.file, ".npz", _holds_pickles),
         *_folder_problems("data.folder", written.data.folder, data.folder),
         *(
@@ -123,11 +124,23 @@ def _problems(
         yield Problem(field, f'"{name}"', advice)
 
 
+def _weights_problems(name: str | None, found: str | None) -> Iterator[Problem]:
+    """Whether the file of weights fits the model, only the trainer can tell."""
+    if name and found and name.endswith(".keras"):
+        yield from _problems("model.weights", name, found, ".keras", _lacks_keras_parts)
+    elif name and found and name.isprintable() and not (path := Path(found)).is_file():
+        yield Problem("model.weights", f'"{name}"', _missing(path))
+
+
+def _missing(path: Path) -> str:
+    return f"there is no such file: {path} is where it was looked for{hint(path)}"
+
+
 def _advice(path: Path, kind: str, check: _Check) -> str:
     incomplete = f"this is no {kind} file, or it is cut off: make or copy it again"
     try:
         if not path.is_file():
-            return f"there is no such file: {path} is where it was looked for{hint(path)}"
+            return _missing(path)
         if not zipfile.is_zipfile(path):
             return incomplete
         with zipfile.ZipFile(path) as archive:
@@ -199,7 +212,8 @@ def _dtype(file: IO[bytes]) -> Any:
 
 def names_files(plan: Plan) -> bool:
     """Whether the plan needs files or folders."""
-    return any((plan.model.file, plan.data.file, plan.data.folder, *references_of(plan)))
+    model, data = plan.model, plan.data
+    return any((model.file, model.weights, data.file, data.folder, *references_of(plan)))
 
 
 def not_allowed(plan: AbsolutePlan) -> tuple[Path, ...]:

@@ -10,9 +10,9 @@ plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micr
 session goes on from a checkpoint. With `targets`, a kind of
 `parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
 `metrics`, as Keras' `get` takes them. With `structure`, data and model are those of
-`parity_structures`, as a user's own file. A result has the measures of
-every epoch, of the test split, the losses of the `steps`, the `weights`, and what was `reported`;
-or an `error`.
+`parity_structures`, as a user's own file; `trainable` is what the reference sets of layers. A
+result has the measures of every epoch, of the test split, the losses of the `steps`, the
+`weights`, and what was `reported`; or an `error`.
 
 The reference shares nothing with the trainer but the data and the plan's order of the samples and
 numbers of draws, which it computes by itself: an epoch's order is TensorFlow's stateless shuffle by
@@ -295,9 +295,16 @@ class Fit:
         from gpu_studio.plan import loads, with_settings
         from gpu_studio.trainer.data import load_data
 
-        plan = with_settings(loads(PLAN), _settings(case))
+        # What the plan freezes, the reference freezes by Keras' own means.
+        settings = [each for each in _settings(case) if not each.startswith("model.frozen")]
+        plan = with_settings(loads(PLAN), settings)
         dataset = load_data(plan.data, SEED, Path.cwd())
         model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
+        for path, trains in case.get("trainable", {}).items():
+            layer = model
+            for name in path.split("/"):
+                layer = layer.get_layer(name)
+            layer.trainable = trains
         optimizer = keras.optimizers.get(
             case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}})
         )

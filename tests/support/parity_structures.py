@@ -166,6 +166,28 @@ def single_numbers_model() -> Any:
     return keras.Model(x, L.Dense(1)(L.Dense(4, activation="tanh")(x)))
 
 
+def transfer_data() -> Any:
+    return LEFT, KIND
+
+
+def transfer_model() -> Any:
+    inside = keras.Input((6,))
+    x = L.Dense(7, activation="relu", name="a", kernel_regularizer="l2")(inside)
+    x = L.Dense(5, activation="tanh", name="b")(L.BatchNormalization(name="bn")(x))
+    base = keras.Model(inside, x, name="base")
+    given = keras.Input((6,))
+    return keras.Model(given, L.Dense(4, name="head")(base(given)))
+
+
+transfer_frozen_data = transfer_data
+
+
+def transfer_frozen_model() -> Any:
+    model = transfer_model()
+    model.get_layer("base").trainable = False
+    return model
+
+
 def compiled(name: str) -> dict[str, Any]:
     """What `compile` is given besides the optimizer, to do what the plan of a case says."""
     scores = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -39,12 +39,15 @@ def choose_source(plan: Plan, part: str, source: str) -> Plan:
 def set_source(plan: Plan, part: str, source: str, value: str) -> Plan:
     """The plan with this source of the model or the data.
 
-    Options are kept only if the source stays the same.
+    Options are kept only if the source stays the same, and so are the weights and the frozen
+    layers of a model.
     """
     chosen: Any = getattr(plan, part)
     if given_sources(plan, part) == (source,) and (source != "name" or chosen.name == value):
         return with_value(plan, f"{part}.{source}", value)
-    cleared = dict.fromkeys(SOURCES[part])
+    cleared: dict[str, Any] = dict.fromkeys(SOURCES[part])
+    if part == "model":
+        cleared |= {"weights": None, "frozen": ()}
     if (part, source) == ("model", "python"):
         plan = _as_compiled(plan)
     return replace(plan, **{part: replace(chosen, **{**cleared, source: value, "options": {}})})

@@ -18,6 +18,8 @@ from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import Plan, Problem, Unnamed, choose_one, listed, shown
 
 FLOAT_BYTES = 4
+WEIGHTS = (".weights.h5", ".keras")
+_WEIGHTS_FILE = "a file of model.save_weights, .weights.h5, or of model.save, .keras"
 
 
 def model_source(plan: Plan) -> Iterator[Problem]:
@@ -31,6 +33,9 @@ def model_source(plan: Plan) -> Iterator[Problem]:
         yield from _built_in("model", model.name, model.options, MODELS)
     yield from _file("model", model.file, ".keras", "a Keras model saved by model.save")
     yield from _python("model", model.python, "models.py:build_model")
+    weights = model.weights
+    if weights is not None and not (weights.isprintable() and weights.endswith(WEIGHTS)):
+        yield Problem("model.weights", shown(weights), f"give {_WEIGHTS_FILE}")
 
 
 def data_source(plan: Plan) -> Iterator[Problem]:

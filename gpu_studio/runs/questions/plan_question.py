@@ -68,7 +68,7 @@ def model_question(plan: AbsolutePlan, data: Mapping[str, Any]) -> dict[str, Any
         training=of_the_step(training),
     )
     seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
-    files = stamps(plan.model.file, *files_of_code(asked))
+    files = stamps(plan.model.file, plan.model.weights, *files_of_code(asked))
     return {"plan": plans.dumps(asked), "files": files, "data": seen}
 
 
@@ -182,7 +182,9 @@ def times_question(plan: AbsolutePlan, devices: Sequence[PlannedDevice]) -> dict
     largest = {device.physical: device.name for device in reversed(by_size)}
     return {
         "plan": plans.dumps(asked),
-        "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan)),
+        "files": stamps(
+            plan.model.file, plan.model.weights, *files_of_data(plan), *files_of_code(plan)
+        ),
         "devices": sorted(largest.values()),
         "wanted": ["layers", "links", "share", "held"],
     }

@@ -81,7 +81,8 @@ def what_a_step_depends_on(plan: AbsolutePlan) -> AbsolutePlan:
 
 def _changed_since(run: RunDirectory, plan: AbsolutePlan) -> bool:
     """Whether a file that defines the model or the data changed after the run began, or is gone."""
-    files = [*code_files(plan), *([Path(plan.model.file)] if plan.model.file else [])]
+    named = filter(None, (plan.model.file, plan.model.weights))
+    files = [*code_files(plan), *map(Path, named)]
     try:
         return any(file.stat().st_mtime > run.plan_file.stat().st_mtime for file in files)
     except OSError:

@@ -38,6 +38,7 @@ from gpu_studio.trainer.model_layers import (
     placeable_layers,
 )
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.models.building import made_frozen
 from gpu_studio.trainer.models.own_models import notes_on
 from gpu_studio.trainer.models.own_training import own_in_steps
 from gpu_studio.trainer.program import Program
@@ -108,6 +109,11 @@ def _nested_stand_in(data: dict[str, Any]) -> Dataset:
 def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
     """Return the Keras model of a plan with absolute paths. Raises ModelError and Keras' errors."""
     return build_model(plan.model, dataset, Path(), _SEED)
+
+
+def from_file(model: plans.ModelSettings) -> bool:
+    """Return whether the model's weights are read from a file."""
+    return bool(model.file or model.weights)
 
 
 def notes_of(
@@ -211,15 +217,20 @@ def _graph(
 ) -> ModelGraph:
     return ModelGraph(
         name=model.name,
-        layers=tuple(_layer(each, costs.get(each.path, LayerCosts())) for each in layers),
+        layers=tuple(_layer(each, costs.get(each.path, LayerCosts()), model) for each in layers),
         input_shape=() if is_nested(dataset.train.x) else dataset.sample_shape,
         output_shape=output_shape(model) if len(getattr(model, "outputs", None) or ()) == 1 else (),
         input_bytes=sum(int(each.nbytes) for each in flat(dataset.train.seen(slice(1)))),
     )
 
 
-def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> GraphLayer:
-    weights, trainable = placeable.layer.weights, placeable.layer.trainable_weights
+def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLayer:
+    # Asked of the whole model: a layer may be trainable within a model that is not.
+    trained = {id(variable) for variable in model.trainable_weights}
+    weights = placeable.layer.weights
+    trainable = [variable for variable in weights if id(variable) in trained]
+    own = placeable.layer.trainable_weights
+    frozen = not placeable.layer.trainable or bool(own and not trainable)
     return GraphLayer(
         name=placeable.path,
         kind=type(placeable.layer).__name__,
@@ -236,6 +247,8 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> GraphLayer:
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),
+        frozen=frozen,
+        made_frozen=made_frozen(model, placeable.path, now=frozen),
     )
 
 

@@ -82,7 +82,9 @@ def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
         dataset = load_data(plan.data, plan.training.seed, Path())
         progress("building the model")
         with tf.device(CPU if len(chosen) > 1 else chosen[0]):
-            model = build_model(plan.model, dataset, Path(), plan.training.seed)
+            # The checkpoint has all weights: those that it began with need not be there still.
+            began_anew = replace(plan.model, weights=None)
+            model = build_model(began_anew, dataset, Path(), plan.training.seed)
         load_weights(model, Path(about["checkpoint"]))
     return Rebuilt(plan, dataset, model, chosen, tuple(device.name for device in logical))
 

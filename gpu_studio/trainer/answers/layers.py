@@ -57,7 +57,9 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
     progress("tracing a training step")
     notes = building.notes_of(plan, model, dataset, data)
     try:
-        facts = building.facts_of(plan.training, dataset, model, loaded=bool(plan.model.file))
+        facts = building.facts_of(
+            plan.training, dataset, model, loaded=building.from_file(plan.model)
+        )
         return replace(facts, policy=policy, notes=notes)
     except TrainerError as error:
         # More can be said about the layers than that their training is refused.

@@ -342,7 +342,9 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
     devices.set_precision(plan.training.mixed_precision, context.replicas)
     with tf.device("CPU:0"):
         model = building.model_of(plan, dataset)
-        facts = building.facts_of(plan.training, dataset, model, loaded=bool(plan.model.file))
+        facts = building.facts_of(
+            plan.training, dataset, model, loaded=building.from_file(plan.model)
+        )
     return PlanFacts(model=facts)
 
 

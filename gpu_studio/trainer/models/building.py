@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import keras
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
+from gpu_studio.plan.freezing import FROZEN, THAW, frozen_layers, unknown_entry
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import ModelSettings
+from gpu_studio.plan.values import ModelSettings, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import is_text
 from gpu_studio.trainer.errors import ModelError
+from gpu_studio.trainer.keras_objects.named import sentence
+from gpu_studio.trainer.model_layers import placeable_layers
+from gpu_studio.trainer.models.given_weights import load_given_weights
 from gpu_studio.trainer.models.own_models import classes_are_known, load_file, python_model
 
 
@@ -27,10 +33,19 @@ def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -
     float32. Equal seeds give equal initial weights under every strategy: the process' random state
     is set from `seed`, and every initialiser and every dropout draws its own seed from it in the
     order in which the layers are made. A file's path is relative to `base`, the plan's folder.
-    Raises ModelError if the model cannot be had or does not fit the data, and UserCodeError for
-    what goes wrong in a Python function that makes it.
+    It has the weights of the file that the plan names, and the layers are frozen that it freezes.
+    Raises ModelError if the model cannot be had or
+    does not fit the data, and UserCodeError for what goes wrong in a Python function that makes it.
     """
     keras.utils.set_random_seed(seed)
+    made = _made(model, dataset, base, seed)
+    if model.weights is not None:
+        load_given_weights(made, base / expanded(model.weights))
+    freeze(made, model.frozen)
+    return made
+
+
+def _made(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -> keras.Model:
     if model.file is not None:
         return load_file(base / expanded(model.file), dataset)
     if model.python is not None:
@@ -39,6 +54,73 @@ def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -
         raise _unknown(model)
     check_fit(model.name, model.options, dataset)
     return _built_in(model.name, _arguments(model, dataset), dataset)
+
+
+_made_frozen: WeakKeyDictionary[keras.Model, dict[str, bool]] = WeakKeyDictionary()
+
+
+def freeze(model: keras.Model, entries: Sequence[str]) -> None:
+    """Freeze and thaw the layers of `model` as these entries of `model.frozen` say.
+
+    It is Keras' `trainable`: a frozen layer has no gradients, and a frozen batch normalisation
+    works as in inference. What no entry names is as the model was made. Raises ModelError for an
+    entry that names no layer, and if nothing is left to train.
+    """
+    layers = {each.path: each.layer for each in placeable_layers(model)}
+    models = dict(_models_in(model))
+    if model not in _made_frozen:
+        if not entries:
+            return
+        _made_frozen[model] = {
+            path: _is_frozen(path, each, models) for path, each in {**models, **layers}.items()
+        }
+    made = _made_frozen[model]
+    if unknown := unknown_entry(entries, layers):
+        raise _no_such_layer(model, *unknown)
+    after = frozen_layers(entries, made)
+    for path, outer in models.items():
+        # Not by `trainable`, which would thaw all that is in it.
+        outer._trainable = True  # noqa: SLF001
+        for weight in outer._trainable_variables:  # noqa: SLF001
+            weight.trainable = not after[path]
+    for path, layer in layers.items():
+        if after[path] or made[path] or not layer.trainable:  # else it stays as it is inside
+            layer.trainable = not after[path]
+    if entries and model.weights and not model.trainable_weights:
+        raise ModelError(
+            f"{FROZEN} freezes every layer of {model.name} that has weights, so that there is "
+            "nothing to train.",
+            ["Leave out an entry.", f'Or thaw some layers by one that begins with "{THAW}".'],
+        )
+
+
+def made_frozen(model: keras.Model, path: str, *, now: bool) -> bool:
+    """Return whether the layer was frozen before the plan froze or thawed any.
+
+    It still is as it is `now` where the plan did not.
+    """
+    return _made_frozen.get(model, {}).get(path, now)
+
+
+def _models_in(model: keras.Model, path: str = "") -> Iterator[tuple[str, keras.Model]]:
+    """Yield the model, with an empty path, and those in it, each before those in it again."""
+    yield path, model
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            yield from _models_in(layer, f"{path}/{layer.name}".lstrip("/"))
+
+
+def _is_frozen(path: str, layer: Any, models: Mapping[str, keras.Model]) -> bool:
+    """Return whether the layer is frozen, or a model that it is in."""
+    around = [models.get(name) for name in ("", *accumulate(path.split("/"), "{}/{}".format))]
+    return not all(each.trainable for each in (layer, *filter(None, around)))
+
+
+def _no_such_layer(model: keras.Model, entry: str, advice: str) -> ModelError:
+    return ModelError(
+        f"{FROZEN} names {shown(entry)}, and {model.name} has no such layer.",
+        [sentence(advice), "The Model tab lists the layers, and so does gpu-studio model."],
+    )
 
 
 def _built_in(name: str, arguments: dict[str, Any], dataset: Dataset) -> keras.Model:

@@ -136,7 +136,7 @@ def _refused(path: Path, error: Exception) -> ModelError:
             ["Replace Lambda layers by Keras' own layers or keras.ops and save the model again."],
         )
     return ModelError(
-        f"Keras cannot load {path.name}: {_reason(error)}",
+        f"Keras cannot load {path.name}: {load_reason(error)}",
         [
             _SAVE,
             "Layers of your own classes cannot be loaded: their code is not in the file.",
@@ -145,7 +145,7 @@ def _refused(path: Path, error: Exception) -> ModelError:
     )
 
 
-def _reason(error: Exception) -> str:
+def load_reason(error: Exception) -> str:
     """Return the reason in Keras' message.
 
     The innermost error, without configurations and arrays.

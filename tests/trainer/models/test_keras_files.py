@@ -218,3 +218,81 @@ def test_that_a_model_with_two_inputs_is_refused(saved):
     model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Add()(inputs)))
     with pytest.raises(ModelError, match=r"has 2 inputs"):
         loaded(saved(model))
+
+
+# Weights for a model that comes from elsewhere
+
+
+def with_weights(path: Path, model):
+    model.save(path) if path.suffix == ".keras" else model.save_weights(path)
+    built_in = {"name": "mlp", "options": {"hidden": [5]}}
+    return build(ModelSettings(**built_in, weights=path.name), DATASET, path.parent)
+
+
+def mlp(units=5, more=0):
+    import keras
+
+    sizes = [units, *([4] * more), 3]
+    inputs = keras.Input((8,))
+    x = keras.layers.Flatten(name="own_flatten")(inputs)
+    for number, size in enumerate(sizes):
+        x = keras.layers.Dense(size, name=f"own_{number}")(x)
+    return keras.Model(inputs, x)
+
+
+@pytest.mark.parametrize("name", ["own.weights.h5", "own.keras"])
+def test_that_a_model_begins_with_the_weights_of_a_file(tmp_path, name):
+    made = with_weights(tmp_path / name, saved_model := mlp())
+    for mine, theirs in zip(made.get_weights(), saved_model.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_that_weights_of_an_optimizer_are_no_weights_of_layers(tmp_path):
+    trained = mlp()
+    trained.compile("adam", "mse")
+    trained.train_on_batch(np.zeros((2, 8)), np.zeros((2, 3)))
+    assert with_weights(tmp_path / "own.keras", trained).count_params() == trained.count_params()
+
+
+def test_that_layers_that_do_not_match_are_named(tmp_path):
+    with pytest.raises(ModelError, match="no matching weights for dense and outputs") as raised:
+        with_weights(tmp_path / "own.weights.h5", mlp(units=6))
+    assert "variable.shape=(8, 5), Received: value.shape=(8, 6)" in raised.value.message
+
+
+def test_that_a_file_of_more_layers_is_refused(tmp_path):
+    import keras
+
+    tail = mlp()
+    whole = keras.Sequential([tail, keras.layers.Dense(2, name="tail")])
+    path = tmp_path / "own.weights.h5"
+    whole.save_weights(path)
+    built = mlp()
+    from gpu_studio.trainer.models.given_weights import load_given_weights
+
+    with pytest.raises(ModelError):
+        load_given_weights(built, path)
+    longer = keras.Model(tail.inputs, keras.layers.Dense(2, name="tail")(tail.outputs[0]))
+    longer.save_weights(path)
+    with pytest.raises(ModelError, match="a model with more layers, such as tail"):
+        load_given_weights(built, path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no HDF5", None])
+def test_that_a_file_that_is_none_is_refused_in_words(tmp_path, content):
+    from gpu_studio.trainer.models.given_weights import load_given_weights
+
+    path = tmp_path / "own.weights.h5"
+    if content is not None:
+        path.write_bytes(content)
+    said = "There is no file of weights" if content is None else "holds no weights of Keras 3"
+    with pytest.raises(ModelError, match=said):
+        load_given_weights(mlp(), path)
+
+
+@pytest.mark.parametrize("frozen", [["densse"], ["*"]])
+def test_that_frozen_layers_that_cannot_be_are_refused(frozen):
+    said = "Did you mean dense?" if frozen != ["*"] else "Leave out an entry"
+    with pytest.raises(ModelError) as raised:
+        build(ModelSettings(name="mlp", options={"hidden": [5]}, frozen=tuple(frozen)), DATASET)
+    assert said in " ".join(raised.value.suggestions)

@@ -1,0 +1,110 @@
+"""Which layers of a model training leaves as they are, by the entries of `model.frozen`.
+
+An entry is the name of a layer, of a model that holds layers, or a pattern of such names with `*`,
+`?` and `[…]`; `*` also stands for a slash. An entry that begins with `!` thaws what it names. Of
+several entries that name a layer, the last one decides; what none names stays as the model has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from gpu_studio.plan.values import FEW, Plan, Problem, choose_one, nearest, shown
+
+FROZEN = "model.frozen"
+THAW = "!"
+Layers = Mapping[str, bool]
+"""Layers by their paths, such as `base/conv_1`, and whether each is frozen."""
+
+
+def frozen_layers(entries: Sequence[str], layers: Layers) -> Layers:
+    """Return whether each layer is frozen; `layers` says which the model itself has frozen."""
+    return _decided([(named_by(entry, layers), entry) for entry in entries], layers)
+
+
+def _decided(entries: Sequence[tuple[list[str], str]], layers: Mapping[str, bool]) -> Layers:
+    found = dict(layers)
+    for paths, entry in entries:
+        found |= dict.fromkeys(paths, not entry.startswith(THAW))
+    return found
+
+
+def named_by(entry: str, paths: Collection[str]) -> list[str]:
+    """Return which of these paths the entry names, itself or a model that they are in."""
+    pattern = entry.removeprefix(THAW)
+    return [path for path in paths if any(fnmatchcase(name, pattern) for name in _names(path))]
+
+
+def _names(path: str) -> Iterator[str]:
+    """Yield the path, and those of the models that it is in: `a/b/c`, `a/b`, `a`."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def unknown_entry(entries: Sequence[str], paths: Collection[str]) -> tuple[str, str] | None:
+    """Return the first entry that names no layer, and what to do about it; None if each does."""
+    for entry in entries:
+        if not named_by(entry, paths):
+            names = list(dict.fromkeys(name for path in paths for name in _names(path)))
+            meant = entry.removeprefix(THAW)
+            if len(names) > FEW and nearest(meant, names) is None:
+                return entry, f"name one of its {len(names)} layers, such as {names[0]}"
+            return entry, choose_one(meant, names)
+    return None
+
+
+def frozen_entries(plan: Plan) -> Iterator[Problem]:
+    """Each entry is a name or a pattern."""
+    for place, entry in enumerate(plan.model.frozen):
+        if not entry.removeprefix(THAW).strip() or not entry.isprintable():
+            yield Problem(
+                f"{FROZEN}[{place}]",
+                shown(entry),
+                'give the name of a layer, or a pattern such as "base/block_1*"; "!base" thaws it',
+            )
+
+
+def with_frozen(plan: Plan, chosen: Collection[str], layers: Layers, *, frozen: bool) -> Plan:
+    """Return the plan in which the chosen layers are frozen, or trained.
+
+    `layers` are all that have weights, as for `frozen_layers`. A model whose layers are all chosen
+    is named in their place. Entries that decide nothing any more are left out.
+    """
+    mark = "" if frozen else THAW
+    entries = [*plan.model.frozen, *(mark + name for name in _in_short(chosen, layers))]
+    return replace(plan, model=replace(plan.model, frozen=_needed(entries, layers)))
+
+
+def _in_short(chosen: Collection[str], paths: Collection[str]) -> list[str]:
+    """Name the chosen layers: by the outermost models that hold no others, else one by one."""
+    others = {name for path in paths if path not in chosen for name in _names(path)}
+    found = [
+        [name for name in _names(path) if name not in others][-1]
+        for path in paths
+        if path in chosen
+    ]
+    return [_escaped(name) for name in dict.fromkeys(found)]
+
+
+def _escaped(name: str) -> str:
+    """Return the pattern that means exactly this name."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _needed(entries: Sequence[str], layers: Layers) -> tuple[str, ...]:
+    """Return the entries without those that change nothing.
+
+    One that names no layer stays, so that a mistake is told and not hidden.
+    """
+    kept = [(named_by(entry, layers), entry) for entry in entries]
+    wanted, place = _decided(kept, layers), 0
+    while place < len(kept):
+        without = [*kept[:place], *kept[place + 1 :]]
+        if kept[place][0] and _decided(without, layers) == wanted:
+            kept = without
+        else:
+            place += 1
+    return tuple(entry for _, entry in kept)
