@@ -70,22 +70,20 @@ def frozen_entries(plan: Plan) -> Iterator[Problem]:
 def with_frozen(plan: Plan, chosen: Collection[str], layers: Layers, *, frozen: bool) -> Plan:
     """Return the plan in which the chosen layers are frozen, or trained.
 
-    `layers` are all that have weights, as for `frozen_layers`. A model whose layers are all chosen
-    is named in their place. Entries that decide nothing any more are left out.
+    `layers` are all that can be trained, as for `frozen_layers`. A model whose layers are all
+    chosen, or frozen already, is named in their place. Entries that decide nothing any more are
+    left out.
     """
-    mark = "" if frozen else THAW
-    entries = [*plan.model.frozen, *(mark + name for name in _in_short(chosen, layers))]
+    mark, before = "" if frozen else THAW, frozen_layers(plan.model.frozen, layers)
+    others = {path for path in layers if path not in chosen and not (frozen and before[path])}
+    entries = [*plan.model.frozen, *(mark + name for name in _in_short(chosen, others))]
     return replace(plan, model=replace(plan.model, frozen=_needed(entries, layers)))
 
 
-def _in_short(chosen: Collection[str], paths: Collection[str]) -> list[str]:
+def _in_short(chosen: Collection[str], others: Collection[str]) -> list[str]:
     """Name the chosen layers: by the outermost models that hold no others, else one by one."""
-    others = {name for path in paths if path not in chosen for name in _names(path)}
-    found = [
-        [name for name in _names(path) if name not in others][-1]
-        for path in paths
-        if path in chosen
-    ]
+    around = {name for path in others for name in _names(path)}
+    found = [[name for name in _names(path) if name not in around][-1] for path in chosen]
     return [_escaped(name) for name in dict.fromkeys(found)]
 
 

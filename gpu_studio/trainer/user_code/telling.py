@@ -249,6 +249,10 @@ _ADVICE = (
         "Give all samples one shape: keras.utils.pad_sequences fills up rows that are shorter.",
     ),
     (
+        r"^URL fetch failure",
+        "It wants to download: bring that file to ~/.keras/models, or build with weights=None.",
+    ),
+    (
         r"missing a required argument|required positional argument",
         "Keras gives samples, and training and mask if asked for: give the rest a default.",
     ),

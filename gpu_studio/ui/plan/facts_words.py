@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
 
 from gpu_studio.common.figures import flops, grouped, plural, size
 from gpu_studio.placement.plan_facts import (
@@ -20,8 +22,9 @@ from gpu_studio.placement.plan_facts import (
     paired,
 )
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
+from gpu_studio.plan.freezing import frozen_layers
 from gpu_studio.plan.targets import in_words, meetings
-from gpu_studio.ui.kit.table import PlainTable
+from gpu_studio.ui.kit.table import Index, PlainTable
 
 _NAMED = 6
 """Names of classes that a line has room for."""
@@ -236,18 +239,62 @@ _MOST_WIDTHS, _MOST_SHAPES = 7, 3
 
 
 class LayersModel(PlainTable[GraphLayer]):
-    """A row for each layer, in the order in which they run."""
+    """A row for each layer, in the order in which they run.
 
-    headers = ("Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
-    right = frozenset({3, 4, 5})
+    `ticked(name, trained)` is the user's wish for a layer that has something to train.
+    """
+
+    headers = ("Trained", "Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
+    right = frozenset({4, 5, 6})
+    ticked = Signal(str, bool)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.frozen: Mapping[str, bool] = {}
+        """Of the layers that have something to train, which the plan leaves as they are."""
+
+    def show_frozen(self, frozen: Mapping[str, bool]) -> None:
+        """Show these as frozen or trained."""
+        if frozen != self.frozen:
+            self.frozen = dict(frozen)
+            if self.rows:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, 0))
 
     def key(self, row: GraphLayer) -> str:
         """The layer's name."""
         return row.name
 
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """What has something to train can be ticked."""
+        able = index.isValid() and self.rows[index.row()].name in self.frozen
+        box = Qt.ItemFlag.ItemIsUserCheckable if able else Qt.ItemFlag.NoItemFlags
+        return super().flags(index) | (box if index.column() == 0 else Qt.ItemFlag.NoItemFlags)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The words of a cell, and the box of the first."""
+        if not index.isValid() or index.column() > 0:
+            return super().data(index, role)
+        frozen = self.frozen.get(self.rows[index.row()].name)
+        if role == Qt.ItemDataRole.CheckStateRole and frozen is not None:
+            return (Qt.CheckState.Unchecked if frozen else Qt.CheckState.Checked).value
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return _TICKS[frozen]
+        return super().data(index, role)
+
+    def setData(  # noqa: N802 - Qt's name
+        self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole
+    ) -> bool:
+        """Tell the wish; the plan decides what is shown."""
+        if role != Qt.ItemDataRole.CheckStateRole:
+            return False
+        wished = value in (Qt.CheckState.Checked, Qt.CheckState.Checked.value)
+        self.ticked.emit(self.rows[index.row()].name, wished)
+        return True
+
     def text(self, row: GraphLayer, column: int) -> str:
         """The words of a cell."""
         return (
+            {None: "", True: "no", False: "yes"}[self.frozen.get(row.name)],
             row.name,
             row.kind,
             shape_in_words(row.output_shape),
@@ -258,9 +305,16 @@ class LayersModel(PlainTable[GraphLayer]):
 
     def order(self, row: GraphLayer, column: int) -> Any:
         """Sort numbers by their size."""
-        return {3: row.parameters, 4: row.weight_bytes, 5: row.flops_forward}.get(
+        return {4: row.parameters, 5: row.weight_bytes, 6: row.flops_forward}.get(
             column, self.text(row, column)
         )
+
+
+_TICKS = {
+    None: "Nothing to train",
+    True: "Frozen: training leaves it as it is. Space ticks the selected layers.",
+    False: "Trained. Unticked, it is frozen. Space unticks the selected layers.",
+}
 
 
 def shape_in_words(shape: Sequence[int | None]) -> str:
@@ -310,4 +364,22 @@ def totals(graph: ModelGraph) -> str:
     """Return the totals of all layers: parameters, bytes, and operations per sample."""
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
-    return f"{grouped(graph.parameters)} parameters · {size(weights)} · {flops(forward)} a sample"
+    frozen = graph.parameters - graph.trainable
+    trained = (
+        f" ({grouped(graph.trainable)} trained, {grouped(frozen)} frozen)"
+        if any(layer.frozen and layer.parameters for layer in graph.layers)
+        else ""
+    )
+    every = f"{grouped(graph.parameters)} parameters{trained}"
+    return f"{every} · {size(weights)} · {flops(forward)} a sample"
+
+
+def frozen_in(graph: ModelGraph, entries: Sequence[str]) -> Mapping[str, bool]:
+    """Return which layers these entries of `model.frozen` freeze, of those that can be trained."""
+    return frozen_layers(entries, made_so(graph))
+
+
+def made_so(graph: ModelGraph) -> dict[str, bool]:
+    """Return the layers that can be trained, and whether the model itself has them frozen."""
+    able = (layer for layer in graph.layers if layer.trainable or layer.frozen)
+    return {layer.name: layer.made_frozen for layer in able if layer.parameters}

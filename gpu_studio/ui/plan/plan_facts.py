@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
-from gpu_studio.plan import AbsolutePlan
+from gpu_studio.plan import AbsolutePlan, ModelSettings
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 from gpu_studio.runs.sources import code_of, not_allowed, not_looked_into
@@ -160,6 +160,11 @@ class FactsReader(QObject):
     def asking(self) -> bool:
         """Whether an answer is being waited for."""
         return self._patience.isActive() or self._task.busy
+
+    @property
+    def model(self) -> ModelSettings | None:
+        """The model that is followed; None before there is one."""
+        return self._followed.plan.model if self._followed else None
 
     @property
     def details(self) -> str:

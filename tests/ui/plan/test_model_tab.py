@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from edited_part import GRAPH, KNOWN, Held, Reported, click, in_window, type_in
+from edited_part import DIGITS, GRAPH, KNOWN, Held, Reported, click, in_window, type_in
 from plan_samples import a_plan
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QItemSelectionModel, Qt
+from PySide6.QtWidgets import QFileDialog, QPushButton, QWidget
 
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
@@ -15,10 +16,11 @@ from gpu_studio.placement.plan_facts import (
     GraphLayer,
     Learnt,
     ModelFacts,
+    ModelGraph,
     PlanFacts,
     paired,
 )
-from gpu_studio.plan import ModelSettings, loads
+from gpu_studio.plan import ModelSettings, dumps, loads
 from gpu_studio.ui.plan.facts_words import model_in_short, shape_in_words, totals, widths
 from gpu_studio.ui.plan.model_tab import ModelTab
 
@@ -167,12 +169,130 @@ def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, h
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(KNOWN)
-    assert cells(tab)[1] == ["dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
+    assert cells(tab)[1] == ["yes", "dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
     assert (
         tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
     )
     assert tab.bar.isHidden()
     assert tab.table.isVisible()
+
+
+BASE = ModelGraph(
+    "own",
+    (
+        GraphLayer("base/one", "Dense", (), (8,), 72, 72),
+        GraphLayer("base/norm", "BatchNormalization", ("base/one",), (8,), 32, 16),
+        GraphLayer("base/relu", "ReLU", ("base/norm",), (8,)),
+        GraphLayer("base/two", "Dense", ("base/relu",), (8,), 72, frozen=True, made_frozen=True),
+        GraphLayer("head", "Dense", ("base/two",), (10,), 90, 90),
+    ),
+)
+
+
+class OfAnOwnModel(Reported):
+    """Follows whatever plan the part holds."""
+
+    held: Held
+
+    @property
+    def model(self) -> ModelSettings:
+        return self.held.plan.model
+
+
+@pytest.fixture
+def layers(tab, held) -> Reported:
+    """The reader of a tab that shows a model with a base, of which a layer is frozen."""
+    reader = OfAnOwnModel()
+    reader.held = held
+    tab.set_facts(reader)
+    reader.tell(PlanFacts(DIGITS, ModelFacts(BASE)))
+    return reader
+
+
+def ticks(tab: ModelTab) -> list[Any]:
+    """Whether each layer is ticked; None where there is no box."""
+    check = Qt.ItemDataRole.CheckStateRole
+    found = [tab.layers.index(row, 0).data(check) for row in range(len(tab.layers.rows))]
+    return [None if each is None else each == Qt.CheckState.Checked.value for each in found]
+
+
+def choose(tab: ModelTab, *rows: int) -> None:
+    """Select these rows as clicks with Ctrl held do; the last one is current."""
+    flag = QItemSelectionModel.SelectionFlag
+    tab.table.clearSelection()
+    for row in rows:
+        place = tab.layers.index(row, 1)
+        tab.table.selectionModel().setCurrentIndex(place, flag.Select | flag.Rows)
+
+
+def test_that_layers_with_something_to_train_are_ticked_where_they_are_trained(
+    tab, held, layers
+) -> None:
+    assert ticks(tab) == [True, True, None, False, True]
+    assert totals(BASE).startswith("266 parameters (178 trained, 88 frozen) · ")
+    held.show(
+        loads(dumps(held.plan).replace("[data]", 'frozen = ["base/[on]*", "!*/two"]\n[data]'))
+    )
+    assert ticks(tab) == [False, False, None, True, True]
+
+
+def test_that_space_freezes_and_thaws_the_selected_layers_in_one_step(
+    tab, held, layers, qtbot
+) -> None:
+    choose(tab, 0, 1, 2)
+    qtbot.keyClick(tab.table, Qt.Key.Key_Space)
+    assert held.plan.model.frozen == ()  # the current layer has nothing to train
+    choose(tab, 2, 0, 1)
+    qtbot.keyClick(tab.table, Qt.Key.Key_Space)
+    assert held.plan.model.frozen == ("base",)
+    assert held.changes[-1].text == "freeze 2 layers"
+    assert ticks(tab) == [False, False, None, False, True]
+    choose(tab, 3)
+    qtbot.keyClick(tab.table, Qt.Key.Key_Space)
+    assert held.plan.model.frozen == ("base", "!base/two")
+    assert held.changes[-1].text == "train base/two"
+
+
+def test_that_a_click_on_a_box_concerns_the_selection_only_if_it_is_within(
+    tab, held, layers, qtbot
+) -> None:
+    choose(tab, 0, 1)
+    tab.layers.setData(tab.layers.index(4, 0), 0, Qt.ItemDataRole.CheckStateRole)
+    assert held.plan.model.frozen == ("head",)
+    tab.layers.setData(tab.layers.index(0, 0), 0, Qt.ItemDataRole.CheckStateRole)
+    assert held.plan.model.frozen == ("head", "base")
+
+
+def test_that_ticking_goes_on_while_the_frozen_model_is_being_asked_about(
+    tab, held, layers
+) -> None:
+    tab.layers.setData(tab.layers.index(4, 0), 0, Qt.ItemDataRole.CheckStateRole)
+    layers.tell(busy=True, waiting="starting TensorFlow")
+    assert tab.table.isEnabled()
+    assert not tab.totals.isEnabled()
+    held.show(replace(held.plan, model=ModelSettings("lenet")))
+    layers.tell(busy=True, waiting="starting TensorFlow")
+    assert not tab.table.isEnabled()
+
+
+def test_that_weights_and_patterns_are_typed_or_chosen(
+    tab, held, qtbot, tmp_path, monkeypatch
+) -> None:
+    held.base = tmp_path
+    held.show()
+    rows = tab.beginning.rows
+    type_in(qtbot, rows["model.frozen"].control, "base/*, !base/two")
+    assert held.plan.model.frozen == ("base/*", "!base/two")
+    type_in(qtbot, rows["model.weights"].control, "old.h5")
+    assert "give a file of model.save_weights" in rows["model.weights"].problem.text()
+    chosen = str(tmp_path / "a.weights.h5")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen, ""))
+    buttons = tab.beginning.findChildren(QPushButton)
+    click(
+        qtbot,
+        next(each for each in buttons if each.accessibleName() == "choose the file of weights"),
+    )
+    assert held.plan.model.weights == "a.weights.h5"
 
 
 def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed(
