@@ -3,7 +3,7 @@
 # by default where there is an NVIDIA driver).
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check static bench setup install uninstall wheel lock clean distclean
+.PHONY: help run test quick check static bench setup install uninstall guide wheel lock clean distclean
 .NOTPARALLEL:
 
 ARGS ?=
@@ -64,6 +64,10 @@ install: ## Put GPU Studio into your desktop's menu, without root: it starts thi
 
 uninstall: ## Take GPU Studio out of your desktop's menu again, and leave nothing behind
 	@$(VENV_PYTHON) -m gpu_studio desktop remove $(ARGS)
+
+guide: ## Write those pages of the guide anew that are made from the program
+	@$(PREPARE) window
+	@$(VENV_PYTHON) packaging/guide.py
 
 wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
 	@$(PREPARE) test

@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import code, desktop, devices, model, place, plans, queue, runs, train
+from gpu_studio.cli import (
+    code,
+    desktop,
+    devices,
+    guide,
+    model,
+    place,
+    plans,
+    queue,
+    runs,
+    train,
+)
 from gpu_studio.cli.command import (
     EXIT_CODES,
     INTERRUPTED,
@@ -46,6 +57,7 @@ _COMMANDS: Final = (
     devices.register,
     devices.register_doctor,
     desktop.register,
+    guide.register,
 )
 """What adds the commands, in the order of the help."""
 
@@ -67,6 +79,7 @@ _EXAMPLES = (
   gpu-studio devices --watch            the cards, and who uses them
   gpu-studio --practice 4x2GiB          the window, on cards that are not there
   gpu-studio doctor                     see why TensorFlow does not use a card
+  gpu-studio guide                      read the guide
 
 """
     + NOT_THERE

@@ -1,25 +1,23 @@
 """The window's dialogs.
 
-They show shortcuts, about, an unexpected error, a failure's traceback, and questions.
+They show about, an unexpected error, a failure's traceback, and questions.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 import PySide6
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeySequence
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QPlainTextEdit,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -61,30 +59,6 @@ class Dialog(QDialog):
     def fit(self, width: int) -> None:
         """Set the width, and the height that the contents need."""
         self.resize(width, self.column.totalHeightForWidth(width))
-
-
-def shortcuts_dialog(actions: Sequence[QAction], parent: QWidget) -> Dialog:
-    """All actions that have a shortcut."""
-    dialog = Dialog("Keyboard shortcuts", parent)
-    inside = QWidget()
-    inside.setObjectName("plain")
-    grid = QGridLayout(inside)
-    grid.setHorizontalSpacing(4 * GRID)
-    for row, action in enumerate(action for action in actions if not action.shortcut().isEmpty()):
-        grid.addWidget(Label(action.text()), row, 0)
-        grid.addWidget(
-            Label(action.shortcut().toString(QKeySequence.SequenceFormat.NativeText), "mono"),
-            row,
-            1,
-        )
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setAccessibleName("shortcuts")
-    area.setWidget(inside)
-    dialog.column.addWidget(area)
-    dialog.add_buttons()
-    dialog.resize(460, 520)
-    return dialog
 
 
 def about_dialog(parent: QWidget) -> Dialog:

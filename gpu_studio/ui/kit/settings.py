@@ -30,6 +30,7 @@ class Setting(Generic[T]):
 
 
 GEOMETRY = Setting("window/geometry", b"", "Place and size of the window, as Qt saves them.")
+GUIDE_GEOMETRY = Setting("guide/geometry", b"", "Place and size of the guide, as Qt saves them.")
 PAGE = Setting("window/page", "", "The page that was shown last; empty for the first time.")
 SHOWN_RUN = Setting("train/run", "", "The id of the run that the Train page showed last.")
 THEME = Setting("window/theme", "system", "system, light or dark.", chosen=True)

@@ -141,7 +141,7 @@ class MainWindow(WindowFrame):
         services, pages = self.services, self.pages
         self.actions_.bind(
             {
-                **wiring.of_window(services),
+                **wiring.of_window(services, pages),
                 **wiring.of_pages(pages),
                 **wiring.of_plans(
                     services, self.plan_files, self.repairs, self.scripts, self.consent

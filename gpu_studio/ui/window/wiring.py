@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME
@@ -79,8 +82,9 @@ def of_pages(pages: Pages) -> Handlers:
     }
 
 
-def of_window(services: Services) -> Handlers:
-    """The actions about the window itself, and about the machine."""
+def of_window(services: Services, pages: Pages) -> Handlers:
+    """The actions about the window itself, and about the machine; F1 holds in dialogs, too."""
+    services.actions["guide"].setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
 
     def look_again() -> None:
         services.inventory.refresh()
@@ -92,7 +96,8 @@ def of_window(services: Services) -> Handlers:
         "refresh": look_again,
         "doctor": partial(_open_doctor, services),
         "palette": partial(_open_palette, services),
-        "shortcuts": partial(_open_shortcuts, services),
+        "guide": partial(_open_guide, services, pages),
+        "shortcuts": partial(_open_guide, services, pages, "shortcuts"),
         "about": partial(_open_about, services),
         "theme_system": partial(_set_theme, services, "system"),
         "theme_light": partial(_set_theme, services, "light"),
@@ -288,10 +293,17 @@ def _open_palette(services: Services) -> None:
     palette.activateWindow()  # where no window manager does it, keys would go on to the window
 
 
-def _open_shortcuts(services: Services) -> None:
-    from gpu_studio.ui.kit.dialogs import shortcuts_dialog
+def _open_guide(services: Services, pages: Pages, place: str = "") -> None:
+    """Show a place of the guide, or else what it says about the thing that has the focus."""
+    from gpu_studio.ui.window.guide_window import GuideWindow, place_about
 
-    shortcuts_dialog(services.actions.all(), services.window).show()
+    window = services.window
+    wanted = place or place_about(QApplication.focusWidget()) or pages.current
+    shown = window.findChild(GuideWindow) or GuideWindow(services.theme, services.settings, window)
+    shown.show_place(wanted)
+    shown.show()
+    shown.raise_()
+    shown.activateWindow()
 
 
 def _open_settings(services: Services, appliers: Appliers) -> None:

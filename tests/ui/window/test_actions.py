@@ -117,15 +117,6 @@ def test_that_escape_closes_the_palette(palette: CommandPalette, window: MainWin
     qtbot.waitUntil(lambda: window.findChildren(CommandPalette) == [])
 
 
-def test_that_the_shortcuts_are_listed(window: MainWindow, qtbot) -> None:
-    qtbot.keyClick(window, Qt.Key.Key_F1)
-    (dialog,) = window.findChildren(QDialog)
-    told = {label.text() for label in dialog.findChildren(QLabel)}
-    assert {"Train", "Ctrl+Return", "Ctrl+K", "F5"} <= told
-    assert "Stop now" not in told
-    dialog.close()
-
-
 def test_that_the_licences_are_named(window: MainWindow) -> None:
     window.actions_["about"].trigger()
     (dialog,) = window.findChildren(QDialog)

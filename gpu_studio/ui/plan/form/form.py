@@ -126,6 +126,7 @@ class FormRow(QWidget):
         self.control.setAccessibleName(name)
         if isinstance(self.control, QComboBox):
             self.control.setAccessibleDescription(name)
+        self.setProperty("plan_key", self.field.place)  # where F1 opens the guide
         self.label.setBuddy(self.control)
         self.control.set_tip(self.field.hint)
         self.back.setAccessibleName(f"{back.lower()} {name}")

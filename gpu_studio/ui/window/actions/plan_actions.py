@@ -307,11 +307,18 @@ DEVICES: tuple[ActionSpec, ...] = (
 
 HELP: tuple[ActionSpec, ...] = (
     ActionSpec(
+        "guide",
+        "Help",
+        "Guide",
+        "The page of the guide about what has the focus",
+        "F1",
+    ),
+    ActionSpec(
         "shortcuts",
         "Help",
         "Keyboard shortcuts",
         "All shortcuts in one list",
-        "F1",
+        "Ctrl+?",
     ),
     ActionSpec(
         "about",

@@ -1,0 +1,87 @@
+"""The guide's page about every option of a plan, made from the rules.
+
+`make guide` writes it into `resources/guide/options.md`, where a forge shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpu_studio.plan.callbacks import CALLBACKS, callback_help, entry_of
+from gpu_studio.plan.catalogue import DATA, MODELS, SCHEDULES
+from gpu_studio.plan.data import ARRAYS, IMAGES
+from gpu_studio.plan.keys import TABLES, PlanKey, plan_keys
+from gpu_studio.plan.options import BuiltIn
+from gpu_studio.plan.strategies import BY_NAME
+from gpu_studio.plan.values import shown
+
+
+def options_page() -> str:
+    """The guide's page about every option of a plan, as Markdown."""
+    parts = [
+        "# Options of a plan",
+        (
+            "Every key of a plan file, and what it may be. This page is made from the program's "
+            "own rules. In the window, F1 on a field opens its place here; in the terminal, "
+            "`--set training.epochs=5` changes a key for one run."
+        ),
+    ]
+    for table, (_, heading, about) in TABLES.items():
+        parts += [f"## {heading}", about, *map(_as_text, plan_keys(table))]
+    parts += _strategies()
+    parts += _built_ins("Models", "`model.name`", MODELS.values())
+    parts += _built_ins("Built-in data", "`data.name`", DATA.values())
+    parts += _built_ins("Files and folders of data", "`data.file`, `data.folder`", (ARRAYS, IMAGES))
+    parts += _built_ins("Schedules", "`training.schedule`", SCHEDULES.values())
+    known = (entry_of(name, ("val_loss",)) or BuiltIn(name, "") for name in CALLBACKS)
+    parts += _built_ins("Built-in callbacks", "`training.callbacks.name`", known)
+    return "\n\n".join(parts) + "\n"
+
+
+def _as_text(key: PlanKey) -> str:
+    lines = [f"### {key.path}", _sentence(key.text)]
+    facts = [f"- Value: {key.kind}.", f"- Default: {key.default}."]
+    if key.call:
+        facts.append(f"- In TensorFlow and Keras: {_code(key.call)}.")
+    facts.append(f"- When to change it: {key.when}")
+    return "\n\n".join([*lines, "\n".join(facts)])
+
+
+def _code(call: str) -> str:
+    return f"`{call}`" if " " not in call or call.endswith(")") else call
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sentence(text: str) -> str:
+    return f"{_capital(text)}{'' if text.endswith('…') else '.'}"
+
+
+def _strategies() -> list[str]:
+    parts = ["## Strategies", "What `distribution.strategy` may be."]
+    for each in BY_NAME.values():
+        facts = [f"- Why not: {each.why_not}"] if each.why_not else []
+        facts += [f"- When: {each.when}", f"- What it costs: {each.costs}"]
+        parts += [f"### Strategy {each.name}", each.line, "\n".join(facts)]
+    return parts
+
+
+def _built_ins(heading: str, key: str, entries: Iterable[BuiltIn]) -> list[str]:
+    parts = [f"## {heading}", f"What {key} may be, with the options of each."]
+    for each in entries:
+        about = callback_help(each.name) or each.help
+        title = _capital(each.name) if " " in each.name else each.name
+        parts += [f"### {title}", _sentence(about)]
+        if each.options:
+            rows = [
+                f"| `{option.name}` | {_cell(option.help)} | `{_cell(shown(option.default))}` |"
+                for option in each.options
+            ]
+            parts.append("\n".join(["| option | what it is | default |", "|---|---|---|", *rows]))
+    return parts
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

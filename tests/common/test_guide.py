@@ -1,0 +1,164 @@
+"""The guide: its links and pictures, what it quotes of the program, its plans, and its search."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import gpu_studio
+from gpu_studio.common.guide import FIRST, anchor_of, guide
+from gpu_studio.plan import loads, validate
+
+WORDS = (
+    *("physical device", "logical device", "slice", "replica", "global batch", "micro-batch"),
+    *("stage", "plan", "run", "host", "worker", "study", "benchmark", "practice card"),
+    *("all-reduce", "bubble", "soft placement", "slot"),
+)
+LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)]+)\)")
+QUOTED = re.compile(r"^> (.+)$", re.MULTILINE)
+PLAN = re.compile(r"```toml\n(.*?)```", re.DOTALL)
+PAGES = tuple(guide().pages)
+
+
+@cache
+def said_by_the_program() -> str:
+    """All texts in the source, a line each; what is put into them stands as a NUL."""
+    texts = []
+    package = Path(gpu_studio.__file__).parent
+    rooms = (package / room for room in ("contract", "runs", "trainer"))
+    for path in (path for room in rooms for path in room.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = [
+                    each.value if isinstance(each, ast.Constant) else "\0" for each in node.values
+                ]
+                texts.append("".join(map(str, parts)))
+    return "\n".join(texts)
+
+
+def test_that_every_page_is_listed_on_the_first_one():
+    assert {path.stem for path in guide().folder.glob("*.md")} == set(PAGES)
+    assert PAGES[0] == FIRST
+    assert len(PAGES) >= 11
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_that_every_link_and_picture_of_a_page_leads_somewhere(page):
+    links = LINK.findall(re.sub(r"```.*?```", "", guide().pages[page], flags=re.DOTALL))
+    for is_picture, target in links:
+        if is_picture:
+            assert (guide().folder / target).is_file()
+            continue
+        name, _, anchor = target.partition("#")
+        assert name == "" or (guide().folder / name).is_file(), target
+        anchors = [each.anchor for each in guide().sections(name.removesuffix(".md") or page)]
+        assert not anchor or anchor in anchors, target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_that_the_headings_of_a_page_have_anchors_of_their_own(page):
+    anchors = [section.anchor for section in guide().sections(page)]
+    assert len(anchors) == len(set(anchors))
+
+
+def test_that_every_drawing_is_shown_and_says_what_it_shows():
+    shown = {target for text in guide().pages.values() for _, target in LINK.findall(text)}
+    for path in (guide().folder / "drawings").iterdir():
+        assert f"drawings/{path.name}" in shown
+        assert "<title>" in path.read_text()
+        assert path.stat().st_size < 150_000
+
+
+def test_that_every_word_of_the_program_is_explained():
+    titles = " ".join(section.title for section in guide().sections("concepts")).lower()
+    assert [word for word in WORDS if word not in titles] == []
+
+
+def test_that_what_the_guide_quotes_of_failures_is_what_the_program_says():
+    quoted = QUOTED.findall(guide().pages["failures"])
+    assert len(quoted) > 20
+    said = said_by_the_program()
+    for quote in quoted:
+        parts = [part.strip() for part in quote.split("…") if part.strip(" :.()")]
+        pattern = "[^\\n]*".join(re.escape(part) for part in parts)
+        assert parts
+        assert all(part in said for part in parts), quote
+        assert len(parts) == 1 or re.search(pattern, said) or quote.startswith("Out of memory")
+
+
+def test_that_every_plan_in_the_guide_is_right():
+    plans = [text for page in guide().pages.values() for text in PLAN.findall(page)]
+    assert len(plans) >= 4
+    for text in plans:
+        assert validate(loads(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ("bubble", "concepts#bubble"),
+        ("OUT of memory device", "failures#out-of-memory-on-a-device"),
+        ("batch_size", "options#trainingbatch_size"),
+        ("tf.recompute_grad", "options#distributionplacedrecompute"),
+    ],
+)
+def test_that_words_are_found_first_where_they_are_the_heading_or_alone(words, place):
+    assert guide().search(words)[0].section.place == place
+
+
+def test_that_words_that_are_nowhere_and_no_words_are_not_found():
+    assert guide().search("bubble xylophone") == []
+    assert guide().search("  ") == []
+
+
+def test_that_what_was_found_is_shown_with_the_words_around_it():
+    (hit,) = guide().search("NVLink PCIe switch")
+    assert "NVLink" in hit.excerpt
+    assert len(hit.excerpt) < 200
+
+
+@pytest.mark.parametrize(
+    ("place", "title"),
+    [
+        ("options#training.batch_size", "training.batch_size"),
+        ("options#training.metrics.0.name", "training.metrics"),
+        ("options#training.schedule.options.decay", "training.schedule"),
+        ("options#training.outputs.head.loss_weight", "training.outputs.NAME.loss_weight"),
+        ("options#devices.carve.0.slices_mib.2", "devices.carve.slices_mib"),
+        ("options#training.early_stopping.on", "training.early_stopping.monitor"),
+        ("plan.md#file-tab", "File tab"),
+        ("runs", "Runs"),
+    ],
+)
+def test_that_a_key_of_a_plan_leads_to_its_place(place, title):
+    section = guide().section(place)
+    assert section is not None
+    assert section.title == title
+
+
+@pytest.mark.parametrize("place", ["nowhere", "plan#nothing", "../plan", "options#x.y"])
+def test_that_a_place_that_is_not_there_is_none(place):
+    assert guide().section(place) is None
+
+
+def test_that_anchors_are_those_of_a_forge():
+    assert anchor_of("Stop, *now* & `resume`") == "stop-now--resume"
+    assert anchor_of("training.batch_size") == "trainingbatch_size"
+
+
+def test_that_reading_the_guide_starts_neither_tensorflow_nor_a_window():
+    code = (
+        "import sys; from gpu_studio.cli import main; assert main(['guide', 'concepts']) == 0; "
+        "print([name for name in ('tensorflow', 'keras', 'PySide6') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("# Words and ideas"), done.stderr
+    assert done.stdout.rstrip().endswith("[]")
