@@ -14,6 +14,7 @@ from gpu_studio.common.paths import resource
 from gpu_studio.export.facts import Header, ScriptData, ScriptFacts
 from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.export.script_text import call, fill, literal
+from gpu_studio.export.tables import table_lines
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled
 from gpu_studio.plan.references import reference
@@ -102,6 +103,8 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
         return image_folder(facts.source.folder, facts.source.shape)
     if facts.plan.data.python is not None:
         return own_data(facts)
+    if facts.source.table is not None:
+        return table_lines(facts.source.table)
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
     name = str(facts.plan.data.name)

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
 from gpu_studio.export.meeting import ExportError, Met, met_of
+from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
 from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
@@ -226,6 +227,7 @@ class ScriptData:
     folder: Layout | None = None
     scale: str = SCALES[0]
     brings_validation: bool = False
+    table: TableFacts | None = None
 
     @property
     def counted_classes(self) -> str:
@@ -256,6 +258,9 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
         return replace(found, scale=scale_of(data), target=seen.target if seen else found.target)
     if data.python is not None:
         return _data_of_function(data, seen)
+    if data.table is not None:
+        table = table_facts(located("data.table", data.table, base), data, seen)
+        return ScriptData(table.target, table.shape, None, brings_test=False, table=table)
     if data.folder is not None:
         return replace(
             _data_of_folder(located("data.folder", data.folder, base), data), scale=scale_of(data)

@@ -32,6 +32,7 @@ from gpu_studio.export.training import saves, training
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan, visible_cards
 from gpu_studio.plan.catalogue import DATA, MODELS
+from gpu_studio.plan.data import path_of
 from gpu_studio.plan.options import BuiltIn
 
 _SET_UP = """\
@@ -185,7 +186,11 @@ def opening(facts: ScriptFacts) -> str:
     return fill(
         _HEADER,
         about=sentences(_about(facts)),
-        before_os="import importlib.util\nimport inspect" if plan_has_code else "",
+        before_os="import importlib.util\nimport inspect"
+        if plan_has_code
+        else "import csv"
+        if facts.source.table
+        else "",
         after_os="import sys" if plan_has_code else "",
         visible=_visible(facts.plan.devices, facts.machine),
         allocator=_ALLOCATOR
@@ -234,9 +239,7 @@ def _about(facts: ScriptFacts) -> list[str]:
     text = _ABOUT.format(
         name="\0",
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
-        data=_described(
-            plan.data.name, plan.data.file or plan.data.folder or plan.data.python, DATA
-        ),
+        data=_described(plan.data.name, path_of(plan.data), DATA),
         version=__version__,
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",

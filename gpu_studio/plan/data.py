@@ -207,6 +207,11 @@ def further_arrays(there: Collection[str]) -> dict[str, tuple[str, str]]:
     return {part: pair for part, pair in found.items() if pair is not None}
 
 
+def path_of(data: Data) -> str | None:
+    """What the data are read from, where they are not built in: a file, a folder or a function."""
+    return data.file or data.folder or data.table or data.python
+
+
 def brings_splits(data: Data) -> bool:
     """Whether the data may have validation samples of their own; only their reader can know."""
     return data.file is not None or data.folder is not None or data.python is not None

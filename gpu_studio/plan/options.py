@@ -25,7 +25,10 @@ from gpu_studio.plan.values import (
     with_kind,
 )
 
-Kind = Literal["int", "float", "bool", "choice", "ints"]
+Kind = Literal["int", "float", "bool", "choice", "ints", "text", "texts"]
+
+
+_TEXTS = {"text": "give a text in quotes", "texts": 'give a list of names, as ["age", "income"]'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Option:
     """One option. `least` and `most` are inclusive bounds of a number, or of each number in a list.
 
     `above` and `below` are exclusive ones. A list (`ints`) holds from `fewest` to `longest`
-    numbers.
+    numbers. `text` is any text, and `texts` a list of them.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Option:
                 if value in self.choices
                 else Problem(field, shown(value), choose_one(value, self.choices))
             )
+        if self.kind in ("text", "texts"):
+            return None
         numbers = value if self.kind == "ints" else [value]
         fits = self.kind == "bool" or all(self._allows(number) for number in numbers)
         if self.kind == "ints":
@@ -68,6 +73,8 @@ class Option:
     def _has_kind(self, value: Any) -> bool:
         if self.kind == "ints":
             return isinstance(value, list | tuple) and all(_is_whole(each) for each in value)
+        if self.kind == "texts":
+            return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         if self.kind == "int":
             return _is_whole(value)
         if self.kind == "float":
@@ -80,6 +87,8 @@ class Option:
     def _advice(self) -> str:
         if self.kind == "bool":
             return "write true or false"
+        if self.kind in _TEXTS:
+            return _TEXTS[self.kind]
         if self.kind == "choice":
             return f"choose one of {listed(self.choices, 'or')}"
         if self.kind == "ints":

@@ -153,7 +153,10 @@ def with_absolute_files(plan: Plan, folder: Path) -> AbsolutePlan:
         weights=_file(plan.model.weights, folder),
     )
     data = replace(
-        plan.data, file=_file(plan.data.file, folder), folder=_file(plan.data.folder, folder)
+        plan.data,
+        file=_file(plan.data.file, folder),
+        folder=_file(plan.data.folder, folder),
+        table=_file(plan.data.table, folder),
     )
     return AbsolutePlan(replace(plan, model=model, data=data))
 

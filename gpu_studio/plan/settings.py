@@ -11,7 +11,7 @@ from gpu_studio.plan.values import Plan, PlanError, Problem, kind_of, shown
 
 SOURCE = "settings"
 
-_SOURCES = ("name", "file", "folder", "python")
+_SOURCES = ("name", "file", "folder", "table", "python")
 _REPLACED = {
     **{
         f"{part}.{source}": (part, (*_SOURCES, "options"))

@@ -84,18 +84,19 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data: exactly one of a built-in `name`, `.npz` `file`, image `folder`, `python` function.
+    """The data: a built-in `name`, `.npz` `file`, image `folder`, `table` or `python` function.
 
     Fractions refer to the remaining training samples: `test_fraction` is split off first, and only
     if the data have no test split of their own, then `validation_fraction`, likewise. `split` says
     how: "random"; "stratified", so that each class has the same share in every split; "ordered",
     the last samples for testing and those before them for validation; or "grouped", where no group
-    is in two splits. The array `groups` (None: "groups") has the group of each sample.
+    is in two splits. The array or column `groups` (None: "groups") has the group of each sample.
     """
 
     name: str | None = None
     file: str | None = None
     folder: str | None = None
+    table: str | None = None
     python: str | None = None
     options: Options = field(default_factory=dict)
     split: DataSplit = "random"

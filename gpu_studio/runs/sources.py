@@ -21,10 +21,11 @@ from platformdirs import user_downloads_path
 
 from gpu_studio.contract.consent import Standing, allowances, read_code, standing
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
-from gpu_studio.plan import AbsolutePlan, Plan, Problem
-from gpu_studio.plan.data import ImageFolderError, layout_of
+from gpu_studio.plan import AbsolutePlan, Data, Plan, Problem
+from gpu_studio.plan.columns import TABLE, TableError, chosen_columns, columns_named, header_of
+from gpu_studio.plan.data import ImageFolderError, groups_array, layout_of
 from gpu_studio.plan.references import reference, references_of
-from gpu_studio.plan.values import listed
+from gpu_studio.plan.values import listed, shown
 
 _Check = Callable[[zipfile.ZipFile], str]
 _KERAS_PARTS = {"config.json", "model.weights.h5"}
@@ -46,6 +47,7 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
         *_weights_problems(written.model.weights, model.weights),
         *_problems("data.file", written.data.file, data.file, ".npz", _holds_pickles),
         *_folder_problems("data.folder", written.data.folder, data.folder),
+        *_table_problems(written.data, data),
         *(
             problem
             for (field, text), (_, found) in zip(
@@ -171,6 +173,28 @@ def _advice_of_folder(path: Path) -> str:
     return ""
 
 
+def _table_problems(written: Data, data: Data) -> Iterator[Problem]:
+    name = written.table
+    if not name or not data.table or not name.isprintable() or any(columns_named(data)):
+        return
+    path, field = Path(data.table), "data.table"
+    try:
+        if not path.is_file():
+            where = f"there is no such file: {path} is where it was looked for{hint(path)}"
+            yield Problem(field, f'"{name}"', where)
+            return
+        values = TABLE.values(data.options)
+        chosen_columns(header_of(path, values["separator"]), data.options, groups_array(data))
+    except TableError as error:
+        if not error.option:
+            yield Problem(field, f'"{name}"', str(error))
+        else:
+            blamed = f"data.options.{error.option}"
+            yield Problem(blamed, shown(values[error.option]), f"{error.what}: {error.advice}")
+    except OSError as error:
+        yield Problem(field, f'"{name}"', f"it cannot be read: {error.strerror or error}")
+
+
 def _lacks_keras_parts(archive: zipfile.ZipFile) -> str:
     missing = _KERAS_PARTS - set(archive.namelist())
     return (
@@ -213,7 +237,8 @@ def _dtype(file: IO[bytes]) -> Any:
 def names_files(plan: Plan) -> bool:
     """Whether the plan needs files or folders."""
     model, data = plan.model, plan.data
-    return any((model.file, model.weights, data.file, data.folder, *references_of(plan)))
+    given = (model.file, model.weights, data.file, data.folder, data.table, *references_of(plan))
+    return any(given)
 
 
 def not_allowed(plan: AbsolutePlan) -> tuple[Path, ...]:

@@ -50,7 +50,7 @@ def functions_of(
 def check(plan: Plan, folder: Path, keras: Any = None) -> None:
     """The splits of the script are those of the trainer."""
     dataset = load_data(plan.data, plan.training.seed, folder)
-    seen = facts_of(dataset) if plan.data.python else None
+    seen = facts_of(dataset) if plan.data.python or plan.data.table else None
     loaded = functions_of(plan, folder, keras, seen)["load_data"]()
     wanted = [
         split for split in (dataset.train, dataset.validation, dataset.test) if split is not None
@@ -286,3 +286,26 @@ def test_that_what_a_function_of_ones_own_returns_is_taken_alike(
         (tmp_path / name).write_text(text)
         allow_file(tmp_path / name, text.encode())
     check(small_plan(f"data.python=own_loading.py:{function}", *settings), tmp_path)
+
+
+TABLE = """id;size;rooms;kind;price;who
+1;"3,5";2;flat;100,5;a
+2;4;3;house;-7;b
+""" + "".join(
+    f"{n};{n},25;{n % 5};{'flat' if n % 3 else 'house'};{n},75;{n % 7}\n" for n in range(40)
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["data.options.targets=['kind']", "data.split=stratified"],
+        ["data.options.targets=['price']", "model.name=linear"],
+        ["data.options.targets=['rooms']", "data.split=grouped", "data.groups=who"],
+    ],
+)
+def test_that_a_table_is_read_alike(settings, tmp_path):
+    (tmp_path / "homes.csv").write_bytes(TABLE.replace("\n", "\r\n").encode("utf-8-sig"))
+    inputs = "data.options.inputs=['size', 'id']"
+    plan = small_plan("data.table=homes.csv", "data.options.decimal=comma", inputs, *settings)
+    check(plan, tmp_path)

@@ -9,6 +9,7 @@ from plan_strategies import FOLDERS
 
 from gpu_studio.plan import Data, ModelSettings, Named, Plan, Training
 from gpu_studio.plan.catalogue import DATA, MODELS
+from gpu_studio.plan.validation import validate
 
 MLP = ModelSettings(name="mlp")
 DIGITS = Data(name="digits")
@@ -322,3 +323,19 @@ def test_that_a_transformer_is_not_given_rows_of_measured_numbers():
 
     assert said_of(ModelSettings(name="transformer"), sequences) == []
     assert said_of(ModelSettings(name="transformer"), rows)[0].endswith("choose mlp.")
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "advice"),
+    [
+        ({}, "data.options.targets", "name the columns that are learnt"),
+        ({"targets": "price"}, "data.options.targets", "give a list of names"),
+        ({"targets": ["price"], "weight": 3}, "data.options.weight", "give a text in quotes"),
+        ({"targets": ["price", "price"]}, "data.options.targets", "name it once"),
+        ({"targets": ["price"], "input": []}, "data.options.input", "did you mean inputs?"),
+    ],
+)
+def test_that_the_columns_of_a_table_are_named_rightly(options, field, advice):
+    plan = Plan(data=Data(table="homes.csv", options=options))
+    [problem] = [each for each in validate(plan) if each.field.startswith("data")]
+    assert (problem.field, problem.advice[: len(advice)]) == (field, advice)

@@ -105,3 +105,21 @@ def test_that_no_damage_brings_more_than_advice(tmp_path, position, damage):
     content[start : start + len(damage)] = damage
     (tmp_path / "data.npz").write_bytes(content)
     assert len(advice(tmp_path, data="data.npz")) <= 1
+
+
+def advice_of_table(folder, content, **options):
+    (folder / "homes.csv").write_text(content)
+    data = Data(table="homes.csv", options={"targets": ["price"], **options})
+    plan = replace(PLAN, data=data)
+    found = file_problems(plan, with_absolute_files(plan, folder))
+    return [f"{problem.field}: {problem.advice}" for problem in found]
+
+
+def test_that_the_columns_of_a_table_are_held_against_its_header(tmp_path):
+    assert advice_of_table(tmp_path, "size,price\n") == []
+    assert advice_of_table(tmp_path, "size,price\n", inputs=["sise"]) == [
+        "data.options.inputs: there is no column sise: did you mean size? There are size and price"
+    ]
+    assert advice_of_table(tmp_path, "") == [
+        "data.table: it is empty: a table has a line with the names of its columns first"
+    ]

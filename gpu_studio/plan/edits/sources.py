@@ -18,7 +18,10 @@ from gpu_studio.plan.edits.change import value_at, with_value
 from gpu_studio.plan.references import absolute
 from gpu_studio.plan.validation import validate
 
-SOURCES = {"model": ("name", "file", "python"), "data": ("name", "file", "folder", "python")}
+SOURCES = {
+    "model": ("name", "file", "python"),
+    "data": ("name", "file", "folder", "table", "python"),
+}
 """The sources that each part of a plan can have, as its keys are called."""
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from gpu_studio.common.figures import MIB, size
 from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
+from gpu_studio.plan.columns import SUFFIX, columns_named
 from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import Plan, Problem, Unnamed, choose_one, listed, shown
+from gpu_studio.plan.values import Data, Plan, Problem, Unnamed, choose_one, listed, shown
 
 FLOAT_BYTES = 4
 WEIGHTS = (".weights.h5", ".keras")
@@ -41,15 +42,19 @@ def model_source(plan: Plan) -> Iterator[Problem]:
 def data_source(plan: Plan) -> Iterator[Problem]:
     """The data have one source, and options of this source."""
     data = plan.data
-    sources = {"name": data.name, "file": data.file, "folder": data.folder, "python": data.python}
-    advice = f'name one of {listed(DATA, "or")}, or give file = "data.npz" or folder = "images/"'
+    sources = {
+        "name": data.name,
+        "file": data.file,
+        "folder": data.folder,
+        "table": data.table,
+        "python": data.python,
+    }
+    advice = (
+        f'name one of {listed(DATA, "or")}, or give file = "data.npz", folder = "images/" or '
+        'table = "data.csv"'
+    )
     yield from _one_source("data", sources, advice)
-    if data.name is None and data.folder is not None and data.python is None:
-        yield from IMAGES.problems("data.options", data.options)
-    elif data.name is None and data.file is not None and data.python is None:
-        yield from ARRAYS.problems("data.options", data.options)
-    elif data.python is None:
-        yield from _built_in("data", data.name, data.options, DATA)
+    yield from _options_of(data)
     yield from _file(
         "data",
         data.file,
@@ -57,7 +62,23 @@ def data_source(plan: Plan) -> Iterator[Problem]:
         "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez",
     )
     yield from _folder("data", data.folder, "a folder with a folder of images for each class")
+    yield from _file("data", data.table, SUFFIX, "a header, and a row for each sample", "table")
     yield from _python("data", data.python, "data.py:load")
+
+
+def _options_of(data: Data) -> Iterator[Problem]:
+    if data.python is not None:
+        return
+    if data.name is not None:
+        yield from _built_in("data", data.name, data.options, DATA)
+    elif data.folder is not None:
+        yield from IMAGES.problems("data.options", data.options)
+    elif data.file is not None:
+        yield from ARRAYS.problems("data.options", data.options)
+    elif data.table is not None:
+        yield from columns_named(data)
+    else:
+        yield from _built_in("data", data.name, data.options, DATA)
 
 
 def fractions(plan: Plan) -> Iterator[Problem]:
@@ -173,9 +194,11 @@ def _built_in(
         yield from known[name].problems(f"{part}.options", options)
 
 
-def _file(part: str, file: str | None, suffix: str, what: str) -> Iterator[Problem]:
+def _file(
+    part: str, file: str | None, suffix: str, what: str, key: str = "file"
+) -> Iterator[Problem]:
     if file is not None and not (file.isprintable() and file.lower().endswith(suffix)):
-        yield _wrong(f"{part}.file", file, f"give the path of a {suffix} file: {what}")
+        yield _wrong(f"{part}.{key}", file, f"give the path of a {suffix} file: {what}")
 
 
 def _folder(part: str, folder: str | None, what: str) -> Iterator[Problem]:
@@ -198,8 +221,8 @@ def split_suits(plan: Plan) -> Iterator[Problem]:
     """The data can be split in the way that the plan names."""
     data, entry = plan.data, data_entry(plan.data)
     advice = ""
-    if data.split == "grouped" and data.file is None and data.python is None:
-        advice = "only an .npz file or a Python function says of which group each sample is"
+    if data.split == "grouped" and not (data.file or data.table or data.python):
+        advice = "only an .npz file, a table or a Python function says of which group a sample is"
     elif data.split == "ordered" and data.folder is not None:
         advice = "images stand in the order of their classes, and whole classes would be kept aside"
     elif data.split == "stratified" and entry is not None and entry.task == "values":

@@ -140,14 +140,14 @@ def _blank() -> AbsolutePlan:
 
 
 def files_of_data(plan: AbsolutePlan) -> list[str]:
-    """The absolute path of the data's file, or of the image folder and its classes' folders.
+    """The absolute path of the file or table of the data, or of their folder and those in it.
 
     Overwriting an image under its old name is not noticed: the times of 100,000 of them are not
     checked.
     """
     data = plan.data
     folders = watched_folders(Path(data.folder)) if data.folder else []
-    return [*filter(None, [data.file]), *map(str, folders)]
+    return [*filter(None, [data.file, data.table]), *map(str, folders)]
 
 
 def stamps(*names: str | None) -> dict[str, list[int]]:

@@ -28,6 +28,7 @@ from gpu_studio.trainer.data.built_in import (
 from gpu_studio.trainer.data.image_folder import read_folder
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.returned import python_data
+from gpu_studio.trainer.data.table import read_table
 from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import (
     Array,
@@ -74,7 +75,7 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
 
 def refuse_unnamed(data: Data) -> None:
     """Raises DataError for an empty path, which would mean the current folder of this process."""
-    for key, value in (("file", data.file), ("folder", data.folder)):
+    for key, value in (("file", data.file), ("folder", data.folder), ("table", data.table)):
         if value == "":
             raise DataError(
                 f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."]
@@ -123,12 +124,15 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
     if data.folder is not None:
         folder = base / expanded(data.folder)
         return folder.name, read_folder(folder, data.options).with_all(scale=scale_of(data))
+    if data.table is not None:
+        path = base / expanded(data.table)
+        return path.name, read_table(path, data.options, groups)
     if data.name in _BUILT_IN:
         return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
     unknown = "an empty data part" if data.name is None else f'name = "{data.name}"'
     raise DataError(
-        "GPU Studio reads built-in data, .npz files, folders of images and "
-        f"Python functions, not {unknown}.",
+        "GPU Studio reads built-in data, .npz files, folders of images, tables "
+        f"and Python functions, not {unknown}.",
         [
             f"Set data.name to one of {', '.join(_BUILT_IN)}.",
             (

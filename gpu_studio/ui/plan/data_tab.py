@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from gpu_studio.placement.plan_facts import DataFacts, DataSample
 from gpu_studio.plan import Data, Plan
 from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.columns import TABLE
 from gpu_studio.plan.data import ARRAYS, GROUPS, IMAGES, SPLITS
 from gpu_studio.plan.options import DATA_LIMITS
 from gpu_studio.plan.values import DataSplit
@@ -193,6 +194,13 @@ SOURCES = {
         "a folder with a folder of images for each class",
         ask_for_folder("Choose a folder with a folder of images for each class"),
         IMAGES,
+    ),
+    "table": SourceKind(
+        "Table",
+        "table",
+        "a CSV file with a header, and a row for each sample",
+        ask_for_file("Choose a table", "Tables (*.csv);;All files (*)"),
+        TABLE,
     ),
     "python": SourceKind(
         "Python function",

@@ -111,7 +111,7 @@ class _Followed:
     def sources(self) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
         """Where its data and its model come from, whatever their options."""
         data, model = self.plan.data, self.plan.model
-        return (data.name, data.file, data.folder, data.python), (
+        return (data.name, data.file, data.folder, data.table, data.python), (
             model.name,
             model.file,
             model.python,
@@ -348,6 +348,7 @@ def _is_unnamed(plan: AbsolutePlan) -> bool:
         plan.model.python,
         plan.data.file,
         plan.data.folder,
+        plan.data.table,
         plan.data.python,
     )
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Data, ModelSettings, Problem
 from gpu_studio.plan.catalogue import MODELS, data_entry
+from gpu_studio.plan.data import path_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.training import set_optimizer, set_training
 from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES
@@ -99,7 +100,7 @@ class TrainingCard(CardFrame):
             return
         plan, facts = self._view.plan, self._reader.facts if self._reader else None
         self.model.whole = plan.model.file or plan.model.python or ""
-        self.data.whole = plan.data.file or plan.data.folder or plan.data.python or ""
+        self.data.whole = path_of(plan.data) or ""
         name, words = model_in_words(plan.model)
         _tell(
             self.model,
@@ -175,7 +176,7 @@ def data_in_words(data: Data) -> tuple[str, str]:
 
     A file is named without its folders.
     """
-    name = data.name or _last(data.file or data.folder or data.python) or "no data"
+    name = data.name or _last(path_of(data)) or "no data"
     options = ", ".join(f"{key} {shown(value)}" for key, value in data.options.items())
     known = data_entry(data)
     return name, options or (known.help if known else "")

@@ -164,10 +164,11 @@ class Rail(QFrame):
 
 
 NOTHING = (
-    "Drop a plan (.toml), a model (.keras), data (.npz), Python code (.py) or a folder of images"
+    "Drop a plan (.toml), a model (.keras), data (.npz, .csv), Python code (.py) or a "
+    "folder of images"
 )
 ONE = "Drop one file or folder at a time"
-_SOURCES = {".keras": ("model", "file"), ".npz": ("data", "file")}
+_SOURCES = {".keras": ("model", "file"), ".npz": ("data", "file"), ".csv": ("data", "table")}
 _LONGEST = 60
 
 

@@ -252,4 +252,6 @@ def test_that_how_samples_are_kept_aside_is_chosen(tab, held, qtbot) -> None:
 
 def test_that_a_way_that_the_data_cannot_be_split_in_is_told_where_it_is_chosen(tab, held) -> None:
     held.show(replace(a_plan(), data=Data("digits", split="grouped")))
-    assert "only an .npz file or a Python function says" in tab.fractions.split.problem.text()
+    assert (
+        "only an .npz file, a table or a Python function says" in tab.fractions.split.problem.text()
+    )

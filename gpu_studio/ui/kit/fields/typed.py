@@ -97,6 +97,27 @@ def write_wholes(value: Any) -> str:
     return inline(value)
 
 
+def read_names(text: str) -> list[str]:
+    """Names with commas between them; as a list of TOML, names may hold commas themselves.
+
+    Raises ValueError with what to write.
+    """
+    if not text.strip().startswith("["):
+        return [name.strip() for name in text.split(",") if name.strip()]
+    found = read_toml(text)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError("Give names with commas between them, as age, income.")
+    return found
+
+
+def write_names(value: Any) -> str:
+    """Return `age, income`; what would not be read like that in plan file notation."""
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        text = ", ".join(value)
+        return text if read_names(text) == list(value) else inline(value)
+    return inline(value)
+
+
 def write_number(value: Any) -> str:
     """Return a number in its shortest form; anything else in plan file notation."""
     return repr(value) if type(value) in (int, float) else inline(value)

@@ -24,10 +24,12 @@ from gpu_studio.ui.kit.fields import Choice, Switch, Typed, WholeNumber
 from gpu_studio.ui.kit.fields.typed import (
     bounds_of,
     default_in_words,
+    read_names,
     read_real,
     read_toml,
     read_whole,
     read_wholes,
+    write_names,
     write_number,
     write_wholes,
 )
@@ -315,7 +317,14 @@ def name_in_words(path: str) -> str:
     return path.rpartition(".")[2].replace("_", " ")
 
 
-_READ = {"int": read_whole, "float": read_real, "ints": read_wholes}
+_READ: dict[str, Any] = {
+    "int": read_whole,
+    "float": read_real,
+    "ints": read_wholes,
+    "text": str,
+    "texts": read_names,
+}
+_WRITE: dict[str, Any] = {"ints": write_wholes, "text": str, "texts": write_names}
 
 
 def control_for(option: Option, name: str = "") -> Any:
@@ -327,7 +336,7 @@ def control_for(option: Option, name: str = "") -> Any:
         return Switch(name)
     if option.kind == "choice":
         return Choice(name, option.choices)
-    return Typed(name, _reader(option), write_wholes if option.kind == "ints" else write_number)
+    return Typed(name, _reader(option), _WRITE.get(option.kind, write_number))
 
 
 def number_field(name: str) -> Typed:

@@ -1,0 +1,106 @@
+"""How a script reads a table: the same numbers as a run, by the standard library's `csv`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_studio.export.meeting import ExportError, UnseenError
+from gpu_studio.export.script_text import call, fill, listing, literal
+from gpu_studio.placement.plan_facts import DataFacts
+from gpu_studio.plan import Data
+from gpu_studio.plan.columns import TABLE, Chosen, TableError, chosen_columns, header_of
+from gpu_studio.plan.data import groups_array
+from gpu_studio.plan.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table's file, the columns read, and what was seen of them when they were read.
+
+    `shape` is one sample's; `texts` says whether the target holds texts, which are classes;
+    `comma` whether fractions are written with one.
+    """
+
+    path: Path
+    columns: Chosen
+    target: Target
+    shape: tuple[int, ...]
+    separator: str
+    texts: bool
+    comma: bool
+
+
+def table_facts(path: Path, data: Data, seen: DataFacts | None) -> TableFacts:
+    """Return what is known of the table at `path`. Raises ExportError."""
+    if seen is None:
+        raise UnseenError(
+            f"What the columns of {path.name} hold is known once they were read: try again when "
+            "the Plan page shows the data."
+        )
+    options = TABLE.values(data.options)
+    try:
+        header = header_of(path, options["separator"])
+        columns = chosen_columns(header, data.options, groups_array(data))
+    except (TableError, OSError) as error:
+        raise ExportError(f"The table {path} cannot be used ({error}).") from error
+    comma = options["decimal"] == "comma"
+    texts = bool(seen.class_names)
+    return TableFacts(path, columns, seen.target, seen.x_shape, header.separator, texts, comma)
+
+
+_TABLE_HEAD = '''\
+# Where the table is; on another machine, say where it is there.
+$file
+
+
+def read_table(path):
+    """The cells of each column of a CSV file, as texts, by the names in its header."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = filter(None, csv.reader(file, delimiter=$separator, strict=True))
+        names = [name.strip() for name in next(rows)]
+        return dict(zip(names, zip(*rows, strict=True), strict=True))
+
+
+def numbers(cells):
+    """The cells of a column as numbers."""
+    return np.array([float($cell) for cell in cells])
+
+
+'''
+
+_TABLE_LOAD = """\
+table = read_table(DATA_FILE)
+$inputs
+x = np.stack([numbers(table[name]) for name in inputs], axis=1).astype(np.float32)
+$target
+$groups"""
+
+
+def table_lines(table: TableFacts) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it."""
+    cell = 'cell.replace(",", ".")' if table.comma else "cell"
+    head = fill(
+        _TABLE_HEAD,
+        file=call("DATA_FILE = ", "Path", [literal(str(table.path))]),
+        separator=literal(table.separator),
+        cell=cell,
+    )
+    groups = table.columns.groups
+    return head, fill(
+        _TABLE_LOAD,
+        inputs=listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4),
+        target=_target(table),
+        groups="" if groups is None else f"groups = np.array(table[{literal(groups)}])",
+    )
+
+
+def _target(table: TableFacts) -> str:
+    cells = f"table[{literal(table.columns.targets[0])}]"
+    if table.texts:
+        return (
+            "# Each text is a class, and they are numbered in their order.\n"
+            f"y = np.unique({cells}, return_inverse=True)[1].astype(np.int32)"
+        )
+    kind = "np.float32" if table.target.measured else "np.int32"
+    return f"y = numbers({cells}).astype({kind})"

@@ -1,0 +1,233 @@
+"""Tables as data: which columns are inputs and targets, and what the header of a file says.
+
+Only the header is read here, so that the window may check as often as it likes. The trainer reads
+the rows.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_studio.common.safe_files import opened
+from gpu_studio.plan.options import BuiltIn, Option
+from gpu_studio.plan.values import Data, Problem, listed, nearest, printable
+
+SUFFIX = ".csv"
+SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+"""The character between two cells, by what the option calls it."""
+MATRIX, COLUMNS = "matrix", "columns"
+_HEADER_BYTES = 1 << 20
+"""A header ends within so much of the file."""
+_FEW = 12
+
+TABLE = BuiltIn(
+    "a table",
+    "a CSV file: a row for each sample, and a header with the names of the columns",
+    (
+        Option("inputs", "texts", [], "the columns that a model sees; none: all the others"),
+        Option("targets", "texts", [], "the columns that are learnt"),
+        Option("weight", "text", "", "the column that says how much each sample counts"),
+        Option("texts", "texts", [], "columns that are texts though they look like numbers"),
+        Option(
+            "form",
+            "choice",
+            "auto",
+            "inputs as one matrix, or each column for itself by its name; auto: a matrix where all "
+            "are numbers",
+            choices=("auto", MATRIX, COLUMNS),
+        ),
+        Option(
+            "separator",
+            "choice",
+            "auto",
+            "what stands between two cells; auto: as in the header",
+            choices=("auto", *SEPARATORS),
+        ),
+        Option(
+            "decimal", "choice", "point", "how fractions are written", choices=("point", "comma")
+        ),
+    ),
+)
+"""The options of `data.table`."""
+
+
+class TableError(Exception):
+    """Why a file is no table that data can be read from.
+
+    `what` describes it ("it is empty"), and `advice` says what to do. `option` is that of the
+    plan's options to blame, or empty.
+    """
+
+    def __init__(self, what: str, advice: str, option: str = "") -> None:
+        super().__init__(f"{what}: {advice}")
+        self.what, self.advice, self.option = what, advice, option
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names of a table's columns, in order, and the character between its cells."""
+
+    names: tuple[str, ...]
+    separator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The columns that a plan reads, by name; `weight` and `groups` are None if not wanted."""
+
+    inputs: tuple[str, ...]
+    targets: tuple[str, ...]
+    weight: str | None = None
+    groups: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column once."""
+        further = [each for each in (self.weight, self.groups) if each is not None]
+        return tuple(dict.fromkeys((*self.inputs, *self.targets, *further)))
+
+
+def header_of(path: Path, separator: str = "auto") -> Header:
+    """The header of the CSV file at `path`, which is a file. `separator` is the plan's option.
+
+    Raises TableError, and OSError if the file cannot be read.
+    """
+    with opened(path, follow=True) as file:
+        start = file.read(_HEADER_BYTES)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise not_utf8("but in UTF-16")
+    cut = len(start) == _HEADER_BYTES
+    start = start.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = start.decode()
+    except UnicodeDecodeError as error:
+        # A character may be cut in two where the reading stopped.
+        if not cut or error.start < len(start) - 4:
+            line = start[: error.start].count(b"\n") + 1
+            raise not_utf8(f"line {line} shows") from error
+        text = start[: error.start].decode()
+    if not text.strip():
+        raise TableError("it is empty", "a table has a line with the names of its columns first")
+    mark = SEPARATORS.get(separator) or max(
+        SEPARATORS.values(), key=lambda each: _cells(text, each)
+    )
+    return Header(tuple(name.strip() for name in _first_row(text, mark)), mark)
+
+
+def _cells(text: str, separator: str) -> int:
+    """How many cells the header has with this separator; -1 if it can be none."""
+    try:
+        return len(_first_row(text, separator))
+    except TableError:
+        return -1
+
+
+def _first_row(text: str, separator: str) -> list[str]:
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        return next(filter(None, rows), [])
+    except csv.Error as error:
+        raise TableError(
+            f"its first line is no header ({error})",
+            "write the names of the columns there, and close every quote",
+        ) from error
+
+
+def not_utf8(where: str) -> TableError:
+    """The error for a text in another encoding; `where` says where that is seen."""
+    return TableError(
+        f"it is not written in UTF-8, {where}",
+        "save it as UTF-8 (iconv -f latin1 -t utf-8, or “CSV UTF-8” in a spreadsheet)",
+    )
+
+
+def chosen_columns(header: Header, options: Mapping[str, Any], groups: str | None) -> Chosen:
+    """The columns that a plan with these options reads. `groups` is the column of `data.groups`.
+
+    Raises TableError for a column that is not there, or is there twice, or is both input and
+    target, and where nothing is left.
+    """
+    values = TABLE.values(options)
+    targets, weight = tuple(values["targets"]), values["weight"] or None
+    kept = {*targets, weight, groups}
+    inputs = tuple(values["inputs"]) or tuple(
+        name for name in header.names if name and name not in kept
+    )
+    named = {"inputs": inputs, "targets": targets, "texts": values["texts"]}
+    for option, names in named.items():
+        for name in names:
+            _check(header, name, option)
+    if weight is not None:
+        _check(header, weight, "weight")
+    if groups is not None:
+        _check(header, groups, "")
+    if both := [name for name in inputs if name in (*targets, weight, groups)]:
+        raise TableError(
+            f"{printable(both[0])} is an input, and a target, weight or group as well",
+            "leave it out of one of them",
+            "inputs",
+        )
+    if groups is not None and groups in (*targets, weight):
+        raise TableError(
+            f"{printable(groups)} is the group of a sample, and a target or weight as well",
+            "give the groups a column of their own, and name it in data.groups",
+        )
+    if not inputs:
+        raise TableError(
+            "no column is left as an input",
+            "name the columns that the model sees in data.options.inputs",
+            "inputs",
+        )
+    return Chosen(inputs, targets, weight, groups)
+
+
+def _check(header: Header, name: str, option: str) -> None:
+    found = header.names.count(name)
+    if found > 1:
+        raise TableError(
+            f"{found} columns are called {printable(name)}",
+            "give each a name of its own in the header",
+            option,
+        )
+    if not found or not name:
+        raise TableError(f"there is no column {printable(name)}", _there(header, name), option)
+
+
+def _there(header: Header, name: str) -> str:
+    names = [each for each in header.names if each]
+    close = nearest(name, names)
+    if len(names) == 1:
+        return (
+            f"there is {printable(names[0])} only: choose what stands between the cells with "
+            "data.options.separator, if that are several"
+        )
+    some = listed([*names[:_FEW], *([f"{len(names) - _FEW} more"] if len(names) > _FEW else [])])
+    return f"did you mean {printable(close)}? There are {some}" if close else f"there are {some}"
+
+
+def columns_named(data: Data) -> Iterator[Problem]:
+    """What is wrong with the options of a table, whatever file it is."""
+    problems = TABLE.problems("data.options", data.options)
+    yield from problems
+    if problems:
+        return
+    values = TABLE.values(data.options)
+    if not values["targets"]:
+        advice = 'name the columns that are learnt, as targets = ["price"]'
+        yield Problem("data.options.targets", "missing", advice)
+    for option in ("inputs", "targets", "texts"):
+        twice = _twice(values[option])
+        if twice is not None:
+            yield Problem(
+                f"data.options.{option}", f"{printable(twice)} is named twice", "name it once"
+            )
+
+
+def _twice(names: Sequence[str]) -> str | None:
+    return next((name for place, name in enumerate(names) if name in names[:place]), None)

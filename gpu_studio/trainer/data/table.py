@@ -1,0 +1,309 @@
+"""Read data from the user's CSV file: the columns that a plan names, as arrays.
+
+A column of numbers is one of numbers all the way down: which it is, its first rows say. A cell
+that is none is an error with its line, and never silently a text or a missing value.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_studio.common.safe_files import opened
+from gpu_studio.contract.user_files import hint
+from gpu_studio.plan.columns import (
+    COLUMNS,
+    MATRIX,
+    TABLE,
+    Chosen,
+    Header,
+    TableError,
+    chosen_columns,
+    header_of,
+    not_utf8,
+)
+from gpu_studio.plan.values import listed, printable
+from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
+from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
+from gpu_studio.trainer.errors import DataError
+
+_ROWS = 1 << 14
+"""Rows that are converted at once: the cells of more of them would only take memory."""
+_LOOKED_AT = 1000
+"""Cells that say whether a column holds numbers."""
+_MOST_CLASSES = 10_000
+_WHOLE = np.iinfo(np.int32)
+_SMALLER = (
+    "Name fewer columns in data.options.inputs.",
+    "Give arrays as an .npz file (numpy.savez): those can stay in the file.",
+)
+_LONGEST = 60
+
+
+def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None) -> LoadedData:
+    """Return the samples in the CSV file at `path`, by the plan's `options`.
+
+    Inputs that are all numbers make one matrix of float32 (rows, columns), in the order in which
+    the plan names them; others a dictionary of columns (rows, 1) by name. One target is an array
+    (rows,), several are a dictionary. A target of texts is learnt as classes, numbered in the order
+    of their names. Raises DataError for a file that is missing or no table, and for a cell or a row
+    that is wrong, with its line.
+    """
+    if not path.is_file():
+        advice = [
+            "Put it back there, or change data.table in the plan; it is relative to the plan."
+        ]
+        raise DataError(f"There is no table {path}{hint(path) or '.'}", advice)
+    try:
+        header = header_of(path, TABLE.values(options)["separator"])
+        chosen = chosen_columns(header, options, groups)
+        columns = _columns(path, header, chosen, options)
+    except TableError as error:
+        raise _refused(path, error.what, error.advice) from error
+    except OSError as error:
+        raise _refused(path, "cannot be read", error.strerror or str(error)) from error
+    except MemoryError as error:
+        raise DataError(f"{path} does not fit into memory: {error}.", _SMALLER) from error
+    return _source(path.name, chosen, columns, options)
+
+
+def _refused(path: Path, what: str, advice: str) -> DataError:
+    first = advice[:1].upper() + advice[1:]
+    return DataError(f"{path.name}: {what}.", [first if first.endswith("?") else f"{first}."])
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column as it is read: pieces of numbers, or of texts as UTF-8 bytes.
+
+    `places` numbers the names of a column of classes in the order in which they came.
+    """
+
+    name: str
+    place: int
+    decimal: str
+    numbers: bool
+    classes: bool = False
+    whole: bool = True
+    pieces: list[Array] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def take(self, rows: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
+        """Append the cells of these rows, which begin in these lines. Raises TableError."""
+        cells = [row[self.place] for row in rows]
+        if self.numbers:
+            self.pieces.append(self._numbers(cells, lines))
+        elif self.classes:
+            self.pieces.append(self._classes(cells, lines))
+        else:
+            self.pieces.append(np.array([cell.encode() for cell in cells], np.bytes_))
+
+    def array(self) -> Array:
+        """The whole column: int32 or float32, int32 of classes by their names' order, or bytes."""
+        found: Array = np.concatenate(self.pieces)
+        self.pieces.clear()
+        if self.classes:
+            rank = {name: place for place, name in enumerate(sorted(self.places))}
+            order = np.array([rank[name] for name in self.places], np.int32)
+            return order[found]
+        if not self.numbers:
+            return found
+        small = self.whole and found.min() >= _WHOLE.min and found.max() <= _WHOLE.max
+        return found.astype(np.int32 if small else np.float32)
+
+    def _numbers(self, cells: list[str], lines: Sequence[int]) -> Array:
+        if self.decimal == "comma":
+            cells = [cell.replace(",", ".") for cell in cells]
+        # What Python takes for a number in a program is a name in a table: 12_34.
+        good = "_" not in "".join(cells)
+        if good and self.whole:
+            try:
+                return np.array([int(cell) for cell in cells], np.int64)
+            except (ValueError, OverflowError):
+                self.whole = False
+        try:
+            found = np.array([float(cell) for cell in cells], np.float64)
+        except ValueError:
+            good = False
+        if not good or not np.isfinite(found).all():
+            raise self._no_number(cells, lines)
+        return found
+
+    def _classes(self, cells: list[str], lines: Sequence[int]) -> Array:
+        for cell, line in zip(cells, lines, strict=True):
+            if cell not in self.places and not cell.strip():
+                raise TableError(
+                    f"line {line}: the target {printable(self.name)} is empty",
+                    "fill in its class, or leave the row out",
+                )
+        places = self.places
+        found = np.array([places.setdefault(cell, len(places)) for cell in cells], np.int32)
+        if len(places) > _MOST_CLASSES:
+            raise TableError(
+                f"the target {printable(self.name)} has more than {_MOST_CLASSES:,} texts",
+                "learn a column of classes or of numbers",
+            )
+        return found
+
+    def _no_number(self, cells: Sequence[str], lines: Sequence[int]) -> TableError:
+        where = next(place for place, cell in enumerate(cells) if not _is_number(cell))
+        cell = printable(cells[where])[:_LONGEST]
+        said = f"line {lines[where]}: {printable(self.name)} is "
+        if not cell.strip() or cell.strip().lower() in ("nan", "na", "n/a", "null", "none", "inf"):
+            missing = f"{cell.strip()}, no finite number" if cell.strip() else "empty"
+            return TableError(f"{said}{missing}", "fill it in, or leave the row out")
+        if self.decimal == "point" and _is_number(cell.replace(",", ".")):
+            advice = 'set data.options.decimal to "comma" if that is how fractions are written'
+            return TableError(f"{said}{cell}, which is no number", advice)
+        advice = "correct it, or name the column in data.options.texts if it holds texts"
+        return TableError(f"{said}{cell}, which is no number", advice)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return "_" not in cell and math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _looks_like_numbers(cells: Sequence[str], decimal: str) -> bool:
+    """Whether most of the cells that hold anything are numbers, or none holds anything."""
+    there = [cell for cell in cells if cell.strip()]
+    if decimal == "comma":
+        there = [cell.replace(",", ".") for cell in there]
+    numbers = sum(map(_is_number, there))
+    # Fractions with a comma are numbers, of which the reading then says how to have them read.
+    numbers += sum(not _is_number(cell) and _is_number(cell.replace(",", ".")) for cell in there)
+    return not there or 2 * numbers > len(there)
+
+
+def _columns(
+    path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
+) -> dict[str, _Column]:
+    """Read the columns. Raises TableError, OSError and MemoryError."""
+    columns: dict[str, _Column] = {}
+    with io.TextIOWrapper(opened(path, follow=True), "utf-8-sig", newline="") as file:
+        rows = _rows(path, file, header)
+        while piece := list(islice(rows, _ROWS)):
+            lines = [line for line, _ in piece]
+            cells = [row for _, row in piece]
+            if not columns:
+                columns = _begun(header, chosen, options, cells)
+                _check_memory(path, len(columns), cells)
+            for column in columns.values():
+                column.take(cells, lines)
+    if not columns:
+        raise TableError("it has a header, but no rows", "a table has a row for each sample")
+    return columns
+
+
+def _begun(
+    header: Header, chosen: Chosen, options: Mapping[str, Any], rows: Sequence[Sequence[str]]
+) -> dict[str, _Column]:
+    values = TABLE.values(options)
+    begun = {}
+    for name in chosen.all:
+        place = header.names.index(name)
+        cells = [row[place] for row in islice(rows, _LOOKED_AT)]
+        # Groups are told apart as they are written: 07 and 7 are two of them.
+        numbers = name not in (*values["texts"], chosen.groups) and _looks_like_numbers(
+            cells, values["decimal"]
+        )
+        classes = not numbers and name in chosen.targets
+        begun[name] = _Column(name, place, values["decimal"], numbers, classes)
+    return begun
+
+
+def _check_memory(path: Path, columns: int, first: Sequence[Sequence[str]]) -> None:
+    """Refuse a table of which the first rows say that its numbers do not fit."""
+    read = sum(len(cell) + 1 for row in first for cell in row)
+    rows = len(first) * path.stat().st_size / max(1, read)
+    # As they are read, joined, and as the model's numbers.
+    check_memory(f"The numbers in {path.name}", int(rows * columns * 20), free_bytes(), _SMALLER)
+
+
+def _rows(path: Path, file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
+    """Each row after the header that holds anything, with the line in which it begins."""
+    reader = csv.reader(file, delimiter=header.separator, strict=True)
+    width, before, begun = len(header.names), 0, False
+    try:
+        for row in reader:
+            line, before = before + 1, reader.line_num
+            if not row:
+                continue
+            if begun:
+                if len(row) != width:
+                    raise _ragged(line, row, header)
+                yield line, row
+            begun = True
+    except csv.Error as error:
+        raise TableError(
+            f"line {before + 1}: the row is damaged ({error})",
+            "close every quote, and write a quote within quotes twice",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise not_utf8(f"line {_first_other(path)} shows") from error
+
+
+def _ragged(line: int, row: Sequence[str], header: Header) -> TableError:
+    cells = f"{len(row)} cell{'' if len(row) == 1 else 's'}"
+    mark = header.separator
+    return TableError(
+        f"line {line} has {cells}, but the header has {len(header.names)}",
+        f"write a cell that holds {'a tab' if mark == chr(9) else mark} in quotes, fill in what is "
+        "missing, or leave the row out",
+    )
+
+
+def _first_other(path: Path) -> int:
+    """The first line that is not UTF-8."""
+    with opened(path, follow=True) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1
+
+
+def _source(
+    name: str, chosen: Chosen, columns: Mapping[str, _Column], options: Mapping[str, Any]
+) -> LoadedData:
+    """Put the columns together."""
+    form = TABLE.values(options)["form"]
+    texts = [each for each in chosen.inputs if not columns[each].numbers]
+    if form == MATRIX and texts:
+        raise _refused(
+            Path(name),
+            f"{listed(texts)} hold texts, of which no matrix can be made",
+            f'set data.options.form to "{COLUMNS}", or leave them out of data.options.inputs',
+        )
+    names = {each: tuple(sorted(columns[each].places)) for each in chosen.targets}
+    arrays = {each: column.array() for each, column in columns.items()}
+    if form != COLUMNS and not texts:
+        x: Any = np.stack([arrays[each] for each in chosen.inputs], axis=1, dtype=np.float32)
+    else:
+        x = {each: arrays[each].reshape(-1, 1) for each in chosen.inputs}
+    y = {each: _learnt(arrays[each]) for each in chosen.targets}
+    tree = {"x": x, "y": y if len(y) > 1 else y[chosen.targets[0]]}
+    if chosen.weight is not None:
+        tree[WEIGHTS] = arrays[chosen.weight]
+    found = source_of(name, tree)
+    if chosen.groups is not None:
+        groups = groups_of(name, chosen.groups, arrays[chosen.groups], found.train)
+        found = replace(found, groups=groups)
+    classes = names[chosen.targets[0]] if len(y) == 1 else ()
+    return replace(found, arrays=chosen.all, class_names=classes)
+
+
+def _learnt(target: Array) -> Array:
+    """Return whole numbers that count from 0 as ids, and others as values."""
+    return target.astype(np.float32) if target.dtype.kind == "i" and target.min() < 0 else target

@@ -1,0 +1,167 @@
+"""Data from tables: what is read of a CSV file, and what is refused in which words."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.plan import Data
+from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.data.table import read_table
+from gpu_studio.trainer.data.values import fingerprints
+from gpu_studio.trainer.errors import DataError
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Reads text or bytes as a table whose target is c, unless told otherwise."""
+
+    def reading(content, groups=None, **options):
+        path = tmp_path / "mine.csv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_table(path, {"targets": ["c"], **options}, groups)
+
+    return reading
+
+
+def refusal(read, content, **options) -> str:
+    with pytest.raises(DataError) as caught:
+        read(content, **options)
+    return " ".join([caught.value.message, *caught.value.suggestions])
+
+
+def test_that_numbers_make_a_matrix_in_the_order_of_the_plan(read):
+    found = read("a,b,c,d\n1,2.5,0,7\n3,4,2,8\n", inputs=["b", "a"]).train
+    assert found.x.dtype == np.float32
+    assert found.x.tolist() == [[2.5, 1], [4, 3]]
+    assert found.y.tolist() == [0, 2]
+    assert found.y.dtype.kind == "i"
+
+
+def test_that_all_other_columns_are_inputs_if_none_is_named(read):
+    found = read(",a,w,b,c\n0,1,2,3,4\n", weight="w").train
+    assert found.x.tolist() == [[1, 3]]
+    assert found.weights.tolist() == [2]
+
+
+def test_that_columns_with_texts_are_each_an_input_of_their_own(read):
+    x = read('a,b,c\n1,"said ""x"",\nand y",.5\n2,ä,1.5\n').train.x
+    assert list(x) == ["a", "b"]
+    assert (x["a"].dtype.kind, x["a"].tolist()) == ("i", [[1], [2]])
+    assert [each.decode() for each in x["b"][:, 0]] == ['said "x",\nand y', "ä"]
+
+
+def test_that_texts_to_learn_are_classes_in_the_order_of_their_names(read):
+    found = read("a,c\n1,dog\n2,cat\n3,dog\n4,Emu\n")
+    assert found.class_names == ("Emu", "cat", "dog")
+    assert found.train.y.tolist() == [2, 1, 2, 0]
+
+
+def test_that_several_targets_are_a_dictionary(read):
+    y = read("a,c,d\n1,-1,no\n2,2,yes\n", targets=["c", "d"]).train.y
+    assert (y["c"].dtype, y["c"].tolist()) == (np.float32, [-1, 2])
+    assert y["d"].tolist() == [0, 1]
+
+
+def test_that_numbers_named_as_texts_stay_as_they_are_written(read):
+    assert read("a,c\n007,1\n7,0\n", texts=["a"]).train.x["a"][:, 0].tolist() == [b"007", b"7"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"\xef\xbb\xbfa;b;c\r\n1,5;2;3\r\n\r\n4;5;6\r\n", {"decimal": "comma"}),
+        (b"a\tb\tc\n1.5\t2\t3\n4\t5\t6", {}),
+        (b"a|b|c\n1.5|2|3\n4|5|6\n\n", {"separator": "bar"}),
+        (b'"a","b","c"\n\n"1.5",2, 3\n4,5,6\n', {}),
+    ],
+)
+def test_that_tables_of_spreadsheets_are_read(read, content, options):
+    found = read(content, **options).train
+    assert found.x.tolist() == [[1.5, 2], [4, 5]]
+    assert found.y.tolist() == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("", {}, "mine.csv: it is empty"),
+        ("a,b,c\n", {}, "has a header, but no rows"),
+        ("a,b,C\n1,2,3\n", {}, "there is no column c. Did you mean C? There are a, b and C."),
+        ("a,b,c\n1,2,3\n", {"inputs": ["c"]}, "c is an input, and a target"),
+        ("a,a,c\n1,2,3\n", {}, "2 columns are called a"),
+        ("c\n1\n", {}, "no column is left as an input"),
+        ("a,b,c\n1,2,3\n4,5\n", {}, "line 3 has 2 cells, but the header has 3"),
+        ('a,b,c\n1,2,3\n4,"5,6\n', {}, "line 3: the row is damaged"),
+        ('a,b,c\n"1",2,3\n"2\n",x,3\n4,5,6\n7,8,9', {}, "line 3: b is x, which is no number"),
+        ("a,b,c\n1,2,3\n1,,3\n", {}, "line 3: b is empty. Fill it in, or leave the row out."),
+        ("a,b,c\n1,2,3\n1,nan,3\n1,2,3\n", {}, "line 3: b is nan, no finite number"),
+        (
+            "a;b;c\n1;2,5;3\n",
+            {},
+            'b is 2,5, which is no number. Set data.options.decimal to "comma"',
+        ),
+        ("a,b,c\n1,1_0,3\n1,2,3\n1,2,3\n", {}, "line 2: b is 1_0, which is no number"),
+        ("a,c\n1,x\n2, \n", {}, "line 3: the target c is empty"),
+        (b"a,b,c\n1,2,3\n\xe4,2,3\n", {}, "not written in UTF-8, line 3 shows"),
+        ("a,b,c\n".encode("utf-16"), {}, "but in UTF-16"),
+        ("a,c\nx,1\n", {"form": "matrix"}, "a hold texts, of which no matrix can be made"),
+    ],
+)
+def test_that_what_is_wrong_is_told_with_its_place_and_what_to_do(read, content, options, said):
+    assert said in refusal(read, content, **options)
+
+
+def test_that_a_missing_table_is_told_with_what_may_be_meant(tmp_path):
+    (tmp_path / "homes.csv").write_text("a,c\n1,2\n")
+    with pytest.raises(
+        DataError, match=r"There is no table .*home\.csv; did you mean .*homes\.csv"
+    ):
+        read_table(tmp_path / "home.csv", {"targets": ["c"]})
+
+
+def test_that_a_cell_after_many_rows_is_told_with_its_line(read):
+    content = "a,c\n" + "1,2\n" * 40_000 + "x,2\n"
+    assert "line 40002: a is x" in refusal(read, content)
+
+
+FINITE = st.floats(-1e6, 1e6, allow_nan=False, width=32)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).map(str.strip).filter(bool)
+
+
+@given(st.lists(st.tuples(FINITE, st.integers(-(2**31), 2**31 - 1), NAMES), min_size=1), st.data())
+def test_that_whatever_is_written_is_read_again(tmp_path_factory, rows, data):
+    mark = data.draw(st.sampled_from([",", ";", "\t", "|"]))
+    names = data.draw(st.lists(NAMES, min_size=3, max_size=3, unique=True))
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=mark).writerows([names, *rows])
+    path = tmp_path_factory.mktemp("table") / "any.csv"
+    path.write_bytes(text.getvalue().encode())
+    kinds = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+    options = {"targets": [names[2]], "texts": [names[2]], "separator": kinds[mark]}
+    found = read_table(path, options)
+    assert found.train.x.tolist() == [
+        [float(np.float32(a)), float(np.float32(b))] for a, b, _ in rows
+    ]
+    assert [found.class_names[each] for each in found.train.y] == [name for *_, name in rows]
+
+
+def test_that_a_table_gives_the_data_of_the_same_arrays(tmp_path):
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(50, 3)).astype(np.float32)
+    y = generator.integers(0, 3, 50).astype(np.int32)
+    np.savez(tmp_path / "same.npz", x=x, y=y)
+    lines = [
+        ",".join([*map(repr, map(float, each)), str(id_)]) for each, id_ in zip(x, y, strict=True)
+    ]
+    (tmp_path / "same.csv").write_text("\n".join(["a,b,c,kind", *lines]))
+    table = Data(table="same.csv", options={"targets": ["kind"]}, split="stratified")
+    one = load_data(table, 7, tmp_path)
+    other = load_data(Data(file="same.npz", split="stratified"), 7, tmp_path)
+    assert fingerprints(one) == fingerprints(other)
+    assert one.target == other.target
