@@ -6,32 +6,44 @@ page has become old.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from gpu_studio.common.guide import guide
-from gpu_studio.plan.options_page import options_page
+from gpu_studio.plan.options_page import built_ins_page, options_page
 from gpu_studio.ui.kit.action_set import ActionSpec
 from gpu_studio.ui.window.actions import ACTIONS
 
-PAGES = {"options": options_page, "shortcuts": lambda: shortcuts_page(ACTIONS)}
 _SHORTCUTS = """# Keyboard
 
-Every action, by its menu. **Ctrl+K** opens a list of them all, to search and to do; what cannot be
-done now says why. Everything can be reached without a mouse: **Tab** goes from field to field,
-**F6** to a message, **Esc** closes what is open."""
+The actions that have keys, by their menus. **Ctrl+K** opens a list of all actions, to search and to
+do; what cannot be done now says why. Everything can be reached without a
+mouse: **Tab** goes from field to field, **F6** to a message, **Esc** closes what is open."""
 
 
-def shortcuts_page(actions: tuple[ActionSpec, ...]) -> str:
+def shortcuts_page() -> str:
     """The page about the keyboard, as Markdown."""
     parts = [_SHORTCUTS]
-    for menu in dict.fromkeys(action.menu for action in actions):
-        rows = [_row(action) for action in actions if action.menu == menu]
-        parts += [f"## Menu {menu}", "\n".join(["| action | keys | |", "|---|---|---|", *rows])]
+    for menu in dict.fromkeys(action.menu for action in ACTIONS):
+        rows = [_row(action) for action in ACTIONS if action.menu == menu and action.shortcut]
+        if not rows:
+            continue
+        parts += [
+            f"## Menu {menu}",
+            "\n".join(["| action | keys | what it does |", "|---|---|---|", *rows]),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
 def _row(action: ActionSpec) -> str:
-    keys = f"**{action.shortcut}**" if action.shortcut else ""
     tip = action.tip.replace("*", "\\*")
-    return f"| {action.name} | {keys} | {tip} |"
+    return f"| {action.name} | **{action.shortcut}** | {tip} |"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "options": options_page,
+    "built-ins": built_ins_page,
+    "shortcuts": shortcuts_page,
+}
 
 
 def main() -> None:

@@ -104,7 +104,6 @@ _LIMITS: Mapping[str, Sequence[Option]] = {
 }
 _KINDS = {
     "str": "text",
-    "str | None": "text",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
@@ -112,19 +111,16 @@ _KINDS = {
     "tuple[str, ...]": "a list of names",
     "tuple[int, ...]": "a list of whole numbers",
     "Named": "a name, or a table of a name and its options",
-    "Named | None": "a name, or a table of a name and its options",
     "tuple[Named, ...]": "a list of names, or of tables of a name and its options",
-    "tuple[Named, ...] | None": "a list of names, or of tables of a name and its options",
     "Mapping[str, tuple[str, ...]]": "a table: a device, or a list of devices, for each layer",
     "BatchScope": '"global" or "replica"',
     "DataSplit": '"random", "stratified", "ordered" or "grouped"',
 }
 
-_COMPUTED = "chosen from the data and the model"
 _DEFAULTS = {
     "training.optimizer": "as compiled, else Adam",
-    "training.loss": _COMPUTED,
-    "training.metrics": _COMPUTED,
+    "training.loss": "chosen from the data and the model",
+    "training.metrics": "chosen from the data and the model",
     "training.outputs.NAME.loss": "as `training.loss`",
     "training.outputs.NAME.metrics": "as `training.metrics`",
     "devices.visible": "all devices",
@@ -146,10 +142,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     "devices.visible": (
         "the cards that TensorFlow may see: names (`GPU:0`) or UUIDs, which survive a restart",
         "CUDA_VISIBLE_DEVICES, before TensorFlow is imported",
-        (
-            "When somebody else uses a card, or a display hangs on it. TensorFlow takes nearly all "
-            "memory of every card that it sees."
-        ),
+        "When others use a card: TensorFlow takes nearly all memory of every card it sees.",
     ),
     "devices.memory_growth": (
         "take a card's memory as it is needed, instead of nearly all at the start",
@@ -176,7 +169,11 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "tf.config.LogicalDeviceConfiguration(memory_limit=…)",
         "When a slice runs out of memory, or the card has room left.",
     ),
-    "model.name": ("a built-in model, see [Models](#models)", "", "To begin with, or to compare."),
+    "model.name": (
+        "a built-in model, see [Models](built-ins.md#models)",
+        "",
+        "To begin with, or to compare.",
+    ),
     "model.file": (
         "a model saved by Keras, `.keras`",
         "keras.saving.load_model",
@@ -192,10 +189,14 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "",
         "To make the model larger or smaller.",
     ),
-    "data.name": ("built-in data, see [Built-in data](#built-in-data)", "", "To begin with."),
+    "data.name": (
+        "built-in data, see [Built-in data](built-ins.md#built-in-data)",
+        "",
+        "To begin with.",
+    ),
     "data.file": (
         "arrays in a `.npz` file: `x` and `y`, and what else it has by its names",
-        "numpy.load",
+        "",
         "For data that you have as arrays.",
     ),
     "data.folder": (
@@ -214,14 +215,11 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "To bring images to a size, or to choose how many samples are made up.",
     ),
     "data.split": (
-        (
-            "how samples are kept aside: at random, each class with its share, the last ones, or "
-            "no group in two splits"
-        ),
+        "how samples are kept aside: which ones validate and test",
         "",
         (
-            '"stratified" for few samples of a class, "ordered" for a time series, "grouped" where '
-            "samples belong together."
+            '"stratified" gives each class its share; "ordered" takes the last ones, for a time '
+            'series; "grouped" has no group in two splits.'
         ),
     ),
     "data.groups": (
@@ -244,10 +242,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     "training.batch_scope": (
         "what the batch size counts: the global batch, or the batch of each replica",
         "tf.distribute.Strategy.experimental_distribute_dataset takes the global one",
-        (
-            '"replica" to keep each device as busy when you add devices. The global batch grows '
-            "then, and often the learning rate has to as well."
-        ),
+        '"replica" to keep each device as busy when you add some; the global batch grows then.',
     ),
     "training.optimizer": (
         "Keras' name of the optimizer, or your own: `optimizers.py:make`",
@@ -256,7 +251,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     ),
     "training.options": (
         "the optimizer's options, as Keras names them: `momentum`, `global_clipnorm`, …",
-        "the arguments of the optimizer's class",
+        "keras.optimizers: the arguments of the optimizer's class",
         "`global_clipnorm = 1.0` when the loss stops being finite.",
     ),
     "training.learning_rate": (
@@ -265,7 +260,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "Smaller when the loss jumps or stops being finite, larger when it falls slowly.",
     ),
     "training.schedule": (
-        "how the learning rate changes, see [Schedules](#schedules); or `schedules.py:make`",
+        "how the learning rate changes: one of [these](built-ins.md#schedules), or your own",
         "keras.optimizers.schedules",
         "For long trainings: `cosine` with a warm-up is a good first choice.",
     ),
@@ -361,17 +356,17 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "To keep the best by what you really care about.",
     ),
     "training.callbacks.name": (
-        "a callback, see [Built-in callbacks](#built-in-callbacks); or `callbacks.py:make`",
+        "one of [these](built-ins.md#built-in-callbacks), or your own: `callbacks.py:make`",
         "Model.fit(callbacks=[…])",
         "For what a plan cannot say.",
     ),
     "training.callbacks.options": (
         "the callback's options, or the arguments of your function",
-        "the arguments of the callback's class",
+        "keras.callbacks: the arguments of the callback's class",
         "As the callback needs them.",
     ),
     "distribution.strategy": (
-        f"one of {listed(tuple(BY_NAME), 'or')}; see [Strategies](#strategies)",
+        f"one of {listed(tuple(BY_NAME), 'or')}; see [Strategies](built-ins.md#strategies)",
         "tf.distribute",
         "When one device is too slow, or too small.",
     ),
@@ -393,10 +388,7 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     "distribution.placed.micro_batches": (
         "",
         "",
-        (
-            "More of them make the bubble smaller, until the parts are too small to keep a "
-            "device busy."
-        ),
+        "More make the bubble smaller, until each is too small to keep a device busy.",
     ),
     "distribution.placed.layers": (
         "the device of each layer; a list of devices splits the layer's units over them",
@@ -447,7 +439,7 @@ def _kind(each: Field[Any], limit: Option | None) -> str:
     if limit is not None:
         problem = limit.problem(limit.name, None)
         return (problem.advice if problem else "").removeprefix("give ").removeprefix("write ")
-    return _KINDS[str(each.type)]
+    return _KINDS[str(each.type).removesuffix(" | None")]
 
 
 def _default(each: Field[Any]) -> str:

@@ -1,6 +1,6 @@
-"""The guide's page about every option of a plan, made from the rules.
+"""The guide's pages about every option of a plan and all that it can name, made from the rules.
 
-`make guide` writes it into `resources/guide/options.md`, where a forge shows it.
+`make guide` writes them into `resources/guide`, where a forge shows them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,19 @@ def options_page() -> str:
     ]
     for table, (_, heading, about) in TABLES.items():
         parts += [f"## {heading}", about, *map(_as_text, plan_keys(table))]
-    parts += _strategies()
+    return "\n\n".join(parts) + "\n"
+
+
+def built_ins_page() -> str:
+    """The guide's page about all that a plan can name, as Markdown."""
+    parts = [
+        "# What a plan can name",
+        (
+            "Strategies, and the built-in models, data, schedules and callbacks with their "
+            "options. This page is made from the program's own rules."
+        ),
+        *_strategies(),
+    ]
     parts += _built_ins("Models", "`model.name`", MODELS.values())
     parts += _built_ins("Built-in data", "`data.name`", DATA.values())
     parts += _built_ins("Files and folders of data", "`data.file`, `data.folder`", (ARRAYS, IMAGES))
@@ -39,12 +51,18 @@ def options_page() -> str:
 
 
 def _as_text(key: PlanKey) -> str:
-    lines = [f"### {key.path}", _sentence(key.text)]
-    facts = [f"- Value: {key.kind}.", f"- Default: {key.default}."]
+    facts = [f"Value: {key.kind}", f"default: {key.default}"]
     if key.call:
-        facts.append(f"- In TensorFlow and Keras: {_code(key.call)}.")
-    facts.append(f"- When to change it: {key.when}")
-    return "\n\n".join([*lines, "\n".join(facts)])
+        of_keras = key.call.startswith(("Model.", "keras."))
+        facts.append(f"in {'Keras' if of_keras else 'TensorFlow'}: {_code(key.call)}")
+    return "\n\n".join(
+        (
+            f"### {key.path}",
+            _sentence(key.text),
+            " · ".join(facts),
+            f"*When to change it:* {key.when}",
+        )
+    )
 
 
 def _code(call: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import card_memory
 import flood
 import full_disk
+import guide_opening
 import history_frame
 import hostile
 import memory_prediction
@@ -53,6 +54,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "pipeline": pipeline_prediction.rows,
     "search": placement_search.rows,
     "plan": plan_page.rows,
+    "guide": guide_opening.rows,
     "hostile": hostile.rows,
     "full-disk": full_disk.rows,
 }

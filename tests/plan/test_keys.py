@@ -61,13 +61,14 @@ def test_that_each_key_says_what_it_is_and_when_to_change_it():
         assert key.when.endswith("."), key.path
 
 
-def test_that_the_page_of_options_has_every_key_strategy_and_built_in():
+def test_that_the_pages_made_from_the_rules_have_every_key_strategy_and_built_in():
     anchors = {section.anchor for section in guide().sections("options")}
     assert {anchor_of(key.path) for key in all_keys()} <= anchors
+    anchors = {section.anchor for section in guide().sections("built-ins")}
     for name in (*MODELS, *DATA, *SCHEDULES, *(f"Strategy {each}" for each in STRATEGIES)):
         assert anchor_of(name) in anchors
 
 
-@pytest.mark.parametrize("name", ["options", "shortcuts"])
+@pytest.mark.parametrize("name", ["options", "built-ins", "shortcuts"])
 def test_that_a_page_that_is_made_from_the_program_is_not_old(pages, name):
     assert guide().pages[name] == pages.PAGES[name](), "old: write it anew with `make guide`"

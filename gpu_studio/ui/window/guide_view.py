@@ -65,7 +65,7 @@ class GuideView(QTextBrowser):
         """Show a page of the guide from this anchor on. Raises KeyError if there is none."""
         if page != self.page:
             self.page = page
-            self._set(_as_html(self._guide.pages[page], self._theme.tokens))
+            self._set(as_html(self._guide.pages[page], self._theme.tokens))
         if anchor:
             self.scrollToAnchor(anchor)
         else:
@@ -149,7 +149,7 @@ def _style(tokens: Tokens) -> str:
 
 
 @cache
-def _as_html(text: str, tokens: Tokens) -> str:
+def as_html(text: str, tokens: Tokens) -> str:
     """Markdown as the HTML that Qt draws well: code, quotes and tables in boxes, with anchors."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens_of_text = reader.parse(text)

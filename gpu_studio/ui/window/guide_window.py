@@ -216,7 +216,7 @@ class GuideWindow(QDialog):
             buttons.addWidget(button)
         buttons.addStretch(1)
         column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
+        column.setContentsMargins(0, 0, GRID, GRID)
         column.addLayout(buttons)
         column.addWidget(self.view, 1)
         split = QSplitter()
@@ -245,6 +245,7 @@ class GuideWindow(QDialog):
             ("Alt+Right", self.forward.click),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(do)
+        self.view.setFocus()  # so that the keys for scrolling scroll the page
 
     def _go(self, item: QTreeWidgetItem | None) -> None:
         if item is not None:
