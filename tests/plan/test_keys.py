@@ -55,7 +55,7 @@ def test_that_every_key_of_a_plan_is_told_and_no_other():
 
 def test_that_each_key_says_what_it_is_and_when_to_change_it():
     for key in all_keys():
-        assert key.text, key.path
+        assert key.text, f"{key.path} has no words: give it some in plan/key_words.py"
         assert key.kind, key.path
         assert key.default, key.path
         assert key.when.endswith("."), key.path
