@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,21 @@ def header_of(path: Path, separator: str = "auto") -> Header:
         SEPARATORS.values(), key=lambda each: _cells(text, each)
     )
     return Header(tuple(name.strip() for name in _first_row(text, mark)), mark)
+
+
+def column_names(path: Path, separator: str = "auto") -> tuple[str, ...]:
+    """The names of the columns in the file at `path`; none if it is no table."""
+    try:
+        found = path.stat()
+        return _names(path, separator, found.st_mtime_ns, found.st_size)
+    except (TableError, OSError, ValueError):
+        return ()
+
+
+@lru_cache(maxsize=16)  # a form asks at every keystroke
+def _names(path: Path, separator: str, _changed: int, _size: int) -> tuple[str, ...]:
+    names = header_of(path, separator).names
+    return tuple(name for name in dict.fromkeys(names) if name)
 
 
 def _cells(text: str, separator: str) -> int:

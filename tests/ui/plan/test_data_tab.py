@@ -255,3 +255,34 @@ def test_that_a_way_that_the_data_cannot_be_split_in_is_told_where_it_is_chosen(
     assert (
         "only an .npz file, a table or a Python function says" in tab.fractions.split.problem.text()
     )
+
+
+def test_that_the_columns_of_a_table_are_ticked_in_a_list(tab, held, qtbot, tmp_path) -> None:
+    (tmp_path / "homes.csv").write_text("size;rooms;price & tax\n1;2;3\n")
+    held.show(replace(a_plan(), data=Data(table=str(tmp_path / "homes.csv"))))
+    rows = tab.form.options.rows
+    for name, column in (("inputs", 1), ("inputs", 0), ("targets", 2)):
+        menu = rows[name].menu()
+        assert [action.text() for action in menu.actions()] == ["size", "rooms", "price && tax"]
+        menu.popup(tab.mapToGlobal(tab.rect().center()))
+        menu.setActiveAction(menu.actions()[column])
+        qtbot.keyClick(menu, Qt.Key.Key_Space)
+        assert menu.isVisible()
+        menu.close()
+    assert held.plan.data.options == {"inputs": ["size", "rooms"], "targets": ["price & tax"]}
+    assert rows["inputs"].control.text() == "size, rooms"
+    menu = rows["inputs"].menu()
+    menu.actions()[0].trigger()
+    menu.actions()[1].trigger()
+    assert held.plan.data.options == {"inputs": [], "targets": ["price & tax"]}
+    type_in(qtbot, rows["weight"].control, "size")
+    assert held.plan.data.options["weight"] == "size"
+
+
+def test_that_without_a_readable_table_columns_are_typed(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data(table="/nowhere/homes.csv")))
+    row = tab.form.options.rows["targets"]
+    assert not row.pick.isEnabled()
+    type_in(qtbot, row.control, '["a, b"]')
+    assert held.plan.data.options == {"targets": ["a, b"]}
+    assert row.control.text() == '["a, b"]'

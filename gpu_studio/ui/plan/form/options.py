@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from gpu_studio.plan.edits.change import Change, value_at, with_option
 from gpu_studio.plan.options import Option
@@ -73,6 +75,12 @@ class OptionRows(QWidget):
             row.show_view(view)
         self.setVisible(bool(self.rows))
 
+    def suggest(self, names: Sequence[str]) -> None:
+        """Offer these names wherever an option is one, or a list of them."""
+        for row in self.rows.values():
+            if isinstance(row, NamesRow):
+                row.suggest(names)
+
     def _arrange(self, shape: Shape) -> None:
         if shape == self._shape:
             return
@@ -107,9 +115,89 @@ class OptionRows(QWidget):
             label = what.name.replace("_", " ")
             problems = (path_to(self._problems_path, what.name),)
             field = OptionField(self.path, what.name, label, what.help, what.default, problems)
-            row = FormRow(field, control_for(what))
+            named = what.kind in ("text", "texts")
+            row = NamesRow(field, what) if named else FormRow(field, control_for(what))
         row.edited.connect(self.edited)
         return row
+
+
+class NamesRow(FormRow):
+    """A row for one name or several, typed, or ticked in the list of those that there are."""
+
+    def __init__(self, field: OptionField, option: Option) -> None:
+        super().__init__(field, control_for(option), wide=True)
+        self._several = option.kind == "texts"
+        self._names: tuple[str, ...] = ()
+        self._given: tuple[str, ...] = ()
+        self.pick = Button("Choose…", small=True)
+        self.pick.setAccessibleName(f"choose the {field.label} of the data")
+        self.pick.clicked.connect(
+            lambda: self.menu().popup(self.pick.mapToGlobal(QPoint(0, self.pick.height() + 2)))
+        )
+        self.line.insertWidget(2, self.pick)
+        self.control.setPlaceholderText(field.help)
+        self.suggest(())
+
+    def suggest(self, names: Sequence[str]) -> None:
+        """Offer these names."""
+        self._names = tuple(names)
+        self.pick.setEnabled(bool(names))
+        self.pick.setToolTip("Tick the columns" if names else "No columns can be read: type them")
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the names that the plan has."""
+        super().show_view(view)
+        value = self.field.value(view.plan)
+        given = value if isinstance(value, list | tuple) else [value]
+        self._given = tuple(each for each in given if each and isinstance(each, str))
+
+    def menu(self) -> TickMenu:
+        """Return the names, ticked where the plan has them."""
+        menu = TickMenu(self, stays=self._several)
+        for name in self._names:
+            action = menu.addAction(printable(name).replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(name in self._given)
+            action.toggled.connect(partial(self._tick, name))
+        return menu
+
+    def _tick(self, name: str, on: bool) -> None:
+        if not self._several:
+            self._tell(name if on else "")
+            return
+        given = [each for each in self._given if each != name]
+        # As the columns stand in the table; names that it lacks stay, with their error.
+        place = {each: number for number, each in enumerate(self._names)}
+        chosen = sorted([*given, name] if on else given, key=lambda each: place.get(each, -1))
+        self._given = tuple(chosen)
+        self._tell(chosen)
+
+
+class TickMenu(QMenu):
+    """A menu whose ticks are set by click, Space or Return; it `stays` open for the next one."""
+
+    def __init__(self, parent: QWidget, *, stays: bool) -> None:
+        super().__init__(parent)
+        self._stays = stays
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Tick the one under the pointer."""
+        if not self._ticked():
+            super().mouseReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Tick the one that is marked."""
+        keys = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.key() not in keys or not self._ticked():
+            super().keyPressEvent(event)
+
+    def _ticked(self) -> bool:
+        action = self.activeAction()
+        if not self._stays or action is None:
+            return False
+        action.trigger()
+        return True
 
 
 class NewOption(QWidget):

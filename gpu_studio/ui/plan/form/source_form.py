@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import Plan
+from gpu_studio.plan.columns import column_names
 from gpu_studio.plan.edits.change import Change, with_value
 from gpu_studio.plan.edits.sources import (
     choose_source,
@@ -120,6 +121,8 @@ class SourceForm(Form):
         self.options.show_options(
             view, known.options if known else function.options_besides(GIVEN) if function else ()
         )
+        if given == ("table",):
+            self.options.suggest(_columns_of(view))
 
     def _given(self, plan: Plan) -> str | None:
         given = given_sources(plan, self._part)
@@ -160,6 +163,15 @@ class SourceForm(Form):
             self.edited.emit(
                 Change(lambda plan: with_value(plan, path, name), f"choose {Path(name).name}")
             )
+
+
+def _columns_of(view: PlanView) -> tuple[str, ...]:
+    """The columns of the plan's table, as its header names them."""
+    data = view.plan.data
+    if not data.table or not data.table.isprintable():
+        return ()
+    separator = data.options.get("separator", "auto")
+    return column_names(absolute(data.table, view.base), str(separator))
 
 
 def ask_for_file(title: str, kinds: str) -> Ask:
