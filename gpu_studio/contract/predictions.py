@@ -1,31 +1,17 @@
 """What a checkpoint's model gives for a few samples, as the trainer tells it and a window shows it.
 
-Every value stands there in words, so that a table can show it; pictures and masks come as pixels
-besides.
+Every value stands there in words, so that a table can show it; what can be drawn comes as pixels or
+curves besides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu_studio.common.shown_values import Value
+
 SHOWN = 12
 """Samples that are predicted, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One array of a sample, a target or a prediction, in words.
-
-    `name` is its path in the data or that of the model's output, empty where there is only one. A
-    picture has `pixels`: `height × width × channels` bytes by rows, of 1 or 3 channels.
-    """
-
-    text: str
-    name: str = ""
-    pixels: bytes = b""
-    height: int = 0
-    width: int = 0
-    channels: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan.homes import devices_of_layers
 from gpu_studio.plan.keras_objects import Kind
@@ -284,24 +285,23 @@ class ModelGraph:
 
 PREVIEWED = 12
 """Samples shown of the training split, at most."""
-ROW = 16
-"""Numbers shown of a sample that is no image, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSample:
-    """One sample and its target in words.
+    """One sample and its target.
 
-    An image has `image`, `height × width × channels` bytes by rows. For any other sample `row` has
-    its first numbers.
+    An image alone has its target in words, `label`, and `image`, `height × width × channels` bytes
+    by rows. Any other sample has `values`: of each of its arrays, then of its targets, then of its
+    weights.
     """
 
-    label: str
+    label: str = ""
     image: bytes | None = None
     height: int = 0
     width: int = 0
     channels: int = 0
-    row: tuple[float, ...] = ()
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

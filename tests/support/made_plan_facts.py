@@ -11,6 +11,7 @@ import sys
 
 import msgspec
 
+from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.plan_facts import (
     DataFacts,
     DataSample,
@@ -75,7 +76,10 @@ DATA = DataFacts(
     100,
     100,
     (10,),
-    preview=(DataSample("3", row=(0.0, 0.5)), DataSample("1", row=(1.0, 0.25))),
+    preview=(
+        DataSample(values=(Value("0 0.5"), Value("3"))),
+        DataSample(values=(Value("1 0.25"), Value("1"))),
+    ),
 )
 FACTS = PlanFacts(DATA, MODEL)
 TIME = LayerTime(

@@ -45,7 +45,7 @@ class Window(story_window.Window):
         if choice.isVisible():
             seen["metrics"] = [choice.itemText(place) for place in range(choice.count())]
         if pane.isVisible():
-            seen["predicted"] = model_as_text(pane.predictions, range(pane.predictions.rowCount()))
+            seen["predicted"] = model_as_text(pane.samples, range(pane.samples.rowCount()))
         return seen
 
     def parts(self) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ Of the data, only the shapes need be known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     if arrays and (len(arrays) != 2 or any(each["path"] for each in arrays)):
         return _nested_stand_in(data)
     largest = data.get("largest_token") or 0
-    x = np.full((1, *data["x_shape"]), largest, data["x_dtype"])
+    x = _full(data["x_shape"], data["x_dtype"], largest)
     shape, measured = tuple(data["y_shape"]), str(data["y_dtype"]).startswith("float")
     split = Split(x, np.zeros((1, *shape), data["y_dtype"]))
     ids = data["classes"] if data.get("ids") is None else data["ids"]
@@ -79,12 +79,16 @@ def stand_in(data: dict[str, Any]) -> Dataset:
     return Dataset(data["name"], split, None, None, target)
 
 
+def _full(shape: Sequence[int], dtype: str, value: Any) -> Any:
+    """Return one sample that holds the value everywhere, in words where it is made of texts."""
+    return np.full((1, *shape), value, "U1" if dtype == "string" else dtype)
+
+
 def _nested_stand_in(data: dict[str, Any]) -> Dataset:
     largest = data.get("largest_token") or 0
 
     def one(described: dict[str, Any], value: Any = 0) -> Any:
-        kind = "U1" if described["dtype"] == "string" else described["dtype"]
-        return np.full((1, *described["shape"]), value, kind)
+        return _full(described["shape"], described["dtype"], value)
 
     def tree(part: str, made: Callable[[dict[str, Any]], Any]) -> Any:
         return built((each["path"], made(each)) for each in data.get(part) or ())

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan as plans
+from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import expanded
+from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.plan_facts import (
     PREVIEWED,
-    ROW,
     ArrayFacts,
     DataFacts,
     DataSample,
@@ -39,7 +40,7 @@ from gpu_studio.trainer.data.image_folder import (
 )
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
 from gpu_studio.trainer.data.trees import Path as TreePath
-from gpu_studio.trainer.data.trees import is_nested, leaves
+from gpu_studio.trainer.data.trees import called, is_nested, leaves
 from gpu_studio.trainer.data.values import Array, Split, free_bytes, is_text, samples_in
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
@@ -259,29 +260,37 @@ def _no_download(*_: Any) -> None:
     raise NotHereError("it is downloaded by the first run")
 
 
-_SIDE = 96
-"""Pixels of a previewed picture's longer side, at most: what is larger is thinned out."""
-
-
 def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample, ...]:
     """Return the first samples of the split.
 
     Samples of classes come in an order that shows as many classes as fit. Targets are given by
     their `class_names` if there are any.
     """
-    if is_nested(split.x) or is_nested(split.y) or is_text(split.x.dtype):
-        return ()
-    places = varied(split.wanted(slice(None))) if split.y.ndim == 1 else _first(len(split))
-    x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
-    if is_picture(x):
+    classes = not is_nested(split.y) and split.y.ndim == 1
+    places = varied(split.wanted(slice(None))) if classes else _first(len(split))
+    x, y, weights = split.given(places)
+    if is_nested(x) or is_nested(y) or weights != ():
+        columns = [
+            values_of(each, called(part, path))
+            for part, tree in (("x", x), ("y", y), ("sample_weight", weights))
+            for path, each in leaves(tree)
+        ]
+        return tuple(DataSample(values=row) for row in zip(*columns, strict=True))
+    wanted = values_of(y)
+    if class_names:
+        wanted = [Value(_class_of(target, class_names)) for target in y]
+    if is_picture(x) and not any(value.drawn for value in wanted):
         return tuple(
-            _picture(image, label) for image, label in zip(as_bytes(x), labels, strict=True)
+            DataSample(value.text, image.tobytes(), *image.shape)
+            for image, value in zip(as_bytes(x), wanted, strict=True)
         )
-    rows = x.reshape(len(x), -1)[:, :ROW]
-    return tuple(
-        DataSample(label, row=tuple(map(float, row)))
-        for row, label in zip(rows, labels, strict=True)
-    )
+    given = values_of(x, most=_WHOLE_ROW)
+    return tuple(DataSample(values=row) for row in zip(given, wanted, strict=True))
+
+
+def _class_of(target: Array, class_names: Sequence[str]) -> str:
+    values = np.asarray(target).reshape(-1)
+    return class_names[int(values[0])] if len(values) == 1 else numbers_in_words(values)
 
 
 def varied(y: Array) -> list[int]:
@@ -306,6 +315,10 @@ def is_picture(x: Array) -> bool:
     return x.ndim == 4 and x.shape[3] in (1, 3) and min(x.shape[1:3]) > 1
 
 
+_SIDE = 96
+"""Pixels of a previewed picture's longer side, at most: what is larger is thinned out."""
+
+
 def as_bytes(images: Array) -> Array:
     """Return the images as bytes, thinned out where they are large.
 
@@ -318,18 +331,78 @@ def as_bytes(images: Array) -> Array:
     return scaled
 
 
-def _picture(image: Array, label: str) -> DataSample:
-    height, width, channels = image.shape
-    return DataSample(label, image.tobytes(), height, width, channels)
+_NUMBERS, _WHOLE_ROW = 6, 16
+"""Numbers that are written of a vector: among others, and of one that is shown alone."""
+_LETTERS = 200
+_LEAST_SIDE = 8
+"""Of what is drawn as a picture though it has no channels: less is a short sequence."""
+_POINTS, _FEATURES = 96, 3
+"""What is drawn of a sequence, at most."""
 
 
-_SHOWN = 5
-"""Numbers that are shown of a target."""
+def values_of(
+    arrays: Array, name: str = "", span: tuple[float, float] | None = None, most: int = _NUMBERS
+) -> list[Value]:
+    """Return each sample's part of an array in words, and drawn where it is a picture or sequence.
+
+    `span` is the lowest and the highest number of a drawn sequence, `most` how many numbers are
+    written.
+    """
+    arrays = np.asarray(arrays)
+    if arrays.dtype.kind in "OSU":
+        return [Value(_letters(each), name) for each in arrays]
+    arrays = arrays.astype(np.float32) if arrays.dtype.kind not in "iub" else arrays
+    pictures = _pictures(arrays)
+    if pictures is not None:
+        size = " × ".join(map(grouped, arrays.shape[1:]))
+        drawn = as_bytes(pictures)
+        return [Value(size, name, each.tobytes(), *each.shape) for each in drawn]
+    words = [numbers_in_words(each, most) for each in arrays]
+    curves = _curves(arrays, span) if _is_sequence(arrays) else [()] * len(words)
+    return [Value(text, name, curves=each) for text, each in zip(words, curves, strict=True)]
 
 
-def _label(target: Array, class_names: Sequence[str]) -> str:
-    values = np.asarray(target).reshape(-1)
-    if len(values) == 1 and class_names:
-        return class_names[int(values[0])]
-    first = " ".join(f"{float(value):.4g}" for value in values[:_SHOWN])
-    return first if len(values) <= _SHOWN else f"{first} …"
+def _pictures(arrays: Array) -> Array | None:
+    """Return the arrays with 1 or 3 channels if they are pictures, masks or grids; else None."""
+    sides = arrays.shape[1:3]
+    if is_picture(arrays):
+        return arrays
+    if arrays.ndim == 4 and min(sides) >= _LEAST_SIDE and arrays.shape[3]:
+        return arrays[..., : 3 if arrays.shape[3] > 3 else 1]
+    if arrays.ndim == 3 and min(sides) >= _LEAST_SIDE and max(sides) <= 2 * min(sides):
+        return arrays[..., None]
+    return None
+
+
+def _is_sequence(arrays: Array) -> bool:
+    """Whether a sample is (steps, features), or more numbers in a row than can be read."""
+    if arrays.dtype.kind != "f" or not np.isfinite(arrays).all():
+        return False
+    if arrays.ndim == 3:
+        return bool(arrays.shape[1] >= _LEAST_SIDE and arrays.shape[2])
+    return bool(arrays.ndim == 2 and arrays.shape[1] > _WHOLE_ROW)
+
+
+def _curves(arrays: Array, span: tuple[float, float] | None) -> list[tuple[bytes, ...]]:
+    steps = (arrays if arrays.ndim == 3 else arrays[..., None])[..., :_FEATURES]
+    steps = steps[:, :: max(1, -(-steps.shape[1] // _POINTS))]
+    low, high = span or (float(steps.min()), float(steps.max()))
+    heights = np.rint((steps - low) * (255 / ((high - low) or 1.0)))
+    drawn = np.clip(heights, 0, 255).astype(np.uint8)
+    return [tuple(each[:, place].tobytes() for place in range(each.shape[1])) for each in drawn]
+
+
+def numbers_in_words(array: Array, most: int = _NUMBERS) -> str:
+    """Return the first numbers, and how many there are if that is not all of them."""
+    values = np.asarray(array).reshape(-1)
+    words = " ".join(f"{float(value):.4g}" for value in values[:most])
+    return words if len(values) <= most else f"{words} … ({grouped(len(values))} numbers)"
+
+
+def _letters(array: Array) -> str:
+    """The first text of a sample, without what cannot be printed."""
+    texts = np.asarray(array).reshape(-1)
+    first = texts[0] if len(texts) else ""
+    text = first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first)
+    shown = "".join(each if each.isprintable() else " " for each in text[: _LETTERS + 1])
+    return shown if len(text) <= _LETTERS else f"{shown[:_LETTERS]}…"

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gpu_studio.common.figures import grouped, share
+from gpu_studio.common.figures import share
+from gpu_studio.common.shown_values import Value
 from gpu_studio.contract.predictions import (
     SHOWN,
     OutputOfSample,
     Predictions,
     SamplePrediction,
-    Value,
 )
 from gpu_studio.trainer.answers.checkpoint import (
     Answer,
@@ -31,17 +31,12 @@ from gpu_studio.trainer.answers.checkpoint import (
     other_data,
     rebuilt,
 )
-from gpu_studio.trainer.answers.data import as_bytes, is_picture
+from gpu_studio.trainer.answers.data import is_picture, numbers_in_words, values_of
 from gpu_studio.trainer.environment import limit_memory
 from gpu_studio.trainer.errors import TrainerError
 
 Array = Any
-_NUMBERS = 6
-"""Numbers that are written of a vector."""
-_LETTERS = 200
 _HALF = 0.5
-_LEAST_SIDE = 8
-"""Of what is drawn as a picture though it has no channels: less is a short sequence."""
 
 
 def predict(about: dict[str, Any], progress: Progress) -> Answer:
@@ -94,7 +89,7 @@ def _samples(built: Rebuilt, split: Any, places: Array) -> list[SamplePrediction
 
     x = split.seen(places)
     alone = len(list(leaves(x))) == 1
-    inputs = [_values(each, "" if alone else called("x", path)) for path, each in leaves(x)]
+    inputs = [values_of(each, "" if alone else called("x", path)) for path, each in leaves(x)]
     outputs = _outputs(built, split, places, _called(built.model, x))
     return [
         SamplePrediction(
@@ -156,7 +151,7 @@ def _names(model: Any, count: int) -> list[str]:
 
 
 def _untold(made: Array, name: str) -> list[OutputOfSample]:
-    return [OutputOfSample(value) for value in _values(made, name)]
+    return [OutputOfSample(value) for value in values_of(made, name)]
 
 
 def _told(name: str, made: Array, target: Array, learner: Any) -> list[OutputOfSample]:
@@ -171,7 +166,8 @@ def _told(name: str, made: Array, target: Array, learner: Any) -> list[OutputOfS
             name, _sigmoid(made) if logits else made, np.reshape(target, made.shape), names
         )
     same = np.reshape(target, made.shape) if np.size(target) == made.size else target
-    pairs = zip(_values(made, name), _values(same, name), strict=True)
+    span = min(made.min(), same.min()), max(made.max(), same.max())
+    pairs = zip(values_of(made, name, span), values_of(same, name, span), strict=True)
     return [OutputOfSample(predicted, wanted) for predicted, wanted in pairs]
 
 
@@ -220,48 +216,17 @@ def _of_many(
     aims = np.reshape(wanted, guessed.shape) / max(most, 1)
     if guessed.ndim == 3:  # (samples, height, width)
         drawn, aims = drawn[..., None], aims[..., None]
-    pairs = zip(_values(drawn, name), _values(aims, name), strict=True)
+    pairs = zip(values_of(drawn, name), values_of(aims, name), strict=True)
     return [
         OutputOfSample(
             replace(
-                predicted if predicted.pixels else Value(_numbers(guessed[row]), name),
+                predicted if predicted.pixels else Value(numbers_in_words(guessed[row]), name),
                 text=f"{share(np.mean(guessed[row] == wanted[row]))} of the places right",
             ),
-            target if target.pixels else Value(_numbers(wanted[row]), name),
+            target if target.pixels else Value(numbers_in_words(wanted[row]), name),
         )
         for row, (predicted, target) in enumerate(pairs)
     ]
-
-
-def _values(arrays: Array, name: str) -> list[Value]:
-    """Return each sample's part of an array in words, and as a picture where it is one."""
-    arrays = np.asarray(arrays)
-    if arrays.dtype.kind in "OSU":
-        return [Value(_letters(each), name) for each in arrays]
-    arrays = arrays.astype(np.float32) if arrays.dtype.kind not in "iub" else arrays
-    plain = arrays.ndim == 3 and min(arrays.shape[1:]) >= _LEAST_SIDE
-    pictures = arrays[..., None] if plain else arrays
-    if not is_picture(pictures):
-        return [Value(_numbers(each), name) for each in arrays]
-    drawn = as_bytes(pictures)
-    _, height, width, channels = drawn.shape
-    size = " × ".join(map(grouped, arrays.shape[1:]))
-    return [Value(size, name, each.tobytes(), height, width, channels) for each in drawn]
-
-
-def _numbers(array: Array) -> str:
-    values = np.asarray(array).reshape(-1)
-    words = " ".join(f"{float(value):.4g}" for value in values[:_NUMBERS])
-    return words if len(values) <= _NUMBERS else f"{words} … ({grouped(len(values))} numbers)"
-
-
-def _letters(array: Array) -> str:
-    """The first text of a sample, with what cannot be printed escaped."""
-    texts = np.asarray(array).reshape(-1)
-    first = texts[0] if len(texts) else ""
-    text = first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first)
-    shown = "".join(each if each.isprintable() else " " for each in text[: _LETTERS + 1])
-    return shown if len(text) <= _LETTERS else f"{shown[:_LETTERS]}…"
 
 
 def _class(number: int, names: Sequence[str]) -> str:

@@ -19,10 +19,10 @@ from gpu_studio.plan.options import DATA_LIMITS
 from gpu_studio.plan.values import DataSplit
 from gpu_studio.ui.kit.basic_widgets import Label, Scrolled
 from gpu_studio.ui.kit.fields import Choice, Typed
-from gpu_studio.ui.kit.table import HEADER, Table
+from gpu_studio.ui.kit.samples import SamplesTable
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.kit.words import sentence
-from gpu_studio.ui.plan.facts_words import RowsModel, data_lines, fit_of
+from gpu_studio.ui.plan.facts_words import data_lines, fit_of, preview_headers
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder
 from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
@@ -178,7 +178,7 @@ def _write_groups(plan: Plan, name: str) -> Plan:
     return replace(plan, data=replace(plan.data, groups=name or None))
 
 
-_ROW = 26
+_EDGES = 2
 SOURCES = {
     "name": SourceKind("Built-in", "data", ""),
     "file": SourceKind(
@@ -231,10 +231,7 @@ class DataTab(QWidget):
         self.bar = FactsBar("the data", offers_consent=False)
         self.lines = FactLines()
         self.pictures = SampleGrid(theme)
-        self.rows = RowsModel(self)
-        self.table = Table(self.rows, "samples of the data")
-        self.table.set_row_height(_ROW)
-        self.table.set_widths({0: 120}, stretch=1)
+        self.table = SamplesTable(theme, "samples of the data")
         self._lay_out()
         self._show_preview(None)
 
@@ -291,10 +288,10 @@ class DataTab(QWidget):
         preview = data.preview if data else ()
         self.pictures.set_samples(preview)
         self.pictures.setVisible(bool(self.pictures.samples))
-        rows = tuple(enumerate(each for each in preview if each.row))
-        self.rows.set_rows(rows)
+        rows = [(place, each.values) for place, each in enumerate(preview) if each.values]
+        self.table.show_samples(preview_headers(data) if data and rows else (), rows)
         self.table.setVisible(bool(rows))
-        self.table.setFixedHeight(HEADER + len(rows) * _ROW + 2)
+        self.table.setFixedHeight(self.table.height_of(len(rows)) + _EDGES)
 
     def _lay_out(self) -> None:
         scrolled = Scrolled()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -13,7 +13,6 @@ from gpu_studio.common.figures import flops, grouped, plural, size
 from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
-    DataSample,
     GraphLayer,
     Learnt,
     ModelFacts,
@@ -71,18 +70,25 @@ def _of_a_sample(data: DataFacts) -> tuple[tuple[str, str], ...]:
             ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
             ("a target", target_in_words(data)),
         )
+    return tuple((name, _array_in_words(array)) for name, array in _arrays_of(data))
+
+
+def _arrays_of(data: DataFacts) -> Iterator[tuple[str, ArrayFacts]]:
+    """The arrays of a sample, of its targets and of its weights, each with its path in words."""
     parts = (("x", data.inputs), ("y", data.targets), ("sample_weight", data.weights))
-    return tuple(
-        ("/".join((name, *map(str, each.path))), f"{shape_in_words(each.shape)}, {each.dtype}")
-        for name, arrays in parts
-        for each in arrays
-    )
+    for part, arrays in parts:
+        yield from (("/".join((part, *map(str, each.path))), each) for each in arrays)
 
 
 def _splits_of(data: DataFacts) -> str:
     """Return the counts of samples that a stream tells of, where it tells of any."""
     kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
     return "".join(f" · {grouped(count)} {kind}" for kind, count in kinds if count)
+
+
+def preview_headers(data: DataFacts) -> tuple[str, ...]:
+    """Return what stands above each array of the samples that are shown."""
+    return tuple(name for name, _ in _arrays_of(data)) if data.nested else ("Input", "Target")
 
 
 def data_in_short(data: DataFacts) -> str:
@@ -161,21 +167,6 @@ def _batches(count: int) -> str:
     return f"{grouped(count)} batch" if count == 1 else f"{grouped(count)} batches"
 
 
-class RowsModel(PlainTable[tuple[int, DataSample]]):
-    """Samples that are not images: the target, and the first numbers."""
-
-    headers = ("Target", "First numbers of the sample")
-
-    def key(self, row: tuple[int, DataSample]) -> int:
-        """Its place among the samples."""
-        return row[0]
-
-    def text(self, row: tuple[int, DataSample], column: int) -> str:
-        """The words of a cell."""
-        sample = row[1]
-        return sample.label if column == 0 else "   ".join(f"{value:.4g}" for value in sample.row)
-
-
 @dataclass(frozen=True, slots=True)
 class Meeting:
     """An array of the data beside the input or the output of the model that it meets."""
@@ -228,7 +219,11 @@ class MeetingsModel(PlainTable[Meeting]):
 
 
 def _array_in_words(array: ArrayFacts | None) -> str:
-    return f"{shape_in_words(array.shape)}, {array.dtype}" if array else ""
+    if array is None:
+        return ""
+    if array.dtype == "string":
+        return f"{shape_in_words(array.shape)}, texts" if array.shape else "one text"
+    return f"{shape_in_words(array.shape)}, {array.dtype}"
 
 
 def _learnt_in_words(row: Meeting) -> str:

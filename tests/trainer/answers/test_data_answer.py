@@ -19,7 +19,7 @@ from gpu_studio.placement.plan_facts import PREVIEWED, DataFacts, PlanFacts, dec
 from gpu_studio.plan import Data, Plan, with_absolute_files
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question
-from gpu_studio.trainer.answers.data import announced, facts_of, previewed
+from gpu_studio.trainer.answers.data import announced, facts_of, previewed, values_of
 from gpu_studio.trainer.data import Split, load_data
 
 pytestmark = pytest.mark.processes
@@ -54,7 +54,7 @@ def test_that_a_file_of_tokens_tells_its_largest(tmp_path) -> None:
     tokens = facts(Data(file="tokens.npz", test_fraction=0.2), tmp_path)
     assert (tokens.name, tokens.x_dtype, tokens.largest_token) == ("tokens.npz", "int32", 9)
     assert not tokens.pixels
-    assert tokens.preview[0].row == (4, 5, 6, 7, 8, 9)
+    assert [value.text for value in tokens.preview[0].values] == ["4 5 6 7 8 9", "0"]
 
 
 def test_that_values_are_told_as_values(tmp_path) -> None:
@@ -178,9 +178,53 @@ def test_that_pictures_with_numbers_outside_of_0_to_1_are_scaled_together() -> N
 @given(st.integers(1, 40), st.integers(1, 30))
 def test_that_as_many_classes_are_shown_as_there_is_room_for(samples, classes) -> None:
     y = (np.arange(samples) % classes).astype(np.int32)
-    labels = [sample.label for sample in previewed(Split(np.zeros((samples, 3), np.float32), y))]
+    shown = previewed(Split(np.zeros((samples, 3), np.float32), y))
+    labels = [sample.values[1].text for sample in shown]
     assert len(labels) == min(samples, PREVIEWED)
     assert len(set(labels)) == min(samples, classes, PREVIEWED)
+
+
+def test_that_every_array_of_a_structure_is_shown_in_its_own_way() -> None:
+    steps = np.stack([np.linspace(0, size, 20, dtype=np.float32) for size in (1, 2)])
+    x = {
+        "film": np.zeros((2, 8, 8, 3), np.uint8),
+        "pulse": steps,
+        "words": np.array(["a", "b\x1b"]),
+    }
+    y = {"mask": np.ones((2, 8, 8), np.int32), "price": np.array([1.5, 2.0], np.float32)}
+    shown = previewed(Split(x, y, weights=np.ones(2, np.float32)))
+    film, pulse, words, mask, price, weight = shown[1].values
+    names = [value.name for value in shown[1].values]
+    assert names == ["x/film", "x/pulse", "x/words", "y/mask", "y/price", "sample_weight"]
+    assert (film.channels, mask.channels, set(mask.pixels)) == (3, 1, {255})
+    assert [max(sample.values[1].curves[0]) for sample in shown] == [128, 255]
+    assert len(pulse.curves) == 1
+    assert (words.text, price.text, weight.text) == ("b ", "2", "1")
+
+
+def test_that_a_picture_whose_target_is_a_mask_is_shown_beside_it() -> None:
+    pictures = np.zeros((2, 8, 8, 1), np.float32)
+    (first, _) = previewed(Split(pictures, np.ones((2, 8, 8, 1), np.int32)))
+    assert [bool(value.pixels) for value in first.values] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("shape", "drawn"),
+    [
+        ((28, 28), "pixels"),
+        ((60, 10), "curves"),
+        ((60, 2), "curves"),
+        ((24,), "curves"),
+        ((16,), ""),
+        ((4, 4), ""),
+        ((12, 12, 6), "pixels"),
+    ],
+)
+def test_that_what_is_a_picture_and_what_a_sequence_is_told_by_the_shape(
+    shape: tuple[int, ...], drawn: str
+) -> None:
+    (value,) = values_of(np.ones((1, *shape), np.float32))
+    assert [kind for kind in ("pixels", "curves") if getattr(value, kind)] == [drawn] * bool(drawn)
 
 
 def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:

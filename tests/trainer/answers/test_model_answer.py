@@ -9,7 +9,7 @@ from pathlib import Path
 
 import model_answers
 import pytest
-from model_answers import IMAGES, ROWS, TOKENS, answers
+from model_answers import CLASSES, IMAGES, ROWS, TOKENS, answers
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.plan import ModelSettings, Named, Plan, Training
@@ -71,6 +71,10 @@ ASKED = {
         plan(ModelSettings(python="parity_structures.py:dicts_model")),
         {**STRUCTURES, "targets": STRUCTURES["targets"][:1]},
     ),
+    "texts": (
+        plan(ModelSettings(python="texts.py:build")),
+        {**CLASSES, "x_shape": [], "x_dtype": "string"},
+    ),
     "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
     "too large": (
         plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})),
@@ -82,13 +86,27 @@ ASKED = {
 }
 
 
+TEXTS = """
+import keras
+
+def build():
+    texts = keras.Input((), dtype="string")
+    words = keras.layers.TextVectorization(max_tokens=5, output_sequence_length=2)
+    words.adapt(["a b"])
+    x = keras.layers.Flatten()(keras.layers.Embedding(5, 2)(words(texts)))
+    return keras.Model(texts, keras.layers.Dense(3)(x))
+"""
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     (folder / "broken.py").write_text(
         "def build():\n    return deeper()\n\ndef deeper():\n    raise ValueError('no')\n"
     )
-    allow_file(folder / "broken.py", (folder / "broken.py").read_bytes())
+    (folder / "texts.py").write_text(TEXTS)
+    for name in ("broken.py", "texts.py"):
+        allow_file(folder / name, (folder / name).read_bytes())
     structures = folder / "parity_structures.py"
     structures.write_bytes((Path(model_answers.__file__).parent / structures.name).read_bytes())
     allow_file(structures, structures.read_bytes())
@@ -114,9 +132,13 @@ def test_that_a_model_of_several_inputs_and_outputs_is_told_by_their_names(told)
     ]
     assert facts.graph.input_bytes == 4 * 7
     assert facts.steps["CPU"]
+    texts = told["texts"]
+    assert not texts.model_error + texts.training_error
+    assert [(end.shape, end.dtype) for end in texts.inputs] == [((), "string")]
     without = told["an output without a target"]
     assert "output size has no target" in without.training_error
     assert without.advice
+    assert [end.name for end in without.outputs] == ["kind", "size"]
 
 
 def layers(facts):

@@ -10,6 +10,7 @@ import pytest
 
 from gpu_studio.contract.predictions import OutputOfSample
 from gpu_studio.trainer.answers import predicting
+from gpu_studio.trainer.answers.data import values_of
 
 
 def told(kind: str, made: Any, target: Any, names: tuple[str, ...] = (), *, logits: bool = False):
@@ -65,15 +66,15 @@ def test_that_masks_and_pictures_are_drawn_and_compared_place_by_place() -> None
 
 
 def test_that_texts_and_long_rows_are_cut_and_nothing_in_them_reaches_a_terminal() -> None:
-    [text, bad] = predicting._values(np.array(["a\x1b[31m" + "b" * 900, b"\xff"], object), "x/t")
+    [text, bad] = values_of(np.array(["a\x1b[31m" + "b" * 900, b"\xff"], object), "x/t")
     assert (text.text[:6], text.text[-1], len(text.text)) == ("a [31m", "…", 201)
     assert (text.name, bad.text) == ("x/t", "\ufffd")
-    [row] = predicting._values(np.arange(9)[None], "")
+    [row] = values_of(np.arange(9)[None], "")
     assert row.text == "0 1 2 3 4 5 … (9 numbers)"
 
 
 def test_that_a_picture_without_channels_is_drawn_and_a_short_sequence_is_not() -> None:
-    [picture] = predicting._values(np.eye(8, 9)[None], "")
+    [picture] = values_of(np.eye(8, 9)[None], "")
     assert (picture.text, picture.width, len(picture.pixels)) == ("8 × 9", 9, 72)
-    [steps] = predicting._values(np.ones((1, 10, 3)), "")
+    [steps] = values_of(np.ones((1, 10, 3)), "")
     assert (steps.pixels, steps.text) == (b"", "1 1 1 1 1 1 … (30 numbers)")

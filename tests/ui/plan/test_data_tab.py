@@ -13,8 +13,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.placement.plan_facts import DataFacts, DataSample, ModelFacts, PlanFacts
+from gpu_studio.common.shown_values import Value
+from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
+    DataFacts,
+    DataSample,
+    ModelFacts,
+    PlanFacts,
+)
 from gpu_studio.plan import Data, Training
+from gpu_studio.ui.kit.table import rows_as_text
 from gpu_studio.ui.plan.data_tab import PICTURE, DataTab, SampleGrid, picture
 from gpu_studio.ui.plan.facts_words import batches, data_lines, fit_of
 
@@ -196,10 +204,38 @@ def test_that_pictures_are_shown_and_rows_where_there_are_none(tab, held) -> Non
     assert [sample.label for sample in tab.pictures.samples] == ["7"]
     assert tab.pictures.height() >= PICTURE
     assert tab.table.isHidden()
-    rows = tuple(DataSample(f"{place}.5", row=(1.0, 2.25)) for place in range(3))
+    rows = tuple(DataSample(values=(Value("1 2.25"), Value(f"{place}.5"))) for place in range(2))
     reader.tell(PlanFacts(replace(DIGITS, preview=rows)))
     assert tab.pictures.isHidden()
-    assert [tab.rows.text(row, 1) for row in tab.rows.rows] == ["1   2.25"] * 3
+    assert rows_as_text(tab.table) == "Input\tTarget\n1 2.25\t0.5\n1 2.25\t1.5"
+
+
+def test_that_each_array_of_a_sample_is_shown_under_its_path_and_drawn_where_it_can_be(
+    tab, held, theme
+) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    mask = Value("2 × 2", pixels=bytes((0, 255, 255, 0)), height=2, width=2, channels=1)
+    pulse = Value("0 1 0", curves=(bytes((0, 255, 0)),))
+    inputs = tuple(ArrayFacts((name,)) for name in ("pulse", "words"))
+    shown = DataSample(values=(pulse, Value("a cat"), mask))
+    nested = replace(DIGITS, inputs=inputs, targets=(ArrayFacts(("mask",)),), preview=(shown,))
+    reader.tell(PlanFacts(nested))
+    assert rows_as_text(tab.table) == "x/pulse\tx/words\ty/mask\n\ta cat\t"
+    cells = [tab.table.samples.index(0, column) for column in range(3)]
+    drawn = [cell.data(Qt.ItemDataRole.DecorationRole) for cell in cells]
+    assert drawn[1] is None
+    curve, picture = drawn[0].toImage(), drawn[2].toImage()
+    assert picture.width() == picture.height() == 48
+    assert (picture.pixelColor(5, 5), picture.pixelColor(40, 5)) == (
+        QColor("black"),
+        QColor("white"),
+    )
+    colours = {
+        curve.pixelColor(x, y).name() for x in range(curve.width()) for y in range(curve.height())
+    }
+    assert theme.tokens.device_colour(0) in colours
+    assert tab.table.height() > 48
 
 
 def test_that_a_wait_an_error_and_a_new_try_are_told(tab, held, qtbot) -> None:

@@ -1,0 +1,28 @@
+"""What a person is shown of one array of a sample: words and, where it can be drawn, a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One array of a sample, a target or a prediction, in words.
+
+    `name` is its path in the data or that of the model's output, empty where there is only one. A
+    picture has `pixels`: `height × width × channels` bytes by rows, of 1 or 3 channels. A sequence
+    has `curves`: for each of its first features a byte per point, 255 the highest of all samples.
+    """
+
+    text: str
+    name: str = ""
+    pixels: bytes = b""
+    height: int = 0
+    width: int = 0
+    channels: int = 0
+    curves: tuple[bytes, ...] = ()
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is shown as a picture or as curves rather than in words."""
+        return bool(self.pixels or self.curves)
