@@ -148,12 +148,16 @@ class CheckpointsDesk(QObject):
 
     # Results
 
-    def _show_work(self) -> None:
+    @property
+    def work(self) -> str:
+        """What is under way, in words; empty if nothing is."""
         current, jobs = self.jobs.current, self.jobs.jobs
         more = f", {len(jobs) - 1} more" if len(jobs) > 1 else ""
-        self._pane.show_work(
-            f"{current.words}: {self.jobs.progress or 'starting'}…{more}" if current else ""
-        )
+        return f"{current.words}: {self.jobs.progress or 'starting'}…{more}" if current else ""
+
+    def _show_work(self) -> None:
+        current, jobs = self.jobs.current, self.jobs.jobs
+        self._pane.show_work(self.work)
         mine = [job for job in jobs if self._run is not None and job.run == self._run.run]
         self._model.set_busy(
             {job.checkpoint.name: _busy(job, current) for job in mine if job.evaluates}

@@ -180,6 +180,8 @@ class DetailsCard(CardFrame):
         self.log.height_wanted.connect(self.height_wanted)
         self.desk.predicted.connect(self.predictions.show_predictions)
         self.predictions.shown.connect(self._open_predictions)
+        self.predictions.step_wanted.connect(self._step)
+        self.desk.jobs.changed.connect(lambda: self.predictions.show_work(self.desk.work))
         for changed in (self.table.allowed, self.desk.jobs.changed, self.placement.changed):
             changed.connect(self.permissions_changed)
         self._lay_out()
@@ -217,6 +219,7 @@ class DetailsCard(CardFrame):
         self.log.refresh(run)
         self.checkpoints.set_checkpoints(run.history.checkpoints)
         self.table.set_live(run.live)
+        self._allow_steps()
         count = len(run.history.checkpoints)
         self.tabs.set_text(CHECKPOINTS, f"{CHECKPOINTS} {count}" if count else CHECKPOINTS)
         if self.placement.refresh(run.history, run.record):
@@ -246,6 +249,26 @@ class DetailsCard(CardFrame):
     def _open_predictions(self) -> None:
         self.tabs.offer(PREDICTIONS, offered=True)
         self.tabs.open(PREDICTIONS)
+        self._allow_steps()
+
+    def _row_after(self, by: int) -> int | None:
+        """The row of the checkpoint that is `by` later than the one predicted with."""
+        found, rows = self.predictions.found, self.checkpoints.rows
+        names = [each.name for each in rows]
+        if found is None or found.checkpoint not in names:
+            return None
+        row = names.index(found.checkpoint) - by  # the newest comes first
+        return row if 0 <= row < len(names) else None
+
+    def _allow_steps(self) -> None:
+        self.predictions.allow_steps([by for by in (-1, 1) if self._row_after(by) is not None])
+
+    def _step(self, by: int) -> None:
+        """Predict with another checkpoint, unless one is being predicted with already."""
+        row = self._row_after(by)
+        if row is not None and not self.desk.jobs.jobs:
+            self.table.choose_row(row)
+            self.table.want("predict")
 
     def _show_placement(self) -> None:
         """Offer the tab if a run has a placement, and mark it if the placement was not followed."""

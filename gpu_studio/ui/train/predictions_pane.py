@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.common.shown_values import Value
 from gpu_studio.contract.predictions import OutputOfSample, Predictions, SamplePrediction
+from gpu_studio.ui.kit.basic_widgets import Button
 from gpu_studio.ui.kit.painting import PaintedLine
 from gpu_studio.ui.kit.samples import SamplesTable
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 
 _SHOWN_ROWS = 4
 _TABS = 60
 _FIRST = 72
+_STEPS = {
+    -1: ("‹ Earlier", "Predict with the checkpoint before (Left)"),
+    1: ("Later ›", "Predict with the checkpoint after (Right)"),
+}
 _SIGNS = {True: "✔ ", False: "✘ ", None: ""}
 
 
@@ -24,14 +31,19 @@ class PredictionsPane(SamplesTable):
     """A row for each sample: its inputs, then of each output the prediction and the target.
 
     `tools` say of which checkpoint and split, and stand elsewhere. `shown` fires when there are
-    others to see.
+    others to see; `step_wanted(by)` asks for those of the next checkpoint, 1, or the one before,
+    -1: by a button, or by the arrow keys.
     """
 
     shown = Signal()
+    step_wanted = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(theme, "Predictions of some samples", parent)
-        self.tools = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight)
+        self.found: Predictions | None = None
+        self.words = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight)
+        self.steps = {by: Button(words[0], small=True) for by, words in _STEPS.items()}
+        self.tools = self._make_tools()
 
     @property
     def wanted_height(self) -> int:
@@ -40,13 +52,44 @@ class PredictionsPane(SamplesTable):
 
     def show_predictions(self, found: Predictions | None) -> None:
         """Show these; None empties the table."""
+        self.found = found
         samples = found.samples if found else ()
         headers = _headers(samples[0]) if samples else ()
         self.show_samples(headers, [(each.place, _cells(each)) for each in samples])
-        self.tools.set_text(in_words(found) if found else "")
+        self.words.set_text(in_words(found) if found else "")
         self.setColumnWidth(0, _FIRST)
         if found:
             self.shown.emit()
+
+    def show_work(self, text: str) -> None:
+        """Say what is under way; with an empty text, of what these predictions are."""
+        self.words.set_text(text or (in_words(self.found) if self.found else ""))
+
+    def allow_steps(self, possible: Collection[int]) -> None:
+        """Offer the steps to which there is a checkpoint."""
+        for by, button in self.steps.items():
+            button.setEnabled(by in possible)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Left and Right step from checkpoint to checkpoint."""
+        by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if by is None or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            super().keyPressEvent(event)
+        elif self.steps[by].isEnabled():
+            self.step_wanted.emit(by)
+
+    def _make_tools(self) -> QWidget:
+        holder = QWidget()
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        row.addWidget(self.words, 1)
+        for by, button in self.steps.items():
+            button.setToolTip(_STEPS[by][1])
+            button.setAccessibleName(_STEPS[by][1])
+            button.clicked.connect(lambda _checked=False, by=by: self.step_wanted.emit(by))
+            row.addWidget(button)
+        return holder
 
 
 def _headers(sample: SamplePrediction) -> list[str]:

@@ -220,7 +220,7 @@ def test_that_predictions_of_some_samples_open_in_a_table_with_their_pictures(
     page.details.table.want("predict")
     qtbot.waitUntil(lambda: tabs.offers("Predictions"))
     assert tabs.current == "Predictions"
-    model = table.predictions
+    model = table.samples
     assert model.headers == ("Sample", "Input", "digit", "digit target", "age")
     assert model_as_text(model, range(2)).splitlines()[1:] == [
         "0\t\t✔ 7 (93 %)\t7\t0.25",
@@ -231,7 +231,17 @@ def test_that_predictions_of_some_samples_open_in_a_table_with_their_pictures(
     assert picture.toImage().pixelColor(40, 40).lightness() == 255
     assert model.index(0, 1).data(Qt.ItemDataRole.AccessibleTextRole) == "2 × 2 × 1"
     name = page.details.checkpoints.rows[0].name
-    assert in_words(model.found) == f"{name} · 2 of 200 samples of the test split · digit 1 right"
+    assert in_words(table.found) == f"{name} · 2 of 200 samples of the test split · digit 1 right"
     assert not table.grab().toImage().isNull()
+    earlier, later = table.steps[-1], table.steps[1]
+    assert (earlier.isEnabled(), later.isEnabled()) == (True, False)
+    qtbot.keyClick(table, Qt.Key.Key_Left)
+    before = page.details.checkpoints.rows[1].name
+    qtbot.waitUntil(lambda: table.found.checkpoint == before)
+    assert tabs.current == "Predictions"
+    assert table.words.text.startswith(before)
+    qtbot.waitUntil(lambda: not page.details.desk.jobs.jobs)
+    later.click()
+    qtbot.waitUntil(lambda: table.found.checkpoint == name)
     page.show_run(run)
     qtbot.waitUntil(lambda: not tabs.offers("Predictions"))
