@@ -208,10 +208,8 @@ class Dataset:
     """Everything that a run trains, validates and tests on. A split that the plan omits is None.
 
     `target` says what is to be learnt of a sample; of several targets it is a structure of them,
-    and `()` of none. `class_names` are the classes'
-    names, empty where they have none. `notes` are sentences that the user
-    should know about the splits. `arrays` are the names of the arrays used, in the file or in what
-    the function returns.
+    and `()` of none. `class_names` is empty where classes have no names. `notes` are sentences that
+    the user should know about the splits. `arrays` names those used, in the file or in the result.
     """
 
     name: str
@@ -384,8 +382,8 @@ def _described(split: Split) -> str:
 
 def _as_older_versions(y: Array) -> Array:
     """Return targets in the shape that older versions gave them: values (n, 1), and ids (n,)."""
-    if y.dtype.kind == "f":
-        return y[:, None] if y.ndim == 1 else y
+    if y.dtype.kind == "f" and y.ndim == 1:
+        return y[:, None]
     return y.reshape(-1) if y.size == len(y) and y.dtype.kind in "biu" else y
 
 

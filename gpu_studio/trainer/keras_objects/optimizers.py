@@ -73,7 +73,7 @@ def _own_rate(
     return _OwnSchedule(function, made, steps_per_epoch if takes_epoch(made) else 1)
 
 
-class _OwnSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras has no types
+class _OwnSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A function of the user's own as a schedule. It counts in units of so many steps, from 0."""
 
     def __init__(self, function: UserFunction, rate: Callable[[int], Any], steps: int) -> None:
