@@ -24,10 +24,12 @@ from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
 from gpu_studio.plan.data import (
     IMAGES,
     SCALES,
+    TEXT_FILES,
     ImageFolderError,
     Layout,
     are_pixels,
     are_scaled,
+    files_in,
     further_arrays,
     groups_array,
     layout_of,
@@ -261,6 +263,11 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     if data.table is not None:
         table = table_facts(located("data.table", data.table, base), data, seen)
         return ScriptData(table.target, table.shape, None, brings_test=False, table=table)
+    if data.folder is not None and files_in(data) is TEXT_FILES:
+        raise ExportError(
+            f"{data.folder} holds texts, and scripts are written for numbers only: train it by a "
+            "run, or hand keras.utils.text_dataset_from_directory to Keras' fit."
+        )
     if data.folder is not None:
         return replace(
             _data_of_folder(located("data.folder", data.folder, base), data), scale=scale_of(data)

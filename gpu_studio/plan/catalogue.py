@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.plan.data import ARRAYS, IMAGES, SCALES, DataEntry
+from gpu_studio.plan.data import ARRAYS, IMAGES, SCALES, DataEntry, folder_entry
 from gpu_studio.plan.keras_objects import OPTIMIZERS, Task
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Training
@@ -329,7 +329,7 @@ def data_entry(data: Data) -> DataEntry | None:
     """
     if data.name is not None:
         return DATA.get(data.name)
-    return IMAGES if data.folder is not None else None
+    return folder_entry(data) if data.folder is not None else None
 
 
 def scale_of(data: Data) -> str:

@@ -20,11 +20,34 @@ from gpu_studio.plan.values import Data, Plan, listed, printable
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
 """What the names of images end in, in small letters: the kinds that `tf.io.decode_image` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of files to find in folders: what several are called, and what their names end in."""
+
+    word: str
+    suffixes: tuple[str, ...]
+    read: str
+
+    def has(self, name: str) -> bool:
+        """Whether a file of this name is taken for one."""
+        # `os.path` takes a tenth of the time that `Path` takes.
+        suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
+        return suffix in self.suffixes and not name.startswith(".")
+
+
+IMAGE_FILES = FileKind(
+    "images",
+    SUFFIXES,
+    "PNG, JPEG, BMP and GIF images are read, by these endings of their names",
+)
+TEXT_FILES = FileKind("texts", (".txt",), "Texts are read from files that end in .txt")
 TRAIN, TEST = "train", "test"
 MOST_FOLDERS = 5000
 """So many folders are looked at for changes: a question waits for that."""
 _NAMED = 3
-_OWN_FOLDERS = "make a folder for each class, and put its images into it"
+_OWN_FOLDERS = "make a folder for each class, and put its files into it"
 
 
 class ImageFolderError(Exception):
@@ -51,18 +74,18 @@ class Layout:
     validation: Path | None = None
 
 
-def layout_of(folder: Path) -> Layout:
-    """The classes in `folder`, in alphabetical order.
+def layout_of(folder: Path, kind: FileKind = IMAGE_FILES) -> Layout:
+    """The classes in `folder`, which holds files of this kind, in alphabetical order.
 
     Raises ImageFolderError, and OSError if it cannot be listed.
     """
     names = folder_names(folder)
     train = _called((TRAIN,), names)
-    if train is None or not _is_split(folder / train):
-        return Layout(_classes(folder, names), folder)
+    if train is None or not _is_split(folder / train, kind):
+        return Layout(_classes(folder, names, kind), folder)
     further = {"test": _called((TEST,), names), "validation": _called(VALIDATION_NAMES, names)}
-    _refuse_others(names, train, further.values())
-    classes = _classes(folder / train, folder_names(folder / train), f"{train}/")
+    _refuse_others(names, train, further.values(), kind)
+    classes = _classes(folder / train, folder_names(folder / train), kind, f"{train}/")
     for split in filter(None, further.values()):
         _refuse_new_classes(folder_names(folder / split), classes, train, split)
     return Layout(
@@ -85,9 +108,7 @@ def folder_names(folder: Path) -> list[str]:
 
 def is_image_name(name: str) -> bool:
     """Whether a file of this name is taken for an image."""
-    # `os.path` takes a tenth of the time that `Path` takes.
-    suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
-    return suffix in SUFFIXES and not name.startswith(".")
+    return IMAGE_FILES.has(name)
 
 
 def watched_folders(folder: Path) -> list[Path]:
@@ -116,24 +137,24 @@ def _called(wanted: tuple[str, ...], names: list[str]) -> str | None:
     return next((name for name in names if name.casefold() in wanted), None)
 
 
-def _is_split(folder: Path) -> bool:
+def _is_split(folder: Path, kind: FileKind) -> bool:
     """Whether a folder called `train` holds classes.
 
-    If it holds images, it is a class of that name.
+    If it holds files of the kind, it is a class of that name.
     """
-    return bool(folder_names(folder)) and not _images_in(folder)
+    return bool(folder_names(folder)) and not _any_in(folder, kind)
 
 
-def _images_in(folder: Path) -> bool:
+def _any_in(folder: Path, kind: FileKind) -> bool:
     with os.scandir(folder) as entries:
-        return any(is_image_name(entry.name) for entry in entries)
+        return any(kind.has(entry.name) for entry in entries)
 
 
-def _classes(folder: Path, names: list[str], within: str = "") -> tuple[str, ...]:
+def _classes(folder: Path, names: list[str], kind: FileKind, within: str = "") -> tuple[str, ...]:
     if not names:
-        if _images_in(folder):
+        if _any_in(folder, kind):
             advice = f"choose the folder above it if this is one class; else {_OWN_FOLDERS}"
-            raise ImageFolderError("holds images, but no folder for each class", advice)
+            raise ImageFolderError(f"holds {kind.word}, but no folder for each class", advice)
         raise ImageFolderError("holds no folders, and so no classes", _OWN_FOLDERS)
     if len(names) == 1:
         what = f"holds a single class, {within}{printable(names[0])}"
@@ -141,11 +162,13 @@ def _classes(folder: Path, names: list[str], within: str = "") -> tuple[str, ...
     return tuple(names)
 
 
-def _refuse_others(names: list[str], train: str, further: Iterable[str | None]) -> None:
+def _refuse_others(
+    names: list[str], train: str, further: Iterable[str | None], kind: FileKind
+) -> None:
     others = [name for name in names if name not in (train, *further)]
     if others:
         raise ImageFolderError(
-            f"holds {_some(others)} beside {train}, which is read as the training images",
+            f"holds {_some(others)} beside {train}, which is read as the training {kind.word}",
             f"only {TRAIN}, {listed(VALIDATION_NAMES, 'or')}, and {TEST} can stand side by side: "
             "move or rename the rest",
         )
@@ -289,10 +312,19 @@ _SCALE = Option(
 ARRAYS = BuiltIn("an .npz file", "arrays of one's own", (_SCALE,))
 """The options of `data.file`."""
 
+_HOLDS = Option(
+    "holds",
+    "choice",
+    IMAGE_FILES.word,
+    "what stands in the folders of the classes: images, or texts (.txt)",
+    choices=(IMAGE_FILES.word, TEXT_FILES.word),
+)
+
 IMAGES = DataEntry(
     "an image folder",
     "images, a folder for each class",
     (
+        _HOLDS,
         Option(
             "size",
             "ints",
@@ -310,3 +342,16 @@ IMAGES = DataEntry(
     ),
 )
 """What is known of `data.folder` before anything of it is read."""
+
+TEXTS = DataEntry("a folder of texts", "texts, a folder for each class", (_HOLDS,), shape=())
+"""The same of a folder that holds texts."""
+
+
+def folder_entry(data: Data) -> DataEntry:
+    """What is known of the plan's folder: of images, or of texts."""
+    return TEXTS if data.options.get(_HOLDS.name) == TEXT_FILES.word else IMAGES
+
+
+def files_in(data: Data) -> FileKind:
+    """The files that the plan's folder holds."""
+    return TEXT_FILES if folder_entry(data) is TEXTS else IMAGE_FILES

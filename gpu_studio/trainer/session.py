@@ -17,7 +17,7 @@ import tensorflow as tf
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan
 from gpu_studio.plan.catalogue import needs_length
-from gpu_studio.plan.data import groups_array
+from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.values import listed
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
@@ -269,7 +269,7 @@ def memory_meter(session: Session) -> devices.MemoryMeter:
 def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
     """Load the plan's data, and report what is worth a warning about them."""
     if plan.data.folder:  # with many images it takes minutes
-        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))
+        tell(events.Log(message=f"Reading the {files_in(plan.data).word} in {plan.data.folder}."))
     dataset = load_data(plan.data, plan.training.seed, base)
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:

@@ -59,7 +59,7 @@ def test_that_vehicles_may_be_called_train(tmp_path) -> None:
             (),
             (
                 "holds no folders, and so no classes: make a folder for each "
-                "class, and put its images into it"
+                "class, and put its files into it"
             ),
         ),
         (("readme.txt", ".hidden/"), "holds no folders"),

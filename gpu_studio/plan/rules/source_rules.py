@@ -12,7 +12,7 @@ from typing import Any
 from gpu_studio.common.figures import MIB, size
 from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
 from gpu_studio.plan.columns import SUFFIX, columns_named
-from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry
+from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry, folder_entry
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
 from gpu_studio.plan.references import reference
@@ -72,7 +72,7 @@ def _options_of(data: Data) -> Iterator[Problem]:
     if data.name is not None:
         yield from _built_in("data", data.name, data.options, DATA)
     elif data.folder is not None:
-        yield from IMAGES.problems("data.options", data.options)
+        yield from folder_entry(data).problems("data.options", data.options)
     elif data.file is not None:
         yield from ARRAYS.problems("data.options", data.options)
     elif data.table is not None:
@@ -224,7 +224,7 @@ def split_suits(plan: Plan) -> Iterator[Problem]:
     if data.split == "grouped" and not (data.file or data.table or data.python):
         advice = "only an .npz file, a table or a Python function says of which group a sample is"
     elif data.split == "ordered" and data.folder is not None:
-        advice = "images stand in the order of their classes, and whole classes would be kept aside"
+        advice = "files stand in the order of their classes, and whole classes would be kept aside"
     elif data.split == "stratified" and entry is not None and entry.task == "values":
         advice = f"{entry.name} has numbers to learn, and no classes"
     if advice:

@@ -1,4 +1,4 @@
-"""Find, count and read the images of a folder that has one subfolder per class."""
+"""Find, count and read the images or the texts of a folder that has one subfolder per class."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.user_files import hint
 from gpu_studio.plan.data import (
     COLOURS,
+    IMAGE_FILES,
     IMAGES,
+    TEXT_FILES,
+    FileKind,
     ImageFolderError,
     Layout,
     folder_names,
-    is_image_name,
     layout_of,
 )
 from gpu_studio.plan.values import listed, printable
@@ -39,6 +42,54 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     test = _split(found.test, shape) if found.test is not None else None
     validation = _split(found.validation, shape) if found.validation is not None else None
     return LoadedData(_split(found.train, shape), validation, test, class_names=class_names(found))
+
+
+def read_texts(folder: Path) -> LoadedData:
+    """The texts in `folder`, with the splits that it brings, and the classes by name.
+
+    Samples are in the order of their classes, then of their files' names: x bytes, y int32. The
+    bytes are those of the files. Raises DataError as `read_folder` does.
+    """
+    found = images_in(folder, TEXT_FILES)
+    splits = [found.train, *filter(None, (found.validation, found.test))]
+    sizes = [_size(path) for files in splits for path in files.paths]
+    check_memory(
+        f"The {len(found):,} texts, each with room for {max(sizes):,} bytes as the longest has,",
+        2 * len(found) * max(sizes),
+        free_bytes(),
+        ["Cut the longest texts, or take them out of the folder."],
+    )
+    train, validation, test = (
+        None if files is None else Split(_texts(files), files.y)
+        for files in (found.train, found.validation, found.test)
+    )
+    if train is None:
+        raise AssertionError(folder)
+    return LoadedData(train, validation, test, class_names=class_names(found))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise _unread(path, error) from error
+
+
+def _texts(files: ImageFiles) -> Array:
+    texts = []
+    for path in files.paths:
+        try:
+            texts.append(read_regular(Path(path), _LONGEST_TEXT, follow=True))
+        except OSError as error:
+            raise _unread(path, error) from error
+    return np.array(texts, np.bytes_)
+
+
+def _unread(path: str, error: OSError) -> DataError:
+    return DataError(
+        f"{path} cannot be read: {error.strerror or error}.",
+        ["Look whether you may read the file, or take it out of the folder."],
+    )
 
 
 def sample_shape(options: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -74,7 +125,7 @@ def _split(files: ImageFiles, shape: tuple[int, int, int]) -> Split:
     return Split(read_images(files.paths, shape), files.y)
 
 
-_KINDS = "PNG, JPEG, BMP and GIF images are read"
+_LONGEST_TEXT = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +157,19 @@ class ImageFolder:
         )
 
 
-def images_in(folder: Path) -> ImageFolder:
-    """List the images in `folder`.
+def images_in(folder: Path, kind: FileKind = IMAGE_FILES) -> ImageFolder:
+    """List the images, or the files of another kind, in `folder`.
 
-    Raises DataError if it is missing, cannot be listed, or lacks images.
+    Raises DataError if it is missing, cannot be listed, or lacks such files.
     """
     try:
         if not folder.is_dir():
-            raise _missing(folder)
-        layout = layout_of(folder)
-        test, validation = _further(layout, layout.test), _further(layout, layout.validation)
-        return ImageFolder(layout.classes, _training(layout), test, validation)
+            raise _missing(folder, kind)
+        layout = layout_of(folder, kind)
+        test, validation = (
+            _further(layout, split, kind) for split in (layout.test, layout.validation)
+        )
+        return ImageFolder(layout.classes, _training(layout, kind), test, validation)
     except ImageFolderError as error:
         raise DataError(
             f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]
@@ -128,32 +181,32 @@ def images_in(folder: Path) -> ImageFolder:
         ) from error
 
 
-def _missing(folder: Path) -> DataError:
+def _missing(folder: Path, kind: FileKind) -> DataError:
     what = "is no folder" if folder.exists() else "is not there"
     return DataError(
-        f"The folder of images {folder} {what}{hint(folder, folders=True) or '.'}",
+        f"The folder of {kind.word} {folder} {what}{hint(folder, folders=True) or '.'}",
         ["Put it back there, or change data.folder in the plan; it is relative to the plan."],
     )
 
 
-def _training(layout: Layout) -> ImageFiles:
-    found = [_images_of(layout.train / name) for name in layout.classes]
+def _training(layout: Layout, kind: FileKind) -> ImageFiles:
+    found = [_images_of(layout.train / name, kind) for name in layout.classes]
     for name, paths in zip(layout.classes, found, strict=True):
         if not paths:
-            raise _without_images(layout.train / name)
+            raise _without_images(layout.train / name, kind)
     return _joined(found)
 
 
-def _further(layout: Layout, folder: Path | None) -> ImageFiles | None:
-    """List a further split, in which classes may have no images, or not even a folder."""
+def _further(layout: Layout, folder: Path | None, kind: FileKind) -> ImageFiles | None:
+    """List a further split, in which classes may have no files, or not even a folder."""
     if folder is None:
         return None
     there = set(folder_names(folder))
-    found = [_images_of(folder / name) if name in there else [] for name in layout.classes]
+    found = [_images_of(folder / name, kind) if name in there else [] for name in layout.classes]
     if not any(found):
         raise DataError(
-            f"{folder} holds no images in folders of the classes.",
-            ["Put images into folders named as the classes are, or take the folder away."],
+            f"{folder} holds no {kind.word} in folders of the classes.",
+            [f"Put {kind.word} into folders named as the classes are, or take the folder away."],
         )
     return _joined(found)
 
@@ -163,14 +216,14 @@ def _joined(found: list[list[str]]) -> ImageFiles:
     return ImageFiles(tuple(path for paths in found for path in paths), y)
 
 
-def _images_of(folder: Path) -> list[str]:
-    """List the images of a class, sorted by name.
+def _images_of(folder: Path, kind: FileKind) -> list[str]:
+    """List the files of a class, sorted by name.
 
-    A link to an image counts as one, even a broken link: that is then reported.
+    A link to a file counts as one, even a broken link: that is then reported.
     """
     with os.scandir(folder) as entries:
-        paths = [entry.path for entry in entries if is_image_name(entry.name) and _is_file(entry)]
-    _refuse_deeper(folder)
+        paths = [entry.path for entry in entries if kind.has(entry.name) and _is_file(entry)]
+    _refuse_deeper(folder, kind)
     return sorted(paths)
 
 
@@ -181,13 +234,13 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
     return entry.is_symlink() and not os.path.exists(entry.path)  # noqa: PTH110
 
 
-def _refuse_deeper(folder: Path) -> None:
-    """Refuse images that would be overlooked: those in folders within a class folder."""
+def _refuse_deeper(folder: Path, kind: FileKind) -> None:
+    """Refuse files that would be overlooked: those in folders within a class folder."""
     for name in folder_names(folder):
         with os.scandir(folder / name) as entries:
-            if any(is_image_name(entry.name) for entry in entries):
+            if any(kind.has(entry.name) for entry in entries):
                 raise DataError(
-                    f"{folder / name} holds images within the folder of a "
+                    f"{folder / name} holds {kind.word} within the folder of a "
                     "class, where they are not read.",
                     [
                         f"Move them up into {folder}, or out of it.",
@@ -199,12 +252,12 @@ def _refuse_deeper(folder: Path) -> None:
                 )
 
 
-def _without_images(folder: Path) -> DataError:
+def _without_images(folder: Path, kind: FileKind) -> DataError:
     with os.scandir(folder) as entries:
         names = [
             entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()
         ]
-    # As in is_image_name.
+    # As in FileKind.has.
     kinds = Counter(os.path.splitext(name)[1].lower() for name in names)  # noqa: PTH122
     others = [
         f"{count:,} {printable(kind) or 'without an ending'}"
@@ -212,8 +265,8 @@ def _without_images(folder: Path) -> DataError:
     ]
     there = f" It holds {listed(others)}." if others else ""
     return DataError(
-        f"The class {printable(folder.name)} has no images: {folder}.{there}",
-        [f"Put images there, or take the folder away. {_KINDS}, by these endings of their names."]
+        f"The class {printable(folder.name)} has no {kind.word}: {folder}.{there}",
+        [f"Put {kind.word} there, or take the folder away. {kind.read}."]
         if not others
-        else [f"{_KINDS}: save the others as PNG.", "Or take the folder away."],
+        else [f"{kind.read}: save the others so.", "Or take the folder away."],
     )

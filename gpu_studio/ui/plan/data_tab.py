@@ -189,10 +189,10 @@ SOURCES = {
         ARRAYS,
     ),
     "folder": SourceKind(
-        "Image folder",
+        "Folder",
         "folder",
-        "a folder with a folder of images for each class",
-        ask_for_folder("Choose a folder with a folder of images for each class"),
+        "a folder with a folder of images, or of texts, for each class",
+        ask_for_folder("Choose a folder with a folder for each class"),
         IMAGES,
     ),
     "table": SourceKind(

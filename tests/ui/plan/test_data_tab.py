@@ -81,11 +81,11 @@ def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -
     click(qtbot, tab.form.kinds.buttons["folder"])
     assert (
         tab.form.sources["folder"].control.placeholderText()
-        == "a folder with a folder of images for each class"
+        == "a folder with a folder of images, or of texts, for each class"
     )
     type_in(qtbot, tab.form.sources["folder"].control, "pets/")
     rows = tab.form.options.rows
-    assert list(rows) == ["size", "colours", "scale"]
+    assert list(rows) == ["holds", "size", "colours", "scale"]
     type_in(qtbot, rows["size"].control, "32, 48")
     qtbot.keyClicks(rows["colours"].control, "grey")
     assert held.plan.data == Data(folder="pets/", options={"size": [32, 48], "colours": "grey"})
@@ -107,7 +107,9 @@ def test_that_an_option_that_no_folder_has_is_told_and_can_be_removed(tab, held,
     held.show(replace(a_plan(), data=Data(folder="pets", options={"size": [9], "crop": [1]})))
     rows = tab.form.options.rows
     assert "give a list of 2 whole numbers" in rows["size"].problem.text().lower()
-    assert "an image folder has size, colours and scale" in rows["crop"].problem.text().lower()
+    assert (
+        "an image folder has holds, size, colours and scale" in rows["crop"].problem.text().lower()
+    )
     click(qtbot, rows["crop"].back)
     assert held.plan.data.options == {"size": [9]}
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import Plan
 from gpu_studio.plan.columns import column_names
+from gpu_studio.plan.data import folder_entry
 from gpu_studio.plan.edits.change import Change, with_value
 from gpu_studio.plan.edits.sources import (
     choose_source,
@@ -117,6 +118,8 @@ class SourceForm(Form):
             hint.setText(words)
         given = given_sources(view.plan, self._part)
         known = entry or (self._of_kinds.get(given[0]) if len(given) == 1 else None)
+        if given == ("folder",):
+            known = folder_entry(view.plan.data)
         function = self.python.function_of(view) if given == ("python",) else None
         self.options.show_options(
             view, known.options if known else function.options_besides(GIVEN) if function else ()
