@@ -3,7 +3,7 @@
 # by default where there is an NVIDIA driver).
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check static bench setup install uninstall guide wheel lock clean distclean
+.PHONY: help run test quick check static bench setup install uninstall guide pictures wheel lock clean distclean
 .NOTPARALLEL:
 
 ARGS ?=
@@ -68,6 +68,10 @@ uninstall: ## Take GPU Studio out of your desktop's menu again, and leave nothin
 guide: ## Write those pages of the guide anew that are made from the program
 	@$(PREPARE) window
 	@$(VENV_PYTHON) packaging/guide.py
+
+pictures: ## Make the guide's pictures anew from the real window, which trains two of its plans
+	@$(PREPARE) window
+	@$(VENV_PYTHON) packaging/pictures.py
 
 wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
 	@$(PREPARE) test

@@ -44,8 +44,8 @@ def built_ins_page() -> str:
     ]
     parts += _built_ins("Models", "`model.name`", MODELS.values())
     parts += _built_ins("Built-in data", "`data.name`", DATA.values())
-    files = "`data.file`, `data.folder`, `data.table`"
-    parts += _built_ins("Files and folders of data", files, (ARRAYS, IMAGES, TEXTS, TABLE))
+    own = (ARRAYS, IMAGES, TEXTS, TABLE)
+    parts += _built_ins("Data of your own", "`data.file`, `data.folder` and `data.table`", own)
     parts += _built_ins("Schedules", "`training.schedule`", SCHEDULES.values())
     known = (entry_of(name, ("val_loss",)) or BuiltIn(name, "") for name in CALLBACKS)
     parts += _built_ins("Built-in callbacks", "`training.callbacks.name`", known)
@@ -89,7 +89,7 @@ def _strategies() -> list[str]:
 
 
 def _built_ins(heading: str, key: str, entries: Iterable[BuiltIn]) -> list[str]:
-    parts = [f"## {heading}", f"What {key} may be, with the options of each."]
+    parts = [f"## {heading}", f"What {key} may be, with its options."]
     for each in entries:
         about = callback_help(each.name) or each.help
         title = _capital(each.name) if " " in each.name else each.name

@@ -23,7 +23,9 @@ from gpu_studio.ui.kit.theme import LIGHT, ThemeManager, Tokens, font, mix, poin
 
 SEARCH: Final = "search"
 _MARGIN = 24
-_LARGEST_DRAWING = 256 * 1024
+_LARGEST_PICTURE = 256 * 1024
+_WIDEST = 660
+"""Pictures of the window are shown as wide as the drawings, and as sharp as the screen is."""
 _STYLE = """
 body {{ color: {text}; }}
 h1 {{ font-size: {large:.2f}pt; font-weight: 600; margin-top: 4px; margin-bottom: 12px; }}
@@ -85,14 +87,21 @@ class GuideView(QTextBrowser):
         self._set(f"<h1>Found: {escape(words)}</h1>{found or nothing}")
 
     def loadResource(self, kind: int, name: QUrl | str) -> Any:  # noqa: N802 - Qt's name
-        """A drawing of the guide in the theme's colours; nothing else is ever loaded."""
+        """A drawing of the guide in the theme's colours, or a picture; nothing else is loaded."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return None
         path = QUrl(name).path()
-        if path.startswith("/") or ".." in path or not path.startswith("drawings/"):
+        if ".." in path or not path.startswith(("drawings/", "images/")):
             return None
-        drawing = read_regular(self._guide.folder / path, _LARGEST_DRAWING, follow=True)
-        return drawn(drawing.decode(), self._theme.tokens, self.devicePixelRatioF())
+        content = read_regular(self._guide.folder / path, _LARGEST_PICTURE, follow=True)
+        if path.endswith(".svg"):
+            return drawn(content.decode(), self._theme.tokens, self.devicePixelRatioF())
+        picture = QPixmap()
+        picture.loadFromData(content)
+        wanted = min(picture.width(), round(_WIDEST * self.devicePixelRatioF()))
+        fitted = picture.scaledToWidth(wanted, Qt.TransformationMode.SmoothTransformation)
+        fitted.setDevicePixelRatio(wanted / _WIDEST)
+        return fitted
 
     def _set(self, html: str) -> None:
         self.document().setDefaultStyleSheet(_style(self._theme.tokens))

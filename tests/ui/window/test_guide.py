@@ -151,6 +151,10 @@ def test_that_words_are_searched_as_they_are_typed(shown: GuideWindow, qtbot) ->
 def test_that_nothing_but_drawings_of_the_guide_is_loaded(shown: GuideWindow, monkeypatch) -> None:
     image = QTextDocument.ResourceType.ImageResource.value
     assert not shown.view.loadResource(image, QUrl("drawings/slice.svg")).isNull()
+    assert (
+        shown.view.loadResource(image, QUrl("images/plan.png")).deviceIndependentSize().width()
+        == 660
+    )
     for other in ("file:///etc/passwd", "/etc/passwd", "drawings/../index.md", "http://a.b/c.svg"):
         assert shown.view.loadResource(image, QUrl(other)) is None
     style = QTextDocument.ResourceType.StyleSheetResource.value

@@ -1,0 +1,114 @@
+"""Make the guide's pictures anew from the real window: `make pictures`.
+
+Two plans of the guide are trained for real, in a folder that is removed afterwards. The window then
+shows these runs, on an invented machine with two cards, which it marks as simulated.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gpu_studio.common.guide import guide
+
+WIDTH, HEIGHT = 1024, 700
+PATIENCE_S = 300.0
+_PLAN = re.compile(r"```toml\n(.*?)```", re.DOTALL)
+
+_CARVE = re.compile(r"\[\[devices.carve\]\].*?(?=\n\[)", re.DOTALL)
+
+
+def main() -> None:
+    """Train, show, and write the pictures into the guide."""
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
+        os.environ |= {"HOME": scratch, "XDG_RUNTIME_DIR": scratch, "QT_QPA_PLATFORM": "offscreen"}
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+            os.environ.pop(name, None)
+        for page in ("plan", "placement"):
+            _train(home, page)
+        on_cards = _CARVE.sub("", _plan_of("placement")).replace("CPU:", "GPU:")
+        (home / "shown.plan.toml").write_text(on_cards, encoding="utf-8")
+        os.environ["GPU_STUDIO_SIMULATE"] = "2xRTX4090"
+        _show(home)
+
+
+def _train(home: Path, page: str) -> None:
+    """Train the plan that a page of the guide shows."""
+    plan = home / f"{page}.plan.toml"
+    plan.write_text(_plan_of(page), encoding="utf-8")
+    command = (sys.executable, "-m", "gpu_studio", "train", str(plan), "--runs-dir", f"{home}/runs")
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _plan_of(page: str) -> str:
+    found = _PLAN.search(guide().pages[page])
+    assert found is not None
+    return found[1]
+
+
+def _show(home: Path) -> None:
+    """Open the window on the runs, and take each picture."""
+    from gpu_studio.runs.catalogue import find
+    from gpu_studio.ui.devices.side_card import SideCard
+    from gpu_studio.ui.kit.theme import ThemeManager
+    from gpu_studio.ui.window.app import make_application
+    from gpu_studio.ui.window.main_window import MainWindow
+
+    application, theme = make_application(), ThemeManager("light")
+    theme.dress(application)
+
+    def wait(ready: Callable[[], bool], more_s: float = 0.0) -> None:
+        begun = time.monotonic()
+        while not ready():
+            application.processEvents()
+            if time.monotonic() > begun + PATIENCE_S:
+                raise TimeoutError("The window did not show what the picture is to show.")
+        begun = time.monotonic()
+        while time.monotonic() < begun + more_s:
+            application.processEvents()
+
+    def take(name: str, ready: Callable[[], bool], more_s: float = 0.0) -> None:
+        wait(ready, more_s)
+        path = guide().folder / "images" / f"{name}.png"
+        path.parent.mkdir(exist_ok=True)
+        # Without the status bar, which tells where the environment lies.
+        whole = window.pages.parentWidget()
+        assert whole is not None
+        image = whole.grab().toImage()
+        if not image.convertToFormat(image.Format.Format_RGB888).save(str(path), None, 0):
+            raise OSError(f"{path} could not be written.")
+
+    window = MainWindow(home / "runs", home / "shown.plan.toml", theme)
+    window.resize(WIDTH, HEIGHT)
+    window.inventory.refresh()
+    window.show()
+    wait(lambda: window.inventory.machine is not None and window.document.plan is not None)
+    window.show_page("devices")
+    wait(lambda: bool(window.findChildren(SideCard)))
+    window.findChildren(SideCard)[0].tabs.setCurrentIndex(1)  # not whatever else runs here
+    take("devices", lambda: "cards" in window.sampler.picture.seen, 20.0)
+    window.show_page("plan")
+    window.plan_page.workspace.open("Devices")
+    take("plan", lambda: True, 20.0)
+    window.plan_page.workspace.open("Layers")
+    take("layers", lambda: True, 2.0)
+    run = find(home / "runs", "latest")
+    window.show_run(run)
+    take("train", lambda: window.shown_run is not None, 4.0)
+    window.show_page("runs")
+    page = window.run_list.page
+    wait(lambda: len(page.model.all) > 1)
+    page.select(*(row.id for row in page.model.all))
+    take("runs", lambda: True, 4.0)
+    window.close()
+
+
+if __name__ == "__main__":
+    main()
