@@ -100,7 +100,8 @@ def _unsplit(data: Data, source: LoadedData) -> Iterator[str]:
     if source.validation is None and data.validation_fraction > 0:
         yield (
             f"Nothing is validated: {kind} cannot be split, so that data.validation_fraction does "
-            "not count. Let the function return (train, validation)."
+            "not count, as fit refuses validation_split for it. Let the function return (train, "
+            "validation)."
         )
     if source.test is None and data.test_fraction not in (0, Data().test_fraction):
         yield (

@@ -245,6 +245,11 @@ def _rows(path: Path, file: io.TextIOWrapper, header: Header) -> Iterator[tuple[
                 yield line, row
             begun = True
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise TableError(
+                f"line {before + 1}: a cell has more than {csv.field_size_limit():,} characters",
+                "close the quote that is left open there, or shorten the text",
+            ) from error
         raise TableError(
             f"line {before + 1}: the row is damaged ({error})",
             "close every quote, and write a quote within quotes twice",

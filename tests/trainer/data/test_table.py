@@ -99,6 +99,7 @@ def test_that_tables_of_spreadsheets_are_read(read, content, options):
         ("a,b,c\n1,2,3\n4,5\n", {}, "line 3 has 2 cells, but the header has 3"),
         ('a,b,c\n1,2,3\n4,"5,6\n', {}, "line 3: the row is damaged"),
         ('a,b,c\n"1",2,3\n"2\n",x,3\n4,5,6\n7,8,9', {}, "line 3: b is x, which is no number"),
+        ('a,c\n1,2\n"2,2\n' + "3,2\n" * 40_000, {}, "line 3: a cell has more than 131,072"),
         ("a,b,c\n1,2,3\n1,,3\n", {}, "line 3: b is empty. Fill it in, or leave the row out."),
         ("a,b,c\n1,2,3\n1,nan,3\n1,2,3\n", {}, "line 3: b is nan, no finite number"),
         (
