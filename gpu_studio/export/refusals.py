@@ -73,6 +73,8 @@ def _unwritten(plan: Plan) -> Iterator[str]:
     for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
         if given:
             yield f"No script heeds model.{field} yet. Leave it out, or train by a run."
+    if training.phases:
+        yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
     if training.class_weight:
         yield "No script can weigh classes yet. Leave training.class_weight out, or train by a run."
     if keras_name(training.loss.name, LOSSES) in WHOLE_BATCH_LOSSES:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from gpu_studio.plan.values import FEW, Plan, Problem, choose_one, nearest, shown
+from gpu_studio.plan.values import FEW, Phase, Plan, Problem, choose_one, nearest, shown
 
 FROZEN = "model.frozen"
 THAW = "!"
@@ -57,14 +57,34 @@ def unknown_entry(entries: Sequence[str], paths: Collection[str]) -> tuple[str, 
 
 
 def frozen_entries(plan: Plan) -> Iterator[Problem]:
-    """Each entry is a name or a pattern."""
-    for place, entry in enumerate(plan.model.frozen):
-        if not entry.removeprefix(THAW).strip() or not entry.isprintable():
-            yield Problem(
-                f"{FROZEN}[{place}]",
-                shown(entry),
-                'give the name of a layer, or a pattern such as "base/block_1*"; "!base" thaws it',
-            )
+    """Each entry is a name or a pattern, of the phases too."""
+    later = {f"training.phases[{at}].frozen": p.frozen for at, p in enumerate(plan.training.phases)}
+    for field, entries in {FROZEN: plan.model.frozen, **later}.items():
+        for place, entry in enumerate(entries):
+            if not entry.removeprefix(THAW).strip() or not entry.isprintable():
+                yield Problem(
+                    f"{field}[{place}]",
+                    shown(entry),
+                    'give the name of a layer or a pattern, such as "base/block_1*"; "!base" thaws',
+                )
+
+
+def phases(plan: Plan) -> Iterator[Problem]:
+    """Each phase begins after the one before, with epochs left, and has a learning rate."""
+    before, epochs = 0, plan.training.epochs
+    for place, phase in enumerate(plan.training.phases):
+        field = f"training.phases[{place}]"
+        if not before < phase.after < epochs:
+            advice = f"a phase begins after more than {before} epochs, and before all {epochs}"
+            yield Problem(f"{field}.after", str(phase.after), advice)
+        if phase.learning_rate <= 0:
+            yield Problem(f"{field}.learning_rate", f"{phase.learning_rate:g}", "give more than 0")
+        before = phase.after
+
+
+def phase_of(phases: Sequence[Phase], epoch: int) -> int:
+    """Return the number of the phase that an epoch is in, both counted from 0."""
+    return sum(phase.after <= epoch for phase in phases)
 
 
 def with_frozen(plan: Plan, chosen: Collection[str], layers: Layers, *, frozen: bool) -> Plan:

@@ -29,7 +29,7 @@ from gpu_studio.plan.values import (
     with_kind,
 )
 
-LISTS = ("carve", "callbacks")
+LISTS = ("carve", "callbacks", "phases")
 """Keys whose tables each stand under a heading of their own, `[[training.callbacks]]`."""
 SECTIONS = ("devices", "model", "data", "training", "distribution")
 

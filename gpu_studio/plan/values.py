@@ -130,6 +130,18 @@ class CheckpointSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """A later phase of the training, which begins `after` so many epochs with a new optimizer.
+
+    Its `learning_rate` is constant, and `frozen` stands in the place of the model's.
+    """
+
+    after: int
+    learning_rate: float
+    frozen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OutputTraining:
     """What one output of a model learns by; what is None is as `Training` says for all outputs.
 
@@ -152,7 +164,7 @@ class Training:
     `class_weight` is how much each sample of a class counts in the loss, by the class's number.
     `outputs` says what the outputs learn by, by the names that Keras gives them, where a model has
     several. `steps_per_epoch` and `validation_steps` are global batches; 0 means all of the
-    data.
+    data. `phases` are those after the first, which is as all else says.
     """
 
     epochs: int = 1
@@ -174,6 +186,7 @@ class Training:
     early_stopping: EarlyStopping | None = None
     checkpoint: CheckpointSettings = CheckpointSettings()
     callbacks: tuple[Callback, ...] = ()
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ KEPT: dict[str, str] = {
     "training.mixed_precision": (
         "the checkpoint holds the state of an optimizer with or without loss scaling"
     ),
+    "training.phases": "the checkpoint holds the state of the optimizer of its phase",
     "training.loss": "its curve would go on as another's",
     "training.metrics": "the checkpoint holds what they have counted so far",
     "training.seed": "it decides which samples are validation, and in which order the others come",

@@ -311,3 +311,16 @@ def warned_of_lists(names: Sequence[str]) -> Warned:
         "once, not in each step: what it holds is no number, and it does not grow any further.",
         suggestion=_IN_A_WEIGHT,
     )
+
+
+def taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:
+    """Remove the constraints from the variables, and return both.
+
+    The optimizer would have each replica write these variables, which CentralStorage forbids.
+    """
+    constraints = [
+        (variable, variable.constraint) for variable in variables if variable.constraint is not None
+    ]
+    for variable, _ in constraints:
+        variable.constraint = None
+    return constraints

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps, Warned
+from gpu_studio.plan.freezing import phase_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
@@ -20,6 +21,7 @@ from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.passes import SplitReading, ended_early
+from gpu_studio.trainer.phases import PHASE, begin_phase
 from gpu_studio.trainer.progress import CallLength, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry, finite
@@ -124,6 +126,7 @@ class Loop:
 
     def _train_epoch(self) -> None:
         self._epoch_seconds, self._epoch_samples = 0.0, 0
+        self.begin_phase(phase_of(self._settings.phases, self.progress.epoch))
         if not self.progress.samples:
             self.hooks.epoch_begin(self.progress.epoch)
         while not self.progress.pass_over:
@@ -137,6 +140,12 @@ class Loop:
             if self.hooks.stopping:
                 break
         self._listen()
+
+    def begin_phase(self, number: int) -> None:
+        """Begin the phase with this number, from 0, unless it has begun."""
+        if number != self._session.phase:
+            self._telemetry.tell(begin_phase(self._session, number))
+            self.hooks.begin_phase()
 
     def _call(self, count: int) -> None:
         first, stream = self.progress.step_in_epoch, self._passes.steps_from(self.progress)
@@ -217,7 +226,8 @@ class Loop:
                 samples_per_second=self._epoch_samples / max(self._epoch_seconds, 1e-9),
             )
         )
-        if self.progress.epoch == self._settings.epochs or self._patience_is_over():
+        ends = {self._settings.epochs, *(phase.after for phase in self._settings.phases)}
+        if self.progress.epoch in ends or self._patience_is_over():
             self._session.finish()
         every = self._settings.checkpoint.every_epochs
         if every and (
@@ -323,4 +333,5 @@ class Loop:
         state, of_hooks = self.hooks.kept()
         arrays = self._session.capture() | tally | best | of_hooks
         self._saved_step = self.progress.step
-        self._checkpoints.save(Snapshot(self.progress, arrays, self._identity | state, value))
+        about = self._identity | state | {PHASE: self._session.phase}
+        self._checkpoints.save(Snapshot(self.progress, arrays, about, value))

@@ -40,6 +40,7 @@ from gpu_studio.trainer.layer_state import (
     joined,
     lists_in,
     refuse_used,
+    taken_off,
     warned_of_lists,
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
@@ -76,13 +77,8 @@ class Program:
         `device`; on TensorFlow's own choice, the first device, if it is None. `cards` are the
         physical devices of the replicas, one and the same if it is left out.
         """
-        self.strategy, self.model, self.optimizer, self.loss, self.meters = (
-            strategy,
-            model,
-            optimizer,
-            loss,
-            meters,
-        )
+        self.strategy, self.model, self.optimizer = strategy, model, optimizer
+        self.loss, self.meters = loss, meters
         self._replicas = strategy.num_replicas_in_sync
         self._device = device
         self._cards: Sequence[str] = cards or ("",) * self._replicas
@@ -90,11 +86,18 @@ class Program:
         """What compiling the steps has shown, to be told."""
         self._grown: list[str] = []
         self._random = RandomStates(model.variables, seed)
-        self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
+        self._constraints: list[tuple[Any, Any]] = []
+        self.begin_with(optimizer)
+        self._recorder = _recorder(strategy, tell) if tell and self._replicas > 1 else None
+
+    def begin_with(self, optimizer: Any) -> None:
+        """Train with this optimizer from the next step on, and the weights that are trained now."""
+        self.optimizer = optimizer
+        if self._replicas > 1:
+            self._constraints += taken_off(self.model.trainable_variables)
         self._take_over()
         self._train = tf.function(self._train_steps, autograph=False)
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
-        self._recorder = _recorder(strategy, tell) if tell and self._replicas > 1 else None
 
     def _take_over(self) -> None:
         self._reduces_nothing(self.optimizer)
@@ -371,7 +374,9 @@ class Program:
 
     def _constrain(self, strategy: Any) -> None:
         for variable, constraint in self._constraints:
-            strategy.extended.update(variable.value, _assign_constrained(constraint), group=False)
+            if variable.trainable:  # it may have been frozen since
+                assign = _assign_constrained(constraint)
+                strategy.extended.update(variable.value, assign, group=False)
 
     def _write(self, context: Any, caught: Changes, part: BatchPart) -> None:
         variables = caught.changed
@@ -421,19 +426,6 @@ def _write_joined(strategy: Any, variables: list[Any], brought: list[Any]) -> No
 
 def _assign_joined(value: Any, total: Any) -> Any:
     return value.assign(joined(value, total))
-
-
-def _taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:
-    """Remove the constraints from the variables, and return both.
-
-    The optimizer would have each replica write these variables, which CentralStorage forbids.
-    """
-    constraints = [
-        (variable, variable.constraint) for variable in variables if variable.constraint is not None
-    ]
-    for variable, _ in constraints:
-        variable.constraint = None
-    return constraints
 
 
 def _assign_constrained(constraint: Any) -> Callable[[Any], Any]:

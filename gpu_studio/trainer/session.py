@@ -28,6 +28,7 @@ from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.models.building import refuse_unknown_layers
 from gpu_studio.trainer.models.own_models import name_of, notes_on
 from gpu_studio.trainer.models.own_training import (
     compile_as_planned,
@@ -40,9 +41,12 @@ from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Session:
-    """The objects built from a plan. `cut` is that of the training split."""
+    """The objects built from a plan. `cut` is that of the training split.
+
+    `phase` is the number of the training's phase, from 0.
+    """
 
     plan: Plan
     logical: list[events.LogicalDevice]
@@ -55,6 +59,7 @@ class Session:
     cut: Cut
     passes: Passes
     policy: str
+    phase: int = 0
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -198,11 +203,14 @@ def _default_steps(
                     suggestion="Give the numbers that the targets have, which count from 0.",
                 )
             )
+        for place, phase in enumerate(plan.training.phases):  # not only once it begins
+            refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
         placed = _placed(spread, logical, model)
-        total = steps * plan.training.epochs
+        phases = plan.training.phases
+        total = steps * (phases[0].after if phases else plan.training.epochs)
         optimizer = keras_objects.make_optimizer(plan.training, steps, total, model)
         # Built here and not by the first step, so that slots are on their variables' devices.
-        optimizer.build(placed.trainable if placed else model.trainable_variables)
+        optimizer.build((placed or model).trainable_variables)
     loss = keras_objects.make_objective(learners)
     meters = Meters(loss.heads)
     _refuse_unknown_monitors(plan, dataset, meters)
@@ -231,6 +239,12 @@ def _own_steps(
             f"training.class_weight counts in Keras' default step alone, and {source} has its own "
             f"{own_in_steps(model)[0]}.",
             ["Leave it out.", "Return weights of the samples with the data: (x, y, weights)."],
+        )
+    if plan.training.phases:
+        raise PlanRefused(
+            f"A phase of training.phases begins with a new optimizer, and {source} has its own "
+            f"{own_in_steps(model)[0]}, which decides by itself what optimizer it uses.",
+            ["Leave training.phases out.", "Train a second plan that begins with its weights."],
         )
     if spread.placement is not None:
         raise PlanRefused(

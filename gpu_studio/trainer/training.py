@@ -23,6 +23,7 @@ from gpu_studio.trainer.data.values import TRAINING, VALIDATION
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
+from gpu_studio.trainer.phases import PHASE
 from gpu_studio.trainer.progress import Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry
@@ -79,7 +80,7 @@ def _loop(
     try:
         loop = Loop(made, control, telemetry, checkpoints, reached, hooks)
         if stored is not None:
-            restore(loop, made, stored[1])
+            restore(loop, made, *stored)
             hooks.go_on(*stored)
         telemetry.start()
         writer.write(StateChanged(state="running"))
@@ -204,8 +205,11 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
         )
 
 
-def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> None:
-    """Load the checkpoint's contents into the session and the loop."""
+def restore(
+    loop: Loop, session: Session, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Load the checkpoint's contents into the session and the loop, in the phase that it is of."""
+    loop.begin_phase(state.get(PHASE, 0))
     session.restore(arrays)
     if loop.progress.samples:
         loop.tally.restore(_under("tally/", arrays))

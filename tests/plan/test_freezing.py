@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_studio import plan as plans
-from gpu_studio.plan.freezing import frozen_layers, unknown_entry, with_frozen
+from gpu_studio.plan.freezing import frozen_layers, phase_of, unknown_entry, with_frozen
 
 LAYERS = dict.fromkeys(
     ("base/in", "base/block_1/conv", "base/block_1/norm", "base/b", "head"), False
@@ -69,6 +69,21 @@ def test_that_an_entry_names_something(entry: str) -> None:
         model=plans.ModelSettings(name="mlp", frozen=(entry,)), data=plans.Data(name="digits")
     )
     assert [each.field for each in plans.validate(plan)] == ["model.frozen[0]"]
+
+
+def test_that_phases_follow_one_another_while_epochs_are_left() -> None:
+    text = 'version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nepochs = 6\n'
+    for after in (2, 4):
+        text += f"[[training.phases]]\nafter = {after}\nlearning_rate = 1e-05\n"
+    plan = plans.loads(text)
+    assert plans.validate(plan) == []
+    assert plans.loads(plans.dumps(plan)) == plan
+    assert [phase_of(plan.training.phases, epoch) for epoch in range(6)] == [0, 0, 1, 1, 2, 2]
+    wrong = plans.loads(text.replace("after = 4", "after = 6").replace("= 1e-05", "= 0.0", 1))
+    assert [each.field for each in plans.validate(wrong)] == [
+        "training.phases[0].learning_rate",
+        "training.phases[1].after",
+    ]
 
 
 def test_that_a_plan_file_keeps_weights_and_frozen_layers() -> None:

@@ -10,9 +10,9 @@ plan, for `fit` the optimizer as Keras' `get` takes it, under `placed` its `micr
 session goes on from a checkpoint. With `targets`, a kind of
 `parity_targets`, the data are an `.npz` file with these, the loss is `loss` and the metrics are
 `metrics`, as Keras' `get` takes them. With `structure`, data and model are those of
-`parity_structures`, as a user's own file; `trainable` is what the reference sets of layers. A
-result has the measures of every epoch, of the test split, the losses of the `steps`, the
-`weights`, and what was `reported`; or an `error`.
+`parity_structures`, as a user's own file; `trainable` is what the reference sets of layers, and
+`then` what it does before each further `fit`. A result has the measures of every epoch, of the test
+split, the losses of the `steps`, the `weights`, and what was `reported`; or an `error`.
 
 The reference shares nothing with the trainer but the data and the plan's order of the samples and
 numbers of draws, which it computes by itself: an epoch's order is TensorFlow's stateless shuffle by
@@ -67,6 +67,7 @@ WAYS: dict[str, Any] = {
 }
 VALIDATED = ["data.validation_fraction=0.3"]
 TESTED = [*VALIDATED, "data.test_fraction=0.2"]
+OURS = ("model.frozen", "training.phases")
 WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 
 
@@ -231,7 +232,7 @@ class Trainer:
             reached.progress = TrainingProgress.from_dict(stored[0])
         loop = Loop(made, control, telemetry, checkpoints, reached, hooks)
         if stored:
-            restore(loop, made, stored[1])
+            restore(loop, made, *stored)
             hooks.go_on(*stored)
         ended = loop.run()
         return {
@@ -296,15 +297,11 @@ class Fit:
         from gpu_studio.trainer.data import load_data
 
         # What the plan freezes, the reference freezes by Keras' own means.
-        settings = [each for each in _settings(case) if not each.startswith("model.frozen")]
+        settings = [each for each in _settings(case) if not each.startswith(OURS)]
         plan = with_settings(loads(PLAN), settings)
         dataset = load_data(plan.data, SEED, Path.cwd())
         model = _model_of(case, plan) or parity_models.made(case["model"], SEED)
-        for path, trains in case.get("trainable", {}).items():
-            layer = model
-            for name in path.split("/"):
-                layer = layer.get_layer(name)
-            layer.trainable = trains
+        _set_trainable(model, case.get("trainable", {}))
         optimizer = keras.optimizers.get(
             case.get("fit", {"class_name": "SGD", "config": {"learning_rate": 0.1}})
         )
@@ -322,15 +319,18 @@ class Fit:
         called: list[Any] = []
         given = recorded_callbacks.KINDS[case["callbacks"]](called) if "callbacks" in case else []
         epochs = case.get("epochs", EPOCHS)
-        history = model.fit(
-            _batches(_samples(dataset.train), epochs),
-            epochs=epochs,
-            steps_per_epoch=-(-len(dataset.train) // BATCH),
-            validation_data=validation,
-            validation_batch_size=BATCH,
-            callbacks=[_placing(states_of(model)), *given],
-            verbose=0,
-        ).history
+        first = case["then"][0]["after"] if "then" in case else epochs
+        history = _fitted(model, dataset, validation, given, 0, first)
+        for place, phase in enumerate(case.get("then", ())):
+            _set_trainable(model, phase["trainable"])
+            kind = case["fit"]["class_name"]
+            optimizer = keras.optimizers.get(
+                {"class_name": kind, "config": {"learning_rate": phase["learning_rate"]}}
+            )
+            model.compile(optimizer, run_eagerly=True, **asked)
+            ends = [*(each["after"] for each in case["then"]), epochs]
+            more = _fitted(model, dataset, validation, given, ends[place], ends[place + 1])
+            history = {name: [*values, *more[name]] for name, values in history.items()}
         epochs = len(history["loss"])
         result = {
             "epochs": [
@@ -347,6 +347,31 @@ class Fit:
             **held, batch_size=BATCH, callbacks=callbacks, verbose=0, return_dict=True
         )
         return {**result, "test": {f"test_{name}": value for name, value in tested.items()}}
+
+
+def _set_trainable(model: Any, wanted: Mapping[str, bool]) -> None:
+    for path, trains in wanted.items():
+        layer = model
+        for name in path.split("/"):
+            layer = layer.get_layer(name)
+        layer.trainable = trains
+
+
+def _fitted(
+    model: Any, dataset: Any, validation: Any, callbacks: list[Any], first: int, end: int
+) -> dict[str, list[float]]:
+    """The history of a `fit` from epoch `first` to `end`."""
+    history: dict[str, list[float]] = model.fit(
+        _batches(_samples(dataset.train), end, first),
+        initial_epoch=first,
+        epochs=end,
+        steps_per_epoch=-(-len(dataset.train) // BATCH),
+        validation_data=validation,
+        validation_batch_size=BATCH,
+        callbacks=[_placing(states_of(model)), *callbacks],
+        verbose=0,
+    ).history
+    return history
 
 
 def _settings(case: Case) -> list[str]:
@@ -387,13 +412,13 @@ def _samples(split: Any) -> tuple[Any, ...]:
     return (x, *keras.tree.map_structure(lambda array: array[rows], wanted))
 
 
-def _batches(samples: Any, epochs: int) -> Any:
-    """The samples of every epoch in the plan's order."""
+def _batches(samples: Any, epochs: int, begun: int = 0) -> Any:
+    """The samples of every epoch in the plan's order, but for those `begun` before."""
     import keras
     import tensorflow as tf
 
     def each() -> Iterator[Any]:
-        for epoch in range(epochs):
+        for epoch in range(begun, epochs):
             rows = tf.range(len(keras.tree.flatten(samples)[0]), dtype="int64")
             order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch]).numpy()
             for first in range(0, len(order), BATCH):

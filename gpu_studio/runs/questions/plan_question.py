@@ -81,6 +81,7 @@ def of_the_step(training: plans.Training) -> plans.Training:
         metrics=training.metrics,
         outputs=training.outputs,
         mixed_precision=training.mixed_precision,
+        phases=tuple(replace(phase, after=1, learning_rate=1.0) for phase in training.phases),
     )
 
 

@@ -38,7 +38,7 @@ from gpu_studio.trainer.model_layers import (
     placeable_layers,
 )
 from gpu_studio.trainer.models import build_model
-from gpu_studio.trainer.models.building import made_frozen
+from gpu_studio.trainer.models.building import freeze_for_most, made_frozen
 from gpu_studio.trainer.models.own_models import notes_on
 from gpu_studio.trainer.models.own_training import own_in_steps
 from gpu_studio.trainer.program import Program
@@ -111,8 +111,13 @@ def _nested_stand_in(data: dict[str, Any]) -> Dataset:
 
 
 def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
-    """Return the Keras model of a plan with absolute paths. Raises ModelError and Keras' errors."""
-    return build_model(plan.model, dataset, Path(), _SEED)
+    """Return the Keras model of a plan with absolute paths. Raises ModelError and Keras' errors.
+
+    It is in the phase that trains the most weights, and so takes the most memory.
+    """
+    model = build_model(plan.model, dataset, Path(), _SEED)
+    freeze_for_most(model, plan)
+    return model
 
 
 def from_file(model: plans.ModelSettings) -> bool:

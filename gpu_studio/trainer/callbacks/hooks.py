@@ -108,6 +108,13 @@ class Hooks:
         if self._made:
             self._call("on_train_end", dict(self._last_logs))
 
+    def begin_phase(self) -> None:
+        """The model has another optimizer from now on."""
+        if self._made:
+            stopping = self.model.stop_training
+            self.model = answering(self._session)
+            self.model.stop_training = stopping
+
     def epoch_begin(self, epoch: int) -> None:
         """Epoch `epoch`, counted from 0, begins."""
         if self._made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import accumulate
@@ -15,7 +16,7 @@ from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
 from gpu_studio.plan.freezing import FROZEN, THAW, frozen_layers, unknown_entry
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import ModelSettings, shown
+from gpu_studio.plan.values import ModelSettings, Plan, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import is_text
@@ -75,8 +76,7 @@ def freeze(model: keras.Model, entries: Sequence[str]) -> None:
             path: _is_frozen(path, each, models) for path, each in {**models, **layers}.items()
         }
     made = _made_frozen[model]
-    if unknown := unknown_entry(entries, layers):
-        raise _no_such_layer(model, *unknown)
+    refuse_unknown_layers(model, entries, FROZEN)
     after = frozen_layers(entries, made)
     for path, outer in models.items():
         # Not by `trainable`, which would thaw all that is in it.
@@ -116,11 +116,34 @@ def _is_frozen(path: str, layer: Any, models: Mapping[str, keras.Model]) -> bool
     return not all(each.trainable for each in (layer, *filter(None, around)))
 
 
-def _no_such_layer(model: keras.Model, entry: str, advice: str) -> ModelError:
-    return ModelError(
-        f"{FROZEN} names {shown(entry)}, and {model.name} has no such layer.",
-        [sentence(advice), "The Model tab lists the layers, and so does gpu-studio model."],
-    )
+def refuse_unknown_layers(model: keras.Model, entries: Sequence[str], field: str) -> None:
+    """Raises ModelError for an entry of the plan's `field` that names no layer of `model`."""
+    unknown = unknown_entry(entries, [each.path for each in placeable_layers(model)])
+    if unknown is not None:
+        entry, advice = unknown
+        raise ModelError(
+            f"{field} names {shown(entry)}, and {model.name} has no such layer.",
+            [sentence(advice), "The Model tab lists the layers, and so does gpu-studio model."],
+        )
+
+
+def freeze_for_most(model: keras.Model, plan: Plan) -> None:
+    """Freeze the layers that the phase of the plan freezes that trains the most weights.
+
+    Raises ModelError as `freeze` does, naming the phase.
+    """
+    chosen, most = plan.model.frozen, _trained_weights(model)
+    for place, phase in enumerate(plan.training.phases):
+        refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
+        freeze(model, phase.frozen)
+        if (trained := _trained_weights(model)) > most:
+            chosen, most = phase.frozen, trained
+    if plan.training.phases:
+        freeze(model, chosen)
+
+
+def _trained_weights(model: keras.Model) -> int:
+    return sum(math.prod(each.shape) for each in model.trainable_weights)
 
 
 def _built_in(name: str, arguments: dict[str, Any], dataset: Dataset) -> keras.Model:

@@ -48,7 +48,7 @@ class PlacedModel:
     """By the identity of a Keras variable that has been split."""
 
     @property
-    def trainable(self) -> list[Any]:
+    def trainable_variables(self) -> list[Any]:
         """The variables that training changes, with a split variable's parts in its place."""
         return [
             part for variable in self.model.trainable_variables for part in self._parts(variable)
@@ -71,7 +71,7 @@ class PlacedModel:
             for variable in seat.layer.trainable_variables:
                 for number, part in enumerate(self._parts(variable)):
                     found.setdefault(_key(part), (device_of(part), seat.number, number))
-        for variable in self.trainable:
+        for variable in self.trainable_variables:
             found.setdefault(_key(variable), (device_of(variable), -1, 0))
         return found
 
@@ -115,7 +115,7 @@ class PlacedModel:
         The parts of a split one are joined in the place of the first.
         """
         joined: dict[int, Joined | None] = {}
-        places = {id(part): index for index, part in enumerate(self.trainable)}
+        places = {id(part): index for index, part in enumerate(self.trainable_variables)}
         for slots in slots_of(optimizer, len(places)):
             for whole in self.wholes.values():
                 mine = [slots[places[id(part)]] for part in whole.parts if id(part) in places]

@@ -175,16 +175,15 @@ class PlacedProgram(Program):
 
         `tell` gets what was observed of the first step's operations.
         """
+        self.placed = placed
         super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters, seed)
         # Stages take turns: a device waits for data only while none of them computes.
         self._cards, self._device = ("",) * cut.replicas, placed.last_home
-        self.placed, self._micro_batches = placed, cut.replicas
+        self._micro_batches = cut.replicas
         self._part_rows = cut.batch / cut.replicas
         devices = [seat.devices for seat in placed.seats]
         self._at_once = _at_once({device for some in devices for device in some})
         self._turns_at_once = turns_at_once(devices)
-        move_slots(optimizer, placed.trainable)
-        self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(normalisations(placed.seats))
         self._proof = Proof(placed.seats, tell)
         self._meter = CommunicationMeter(
@@ -197,6 +196,12 @@ class PlacedProgram(Program):
         )
         for note in notes(placed, cut):
             tell(note)
+
+    def begin_with(self, optimizer: Any) -> None:
+        """Train with this optimizer from the next step on, and the weights that are trained now."""
+        super().begin_with(optimizer)
+        move_slots(optimizer, self.placed.trainable_variables)
+        self._updates = Updates(optimizer, self.placed.owners())
 
     @property
     def state(self) -> dict[str, Any]:
@@ -231,7 +236,7 @@ class PlacedProgram(Program):
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         self._traced = tf.compat.v1.get_default_graph()
-        turns, sums = self._turns(), Accumulation(self.placed.trainable, self._at_once)
+        turns, sums = self._turns(), Accumulation(self.placed.trainable_variables, self._at_once)
         recomputing = self._recomputing.entered() if self._recomputing else nullcontext()
         with self._scopes(turns), recomputing:
             results = [
@@ -309,7 +314,7 @@ class PlacedProgram(Program):
     def _weight_penalties(self) -> list[Any]:
         """The regularizers of the weights, each computed on its weight's device."""
         terms = []
-        for variable in self.placed.trainable:
+        for variable in self.placed.trainable_variables:
             if variable.regularizer is not None:
                 with tf.device(variable.value.device):
                     terms.append(tf.cast(variable.regularizer(variable), tf.float32))
@@ -317,7 +322,7 @@ class PlacedProgram(Program):
 
     def _apply(self, gradients: list[Any]) -> None:
         with self._updates.placed():
-            self.optimizer.apply(gradients, self.placed.trainable)
+            self.optimizer.apply(gradients, self.placed.trainable_variables)
 
     def _together(self, results: list[_Result]) -> tuple[Any, Deltas]:
         return tf.add_n([result.loss for result in results]), reduce(

@@ -84,7 +84,7 @@ class BeginningForm(Form):
         self._base: Path | None = None
         line = Typed("weights of the model", lambda text: text or None, lambda value: value or "")
         line.setPlaceholderText("a file of model.save_weights to begin with, or of model.save")
-        path = self.add(Field("model.weights", "weights"), line, wide=True)
+        path = self.add(Field("model.weights", "weights file"), line, wide=True)
         button = Button("Choose…", small=True)
         button.setAccessibleName("choose the file of weights")
         button.clicked.connect(self._choose)
