@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.export.meeting import ExportError, Met, met_of
+from gpu_studio.export.meeting import BY_FIT, ExportError, Met, met_of
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
@@ -282,8 +282,7 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
 def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is not None and seen.streamed:
         raise ExportError(
-            f"{data.python} gives {seen.streamed}, and a script is written for arrays only: let "
-            "the function return arrays, or hand what it returns to Keras' fit."
+            f"{data.python} gives {seen.streamed}, and the loop of a script takes arrays. {BY_FIT}"
         )
     if seen is None or not seen.arrays:
         raise ExportError(
@@ -340,8 +339,8 @@ def _data_of_file(path: Path, groups: str | None) -> ScriptData:
 
 def _several_arrays(name: str) -> ExportError:
     return ExportError(
-        f"{name} has several inputs or targets, none, or weights of the samples, and no script can "
-        "be written for these yet. Train it by a run."
+        f"{name} has several inputs or targets, none, or weights of the samples, and the loop of a "
+        f"script trains by one of each. {BY_FIT}"
     )
 
 

@@ -9,6 +9,12 @@ from gpu_studio.plan import Plan, placement_of, strategy_of
 from gpu_studio.plan.keras_objects import Kind
 from gpu_studio.plan.targets import Shape, Target, kind_of
 
+BY_FIT = (
+    "A script does so by Keras' fit, where model and data both come from Python functions "
+    "(model.python and data.python)."
+)
+"""What the second form of a script needs, for what the loop of the first form cannot do."""
+
 
 class ExportError(Exception):
     """A plan that cannot be written as a script: why, and what to do, in words."""
@@ -48,26 +54,25 @@ def met_of(plan: Plan, target: Target, built: ModelFacts | None) -> Met:
         return _built_in(plan, target)
     if built is not None and built.own_steps:
         raise ExportError(
-            f"The model has its own {built.own_steps[0]}, and no script can be written for that "
-            "yet. Train it by a run, or by Keras' own fit."
+            f"The model has its own {built.own_steps[0]}, which no loop in a script calls. {BY_FIT}"
         )
     if built is not None and len(built.outputs) > 1:
         raise ExportError(
-            f"The model has {len(built.outputs)} outputs, and no script can be written for several "
-            "yet. Train it by a run."
+            f"The model has {len(built.outputs)} outputs, and the loop of a script trains one. "
+            f"{BY_FIT}"
         )
     if built is None or built.learnt is None or built.graph is None:
         return _assumed(plan, target)
     learnt, shape = built.learnt, built.graph.output_shape
     if learnt.compiled:
         raise ExportError(
-            "The model is trained as it was compiled, and no script can be written for that yet: "
-            "train it by a run, or name optimizer, loss and metrics in the plan."
+            "The model is trained as it was compiled: name optimizer, loss and metrics in the plan "
+            f"for the loop of a script. {BY_FIT}"
         )
     if learnt.masked:
         raise ExportError(
-            "The model masks some of its outputs, and a script would count them in its loss: no "
-            "script can be written for it yet. Train it by a run."
+            "The model masks some of its outputs, and the loop of a script would count them in its "
+            f"loss. {BY_FIT}"
         )
     return Met(learnt.kind, shape, learnt.logits, as_built=True)
 

@@ -77,7 +77,7 @@ _NUMBERED = """\
 for number, (x, y) in enumerate(batches(split, batch_size, in_order)):
     step = tf.constant(-1 - number, tf.int64)"""
 
-_SHOW = """\
+SHOW = """\
 def show(title, results):
     \"\"\"One line, easy to read and to parse.\"\"\"
     values = "  ".join(f"{name}={value:.9g}" for name, value in results.items())
@@ -92,7 +92,7 @@ def passes(facts: ScriptFacts) -> str:
     """
     shared = _SHARE_OUT if facts.several else _CUT if facts.micro_batches > 1 else ""
     evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
-    return f"{shared}{_results(facts)}\n\n{evaluate}{_SHOW}"
+    return f"{shared}{_results(facts)}\n\n{evaluate}{SHOW}"
 
 
 def batch(facts: ScriptFacts) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpu_studio.export.keras_objects import METRIC_CLASSES
-from gpu_studio.export.meeting import ExportError, refuse_parts
+from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
@@ -21,6 +21,7 @@ from gpu_studio.plan.keras_objects import (
     keras_name,
 )
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.strategies import PLACED
 from gpu_studio.plan.values import PlanError, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
@@ -28,14 +29,7 @@ _FIXED = ("name", "dtype", "reduction", "learning_rate")
 
 def check(plan: Plan, machine: Machine | None) -> None:
     """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
-    if plan.distribution.strategy not in WRITTEN:
-        raise ExportError(
-            f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of "
-            f"its own. Choose one of {', '.join(WRITTEN)}."
-        )
-    # Not against this machine: a plan may be exported because it is meant for another one.
-    if problems := validate(plan):
-        raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
+    _refuse_invalid(plan)
     refuse_parts(plan)
     for reason in [
         *_unwritten(plan),
@@ -49,8 +43,35 @@ def check(plan: Plan, machine: Machine | None) -> None:
         raise ExportError(reason)
 
 
+def _refuse_invalid(plan: Plan) -> None:
+    if plan.distribution.strategy not in WRITTEN:
+        raise ExportError(
+            f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of "
+            f"its own. Choose one of {', '.join(WRITTEN)}."
+        )
+    # Not against this machine: a plan may be exported because it is meant for another one.
+    if problems := validate(plan):
+        raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
+
+
+def check_fitted(plan: Plan, machine: Machine | None) -> None:
+    """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
+    _refuse_invalid(plan)
+    if plan.distribution.strategy == PLACED.name:
+        raise ExportError(
+            "Keras' fit computes a whole model on one device, and only fit trains what this plan "
+            "names: no script can place its layers. Choose another strategy, or train it by a run."
+        )
+    for reason in [
+        *_names("training.options", plan.training.options),
+        *_replicas(plan, machine),
+        *_warm_up(plan),
+    ]:
+        raise ExportError(reason)
+
+
 def _unwritten(plan: Plan) -> Iterator[str]:
-    """Refuse what a run can do, and a script cannot yet."""
+    """Refuse what a run can do, and the loop of a script cannot."""
     training = plan.training
     for field, name in (
         ("training.optimizer", training.optimizer),
@@ -60,14 +81,14 @@ def _unwritten(plan: Plan) -> Iterator[str]:
     ):
         if name == COMPILED or reference(name):
             yield (
-                f"{field} is {shown(name)}, and no script can be written with it yet: "
-                "train it by a run, or name one of Keras'."
+                f"{field} is {shown(name)}, and the loop of a script takes Keras' own by name: "
+                f"name one. {BY_FIT}"
             )
     for index, metric in enumerate(training.metrics):
         named = keras_name(metric.name, METRICS)
         if named not in (None, "auto", COMPILED, *METRIC_CLASSES):
             yield (
-                f"training.metrics[{index}] is {shown(metric.name)}, which no script writes yet. "
+                f"training.metrics[{index}] is {shown(metric.name)}, which no script writes. "
                 "Leave it out, or train by a run."
             )
     for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
@@ -76,17 +97,17 @@ def _unwritten(plan: Plan) -> Iterator[str]:
     if training.phases:
         yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
     if training.class_weight:
-        yield "No script can weigh classes yet. Leave training.class_weight out, or train by a run."
+        yield (f"The loop of a script weighs no classes. Leave training.class_weight out. {BY_FIT}")
     if keras_name(training.loss.name, LOSSES) in WHOLE_BATCH_LOSSES:
-        yield f"The loss {training.loss.name} is one of a whole batch, which no script writes yet."
+        yield f"The loss {training.loss.name} is one of a whole batch, which no script writes."
 
 
 def _options(plan: Plan) -> Iterator[str]:
     training = plan.training
     for name in training.outputs:
         yield (
-            f"training.outputs.{name} says what one of several outputs learns by, and no script "
-            "can be written for several outputs yet. Train it by a run."
+            f"training.outputs.{name} says what one of several outputs learns by, and the loop "
+            f"of a script trains one. {BY_FIT}"
         )
     yield from _names("training.options", training.options)
     yield from _names("training.loss", training.loss.options)
@@ -109,8 +130,8 @@ def _options(plan: Plan) -> Iterator[str]:
 def _callbacks(plan: Plan) -> Iterator[str]:
     if plan.training.callbacks:
         yield (
-            "A script calls no callbacks yet, and without them it would train otherwise than this "
-            "plan. Leave training.callbacks out."
+            "The loop of a script calls no callbacks, and without them it would train otherwise "
+            f"than this plan. Leave training.callbacks out. {BY_FIT}"
         )
 
 

@@ -13,6 +13,8 @@ from gpu_studio.export import refusals
 from gpu_studio.export.data import data
 from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.fit_script import FIT_PARTS
+from gpu_studio.export.fitted import FittedPlan, is_fitted
 from gpu_studio.export.keras_objects import loss, metrics, optimizer
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import model
@@ -285,9 +287,15 @@ def python_script(
     when it was last looked at. Raises ExportError, in words, for a plan that cannot be exported: an
     UnseenError where these two would help.
     """
-    refusals.check(plan, machine)
-    facts = ScriptFacts.of(plan, machine, base, seen, built)
-    parts = [part(facts) for part in _PARTS]
+    if is_fitted(plan, seen, built):
+        refusals.check_fitted(plan, machine)
+        fitted = FittedPlan(plan, machine, base, seen, built)
+        common = [part(fitted.facts) for part in (opening, devices, strategy)]
+        parts = [*common, *(part(fitted) for part in FIT_PARTS)]
+    else:
+        refusals.check(plan, machine)
+        facts = ScriptFacts.of(plan, machine, base, seen, built)
+        parts = [part(facts) for part in _PARTS]
     return _finished("\n\n".join(part.strip("\n") + "\n" for part in parts if part))
 
 
@@ -295,6 +303,14 @@ def _finished(script: str) -> str:
     """Return the script without unused imports and with its comments wrapped."""
     if "Path(" not in script:
         script = script.replace("from pathlib import Path\n", "", 1)
+    if "np." not in script:
+        script = script.replace("import numpy as np\n", "", 1)
+    if "functools." in script:
+        script = script.replace(
+            "import importlib.util\n", "import functools\nimport importlib.util\n", 1
+        )
+    if "threading." in script:
+        script = script.replace("import sys\n", "import sys\nimport threading\n", 1)
     return with_comments_wrapped(script)
 
 

@@ -134,8 +134,8 @@ _ON_HOST = """\
 with tf.device("CPU:0"):
     train(arguments)"""
 
-_OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
-_DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
+OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
+DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
 
 _PRECISION = """\
 # Layers compute in 16 bits and keep their weights in 32. bfloat16 has float32's range;
@@ -176,11 +176,11 @@ def training(facts: ScriptFacts) -> str:
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
-        output=_OUTPUT if saves(facts) else "",
-        directory=_DIRECTORY if saves(facts) else "",
-        begin=_begin(facts),
+        output=OUTPUT if saves(facts) else "",
+        directory=DIRECTORY if saves(facts) else "",
+        begin=begin(facts),
         strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
-        precision=_precision(facts),
+        precision=precision(facts),
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
         times=" * strategy.num_replicas_in_sync" if several_later else "",
@@ -208,7 +208,8 @@ def training(facts: ScriptFacts) -> str:
     )
 
 
-def _begin(facts: ScriptFacts) -> str:
+def begin(facts: ScriptFacts) -> str:
+    """Return the lines that call `train`."""
     chooses_devices = written_as(facts.plan).has_scope or facts.placed is not None
     return _ON_HOST if chooses_devices else "train(arguments)"
 
@@ -233,7 +234,8 @@ def _asked(facts: ScriptFacts) -> str:
 _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
 
 
-def _precision(facts: ScriptFacts) -> str:
+def precision(facts: ScriptFacts) -> str:
+    """Return the lines that set the precision; empty for float32."""
     if not facts.plan.training.mixed_precision:
         return ""
     on_cpus = bool(facts.devices) and all(name.startswith("CPU") for name in facts.devices)

@@ -2,7 +2,8 @@
 
 Each program is trained by a trainer of its own, and by `fit` in a process that does not know the
 package; losses, metrics and weights are compared. Names choose programs. `--speed` measures samples
-a second against `fit` instead, `--wrong` shows what the trainer says of wrong programs.
+a second against `fit` instead, `--wrong` shows what the trainer says of wrong programs, `--export`
+trains the programs' scripts, where the package cannot be imported, in place of the programs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import zoo_runs
+import zoo_scripts
 import zoo_wrong
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +29,7 @@ from zoo_runs import Trained, Verdict
 from zoo_table import WAYS, ZOO, Program, programs
 
 from gpu_studio.contract.consent import allow_folder
+from gpu_studio.runs.questions.ask import AskError
 
 AT_ONCE = 2
 SPEED = {"epochs": 8, "batch_size": 4, "checkpoint": {"every_epochs": 0, "monitor": "loss"}}
@@ -45,7 +48,7 @@ def main(words: Sequence[str]) -> int:
         named = [table[name] for name in chosen.names or table]
         if chosen.speed:
             return _speed(named, place, as_json=chosen.json)
-        results = _results(named, chosen.ways or list(WAYS), place)
+        results = _results(named, chosen.ways or list(WAYS), place, exported=chosen.export)
     _print(results, as_json=chosen.json)
     bad = ("WRONG", "crashed", "no fit")
     return int(any(each.word in bad for row in results.values() for each in row.values()))
@@ -57,6 +60,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), help="strategies; all by default")
     parser.add_argument("--speed", action="store_true", help="samples a second, against fit")
     parser.add_argument("--wrong", action="store_true", help="what is said of wrong programs")
+    parser.add_argument("--export", action="store_true", help="their scripts, against fit")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     chosen = parser.parse_args(words)
     known = zoo_wrong.PROGRAMS if chosen.wrong else programs()
@@ -65,16 +69,20 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return chosen
 
 
-def _results(named: Sequence[Program], ways: Sequence[str], place: Workplace) -> Results:
+def _results(
+    named: Sequence[Program], ways: Sequence[str], place: Workplace, *, exported: bool
+) -> Results:
     """A row for each program, with a verdict for each way."""
     progress = Console(stderr=True)
 
     def row(program: Program) -> tuple[str, dict[str, Verdict]]:
         folder = _folder(place, program)
         reference = zoo_runs.fitted([program.name], folder)[program.name]
-        found = {}
+        found, train = {}, _scripts(program, folder) if exported else _runs(program, folder)
+        if exported:
+            reference.weights = []  # a script prints the measures only
         for way in ways:
-            mine = zoo_runs.trained([program], way, folder)[program.name]
+            mine = train(way)
             found[way] = zoo_runs.verdict(program, way, mine, reference)
             if not found[way].good:
                 progress.print(f"{program.name}, {way}: {found[way]}", markup=False)
@@ -82,6 +90,19 @@ def _results(named: Sequence[Program], ways: Sequence[str], place: Workplace) ->
         return program.name, found
 
     return dict(_both_at_once(row, named))
+
+
+def _runs(program: Program, folder: Path) -> Callable[[str], Trained]:
+    return lambda way: zoo_runs.trained([program], way, folder)[program.name]
+
+
+def _scripts(program: Program, folder: Path) -> Callable[[str], Trained]:
+    try:
+        facts = zoo_scripts.facts_of(program, folder)
+    except AskError as error:
+        crashed = Trained(crashed=str(error))
+        return lambda _way: crashed
+    return lambda way: zoo_scripts.scripted(program, way, facts, folder)
 
 
 def _folder(place: Workplace, program: Program) -> Path:

@@ -1,0 +1,234 @@
+"""The part of a script for `fit` that builds the model and compiles it as the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpu_studio.export.facts import located
+from gpu_studio.export.fitted import AS_COMPILED, FittedPlan
+from gpu_studio.export.keras_objects import (
+    LOSS_CLASSES,
+    METRIC_CLASSES,
+    optimizer,
+    optimizer_parameters,
+)
+from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.own_code import options_of
+from gpu_studio.export.script_text import call, fill, literal, options
+from gpu_studio.placement.plan_facts import Learnt
+from gpu_studio.plan import Named
+from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
+from gpu_studio.plan.references import reference
+
+_GUESSED = ("accuracy", "mae", "mse")
+
+_OWN = """\
+MODULES = {}
+
+
+def own(file, name):
+    \"\"\"What is called `name` in a Python file of one's own, which is read once.\"\"\"
+    if file not in MODULES:
+        sys.path.insert(0, str(file.parent))
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        MODULES[file] = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = MODULES[file]
+        spec.loader.exec_module(MODULES[file])
+    return getattr(MODULES[file], name)
+
+
+def call_own(file, name, options, offered):
+    \"\"\"What a function in a file of one's own returns, called as in the file's folder.
+
+    It gets its options, and what it names of all that is offered.
+    \"\"\"
+    # Its code finds what stands beside it: modules, and files by their names.
+    started_in = Path.cwd()
+    os.chdir(file.parent)
+    function = own(file, name)
+    named = inspect.signature(function).parameters
+    given = {key: value for key, value in offered.items() if key in named}
+    returned = function(**(given | options))
+    os.chdir(started_in)
+    return returned
+"""
+_JUDGED = """
+
+def judge(file, name, options):
+    \"\"\"A loss or metric of one's own: the function itself, or what it makes.\"\"\"
+    function = own(file, name)
+    if isinstance(function, type):
+        return function(**options)
+    parameters = inspect.signature(function).parameters.values()
+    asked = [each for each in parameters if each.default is each.empty]
+    if len(asked) - len(options.keys() & {each.name for each in asked}) == 2:
+        return functools.partial(function, **options) if options else function
+    return function(**options)
+"""
+
+
+def own_functions(fitted: FittedPlan) -> str:
+    """The functions that read the user's own files."""
+    return _OWN + (_JUDGED if "judge(" in compiling(fitted) else "")
+
+
+_BUILD = """\
+$file
+MODEL_OPTIONS = $options
+
+
+def build_model($parameters):
+    \"\"\"The model that the function makes, $how.\"\"\"
+    # Initial weights are drawn from this seed, in the order in which layers are made.
+    keras.utils.set_random_seed(SEED)
+    $offered
+    model = call_own(MODEL_FILE, $function, MODEL_OPTIONS, offered)
+    $compile
+    return model
+"""
+
+
+def building(fitted: FittedPlan) -> str:
+    """The functions `make_optimizer`, if the plan names the optimizer, and `build_model`."""
+    model = fitted.plan.model
+    what = "function is that makes the model"
+    place, function = fitted.place("MODEL_FILE", "model.python", str(model.python), what)
+    compiled = compiling(fitted)
+    made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
+    return made + fill(
+        _BUILD,
+        file=place,
+        options=options_of("model.options", model.options),
+        parameters=", ".join(model_parameters(fitted)),
+        how="compiled by itself" if not compiled else "compiled as the plan says",
+        offered=table("offered", _offered(fitted)),
+        function=literal(function),
+        compile=compiled,
+    )
+
+
+def model_parameters(fitted: FittedPlan, epochs: str = "epochs") -> list[str]:
+    """Return what `build_model` is given, `epochs` under that name. Raises ExportError."""
+    if "make_optimizer(" not in compiling(fitted):
+        return []
+    needed = optimizer_parameters(fitted.facts)
+    if "steps_per_epoch" in needed and fitted.seen.streamed:
+        raise ExportError(
+            "The schedule counts in epochs, and a script learns the steps of a stream's epoch as "
+            "it trains. Say the schedule in steps, or compile the model with it."
+        )
+    return [{"epochs": epochs}.get(name, name) for name in needed]
+
+
+def table(name: str, given: Mapping[str, str]) -> str:
+    """Return the lines that make a dictionary of expressions."""
+    rows = "".join(f"    {literal(key)}: {value},\n" for key, value in given.items())
+    return f"{name} = {{\n{rows}}}"
+
+
+def _offered(fitted: FittedPlan) -> dict[str, str]:
+    seen = fitted.seen
+    if seen.nested:
+        return {"seed": "SEED"}
+    target = seen.target
+    counted = target.measured or target.one_hot or target.labels
+    outputs = target.outputs if counted else seen.classes
+    known = None if target.task == "values" or target.labels else seen.classes
+    shape = {"input_shape": literal(tuple(seen.x_shape))}
+    return shape | {"outputs": str(outputs), "classes": str(known), "seed": "SEED"}
+
+
+def compiling(fitted: FittedPlan) -> str:
+    """Return the lines that compile the model; empty where it compiles itself. Raises ExportError.
+
+    What the plan leaves to the model stays as it was compiled.
+    """
+    training, built = fitted.plan.training, fitted.built
+    makes = f"make_optimizer({', '.join(optimizer_parameters(fitted.facts))})"
+    if built.own_steps:
+        judged = [*_loss_of_plan(fitted), *_metrics_of_plan(fitted)]
+        made = call("model.compile", "", [makes, *judged], indent=8)
+        return f"if not model.compiled:\n    {made.replace(chr(10), chr(10) + '    ')}"
+    own_rate = training.optimizer not in AS_COMPILED or training.schedule is not None
+    if fitted.is_compiled and not fitted.named_loss and not fitted.named_metrics:
+        return f"model.optimizer = {makes}" if own_rate else ""
+    if fitted.is_compiled:
+        raise ExportError(
+            "The model is compiled, and the plan names another loss or other metrics beside what "
+            'stays of it: a script takes all or none of them. Write "compiled" for the loss and '
+            "the metrics, or leave compile out of the function."
+        )
+    judged = [*_loss_of_plan(fitted), *_metrics_of_plan(fitted)]
+    return call("model.compile", "", [makes, *judged], indent=4)
+
+
+def _loss_of_plan(fitted: FittedPlan) -> list[str]:
+    if fitted.built.own_steps:
+        chosen = fitted.plan.training.loss
+        return [] if chosen.name == "auto" else [f"loss={_one_loss(fitted, chosen, None)}"]
+    if fitted.plan.training.outputs:
+        raise ExportError(
+            "training.outputs says what each output learns by, and a script takes that from "
+            "compile only. Compile the model in its function, or train it by a run."
+        )
+    chosen = fitted.plan.training.loss
+    each = {name: _one_loss(fitted, chosen, learnt) for name, learnt in fitted.learners.items()}
+    if list(each) == [""]:
+        return [f"loss={each['']}"]
+    return [f"loss={{{', '.join(f'{literal(name)}: {one}' for name, one in each.items())}}}"]
+
+
+def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
+    if reference(chosen.name):
+        return _judge(fitted, "training.loss", chosen)
+    name = keras_name(chosen.name if chosen.name != "auto" or not learnt else learnt.loss, LOSSES)
+    fitting = LOSS_CLASSES.get(str(name))
+    if fitting is None:
+        raise ExportError(
+            f"No script writes the loss {chosen.name} for this model. Compile the model in its "
+            "function, or train it by a run."
+        )
+    logits = fitting.takes_logits and learnt is not None and "from_logits" not in chosen.options
+    more = [f"from_logits={learnt.logits}"] if logits and learnt is not None else []
+    return call("", f"keras.losses.{fitting.cls}", [*more, *options(chosen.options)])
+
+
+def _metrics_of_plan(fitted: FittedPlan) -> list[str]:
+    chosen = fitted.plan.training.metrics
+    if fitted.built.own_steps:
+        chosen = tuple(each for each in chosen if each.name != "auto")
+    if not chosen:
+        return []
+    learnt = fitted.learners
+    rows = {
+        name: [_one_metric(fitted, each, one) for each in chosen] for name, one in learnt.items()
+    }
+    if list(rows) in ([""], []):
+        flat = rows.get("") or [_one_metric(fitted, each, None) for each in chosen]
+        return [f"metrics=[{', '.join(flat)}]"]
+    pairs = (f"{literal(name)}: [{', '.join(row)}]" for name, row in rows.items())
+    return [f"metrics={{{', '.join(pairs)}}}"]
+
+
+def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
+    if reference(chosen.name):
+        return _judge(fitted, "training.metrics", chosen)
+    name = chosen.name
+    if name == "auto" and learnt is not None:
+        name = (learnt.metrics or ("accuracy",))[0]
+    if name in _GUESSED and not chosen.options:
+        return literal(name)  # which Keras turns into the one that suits the targets
+    full = str(keras_name(name, METRICS))
+    if full not in METRIC_CLASSES or full == "accuracy":
+        return literal(name)
+    given = [*options(chosen.options), f"name={literal(name)}"]
+    return call("", f"keras.metrics.{METRIC_CLASSES[full].cls}", given)
+
+
+def _judge(fitted: FittedPlan, field: str, chosen: Named) -> str:
+    named = reference(chosen.name)
+    if named is None:
+        raise AssertionError(chosen.name)
+    file = literal(str(located(field, named.file, fitted.facts.base)))
+    given = options_of(field, chosen.options)
+    return call("", "judge", [f"Path({file})", literal(named.function), given])

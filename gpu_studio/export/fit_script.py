@@ -1,0 +1,322 @@
+"""The second form of a script: it hands a model and data of the user's own to Keras' `fit`.
+
+That is written for what the loop of the first form cannot train: models that are compiled or bring
+steps of their own, several inputs or outputs, streams, callbacks, and weights of classes. `fit`
+gets the samples in the order of a run and draws the same random numbers: losses are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_studio.export.facts import located
+from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
+from gpu_studio.export.fitted import FittedPlan, loading
+from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.own_code import options_of
+from gpu_studio.export.passes import SHOW
+from gpu_studio.export.script_text import call, fill, indented, literal, options
+from gpu_studio.export.strategies import written_as
+from gpu_studio.export.training import DIRECTORY, OUTPUT, begin, precision, saves
+from gpu_studio.plan import callbacks as known
+from gpu_studio.plan import strategy_of
+from gpu_studio.plan.keras_objects import more_is_better
+from gpu_studio.plan.references import SCHEDULE, reference
+from gpu_studio.plan.values import Callback
+
+_DRAWS = """\
+class SameDraws(keras.callbacks.Callback):
+    \"\"\"Starts the random numbers of each step anew, by its number and the seed alone.\"\"\"
+
+    def on_train_begin(self, logs=None):
+        shared = keras.src.random.seed_generator.global_seed_generator().state
+        states = [v for v in self.model.variables if v.name == "seed_generator_state"]
+        own = [(v, int(np.asarray(v)[0])) for v in states if v is not shared]
+        self.states, self.step = [*own, (shared, SEED)], 0
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.place(self.step)
+        self.step += 1
+
+    def on_test_batch_begin(self, batch, logs=None):
+        self.place(-1 - batch)
+
+    def place(self, step):
+        \"\"\"A layer draws fewer than 4,096 times in a step.\"\"\"
+        for state, seed in self.states:
+            state.assign([seed, 4096 * step])
+
+
+"""
+
+_SHARES = """\
+def count_by_samples(model, strategy, training):
+    \"\"\"Each replica's gradients count by its share of the batch's samples.
+
+    Keras divides the losses that it reduces itself by the number of replicas. That is
+    the mean of the batch only where all replicas have equally many samples, and it does
+    not see the means that a step of one's own takes.
+    \"\"\"
+    for name in ("scale_loss_for_distribution", "unscale_loss_for_distribution"):
+        setattr(keras.src.losses.loss, name, lambda loss: loss)
+    here = threading.local()  # replicas are traced in threads of their own
+
+    def counting(step):
+        def counted(data):
+            context = tf.distribute.get_replica_context()
+            here.rows = tf.cast(tf.shape(keras.tree.flatten(data)[0])[0], tf.float32)
+            here.share = here.rows / context.all_reduce("SUM", here.rows)
+            return step(data)
+
+        return counted
+
+    def by_rows(update):
+        return lambda value, sample_weight=None: update(value, here.rows)
+
+    def applying(optimizer):
+        apply = optimizer.apply
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        inner._all_reduce_sum_gradients = lambda pairs: pairs
+
+        def weighed(gradients, trainable_variables=None):
+            context = tf.distribute.get_replica_context()
+            some = [each for each in gradients if each is not None]
+            parts = [tf.math.scalar_mul(tf.cast(here.share, g.dtype), g) for g in some]
+            summed = iter(context.all_reduce("SUM", parts))
+            whole = [None if each is None else next(summed) for each in gradients]
+            return apply(whole, trainable_variables)
+
+        return weighed
+
+    kept = {id(v): v for v in vars(model).values()}.values()
+    for optimizer in kept:
+        if isinstance(optimizer, keras.optimizers.Optimizer):
+            optimizer.apply = applying(optimizer)
+    model.train_step = counting(model.train_step)
+    model.test_step = counting(model.test_step)
+    if isinstance(training, tf.data.Dataset):
+        # Keras would build the model by the sum of the replicas' parts of a batch, which
+        # need not be equally long, and would read a batch for that.
+        def symbol(kind):
+            return keras.KerasTensor(tuple(kind.shape), kind.dtype.name)
+
+        with strategy.scope():
+            kinds = keras.tree.map_structure(symbol, training.element_spec)
+            model._symbolic_build(data_batch=kinds)
+        model._maybe_symbolic_build = lambda **given: None
+    losses = getattr(model, "_compile_loss", None)
+    for metric in losses.metrics if losses else ():
+        metric.update_state = by_rows(metric.update_state)
+
+
+"""
+
+_AS_DATASET = """\
+def as_dataset(generator):
+    \"\"\"A generator as a dataset of its batches, which none of them misses.\"\"\"
+    first = tuple(next(generator))
+
+    def kind(array):
+        return tf.TensorSpec((None, *np.shape(array)[1:]), np.asarray(array).dtype)
+
+    def batches():
+        yield first
+        yield from generator
+
+    kinds = keras.tree.map_structure(kind, first)
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+
+
+"""
+
+_TRAIN = """\
+def train(arguments):
+    \"\"\"Load the data, build the model, and fit it.\"\"\"
+    $strategy
+    $precision
+    $splits = load_data()
+    $batches
+    $scope
+    $shares
+
+    def tell(epoch, logs):
+        show(f"epoch {epoch + 1}/{arguments.epochs}", logs)
+
+    $callbacks
+    model.fit(
+        training,
+        epochs=arguments.epochs,
+        $given
+        callbacks=callbacks,
+        shuffle=False,  # the batches come as they are to come
+        verbose=0,
+    )
+    $save
+    $test
+
+
+def main():
+    \"\"\"Read the arguments, set up the devices, and train.\"\"\"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    $output
+    arguments = parser.parse_args()
+    $directory
+
+    set_up_devices()
+    $begin
+
+
+if __name__ == "__main__":
+    main()
+"""
+_BATCHES = """\
+samples = len(keras.tree.flatten(training)[0])
+steps_per_epoch = -(-samples // BATCH_SIZE)  # rounded up
+training = batches(training, lambda at: shuffled(samples, at), arguments.epochs)"""
+_EVALUATED = """\
+{0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
+{0} = batches({0}, lambda _: {0}_rows, 1)"""
+_STREAMED = """\
+steps_per_epoch = $steps
+if isinstance(training, keras.utils.PyDataset):
+    steps_per_epoch = steps_per_epoch or len(training)
+    training = in_order(training, arguments.epochs)"""
+_GENERATED = """
+if inspect.isgenerator(training):
+    training = as_dataset(training)"""
+_READ_ONCE = """
+if inspect.isgenerator(training) and arguments.epochs > 1:
+    raise SystemExit("A generator is read once: return one that never ends, or a Dataset.")"""
+_SCOPE = """\
+# In the strategy's scope, variables are made where it keeps them: $where.
+with strategy.scope():
+    $make"""
+_SHOWN = "keras.callbacks.LambdaCallback(on_epoch_end=tell)"
+_TEST = """\
+results = model.evaluate(test, callbacks=callbacks, verbose=0, return_dict=True)
+show("test", {f"test_{name}": value for name, value in results.items()})"""
+
+
+def fitting(fitted: FittedPlan) -> str:
+    """The functions `train` and `main`, with the classes and functions that they use."""
+    plan, facts, streamed = fitted.plan, fitted.facts, bool(fitted.seen.streamed)
+    several = strategy_of(plan).replicates
+    saved = saves(facts)
+    test = _TEST if "test" in fitted.splits else ""
+    if streamed:
+        test = f"if test is not None:\n{indented(_TEST, 4)}"
+    written = written_as(plan)
+    make = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
+    whole = fill(
+        _TRAIN,
+        strategy="strategy = make_strategy()" if written.has_scope else "",
+        precision=precision(facts),
+        splits=", ".join(fitted.splits),
+        batches=_batched(fitted),
+        scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
+        shares="count_by_samples(model, strategy, training)" if several else "",
+        callbacks="\n".join(_callbacks(fitted)),
+        given="\n".join(_fit_arguments(fitted)),
+        save='model.save_weights(arguments.output / "last.weights.h5")' if saved else "",
+        test=test,
+        output=OUTPUT if saved else "",
+        directory=DIRECTORY if saved else "",
+        begin=begin(facts),
+    )
+    draws, shares = _DRAWS if fitted.draws else "", _SHARES if several else ""
+    shares += _AS_DATASET if several and streamed else ""
+    return f"{draws}{shares}{SHOW}\n\n{whole}"
+
+
+def _batched(fitted: FittedPlan) -> str:
+    if fitted.seen.streamed:
+        steps = fitted.plan.training.steps_per_epoch or None
+        once = "without end" not in fitted.seen.streamed and not steps
+        several = _GENERATED if strategy_of(fitted.plan).replicates else ""
+        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + several
+    lines = [_BATCHES]
+    lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
+    return "\n".join(lines)
+
+
+def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
+    training = fitted.plan.training
+    yield "steps_per_epoch=steps_per_epoch,"
+    if "validation" in fitted.splits:
+        yield "validation_data=validation,"
+        if training.validation_steps:
+            yield f"validation_steps={training.validation_steps},"
+    if training.class_weight:
+        weights = {int(key): value for key, value in training.class_weight.items()}
+        spelled = ", ".join(f"{key}: {literal(value)}" for key, value in weights.items())
+        yield f"class_weight={{{spelled}}},"
+
+
+def _callbacks(fitted: FittedPlan) -> Iterator[str]:
+    """Return the lines that make the callbacks, in the order of a run."""
+    training, made = fitted.plan.training, []
+    lists = ["SameDraws()"] if fitted.draws else []
+    for place, each in enumerate(training.callbacks):
+        if not reference(each.name):
+            lists.append(_built_in(fitted, each))
+            continue
+        yield from _own_callback(fitted, place, each)
+        made.append(f"*keras.tree.flatten(own_{place})")
+    if rule := training.early_stopping:
+        given = {"monitor": rule.monitor, "min_delta": rule.min_delta}
+        given |= {"patience": max(rule.patience, 1), "mode": _mode(rule.monitor)}
+        given |= {"restore_best_weights": True} if rule.restore_best else {}
+        made.append(call("", "keras.callbacks.EarlyStopping", options(given), indent=8))
+    if saves(fitted.facts):
+        monitor = training.checkpoint.monitor
+        given = {"save_best_only": True, "save_weights_only": True}
+        given |= {"monitor": monitor, "mode": _mode(monitor)}
+        path = 'arguments.output / "best.weights.h5"'
+        made.append(call("", "keras.callbacks.ModelCheckpoint", [path, *options(given)], indent=8))
+    items = [*lists, *made, _SHOWN]
+    yield "callbacks = ["
+    yield from (indented(f"{each},", 4) for each in items)
+    yield "]"
+
+
+def _mode(monitor: str) -> str:
+    return "max" if more_is_better(monitor) else "min"
+
+
+def _own_callback(fitted: FittedPlan, place: int, named: Callback) -> Iterator[str]:
+    field = f"training.callbacks[{place}]"
+    where = reference(named.name)
+    if where is None:
+        raise AssertionError(named.name)
+    file = literal(str(located(field, where.file, fitted.facts.base)))
+    offered = {"model": "model", "epochs": "arguments.epochs", "batch_size": "BATCH_SIZE"}
+    yield table("offered", {**offered, "steps_per_epoch": "steps_per_epoch", "seed": "SEED"})
+    given = [f"Path({file})", literal(where.function), options_of(field, named.options), "offered"]
+    yield call(f"own_{place} = ", "call_own", given, indent=4)
+
+
+def _built_in(fitted: FittedPlan, named: Callback) -> str:
+    given = dict(named.options)
+    if named.name == known.PLATEAU:
+        return call("", "keras.callbacks.ReduceLROnPlateau", options(given), indent=8)
+    if named.name == known.TERMINATE:
+        return "keras.callbacks.TerminateOnNaN()"
+    if named.name == known.TABLE and saves(fitted.facts):
+        path = f"arguments.output / {literal(given.get(known.FILE, 'epochs.csv'))}"
+        separator = literal(given.get("separator", ","))
+        return call("", "keras.callbacks.CSVLogger", [path, separator], indent=8)
+    if named.name == known.SCHEDULER and SCHEDULE in given:
+        where = reference(str(given[SCHEDULE]))
+        if where is not None:
+            file = literal(str(located("training.callbacks", where.file, fitted.facts.base)))
+            own = f"own(Path({file}), {literal(where.function)})"
+            return call("", "keras.callbacks.LearningRateScheduler", [own], indent=8)
+    raise ExportError(
+        f"No script writes the callback {named.name} of this plan. Give it by a function of your "
+        "own, or train by a run."
+    )
+
+
+FIT_PARTS = (own_functions, loading, building, fitting)
+"""What follows the parts that all scripts have in common: opening, devices, strategy."""

@@ -1,0 +1,101 @@
+"""Scripts that hand the user's own model and data to Keras' `fit`.
+
+Programs of the zoo, with what a look at their data and models finds, train as scripts to the losses
+of their own `fit`.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tomli_w
+import zoo_runs
+import zoo_scripts
+from exported_scripts import RUFF
+from zoo_table import programs
+
+from gpu_studio import plan as plans
+from gpu_studio.export import ExportError, UnseenError, python_script
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, PlanFacts
+
+COMPILED = ModelFacts(learnt=Learnt("values", True, "mse", ("mae",), compiled=True))
+OWN_STEPS = ModelFacts(own_steps=("compute_loss",))
+ARRAYS = DataFacts("load", "values", None, 80, x_shape=(5,), y_shape=(1,), arrays=("x", "y"))
+ENDLESS = DataFacts("load", "values", None, 0, streamed="batches of 16, without end")
+NESTED = replace(
+    ARRAYS,
+    inputs=(ArrayFacts(),),
+    targets=(ArrayFacts(("depth",)), ArrayFacts(("edge",))),
+    arrays=("x", "y/depth", "y/edge"),
+)
+FACTS = {
+    "plateau": PlanFacts(ARRAYS, COMPILED),
+    "rare_fault": PlanFacts(ARRAYS, COMPILED),
+    "ticker": PlanFacts(ENDLESS, COMPILED),
+    "two_tasks": PlanFacts(NESTED, OWN_STEPS),
+    "delivery_time": PlanFacts(
+        ARRAYS, replace(COMPILED, learnt=Learnt("values", True, "", ("mae",)))
+    ),
+}
+WAYS = {"rare_fault": "mirrored"}
+
+
+def script(name: str, way: str = "none", facts: PlanFacts | None = None) -> str:
+    plan = plans.loads(tomli_w.dumps(programs()[name].document(way)))
+    facts = facts or FACTS[name]
+    return python_script(plan, None, Path("/nowhere"), facts.data, facts.model)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_that_a_script_trains_as_fit_trains(tmp_path):
+    named = programs()
+    trained = ["rare_fault", "ticker", "two_tasks"]
+    references = zoo_runs.fitted(trained, tmp_path)
+    for name in trained:
+        way, wanted = WAYS.get(name, "none"), references[name]
+        wanted.weights = []  # a script prints the measures only
+        mine = zoo_scripts.scripted(named[name], way, FACTS[name], tmp_path / name)
+        verdict = zoo_runs.verdict(named[name], way, mine, wanted)
+        assert verdict.word == "equal", f"{name}: {verdict}\n{mine.trace}"
+
+
+def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
+    for name in FACTS:
+        for way in ("none", "mirrored"):
+            (tmp_path / f"{name} {way}.py").write_text(script(name, way))
+    for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
+        ended = subprocess.run(
+            [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stdout
+    sources = [path.read_text() for path in tmp_path.glob("*.py")]
+    lines = [line for source in sources for line in source.splitlines() if "zoo" not in line]
+    assert [line for line in lines if len(line) > 88] == []
+    functions = [
+        each
+        for source in sources
+        for each in ast.parse(source).body
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+    ]
+    assert all(map(ast.get_docstring, functions))
+
+
+def test_that_what_only_a_look_at_the_model_tells_is_asked_for():
+    with pytest.raises(UnseenError, match="allow the files"):
+        script("two_tasks", facts=PlanFacts(NESTED, None))
+
+
+def test_that_layers_of_what_only_fit_trains_are_not_placed():
+    with pytest.raises(ExportError, match="Keras' fit computes a whole model on one device"):
+        script("plateau", "placed")
+
+
+def test_that_a_compiled_model_is_not_half_overridden():
+    facts = replace(FACTS["delivery_time"], model=COMPILED)
+    with pytest.raises(ExportError, match="takes all or none of them"):
+        script("delivery_time", facts=facts)

@@ -1,0 +1,42 @@
+"""Write programs of the zoo as scripts, and run these where the package cannot be imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import tomli_w
+from exported_scripts import run_script
+from zoo_runs import Trained
+from zoo_table import Program
+
+from gpu_studio import plan as plans
+from gpu_studio.export import ExportError, python_script
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.runs.questions.plan_question import ask_about
+
+
+def facts_of(program: Program, folder: Path) -> PlanFacts:
+    """What the data and the model of a program are; its files must be allowed."""
+    plan = plans.loads(tomli_w.dumps(program.document()))
+    return decoded(ask_about(plans.with_absolute_files(plan, folder)))
+
+
+def scripted(
+    program: Program, way: str, facts: PlanFacts, folder: Path, **training: object
+) -> Trained:
+    """Train the script of a program in `folder`: the measures of its epochs, as it prints them."""
+    plan = plans.loads(tomli_w.dumps(program.document(way, **training)))
+    try:
+        script = python_script(plan, None, folder, facts.data, facts.model)
+    except ExportError as error:
+        return Trained(refused=str(error))
+    place = folder / f"script of {way}"
+    place.mkdir(parents=True)
+    path = place / "train.py"
+    path.write_text(script, encoding="utf-8")
+    printed = run_script(path, dict(os.environ))
+    if printed.code:
+        last = printed.output.strip().splitlines() or ["it said nothing"]
+        return Trained(crashed=last[-1], trace=printed.output)
+    return Trained(list(printed.epochs))
