@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from gpu_studio.cli import main
+from gpu_studio.common.guide import guide
 from gpu_studio.plan.keys import all_keys
 
 
@@ -61,3 +63,11 @@ def test_that_on_a_screen_marks_and_targets_of_links_are_left_out(capsys, monkey
     shown = capsys.readouterr().out
     assert "Drawing: SGD keeps no slots" in shown
     assert "options.md" not in shown
+
+
+def test_that_every_command_in_the_guide_is_there(capsys):
+    found = re.findall(r"`gpu-studio ([a-z][^`]*)`", "\n".join(guide().pages.values()))
+    assert len(found) > 15
+    wrong = [command for command in found if main([*command.split(), "--help"]) != 0]
+    capsys.readouterr()
+    assert wrong == []
