@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan.homes import devices_of_layers
@@ -399,5 +400,7 @@ def sample_in_words(data: DataFacts) -> str:
             f"{'/'.join(('x', *map(str, each.path)))} {_array_in_words(each)}"
             for each in data.inputs
         )
-    shape = " × ".join(map(str, data.x_shape)) or "one number"
+    if data.x_dtype == "string":
+        return _array_in_words(ArrayFacts((), data.x_shape, "string"))
+    shape = " × ".join(map(grouped, data.x_shape)) or "one number"
     return f"{shape}, {numbers_in_words(data)}"

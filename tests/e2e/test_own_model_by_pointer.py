@@ -58,6 +58,8 @@ batch_size = 16
 loss = "sparse_categorical_crossentropy"
 """
 MEND = "Use auto for light"
+SAID_OF_SCRIPT = ("as a Python script", "no script can be written for these yet")
+"""The script is there, or it is said why there is none."""
 
 
 @pytest.fixture
@@ -126,3 +128,8 @@ def test_that_one_s_own_model_is_allowed_seen_trained_and_looked_at_output_by_ou
     }
     assert len(rows) == 12
     assert all("✔" in row or "✘" in row for row in rows)
+
+    desk.hands("key", "ctrl+2")
+    desk.settle()
+    desk.click("Copy as Python")
+    desk.sees(lambda facts: any(each in facts["notice"] for each in SAID_OF_SCRIPT))

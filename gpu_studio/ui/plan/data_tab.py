@@ -22,7 +22,7 @@ from gpu_studio.ui.kit.fields import Choice, Typed
 from gpu_studio.ui.kit.samples import SamplesTable
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.kit.words import sentence
-from gpu_studio.ui.plan.facts_words import data_lines, fit_of, preview_headers
+from gpu_studio.ui.plan.facts_words import data_lines, preview_headers, what_fits
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder
 from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
@@ -271,9 +271,9 @@ class DataTab(QWidget):
         if self._view is None or self._reader is None or data is None:
             self.lines.set_lines(())
             return
-        graph = self._reader.facts.graph if self._reader.facts else None
+        model = self._reader.facts.model if self._reader.facts else None
         lines = data_lines(self._view.plan, self._view.machine, data)
-        met = fit_of(data, graph) if graph is not None else ()
+        met = what_fits(data, model)
         self.lines.set_lines(
             (
                 *lines,

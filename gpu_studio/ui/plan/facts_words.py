@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -17,8 +17,8 @@ from gpu_studio.placement.plan_facts import (
     Learnt,
     ModelFacts,
     ModelGraph,
-    numbers_in_words,
     paired,
+    sample_in_words,
 )
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
 from gpu_studio.plan.freezing import frozen_layers
@@ -67,7 +67,7 @@ def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str
 def _of_a_sample(data: DataFacts) -> tuple[tuple[str, str], ...]:
     if not data.nested:
         return (
-            ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
+            ("a sample", sample_in_words(data)),
             ("a target", target_in_words(data)),
         )
     return tuple((name, _array_in_words(array)) for name, array in _arrays_of(data))
@@ -94,12 +94,17 @@ def preview_headers(data: DataFacts) -> tuple[str, ...]:
 def data_in_short(data: DataFacts) -> str:
     """Return the number of samples and their shape in a line: `1 797 samples, 28 × 28 × 1`."""
     if data.streamed:
-        shape = "" if data.nested else f"; {shape_in_words(data.x_shape)}"
+        shape = "" if data.nested else f"; {_shape_of(data)}"
         return f"{data.streamed}{shape}"
     if data.nested:
         given, wanted = plural(len(data.inputs), "input"), plural(len(data.targets), "target")
         return f"{plural(data.samples, 'sample')}, {given}, {wanted}"
-    return f"{plural(data.samples, 'sample')}, {shape_in_words(data.x_shape)}"
+    return f"{plural(data.samples, 'sample')}, {_shape_of(data)}"
+
+
+def _shape_of(data: DataFacts) -> str:
+    alone = data.x_dtype == "string" and not data.x_shape
+    return "one text" if alone else shape_in_words(data.x_shape)
 
 
 def target_in_words(data: DataFacts) -> str:
@@ -119,13 +124,22 @@ def _named(data: DataFacts) -> str:
     )
 
 
+def what_fits(data: DataFacts, model: ModelFacts | None) -> tuple[tuple[bool, str], ...]:
+    """Whether the model takes a sample, and gives what is to be learnt, a sentence each."""
+    if model is None or model.graph is None:
+        return ()
+    if model.own_steps:  # what such a step takes and gives, only it knows
+        return ((True, f"The model's own {model.own_steps[0]} is given all of them."),)
+    return fit_of(data, model.graph)
+
+
 def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
     """Whether the model takes a sample, and gives what is to be learnt, a sentence each."""
     if data.nested:  # what does not fit was refused when the model was built
         return ((True, "The model takes all inputs and gives an output for each target."),)
     takes = _fits(graph.input_shape, data.x_shape)
-    given = f"samples are {shape_in_words(data.x_shape)}"
-    wanted = f"the model takes {shape_in_words(graph.input_shape)}"
+    given = f"samples are {_shape_of(data)}"
+    wanted = f"the model takes {_shape_of(data) if takes else shape_in_words(graph.input_shape)}"
     inward = (
         takes,
         f"Shapes in fit: {wanted}." if takes else f"Shapes in do not fit: {given}, {wanted}.",
@@ -175,6 +189,8 @@ class Meeting:
     given: ArrayFacts | None
     end: ArrayFacts | None
     learnt: Learnt | None = None
+    own_step: str = ""
+    """The method of the model's own that is given the array, whatever it does with it."""
 
     @property
     def name(self) -> str:
@@ -189,6 +205,11 @@ def meetings_of(data: DataFacts, model: ModelFacts) -> tuple[Meeting, ...]:
     """
     if not data.nested and len(model.inputs) < 2 and len(model.outputs) < 2:
         return ()
+    if model.own_steps:
+        given = (("x", each) for each in data.inputs), (("y", each) for each in data.targets)
+        return tuple(
+            Meeting(part, each, None, own_step=model.own_steps[0]) for part, each in chain(*given)
+        )
     learners = model.learners
     inward = (Meeting("x", *pair) for pair in paired(data.inputs, model.inputs))
     outward = (
@@ -212,7 +233,7 @@ class MeetingsModel(PlainTable[Meeting]):
         return (
             row.name or "nothing",
             _array_in_words(row.given),
-            row.end.name if row.end else "nothing",
+            row.end.name if row.end else _met_by(row),
             _array_in_words(row.end),
             _learnt_in_words(row),
         )[column]
@@ -224,6 +245,10 @@ def _array_in_words(array: ArrayFacts | None) -> str:
     if array.dtype == "string":
         return f"{shape_in_words(array.shape)}, texts" if array.shape else "one text"
     return f"{shape_in_words(array.shape)}, {array.dtype}"
+
+
+def _met_by(row: Meeting) -> str:
+    return f"its own {row.own_step}" if row.own_step else "nothing"
 
 
 def _learnt_in_words(row: Meeting) -> str:

@@ -24,7 +24,14 @@ from gpu_studio.placement.plan_facts import (
 from gpu_studio.plan import Data, Training
 from gpu_studio.ui.kit.table import rows_as_text
 from gpu_studio.ui.plan.data_tab import PICTURE, DataTab, SampleGrid, picture
-from gpu_studio.ui.plan.facts_words import batches, data_lines, fit_of
+from gpu_studio.ui.plan.facts_words import (
+    MeetingsModel,
+    batches,
+    data_lines,
+    fit_of,
+    meetings_of,
+    what_fits,
+)
 
 LINE = DataFacts("line", "values", None, 9, x_shape=(1,))
 
@@ -157,6 +164,20 @@ def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str
 )
 def test_that_it_is_told_which_numbers_a_model_gets(known: dict[str, Any], words: str) -> None:
     assert dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, **known)))["a sample"] == words
+
+
+def test_that_texts_are_called_texts_and_what_a_step_of_its_own_takes_is_left_to_it() -> None:
+    texts = replace(DIGITS, x_shape=(), x_dtype="string")
+    assert dict(data_lines(a_plan(), FOUR_CORES, texts))["a sample"] == "one text"
+    own = ModelFacts(GRAPH, own_steps=("train_step",))
+    assert what_fits(texts, own) == ((True, "The model's own train_step is given all of them."),)
+    arrays = {"inputs": (ArrayFacts(("a",)),), "targets": (ArrayFacts(("b",)),)}
+    rows = meetings_of(replace(DIGITS, **arrays), own)
+    model = MeetingsModel()
+    assert [[model.text(row, column) for column in (0, 2)] for row in rows] == [
+        ["x/a", "its own train_step"],
+        ["y/b", "its own train_step"],
+    ]
 
 
 def test_that_data_that_are_not_here_yet_say_so() -> None:
