@@ -58,7 +58,7 @@ batch_size = 16
 loss = "sparse_categorical_crossentropy"
 """
 MEND = "Use auto for light"
-SAID_OF_SCRIPT = ("as a Python script", "no script can be written for these yet")
+SAID_OF_SCRIPT = ("as a Python script", "no script can be written")
 """The script is there, or it is said why there is none."""
 
 
