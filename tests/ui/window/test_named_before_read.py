@@ -79,12 +79,12 @@ def test_that_the_layers_of_the_model_before_do_not_stand_under_a_file_that_is_n
 def test_that_samples_of_the_data_before_go_with_their_source(window: MainWindow, qtbot) -> None:
     known(window, qtbot)
     tab, document = window.plan_page.workspace.open("Data"), window.document
-    assert len(tab.rows.rows) == 2
+    assert tab.table.samples.rowCount() == 2
     document.replace(
         replace(document.plan, data=replace(document.plan.data, validation_fraction=0.3)), "option"
     )
-    assert len(tab.rows.rows) == 2
+    assert tab.table.samples.rowCount() == 2
     assert not tab.table.isEnabled()
     document.replace(replace(document.plan, data=Data(folder="")), "source")
-    assert tab.rows.rows == ()
+    assert tab.table.samples.rowCount() == 0
     assert tab.lines.text == ""
