@@ -248,6 +248,21 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "keras.callbacks.ModelCheckpoint(monitor=…)",
         "To keep the best by what you really care about.",
     ),
+    "training.phases.after": (
+        "the epochs, of all that `training.epochs` counts, after which the phase begins",
+        "",
+        "To train the head of a model first, and then tune all of it.",
+    ),
+    "training.phases.learning_rate": (
+        "the learning rate of the phase, constant",
+        "keras.optimizers.Optimizer(learning_rate=…)",
+        "Far smaller than the first one where layers are tuned that were trained before.",
+    ),
+    "training.phases.frozen": (
+        "the layers that the phase leaves as they are, in the place of `model.frozen`",
+        "keras.layers.Layer.trainable",
+        "To keep some layers frozen; left out, layers are as the model was made.",
+    ),
     "training.callbacks.name": (
         "one of [these](built-ins.md#built-in-callbacks), or your own: `callbacks.py:make`",
         "Model.fit(callbacks=[…])",

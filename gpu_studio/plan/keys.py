@@ -30,6 +30,7 @@ from gpu_studio.plan.values import (
     ModelSettings,
     Named,
     OutputTraining,
+    Phase,
     Placed,
     Plan,
     Training,
@@ -79,6 +80,11 @@ TABLES: Mapping[str, tuple[type[Any], str, str]] = {
         "Without this table a run trains all its epochs.",
     ),
     "training.checkpoint": (CheckpointSettings, "Checkpoints", "When they are written."),
+    "training.phases": (
+        Phase,
+        "Phases",
+        "`[[training.phases]]`: later phases, each with a new optimizer.",
+    ),
     "training.callbacks": (
         Callback,
         "Callbacks",
