@@ -395,8 +395,7 @@ def _some_samples(split: Split, rows: Array) -> list[Array]:
     return [x[chosen] for x in arrays]
 
 
-_PIECE = 1 << 20
-"""Numbers that are looked at together."""
+_PIECE = 1 << 20  # numbers that are looked at together
 
 
 def target_of(splits: Sequence[Split | None], classes: int | None = None) -> Any:
