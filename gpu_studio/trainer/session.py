@@ -33,6 +33,7 @@ from gpu_studio.trainer.models.own_models import name_of, notes_on
 from gpu_studio.trainer.models.own_training import (
     compile_as_planned,
     own_in_steps,
+    refuse_beside_own_steps,
     training_note,
 )
 from gpu_studio.trainer.own_steps import OwnSteps
@@ -195,14 +196,7 @@ def _default_steps(
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
-        if idle := keras_objects.idle_class_weights(plan.training, dataset):
-            tell(
-                events.Warned(
-                    message=f"training.class_weight weighs class {listed(idle)}, of which "
-                    f"{dataset.name} has no sample to train on: it changes nothing.",
-                    suggestion="Give the numbers that the targets have, which count from 0.",
-                )
-            )
+        _tell_idle_weights(plan, dataset, tell)
         for place, phase in enumerate(plan.training.phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
         placed = _placed(spread, logical, model)
@@ -223,6 +217,16 @@ def _default_steps(
     return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
 
 
+def _tell_idle_weights(plan: Plan, dataset: Dataset, tell: Any) -> None:
+    if idle := keras_objects.idle_class_weights(plan.training, dataset):
+        said = (
+            f"training.class_weight weighs class {listed(idle)}, of which {dataset.name} has no "
+            "sample to train on: it changes nothing."
+        )
+        advice = "Give the numbers that the targets have, which count from 0."
+        tell(events.Warned(message=said, suggestion=advice))
+
+
 def _own_steps(
     plan: Plan,
     dataset: Dataset,
@@ -234,24 +238,8 @@ def _own_steps(
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
     source, total = name_of(plan.model), steps * plan.training.epochs
-    if plan.training.class_weight:
-        raise PlanRefused(
-            f"training.class_weight counts in Keras' default step alone, and {source} has its own "
-            f"{own_in_steps(model)[0]}.",
-            ["Leave it out.", "Return weights of the samples with the data: (x, y, weights)."],
-        )
-    if plan.training.phases:
-        raise PlanRefused(
-            f"A phase of training.phases begins with a new optimizer, and {source} has its own "
-            f"{own_in_steps(model)[0]}, which decides by itself what optimizer it uses.",
-            ["Leave training.phases out.", "Train a second plan that begins with its weights."],
-        )
-    if spread.placement is not None:
-        raise PlanRefused(
-            f"{source} has its own {own_in_steps(model)[0]}, but only Keras' default step can be "
-            "placed: what a step of its own computes belongs to no layer.",
-            ["Choose another strategy, such as mirrored, which copies the whole model."],
-        )
+    own = own_in_steps(model)[0]
+    refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)
     with tf.device(spread.made_on), spread.strategy.scope():
         compile_as_planned(
             source,

@@ -11,7 +11,7 @@ import keras
 from keras.src import backend
 
 from gpu_studio.plan.values import Named, Training
-from gpu_studio.trainer.errors import ModelError
+from gpu_studio.trainer.errors import ModelError, PlanRefused
 from gpu_studio.trainer.keras_objects.named import construct, keras_class
 from gpu_studio.trainer.user_code.telling import beginning
 
@@ -25,6 +25,28 @@ _AROUND_STEPS = ("fit", "train_on_batch", "make_train_function", "make_test_func
 def own_in_steps(model: keras.Model) -> list[str]:
     """Return which of the methods that a step consists of are the model's own."""
     return [name for name in _IN_STEPS if is_own(model, name)]
+
+
+def refuse_beside_own_steps(training: Training, source: str, own: str, *, placed: bool) -> None:
+    """Raises PlanRefused for what a model's `own` step leaves no room for."""
+    if training.class_weight:
+        raise PlanRefused(
+            f"training.class_weight counts in Keras' default step alone, and {source} has its own "
+            f"{own}.",
+            ["Leave it out.", "Return weights of the samples with the data: (x, y, weights)."],
+        )
+    if training.phases:
+        raise PlanRefused(
+            f"A phase of training.phases begins with a new optimizer, and {source} has its own "
+            f"{own}, which decides by itself what optimizer it uses.",
+            ["Leave training.phases out.", "Train a second plan that begins with its weights."],
+        )
+    if placed:
+        raise PlanRefused(
+            f"{source} has its own {own}, but only Keras' default step can be placed: what a step "
+            "of its own computes belongs to no layer.",
+            ["Choose another strategy, such as mirrored, which copies the whole model."],
+        )
 
 
 def own_around_steps(model: keras.Model) -> list[str]:
