@@ -70,6 +70,25 @@ def count_by_samples(model, strategy, training):
 
         return counted
 
+    def rows_once(gradient):
+        # Rows that rise and are the same in each part are looked up for no sample, as
+        # positions are: in a whole batch they occur once.
+        if not isinstance(gradient, tf.IndexedSlices):
+            return gradient
+        values, rows = gradient.values, gradient.indices
+        replicas = strategy.num_replicas_in_sync
+        each = tf.shape(rows)[0] // replicas
+        whole = each * replicas
+        first, by_part = rows[:each], tf.reshape(rows[:whole], (replicas, each))
+        alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
+        shape = tf.concat([[replicas, each], tf.shape(values)[1:]], axis=0)
+        values, rows = tf.cond(
+            alike & (whole == tf.shape(rows)[0]),
+            lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
+            lambda: (values, rows),
+        )
+        return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
     def by_rows(update):
         return lambda value, sample_weight=None: update(value, here.rows)
 
@@ -82,7 +101,7 @@ def count_by_samples(model, strategy, training):
             context = tf.distribute.get_replica_context()
             some = [each for each in gradients if each is not None]
             parts = [tf.math.scalar_mul(tf.cast(here.share, g.dtype), g) for g in some]
-            summed = iter(context.all_reduce("SUM", parts))
+            summed = iter(map(rows_once, context.all_reduce("SUM", parts)))
             whole = [None if each is None else next(summed) for each in gradients]
             return apply(whole, trainable_variables)
 
@@ -100,9 +119,10 @@ def count_by_samples(model, strategy, training):
         def symbol(kind):
             return keras.KerasTensor(tuple(kind.shape), kind.dtype.name)
 
-        with strategy.scope():
-            kinds = keras.tree.map_structure(symbol, training.element_spec)
-            model._symbolic_build(data_batch=kinds)
+        if type(model).call is not keras.Model.call:  # some have a train_step alone
+            with strategy.scope():
+                kinds = keras.tree.map_structure(symbol, training.element_spec)
+                model._symbolic_build(data_batch=kinds)
         model._maybe_symbolic_build = lambda **given: None
     losses = getattr(model, "_compile_loss", None)
     for metric in losses.metrics if losses else ():
@@ -193,6 +213,9 @@ _SCOPE = """\
 with strategy.scope():
     $make"""
 _SHOWN = "keras.callbacks.LambdaCallback(on_epoch_end=tell)"
+_SAVE = """\
+model.built = True  # also where its steps were called alone
+model.save_weights(arguments.output / "last.weights.h5")"""
 _TEST = """\
 results = model.evaluate(test, callbacks=callbacks, verbose=0, return_dict=True)
 show("test", {f"test_{name}": value for name, value in results.items()})"""
@@ -218,7 +241,7 @@ def fitting(fitted: FittedPlan) -> str:
         shares="count_by_samples(model, strategy, training)" if several else "",
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
-        save='model.save_weights(arguments.output / "last.weights.h5")' if saved else "",
+        save=_SAVE if saved else "",
         test=test,
         output=OUTPUT if saved else "",
         directory=DIRECTORY if saved else "",
@@ -268,7 +291,8 @@ def _callbacks(fitted: FittedPlan) -> Iterator[str]:
         given |= {"patience": max(rule.patience, 1), "mode": _mode(rule.monitor)}
         given |= {"restore_best_weights": True} if rule.restore_best else {}
         made.append(call("", "keras.callbacks.EarlyStopping", options(given), indent=8))
-    if saves(fitted.facts):
+    # Which measures a step of its own returns, and whether it can be saved so early, is not known.
+    if saves(fitted.facts) and not fitted.built.own_steps:
         monitor = training.checkpoint.monitor
         given = {"save_best_only": True, "save_weights_only": True}
         given |= {"monitor": monitor, "mode": _mode(monitor)}
