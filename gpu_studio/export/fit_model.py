@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gpu_studio.export.facts import located
 from gpu_studio.export.fitted import AS_COMPILED, FittedPlan
@@ -14,12 +14,14 @@ from gpu_studio.export.keras_objects import (
 )
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
-from gpu_studio.export.script_text import call, fill, literal, options
+from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.values import OutputTraining
 
+_NO_LOSS = "none"
 _GUESSED = ("accuracy", "mae", "mse")
 
 _OWN = """\
@@ -166,21 +168,32 @@ def _loss_of_plan(fitted: FittedPlan) -> list[str]:
     if fitted.built.own_steps:
         chosen = fitted.plan.training.loss
         return [] if chosen.name == "auto" else [f"loss={_one_loss(fitted, chosen, None)}"]
-    if fitted.plan.training.outputs:
-        raise ExportError(
-            "training.outputs says what each output learns by, and a script takes that from "
-            "compile only. Compile the model in its function, or train it by a run."
-        )
-    chosen = fitted.plan.training.loss
-    each = {name: _one_loss(fitted, chosen, learnt) for name, learnt in fitted.learners.items()}
+    each = {
+        name: _one_loss(fitted, _loss_of(fitted, name), learnt)
+        for name, learnt in fitted.learners.items()
+    }
     if list(each) == [""]:
         return [f"loss={each['']}"]
-    return [f"loss={{{', '.join(f'{literal(name)}: {one}' for name, one in each.items())}}}"]
+    found = [_by_output("loss", each)]
+    own = fitted.plan.training.outputs
+    weights = {name: own[name].loss_weight for name in each if name in own}
+    if any(weight != 1 for weight in weights.values()):
+        found.append(f"loss_weights={literal(dict.fromkeys(each, 1.0) | weights)}")
+    return found
+
+
+def _loss_of(fitted: FittedPlan, output: str) -> Named:
+    """Return the loss that the plan names for an output."""
+    training = fitted.plan.training
+    own = training.outputs.get(output)
+    return own.loss if own is not None and own.loss is not None else training.loss
 
 
 def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
     if reference(chosen.name):
         return _judge(fitted, "training.loss", chosen)
+    if chosen.name == _NO_LOSS:
+        return "None"
     name = keras_name(chosen.name if chosen.name != "auto" or not learnt else learnt.loss, LOSSES)
     fitting = LOSS_CLASSES.get(str(name))
     if fitting is None:
@@ -197,17 +210,29 @@ def _metrics_of_plan(fitted: FittedPlan) -> list[str]:
     chosen = fitted.plan.training.metrics
     if fitted.built.own_steps:
         chosen = tuple(each for each in chosen if each.name != "auto")
-    if not chosen:
+    if not chosen and not fitted.plan.training.outputs:
         return []
-    learnt = fitted.learners
+    learnt, own = fitted.learners, fitted.plan.training.outputs
     rows = {
-        name: [_one_metric(fitted, each, one) for each in chosen] for name, one in learnt.items()
+        name: [_one_metric(fitted, each, one) for each in _metrics_of(own.get(name), chosen)]
+        for name, one in learnt.items()
     }
     if list(rows) in ([""], []):
         flat = rows.get("") or [_one_metric(fitted, each, None) for each in chosen]
         return [f"metrics=[{', '.join(flat)}]"]
-    pairs = (f"{literal(name)}: [{', '.join(row)}]" for name, row in rows.items())
-    return [f"metrics={{{', '.join(pairs)}}}"]
+    listed = {name: listing("", row, indent=len(name) + 17) for name, row in rows.items()}
+    return [_by_output("metrics", listed)]
+
+
+def _by_output(argument: str, values: Mapping[str, str]) -> str:
+    """Return an argument of compile that has an expression for each output."""
+    lines = [f"{literal(name)}: {value}," for name, value in values.items()]
+    return "\n".join([f"{argument}={{", *(indented(line, 4) for line in lines), "}"])
+
+
+def _metrics_of(own: OutputTraining | None, rest: Sequence[Named]) -> Sequence[Named]:
+    """Return the metrics of an output: its own, else those of all."""
+    return own.metrics if own is not None and own.metrics is not None else rest
 
 
 def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:

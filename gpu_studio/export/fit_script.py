@@ -207,7 +207,7 @@ if inspect.isgenerator(training):
     training = as_dataset(training)"""
 _READ_ONCE = """
 if inspect.isgenerator(training) and arguments.epochs > 1:
-    raise SystemExit("A generator is read once: return one that never ends, or a Dataset.")"""
+    raise SystemExit("A generator is read once: give one without end or a Dataset.")"""
 _SCOPE = """\
 # In the strategy's scope, variables are made where it keeps them: $where.
 with strategy.scope():

@@ -10,7 +10,7 @@ from typing import Any
 from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
-from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
+from gpu_studio.plan import Machine, Named, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
 from gpu_studio.plan.keras_objects import (
     COMPILED,
@@ -32,6 +32,7 @@ def check(plan: Plan, machine: Machine | None) -> None:
     _refuse_invalid(plan)
     refuse_parts(plan)
     for reason in [
+        *_unwritten_by_any(plan),
         *_unwritten(plan),
         *_options(plan),
         *_callbacks(plan),
@@ -63,11 +64,32 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
             "names: no script can place its layers. Choose another strategy, or train it by a run."
         )
     for reason in [
+        *_unwritten_by_any(plan),
+        *_own_optimizers(plan),
         *_names("training.options", plan.training.options),
         *_replicas(plan, machine),
         *_warm_up(plan),
     ]:
         raise ExportError(reason)
+
+
+def _unwritten_by_any(plan: Plan) -> Iterator[str]:
+    for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
+        if given:
+            yield f"No script heeds model.{field} yet. Leave it out, or train by a run."
+    if plan.training.phases:
+        yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
+
+
+def _own_optimizers(plan: Plan) -> Iterator[str]:
+    training = plan.training
+    named = (("optimizer", training.optimizer), ("schedule", (training.schedule or Named("")).name))
+    for field, name in named:
+        if reference(name):
+            yield (
+                f"training.{field} is {shown(name)}, and no script makes one of your own: compile "
+                "the model with it in its function, or train by a run."
+            )
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:
@@ -91,11 +113,6 @@ def _unwritten(plan: Plan) -> Iterator[str]:
                 f"training.metrics[{index}] is {shown(metric.name)}, which no script writes. "
                 "Leave it out, or train by a run."
             )
-    for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
-        if given:
-            yield f"No script heeds model.{field} yet. Leave it out, or train by a run."
-    if training.phases:
-        yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
     if training.class_weight:
         yield (f"The loop of a script weighs no classes. Leave training.class_weight out. {BY_FIT}")
     if keras_name(training.loss.name, LOSSES) in WHOLE_BATCH_LOSSES:

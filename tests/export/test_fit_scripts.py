@@ -99,3 +99,62 @@ def test_that_a_compiled_model_is_not_half_overridden():
     facts = replace(FACTS["delivery_time"], model=COMPILED)
     with pytest.raises(ExportError, match="takes all or none of them"):
         script("delivery_time", facts=facts)
+
+
+TWO = """
+version = 1
+name = "two"
+model.python = "own.py:build"
+data.python = "own.py:load"
+[training]
+epochs = 2
+batch_size = 16
+[training.outputs.light]
+loss = "mae"
+loss_weight = 0.5
+metrics = []
+[training.outputs.hint]
+loss = "none"
+"""
+THREE_OUTPUTS = ModelFacts(
+    outputs=tuple(ArrayFacts(name=name) for name in ("digit", "light", "hint")),
+    learners={
+        "digit": Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+        "light": Learnt("values", True, "mean_squared_error", ("mean_absolute_error",)),
+        "hint": Learnt("values", True, "", ()),
+    },
+)
+SIX = replace(NESTED, streamed="6 batches of 16")
+
+
+def two(more: str = "") -> str:
+    plan = plans.loads(TWO + more)
+    return python_script(plan, None, Path("/nowhere"), SIX, THREE_OUTPUTS)
+
+
+def test_that_outputs_learn_by_what_the_plan_says_of_each(tmp_path):
+    (tmp_path / "two.py").write_text(two())
+    wanted = """\
+        loss={
+            "digit": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            "light": keras.losses.MeanAbsoluteError(),
+            "hint": None,
+        },
+        loss_weights={"digit": 1.0, "light": 0.5, "hint": 1.0},
+"""
+    assert wanted in two()
+    command = [*RUFF, "format", "--isolated", "--diff", "."]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[[training.phases]]\nafter = 1\nlearning_rate = 0.1\n", "No script begins a second"),
+        ('[training.schedule]\nname = "own.py:rate"\n', "training.schedule is"),
+    ],
+)
+def test_that_what_no_script_heeds_is_refused_where_fit_trains_too(more, said):
+    with pytest.raises(ExportError, match=said):
+        two(more)
