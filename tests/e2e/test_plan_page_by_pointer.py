@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from training_runs import small_plan
-from x_program import Program, facts_with, started, told, xdotool
+from x_program import Program, facts_with, last_told, started, told, xdotool
 
 from gpu_studio.contract import events
 from gpu_studio.plan import load, save
@@ -82,7 +82,7 @@ def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(
     program, environment, plan_file
 ) -> None:
     point = partial(xdotool, environment)
-    left, top, width, height = told(program, "bar")
+    left, top, width, height = last_told(program, "bar")
     window = point(
         "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
     ).split()[-1]

@@ -176,7 +176,11 @@ def report(desk: Desk, path: Path, about: list[RunDirectory]) -> None:
     desk.hands("key", "ctrl+shift+h")
     desk.sees(lambda facts: facts["dialog"] == "Report")
     desk.hands("key", "ctrl+a", "type", "--delay", 1, str(path))
+    desk.settle()
     desk.hands("key", "Return")
+    desk.settle()
+    if desk.facts["dialog"] == "Report":  # names were offered meanwhile, and Return closed these
+        desk.hands("key", "Return")
     desk.sees(lambda facts: facts["notice"] == f"Written: {path}")
     page = Page(path.read_text(encoding="utf-8"))
     assert (page.problems, page.foreign) == ([], [])

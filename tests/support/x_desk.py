@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from real_runs import PATIENCE_S
-from x_program import Program, xdotool
+from x_program import QUIET_S, Program, xdotool
 
-QUIET_S = 1.0
 Facts = dict[str, Any]
 
 
