@@ -15,9 +15,9 @@ SCREEN = "1600x1000x24"
 MISSING = "needs Xvfb and xdotool; on Debian: sudo apt-get install xvfb xdotool"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def x_display() -> Iterator[str]:
-    """The name of a running X server, as `:99`.
+    """The name of a running X server, as `:99`: one for each module, which no other has touched.
 
     Skips where there is none to start, but never in CI.
     """
