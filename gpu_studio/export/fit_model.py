@@ -13,7 +13,7 @@ from gpu_studio.export.keras_objects import (
     optimizer_parameters,
 )
 from gpu_studio.export.meeting import ExportError
-from gpu_studio.export.own_code import options_of
+from gpu_studio.export.own_code import CALL_OWN, options_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
 from gpu_studio.plan import Named
@@ -24,36 +24,6 @@ from gpu_studio.plan.values import OutputTraining
 _NO_LOSS = "none"
 _GUESSED = ("accuracy", "mae", "mse")
 
-_OWN = """\
-MODULES = {}
-
-
-def own(file, name):
-    \"\"\"What is called `name` in a Python file of one's own, which is read once.\"\"\"
-    if file not in MODULES:
-        sys.path.insert(0, str(file.parent))
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        MODULES[file] = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = MODULES[file]
-        spec.loader.exec_module(MODULES[file])
-    return getattr(MODULES[file], name)
-
-
-def call_own(file, name, options, offered):
-    \"\"\"What a function in a file of one's own returns, called as in the file's folder.
-
-    It gets its options, and what it names of all that is offered.
-    \"\"\"
-    # Its code finds what stands beside it: modules, and files by their names.
-    started_in = Path.cwd()
-    os.chdir(file.parent)
-    function = own(file, name)
-    named = inspect.signature(function).parameters
-    given = {key: value for key, value in offered.items() if key in named}
-    returned = function(**(given | options))
-    os.chdir(started_in)
-    return returned
-"""
 _JUDGED = """
 
 def judge(file, name, options):
@@ -71,7 +41,7 @@ def judge(file, name, options):
 
 def own_functions(fitted: FittedPlan) -> str:
     """The functions that read the user's own files."""
-    return _OWN + (_JUDGED if "judge(" in compiling(fitted) else "")
+    return CALL_OWN + (_JUDGED if "judge(" in compiling(fitted) else "")
 
 
 _BUILD = """\

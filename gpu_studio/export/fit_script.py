@@ -17,7 +17,7 @@ from gpu_studio.export.own_code import options_of
 from gpu_studio.export.passes import SHOW
 from gpu_studio.export.script_text import call, fill, indented, literal, options
 from gpu_studio.export.strategies import written_as
-from gpu_studio.export.training import DIRECTORY, OUTPUT, begin, precision, saves
+from gpu_studio.export.training import main, precision, saves
 from gpu_studio.plan import callbacks as known
 from gpu_studio.plan import strategy_of
 from gpu_studio.plan.keras_objects import more_is_better
@@ -175,20 +175,7 @@ def train(arguments):
     $test
 
 
-def main():
-    \"\"\"Read the arguments, set up the devices, and train.\"\"\"
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    $output
-    arguments = parser.parse_args()
-    $directory
-
-    set_up_devices()
-    $begin
-
-
-if __name__ == "__main__":
-    main()
+$main
 """
 _BATCHES = """\
 samples = len(keras.tree.flatten(training)[0])
@@ -243,9 +230,7 @@ def fitting(fitted: FittedPlan) -> str:
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saved else "",
         test=test,
-        output=OUTPUT if saved else "",
-        directory=DIRECTORY if saved else "",
-        begin=begin(facts),
+        main=main(facts),
     )
     draws, shares = _DRAWS if fitted.draws else "", _SHARES if several else ""
     shares += _AS_DATASET if several and streamed else ""

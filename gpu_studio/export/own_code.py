@@ -10,7 +10,21 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, literal
 from gpu_studio.plan.values import shown
 
-_CALL = """\
+CALL_OWN = """\
+MODULES = {}
+
+
+def own(file, name):
+    \"\"\"What is called `name` in a Python file of one's own, which is read once.\"\"\"
+    if file not in MODULES:
+        sys.path.insert(0, str(file.parent))
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        MODULES[file] = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = MODULES[file]
+        spec.loader.exec_module(MODULES[file])
+    return getattr(MODULES[file], name)
+
+
 def call_own(file, name, options, offered):
     \"\"\"What a function in a file of one's own returns, called as in the file's folder.
 
@@ -19,23 +33,19 @@ def call_own(file, name, options, offered):
     # Its code finds what stands beside it: modules, and files by their names.
     started_in = Path.cwd()
     os.chdir(file.parent)
-    sys.path.insert(0, str(file.parent))
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    function = getattr(module, name)
+    function = own(file, name)
     named = inspect.signature(function).parameters
     given = {key: value for key, value in offered.items() if key in named}
     returned = function(**(given | options))
     os.chdir(started_in)
     return returned
 """
+"""The functions that read the user's own files, as the text of a script."""
 
 
 def own_code(facts: ScriptFacts) -> str:
-    """The function `call_own`; empty for a plan that names no function."""
-    return _CALL if names_code(facts) else ""
+    """The functions `own` and `call_own`; empty for a plan that names no function."""
+    return CALL_OWN if names_code(facts) else ""
 
 
 def names_code(facts: ScriptFacts) -> bool:

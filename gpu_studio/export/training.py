@@ -73,6 +73,24 @@ def after_stopping(facts: ScriptFacts) -> str:
 
 
 _MAIN = """\
+def main():
+    \"\"\"Read the arguments, set up the devices, and train.\"\"\"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    $output
+    arguments = parser.parse_args()
+    $directory
+
+    set_up_devices()
+    $begin
+
+
+if __name__ == "__main__":
+    main()
+"""
+"""The function `main` of a script, which both of its forms have."""
+
+_TRAIN = """\
 def train(arguments):
     \"\"\"Train from the first step to the last.\"\"\"
     $strategy
@@ -112,21 +130,7 @@ def train(arguments):
     $test
 
 
-def main():
-    \"\"\"Read the arguments, set up the devices, and train.\"\"\"
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
-    $output
-    arguments = parser.parse_args()
-    $directory
-
-    set_up_devices()
-    $begin
-
-
-if __name__ == "__main__":
-    main()
-"""
+$main"""
 
 _ON_HOST = """\
 # The host computes what nothing below puts on a device. TensorFlow would take the first
@@ -134,8 +138,8 @@ _ON_HOST = """\
 with tf.device("CPU:0"):
     train(arguments)"""
 
-OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
-DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
+_OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
+_DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
 
 _PRECISION = """\
 # Layers compute in 16 bits and keep their weights in 32. bfloat16 has float32's range;
@@ -175,10 +179,8 @@ def training(facts: ScriptFacts) -> str:
     )
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
-        _MAIN,
-        output=OUTPUT if saves(facts) else "",
-        directory=DIRECTORY if saves(facts) else "",
-        begin=begin(facts),
+        _TRAIN,
+        main=main(facts),
         strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         precision=precision(facts),
         found=_found(facts),
@@ -208,7 +210,17 @@ def training(facts: ScriptFacts) -> str:
     )
 
 
-def begin(facts: ScriptFacts) -> str:
+def main(facts: ScriptFacts) -> str:
+    """Return the function `main`, and its call."""
+    return fill(
+        _MAIN,
+        output=_OUTPUT if saves(facts) else "",
+        directory=_DIRECTORY if saves(facts) else "",
+        begin=_begin(facts),
+    )
+
+
+def _begin(facts: ScriptFacts) -> str:
     """Return the lines that call `train`."""
     chooses_devices = written_as(facts.plan).has_scope or facts.placed is not None
     return _ON_HOST if chooses_devices else "train(arguments)"

@@ -414,8 +414,8 @@ def test_that_what_cannot_be_placed_is_refused_with_what_to_do(results, name):
 
 
 def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and_their_sum(results):
-    # Those under way, their sum, and what is being added to it of several layers at once.
-    assert 3 * HEAVY < results["heavy"]["peak"] < (2.5 + UNDER_WAY) * HEAVY < 2 * UNDER_WAY * HEAVY
+    # Those under way, their sum, and the new sum, which is made before the old one goes.
+    assert 3 * HEAVY < results["heavy"]["peak"] < (2 + UNDER_WAY) * HEAVY
 
 
 def test_that_many_micro_batches_are_never_all_kept_at_once(results):
