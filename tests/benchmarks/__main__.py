@@ -28,6 +28,7 @@ import plan_page
 import run_opening
 import sampler_cost
 import stop_latency
+import streamed
 import telemetry_cost
 import throughput
 import window_start
@@ -57,6 +58,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "guide": guide_opening.rows,
     "hostile": hostile.rows,
     "full-disk": full_disk.rows,
+    "streamed": streamed.rows,
 }
 ZOO = "zoo"
 """No figures, but a table of verdicts, with arguments of its own."""
