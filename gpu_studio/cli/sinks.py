@@ -133,6 +133,8 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
             yield f"warning: {event.message} {event.suggestion}".rstrip()
         case events.Log():
             yield event.message
+        case events.PhaseBegan():
+            yield event.words
 
 
 def ending_of(history: History, explanation: Explanation) -> Iterator[str]:

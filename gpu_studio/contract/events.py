@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from gpu_studio.common.figures import grouped, learning_rate
 from gpu_studio.common.practice import in_words
 from gpu_studio.contract.event_parts import AskedPlace as AskedPlace
 from gpu_studio.contract.event_parts import Crossing as Crossing
@@ -248,6 +249,28 @@ class Log(Event, tag="log", frozen=True):
     message: str
 
 
+class PhaseBegan(Event, tag="phase", frozen=True):
+    """A phase of the training began: the `number`th, the first being 1, after so many epochs.
+
+    From then on a new `optimizer` with this `learning_rate` trains so many `parameters`.
+    """
+
+    number: int
+    after: int
+    optimizer: str
+    learning_rate: float
+    parameters: int
+
+    @property
+    def words(self) -> str:
+        """What began, in a sentence."""
+        return (
+            f"Phase {self.number} begins after epoch {grouped(self.after)}: a new "
+            f"{self.optimizer} with a learning rate of {learning_rate(self.learning_rate)} trains "
+            f"{grouped(self.parameters)} parameters."
+        )
+
+
 class Warned(Event, tag="warning", frozen=True):
     """Something is wrong, and what to do about it; the run continues."""
 
@@ -312,6 +335,7 @@ AnyEvent = (
     | LearningRate
     | Checkpoint
     | Log
+    | PhaseBegan
     | Warned
     | Finished
     | Failed

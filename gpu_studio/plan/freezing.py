@@ -75,7 +75,10 @@ def phases(plan: Plan) -> Iterator[Problem]:
     for place, phase in enumerate(plan.training.phases):
         field = f"training.phases[{place}]"
         if not before < phase.after < epochs:
-            advice = f"a phase begins after more than {before} epochs, and before all {epochs}"
+            wanted = " to ".join(dict.fromkeys((str(before + 1), str(epochs - 1))))
+            advice = f"give {wanted}, so that epochs of the phase before and its own are left"
+            if before + 1 >= epochs:
+                advice = f"leave the phase out, or give training.epochs more than {before + 1}"
             yield Problem(f"{field}.after", str(phase.after), advice)
         if phase.learning_rate <= 0:
             yield Problem(f"{field}.learning_rate", f"{phase.learning_rate:g}", "give more than 0")
@@ -88,16 +91,23 @@ def phase_of(phases: Sequence[Phase], epoch: int) -> int:
 
 
 def with_frozen(plan: Plan, chosen: Collection[str], layers: Layers, *, frozen: bool) -> Plan:
-    """Return the plan in which the chosen layers are frozen, or trained.
+    """Return the plan in which the chosen layers are frozen from the beginning, or trained."""
+    entries = entries_with(plan.model.frozen, chosen, layers, frozen=frozen)
+    return replace(plan, model=replace(plan.model, frozen=entries))
+
+
+def entries_with(
+    entries: Sequence[str], chosen: Collection[str], layers: Layers, *, frozen: bool
+) -> tuple[str, ...]:
+    """Return the entries by which the chosen layers too are frozen, or trained.
 
     `layers` are all that can be trained, as for `frozen_layers`. A model whose layers are all
     chosen, or frozen already, is named in their place. Entries that decide nothing any more are
     left out.
     """
-    mark, before = "" if frozen else THAW, frozen_layers(plan.model.frozen, layers)
+    mark, before = "" if frozen else THAW, frozen_layers(entries, layers)
     others = {path for path in layers if path not in chosen and not (frozen and before[path])}
-    entries = [*plan.model.frozen, *(mark + name for name in _in_short(chosen, others))]
-    return replace(plan, model=replace(plan.model, frozen=_needed(entries, layers)))
+    return _needed([*entries, *(mark + name for name in _in_short(chosen, others))], layers)
 
 
 def _in_short(chosen: Collection[str], others: Collection[str]) -> list[str]:

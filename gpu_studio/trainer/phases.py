@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.common.figures import grouped, learning_rate
-from gpu_studio.contract.events import Log
+from gpu_studio.contract.events import PhaseBegan
 from gpu_studio.plan.values import Named
 from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.models.building import freeze
@@ -23,7 +22,7 @@ PHASE = "phase"
 """What a checkpoint calls the number of the phase whose optimizer it holds."""
 
 
-def begin_phase(session: Session, number: int) -> Log:
+def begin_phase(session: Session, number: int) -> PhaseBegan:
     """Freeze the layers of phase `number`, from 1, and begin with its optimizer; say so.
 
     Raises ModelError for layers that cannot be frozen, and PlanRefused for an optimizer.
@@ -41,8 +40,10 @@ def begin_phase(session: Session, number: int) -> Log:
         program.begin_with(optimizer)
     session.optimizer, session.phase = optimizer, number
     count = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
-    return Log(
-        message=f"Phase {number + 1} begins after epoch {phase.after}: a new "
-        f"{keras_objects.optimizer_name(optimizer)} with a learning rate of "
-        f"{learning_rate(phase.learning_rate)} trains {grouped(count)} parameters."
+    return PhaseBegan(
+        number=number + 1,
+        after=phase.after,
+        optimizer=keras_objects.optimizer_name(optimizer),
+        learning_rate=phase.learning_rate,
+        parameters=count,
     )

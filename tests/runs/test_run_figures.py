@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import made_recordings as made
 import pytest
 from made_runs import TESTED, Script, make_run, tell
@@ -12,6 +14,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Cards, FastFigures
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.runs.results.run_facts import facts
 from gpu_studio.runs.results.run_figures import NO_CARD, NO_RECORDING, figures_of
 
 EIGHT = made.cards("8xH100")
@@ -49,6 +52,16 @@ def test_that_a_finished_run_has_all_its_figures(tmp_path):
         "Python": "3.11",
         "TensorFlow": "2.21",
     }
+
+
+def test_that_the_phases_of_a_run_are_told_and_whether_they_were_reached(tmp_path):
+    found = figures_of(make_run(tmp_path, Script(epochs=9, trained=4, ending="stopped")))
+    phases = [plans.values.Phase(3, 1e-4, ("base", "!base/b*")), plans.values.Phase(6, 1e-5)]
+    training = replace(plans.Training(), phases=tuple(phases))
+    plan = replace(found.plan or plans.Plan(), training=training)
+    told = {fact.name: fact.words for fact in facts(replace(found, plan=plan))}
+    assert told["phase 2"] == "after epoch 3, learning rate 0.0001, frozen: base, !base/b*"
+    assert told["phase 3"] == "after epoch 6, learning rate 1e-05, not reached"
 
 
 def test_that_the_energy_is_that_of_the_run_s_own_cards(tmp_path):

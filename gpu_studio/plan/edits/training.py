@@ -9,7 +9,7 @@ from gpu_studio.plan.callbacks import CALLBACKS, entry_of, free_options
 from gpu_studio.plan.catalogue import data_entry
 from gpu_studio.plan.edits.change import keyed, value_at, with_value
 from gpu_studio.plan.keras_objects import METRICS, METRICS_OF, keras_name
-from gpu_studio.plan.values import Callback, OutputTraining
+from gpu_studio.plan.values import Callback, OutputTraining, Phase
 
 
 def set_training(plan: Plan, **values: object) -> Plan:
@@ -134,6 +134,39 @@ def move_callback(plan: Plan, index: int, by: int) -> Plan:
         return plan
     callbacks.insert(index + by, callbacks.pop(index))
     return set_training(plan, callbacks=tuple(callbacks))
+
+
+def add_phase(plan: Plan) -> Plan:
+    """`plan` with one more phase, which begins half way through the epochs that are left.
+
+    It trains all layers, as the model was made, at a tenth of the learning rate before.
+    """
+    training = plan.training
+    phases = training.phases
+    begun = phases[-1].after if phases else 0
+    rate = phases[-1].learning_rate if phases else training.learning_rate
+    after = begun + max(1, (training.epochs - begun) // 2)
+    return set_training(plan, phases=(*phases, Phase(after, rate / 10)))
+
+
+def remove_phase(plan: Plan, index: int) -> Plan:
+    """`plan` without the phase at this index."""
+    phases = plan.training.phases
+    return set_training(plan, phases=(*phases[:index], *phases[index + 1 :]))
+
+
+def move_phase(plan: Plan, index: int, by: int) -> Plan:
+    """`plan` with what the phase at this index trains `by` places later, or earlier.
+
+    The epochs at which phases begin stay as they are, for they follow one another.
+    """
+    phases = list(plan.training.phases)
+    if not (0 <= index < len(phases) and 0 <= index + by < len(phases)):
+        return plan
+    begins = [each.after for each in phases]
+    phases.insert(index + by, phases.pop(index))
+    moved = (replace(each, after=after) for each, after in zip(phases, begins, strict=True))
+    return set_training(plan, phases=tuple(moved))
 
 
 def stop_early(plan: Plan, on: bool) -> Plan:

@@ -64,6 +64,7 @@ class History:
         self.epochs = EpochTable()
         self.memory: dict[str, MemorySeries] = {}
         self.warnings: deque[events.Warned] = deque(maxlen=MOST_MARKS)
+        self.phases: deque[events.PhaseBegan] = deque(maxlen=MOST_MARKS)
         self.states: deque[events.StateChanged] = deque(maxlen=MOST_MARKS)
         self.log = LogLines()
         self.pace = Pace()
@@ -257,6 +258,9 @@ class History:
                 self._gathered.memory.append(event)
             case events.Log():
                 self.log.say(event.time, "info", event.message)
+            case events.PhaseBegan():
+                self.phases.append(event)
+                self.log.say(event.time, "info", event.words)
             case events.Started():
                 self._start(event)
             case events.StateChanged():

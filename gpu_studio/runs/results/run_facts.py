@@ -18,6 +18,7 @@ from gpu_studio.common.figures import (
     duration,
     energy,
     grouped,
+    learning_rate,
     metric,
     metric_words,
     metrics_in_words,
@@ -152,6 +153,12 @@ def _training(run: RunFigures) -> Iterator[Fact]:
         many = model.train_samples
         words = f"{model.data}, {'in batches' if many is None else f'{grouped(many)} samples'}"
         yield Fact(TRAINING, "data", words, model.data)
+    for number, phase in enumerate(run.plan.training.phases if run.plan else (), start=2):
+        rate = learning_rate(phase.learning_rate)
+        frozen = f", frozen: {', '.join(phase.frozen)}" if phase.frozen else ""
+        reached = "" if run.summary.epoch >= phase.after else ", not reached"
+        words = f"after epoch {grouped(phase.after)}, learning rate {rate}{frozen}{reached}"
+        yield Fact(TRAINING, f"phase {number}", words, phase.after)
     if run.placement:
         words = headline(judged(run.placement))
         yield Fact(TRAINING, "placement", words, words)

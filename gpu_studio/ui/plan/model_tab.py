@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,6 +75,13 @@ class LayersTable(Table):
             wished = Qt.CheckState.Unchecked if ticked else Qt.CheckState.Checked
             self.model().setData(place, wished.value, _CHECK)
 
+    def meant_by(self, name: str, layers: Iterable[str]) -> list[str]:
+        """Return which of these `layers` a tick at `name` concerns: all selected ones with it."""
+        rows = self.selectionModel().selectedRows(1)
+        selected = {row.data() for row in rows}
+        wanted = selected if name in selected else {name}
+        return [each for each in layers if each in wanted]
+
 
 class BeginningForm(Form):
     """What the model begins with and what stays so: a file of weights, and the frozen layers."""
@@ -89,7 +96,7 @@ class BeginningForm(Form):
         button.setAccessibleName("choose the file of weights")
         button.clicked.connect(self._choose)
         path.line.insertWidget(2, button)
-        entries = Typed("frozen layers", _entries, ", ".join)
+        entries = Typed("frozen layers", entries_of, ", ".join)
         entries.setPlaceholderText('none; as base/block_1*, or untick layers below; "!" thaws')
         self.add(Field(FROZEN, "frozen"), entries, wide=True)
 
@@ -109,7 +116,8 @@ class BeginningForm(Form):
             )
 
 
-def _entries(text: str) -> tuple[str, ...]:
+def entries_of(text: str) -> tuple[str, ...]:
+    """Return the entries of frozen layers in a text that has commas between them."""
     return tuple(filter(None, (each.strip() for each in text.split(","))))
 
 
@@ -219,11 +227,8 @@ class ModelTab(QWidget):
         """Freeze or thaw a layer, and if it is among the selected ones, all of these."""
         if (graph := self._graph) is None:
             return
-        rows = self.table.selectionModel().selectedRows()
-        selected = {graph.layers[index.row()].name for index in rows}
-        wanted = selected if name in selected else {name}
         layers = made_so(graph)
-        chosen = [each for each in layers if each in wanted]
+        chosen = self.table.meant_by(name, layers)
         what = name if len(chosen) == 1 else plural(len(chosen), "layer")
         self.edited.emit(
             Change(

@@ -1,6 +1,7 @@
 """The Training tab.
 
-It covers the run, the optimizer, loss and metrics, when to stop, what to keep, and callbacks.
+It covers the run, the optimizer, loss and metrics, later phases, when to stop, what to keep, and
+callbacks.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from gpu_studio.ui.plan.callbacks_form import CallbacksForm
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.loss_form import LossForm
 from gpu_studio.ui.plan.optimizer_form import OptimizerForm
+from gpu_studio.ui.plan.phases_form import PhasesForm
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
 
@@ -187,8 +189,9 @@ class TrainingTab(QWidget):
         self.stopping = StoppingForm()
         self.checkpoint = CheckpointForm()
         self.callbacks = CallbacksForm()
+        self.phases = PhasesForm(theme)
         self._forms = (
-            *(self.run, self.optimizer, self.loss),
+            *(self.run, self.optimizer, self.loss, self.phases),
             *(self.stopping, self.checkpoint, self.callbacks),
         )
         scrolled = Scrolled()
@@ -222,6 +225,8 @@ class TrainingTab(QWidget):
     def _show_facts(self) -> None:
         facts = self._reader.facts if self._reader else None
         self.optimizer.show_data(facts.data if facts else None)
+        if self._reader is not None:
+            self.phases.show_facts(self._reader)
         past = self._reader.past.model if self._reader else None
         known = (facts.model if facts else None, past)
         self.loss.show_model(next((each for each in known if each and each.outputs), None))

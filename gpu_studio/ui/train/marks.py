@@ -33,8 +33,8 @@ _TAIL: Final = 4096
 def marks(history: History, record: CardRecord) -> list[PlotMarks]:
     """Return the marks, from the back.
 
-    They are epoch ends, existing checkpoints, jumps of the learning rate, errors and warnings, and
-    a bad end.
+    They are epoch ends, phases that began, existing checkpoints, jumps of the learning rate, errors
+    and warnings, and a bad end.
     """
     if history.started is None:
         return []
@@ -91,6 +91,7 @@ def marks_version(history: History, record: CardRecord) -> tuple[object, ...]:
     return (
         history.started is None,
         history.epochs.last,
+        len(history.phases),
         (len(history.checkpoints), newest),
         history.warnings[-1] if history.warnings else None,
         (history.states[-1] if history.states else None, history.state),
@@ -145,6 +146,7 @@ def _of_training(history: History, start: float) -> list[PlotMarks]:
         PlotMarks("epoch", history.epochs.times - start, _epoch_words(history)),
         PlotMarks("rate", rates.column("time")[at] - start,
                   lambda number: _rate_words(*changes[number])),
+        _mark("phase", [(each.time - start, each.words) for each in history.phases]),
         _mark("checkpoint", [(each.time - start, _saved_words(each)) for each in others]),
         _mark("best", [(best.time - start, _best_words(best))] if best else []),
     ]  # fmt: skip

@@ -34,6 +34,7 @@ _MARK_ROW = 28
 _MARK_WIDTH = 34
 _MARKS: Final[tuple[MarkKind, ...]] = (
     "epoch",
+    "phase",
     "checkpoint",
     "best",
     "rate",

@@ -67,6 +67,8 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
     match event:
         case events.Log():
             return "info", event.message
+        case events.PhaseBegan():
+            return "info", event.words
         case events.Warned():
             return "warning", f"{event.message} {event.suggestion}".rstrip()
         case events.Failed():

@@ -50,6 +50,7 @@ PLACES: Final[Mapping[str, str]] = {
     "TrainingCard": "plan#training-tab",
     "TrainingTab": "plan#training-tab",
     "CallbacksForm": "options#callbacks",
+    "PhasesForm": "options#phases",
     "DistributionCard": "plan#strategy-tab",
     "StrategyTab": "plan#strategy-tab",
     "ReplicaDevices": "options#distribution.devices",

@@ -115,7 +115,7 @@ def test_that_every_field_of_model_data_and_training_has_a_row(parts) -> None:
     wanted = {
         leaf for name in ("model", "data", "training") for leaf in leaves(name, getattr(full, name))
     } - {"training.loss", "training.metrics", "training.callbacks"}  # fmt: skip
-    # Outputs have a table of their own; phases are written in the plan's file alone so far.
+    # Outputs and phases have forms of their own, with a row for each.
     wanted -= {"training.outputs", "training.phases"}
     named = {
         f"training.{each}"

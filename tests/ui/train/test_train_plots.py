@@ -209,6 +209,21 @@ def test_that_the_best_checkpoint_is_marked_apart_from_the_others(page, show, ru
     assert found["epoch"].words(2).startswith("epoch 3 ends, loss ")
 
 
+def test_that_where_a_phase_begins_a_flag_says_what_it_trains(qtbot, page, show, live_run):
+    charts = show(live_run)
+    tell(
+        live_run,
+        events.PhaseBegan(
+            number=2, after=3, optimizer="Adam", learning_rate=1e-05, parameters=12_345
+        ),
+    )
+    qtbot.waitUntil(lambda: "phase" in kinds(charts.loss))
+    (phase,) = [marks for marks in charts.loss.canvas.backdrop.marks if marks.kind == "phase"]
+    words = "Phase 2 begins after epoch 3: a new Adam with a learning rate of 1e-05 trains"
+    assert phase.words(0) == f"{words} 12,345 parameters."
+    assert [line.message for line in page.live_run.history.log][-1] == phase.words(0)
+
+
 def test_that_marks_are_made_anew_only_when_there_are_others(page, show, live_run, monkeypatch):
     charts = show(live_run)
     told = []

@@ -45,8 +45,7 @@ ELSEWHERE = {
     "distribution.placed.layers": lambda page: page.workspace.editor("Layers"),
     "training.callbacks": lambda page: page.workspace.editor("Training").callbacks,
     "training.outputs": lambda page: page.workspace.editor("Training").loss.outputs["outputs"],
-    # Phases have no form yet: they are written.
-    "training.phases": lambda page: page.workspace.editor("File").text,
+    "training.phases": lambda page: page.workspace.editor("Training").phases,
     "version": lambda page: page.workspace.editor("File").text,
 }
 """What has a control of its own kind; all else is a row of a form, which names its field."""

@@ -197,11 +197,14 @@ class Backdrop:
         return pixels[marks.drawn(first, pixels)]
 
 
-MarkKind = Literal["epoch", "checkpoint", "best", "rate", "warning", "xid", "missing", "error"]
+MarkKind = Literal[
+    "epoch", "phase", "checkpoint", "best", "rate", "warning", "xid", "missing", "error"
+]
 SpanKind = Literal["paused", "throttled", "unwatched"]
 
 MEANINGS: Final[dict[str, str]] = {
     "epoch": "an epoch ends",
+    "phase": "a phase begins, with a new optimizer",
     "checkpoint": "a checkpoint was written",
     "best": "the best checkpoint",
     "rate": "the learning rate jumps",
@@ -311,7 +314,7 @@ MOST_UPRIGHTS: Final = 12
 LANE: Final = 11
 """Pixels below the curves in which progress is marked, so that no mark lies on a curve.
 
-Alarms cross the curves.
+Phases and alarms cross the curves.
 """
 _LEAST_SPAN = 2.0
 _SPAN_SHARE = 0.16
@@ -342,8 +345,8 @@ def paint_marks(
     """Paint marks of one kind at these pixels."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     if kind in _UPRIGHTS and len(pixels) <= MOST_UPRIGHTS:
-        colour, dash = _UPRIGHTS[kind](tokens), _DASHES[kind]
-        painter.setPen(_pen(mix(colour, tokens.surface, 0.7), dash))
+        colour, dash = _UPRIGHTS[kind]
+        painter.setPen(_pen(mix(colour(tokens), tokens.surface, 0.7), dash))
         for x in pixels.tolist():
             painter.drawLine(QLineF(round(x) + 0.5, area.top(), round(x) + 0.5, area.bottom()))
     for x in pixels.tolist():
@@ -403,12 +406,12 @@ def _triangle(painter: QPainter, colour: str, area: QRectF, x: float) -> None:
     )
 
 
-def _warning(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
-    _triangle(painter, tokens.warning, area, x)
-
-
-def _error(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
-    _triangle(painter, tokens.bad, area, x)
+def _phase(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
+    """A flag at the upright's head."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(tokens.text))
+    top = area.top() - 2
+    painter.drawPolygon(QPolygonF([QPointF(x, top), QPointF(x + 8, top + 3), QPointF(x, top + 7)]))
 
 
 def _xid(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
@@ -424,25 +427,22 @@ def _missing(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     painter.drawLine(QLineF(x - 4, top + 5, x + 4, top - 3))
 
 
-_UPRIGHTS: Final[dict[MarkKind, Callable[[Tokens], str]]] = {
-    "warning": lambda tokens: tokens.warning,
-    "xid": lambda tokens: tokens.bad,
-    "missing": lambda tokens: tokens.bad,
-    "error": lambda tokens: tokens.bad,
+_UPRIGHTS: Final[dict[MarkKind, tuple[Callable[[Tokens], str], tuple[float, ...]]]] = {
+    "phase": (lambda tokens: tokens.muted, (2, 3)),
+    "warning": (lambda tokens: tokens.warning, (4, 2)),
+    "xid": (lambda tokens: tokens.bad, (1, 2)),
+    "missing": (lambda tokens: tokens.bad, (6, 2, 1, 2)),
+    "error": (lambda tokens: tokens.bad, ()),
 }
-_DASHES: Final[dict[MarkKind, tuple[float, ...]]] = {
-    "warning": (4, 2),
-    "xid": (1, 2),
-    "missing": (6, 2, 1, 2),
-    "error": (),
-}
+"""The colour and the dashes of the lines that cross the curves."""
 _HEADS: Final[dict[MarkKind, Draw]] = {
     "epoch": _epoch,
+    "phase": _phase,
     "checkpoint": _checkpoint,
     "best": _best,
     "rate": _rate,
-    "warning": _warning,
+    "warning": lambda painter, tokens, *place: _triangle(painter, tokens.warning, *place),
     "xid": _xid,
     "missing": _missing,
-    "error": _error,
+    "error": lambda painter, tokens, *place: _triangle(painter, tokens.bad, *place),
 }
