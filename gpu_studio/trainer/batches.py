@@ -8,8 +8,10 @@ slow and, under CentralStorage, wrong.
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.trainer.data import Split
+from gpu_studio.trainer.data.python_streams import PythonStream
+from gpu_studio.trainer.data.streams import DatasetStream
+from gpu_studio.trainer.data.trees import flat, mapped
 from gpu_studio.trainer.input_wait import moment_after
 
 PREFETCHED = 8
@@ -93,7 +98,9 @@ def training_stream(
     return _endless(first.concatenate(later))
 
 
-def stream_parts(stream: Any, batch: int, replicas: int, skipped: int = 0) -> tf.data.Dataset:
+def stream_parts(
+    stream: PythonStream | DatasetStream, batch: int, replicas: int, skipped: int = 0
+) -> tf.data.Dataset:
     """Yield the parts of one pass over a stream, without its first `skipped` global batches.
 
     Its batches are cut as `Cut` cuts them, whatever their size; samples that come one by one are
@@ -101,6 +108,32 @@ def stream_parts(stream: Any, batch: int, replicas: int, skipped: int = 0) -> tf
     itself has shape (3,): when it was ready, how many samples the global batch has, and 1 if that
     is the last of the pass.
     """
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    if isinstance(stream, PythonStream):
+        options.autotune.enabled = False  # which would take 20 ms of each pass, to tune nothing
+        parts = _python_parts(stream, batch, replicas)
+    else:
+        parts = _dataset_parts(stream, batch, replicas, skipped)
+    return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
+
+
+def _python_parts(stream: PythonStream, batch: int, replicas: int) -> tf.data.Dataset:
+    def parts() -> Iterator[Any]:
+        for given, last in stream.batches(batch):
+            many = len(flat(given)[0])
+            for start, stop, size in Cut(many, many, replicas).parts().tolist():
+                rows = mapped(operator.itemgetter(slice(start, stop)), given)
+                weight = np.full(stop - start, 1.0 / size if size else 0.0, np.float32)
+                yield *rows, weight, np.array([time.time(), many, last])
+
+    signature = *stream.spec, tf.TensorSpec([None]), tf.TensorSpec([3], tf.float64)
+    return tf.data.Dataset.from_generator(parts, output_signature=signature)
+
+
+def _dataset_parts(
+    stream: DatasetStream, batch: int, replicas: int, skipped: int
+) -> tf.data.Dataset:
     data = _global_batches(stream, batch, skipped)
 
     @_as_it_stands
@@ -128,13 +161,10 @@ def stream_parts(stream: Any, batch: int, replicas: int, skipped: int = 0) -> tf
 
         return tf.data.Dataset.range(replicas).map(part)
 
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    parts = data.map(whole) if replicas == 1 else data.flat_map(cut)
-    return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
+    return data.map(whole) if replicas == 1 else data.flat_map(cut)
 
 
-def _global_batches(stream: Any, batch: int, skipped: int) -> tf.data.Dataset:
+def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.Dataset:
     """Yield each global batch of a stream, and 1 with the last of the pass, else 0."""
     data = stream.elements(skipped if stream.batched else skipped * batch)
     data = data if stream.batched else data.batch(batch)

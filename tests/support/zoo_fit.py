@@ -3,7 +3,8 @@
 `python zoo_fit.py FOLDER SETTINGS NAME…` writes FOLDER/NAME.json and NAME.npz: the measures of each
 epoch, when each ended, and the weights; or an `error`. SETTINGS (JSON) change the training. Arrays
 come in the plan's order, which this computes by itself: TensorFlow's stateless shuffle by (seed,
-epoch). Random states begin each step where the trainer's do, as in `parity_jobs`.
+epoch). Random states begin each step where the trainer's do, as in `parity_jobs`. With the setting
+`as_written`, all that is left out, and `fit` trains as it does in a script: to measure its speed.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ def fitted(program: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     from keras.src.utils import naming
 
     module = _module(program)
-    document = program.document(**settings)
+    as_written = settings.get("as_written", False)
+    document = program.document(**{k: v for k, v in settings.items() if k != "as_written"})
     training = document["training"]
-    data, validation, options = _data(module.load(), document)
+    data, validation, options = (_as_written if as_written else _data)(module.load(), document)
     naming.reset_uids()
     keras.utils.set_random_seed(training["seed"])
     model = getattr(module, program.reference or program.model)()
-    clock = _Clock.made(model)
+    clock = _Clock.made(model, places=not as_written)
     callbacks = [clock, *_callbacks(training, module)]
     if "class_weight" in training:
         options["class_weight"] = {int(key): each for key, each in training["class_weight"].items()}
@@ -59,7 +61,6 @@ def fitted(program: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
         epochs=training["epochs"],
         validation_data=validation,
         callbacks=callbacks,
-        shuffle=False,  # the batches of a `PyDataset`, which come as they are here
         verbose=0,
         **options,
     ).history
@@ -84,6 +85,31 @@ def _callbacks(training: Mapping[str, Any], module: Any) -> list[Any]:
         found = getattr(module, each["name"].rpartition(":")[2])()
         made += found if isinstance(found, list) else [found]
     return made
+
+
+def _as_written(found: Any, document: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """What `fit` gets in a script: the data as they are."""
+    import keras
+    import tensorflow as tf
+
+    training, held = document["training"], document["data"]["validation_fraction"]
+    options = {key: training[key] for key in ("steps_per_epoch",) if key in training}
+    streams = (tf.data.Dataset, keras.utils.PyDataset)
+    if isinstance(found, streams) or inspect.isgenerator(found):
+        return found, None, options
+    if isinstance(found, tuple) and all(isinstance(each, streams) for each in found):
+        return *found, options
+    parts = keras.tree.map_structure(_readable, found if isinstance(found, tuple) else (found,))
+    options |= {"batch_size": training["batch_size"], "validation_split": held}
+    named = dict(zip(("y", "sample_weight"), parts[1:], strict=False))
+    return parts[0], None, options | named
+
+
+def _readable(array: Any) -> Any:
+    """Texts as TensorFlow has them: `fit` takes no others."""
+    import tensorflow as tf
+
+    return tf.constant(array) if array.dtype.kind in "US" else array
 
 
 def _data(found: Any, document: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
@@ -162,7 +188,7 @@ class _Clock:
     """Made late, so that Keras is imported only in the process that fits."""
 
     @staticmethod
-    def made(model: Any) -> Any:
+    def made(model: Any, *, places: bool) -> Any:
         import keras
         from parity_jobs import states_of
 
@@ -188,7 +214,7 @@ class _Clock:
                 self.ends.append(time.monotonic())
 
             def _place(self, step: int) -> None:
-                if own:  # their steps go on drawing, here as there
+                if own or not places:  # their steps go on drawing, here as there
                     return
                 if not self.states:  # once the model is built
                     self.states = states_of(model)

@@ -20,7 +20,7 @@ from gpu_studio.trainer.data.stream_kinds import (
     is_stream,
     opener,
 )
-from gpu_studio.trainer.data.streams import PARTS, PEEKED, DatasetStream, Stream, arrays_of
+from gpu_studio.trainer.data.streams import PARTS, PEEKED, DatasetStream, Stream, arrays_of, stacked
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.user_code import UserFunction, pulling
@@ -42,22 +42,41 @@ class PythonStream(Stream):
         self._paths = [path for path, _ in leaves(found[0])]
         every = zip(*(flat(each) for each in found), strict=True)
         specs = iter([_spec(same, batched=self.batched) for same in every])
-        self.spec = mapped(lambda _: next(specs), found[0])
+        self._spec = mapped(lambda _: next(specs), found[0])
+
+    @property
+    def spec(self) -> Any:
+        """The types and shapes of a batch."""
+        if self.batched:
+            return self._spec
+        return mapped(lambda each: tf.TensorSpec([None, *each.shape], each.dtype), self._spec)
 
     def begin(self, number: int, skipped: int) -> None:
         """Prepare the pass, which begins once it is iterated."""
         self._number, self._skipped = number, skipped
 
-    def elements(self, skipped: int = 0) -> tf.data.Dataset:  # noqa: ARG002  (`begin` knows it)
-        """Return the pass that was begun, as (x, y, sample weights)."""
-        return tf.data.Dataset.from_generator(self._pulled, output_signature=self.spec)
+    def batches(self, size: int) -> Iterator[tuple[Any, bool]]:
+        """Yield each batch of the pass that was begun, and whether it is known to end it.
+
+        Samples that come one by one are put together to batches of `size`. Where nobody knows how
+        many batches there are, one is read ahead.
+        """
+        whole = self._pulled() if self.batched else _gathered(self._pulled(), size)
+        if self.endless or self.steps(size) is not None:
+            yield from ((batch, False) for batch in whole)
+            return
+        held = list(islice(whole, 1))
+        for batch in whole:
+            yield held.pop(), False
+            held.append(batch)
+        yield from ((batch, True) for batch in held)
 
     def _read(self) -> Iterator[Any]:
         """Return the elements of the pass that was begun, without those to be skipped."""
         raise NotImplementedError
 
     def _pulled(self) -> Iterator[Any]:
-        """Yield elements to TensorFlow, and keep the exception that ends them."""
+        """Yield the elements of the pass, and keep the exception that ends them."""
         try:
             with pulling():
                 set_seeds(self._seed, self._number)
@@ -78,7 +97,7 @@ class PythonStream(Stream):
         if [path for path, _ in leaves(found)] != self._paths:
             raise self._wrong(f"{told} other parts than those before", "Give all alike.")
         arrays = []
-        for (path, leaf), spec in zip(leaves(found), flat(self.spec), strict=True):
+        for (path, leaf), spec in zip(leaves(found), flat(self._spec), strict=True):
             if not spec.shape.is_compatible_with(leaf.shape):
                 name = called(PARTS[int(path[0])], path[1:])
                 before = tuple(spec.shape)
@@ -89,11 +108,18 @@ class PythonStream(Stream):
             arrays.append(leaf if spec.dtype == tf.string else _typed(leaf, spec))
         if self.batched:
             self._refuse_uneven(found, f"{told} parts")
+            if not len(arrays[0]):
+                raise self._wrong(f"{told} no samples", "Leave it out.")
         ordered = iter(arrays)
         return mapped(lambda _: next(ordered), found)
 
 
 _END = object()
+
+
+def _gathered(samples: Iterator[Any], size: int) -> Iterator[Any]:
+    while found := list(islice(samples, size)):
+        yield stacked(found)
 
 
 def _spec(same: tuple[Array, ...], *, batched: bool) -> tf.TensorSpec:

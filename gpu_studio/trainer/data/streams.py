@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
+from gpu_studio.trainer.data.trees import called, flat, leaves, mapped, packed
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError, TrainerError
 from gpu_studio.trainer.user_code import UserFunction
@@ -69,7 +69,7 @@ class Stream:
         found = [self._whole(each) for each in came]
         if not self.batched:
             self._refuse_shapes(found)
-            found = [tuple(_stacked(part) for part in zip(*found, strict=True))]
+            found = [stacked(found)]
         for each in found:
             self._refuse_uneven(each)
         self._unlike = _unlike(found)
@@ -116,14 +116,6 @@ class Stream:
 
     def end(self) -> None:
         """Notice that a pass is over."""
-
-    def elements(self, skipped: int = 0) -> tf.data.Dataset:
-        """Return the elements of one pass, anew whenever it is iterated."""
-        raise NotImplementedError
-
-    def parts(self, *batch: Any) -> Any:
-        """Return what a batch holds, as (x, y, sample weights)."""
-        return batch
 
     def check(self) -> None:
         """Raises UserCodeError or DataError for what went wrong in the user's code meanwhile."""
@@ -235,10 +227,10 @@ def _is_array(each: Any) -> bool:
     return hasattr(each, "shape") or isinstance(each, Mapping | tuple)
 
 
-def _stacked(samples: tuple[Any, ...]) -> Any:
-    every = [flat(each) for each in samples]
-    stacked = iter([np.stack(same) for same in zip(*every, strict=True)])
-    return mapped(lambda _: next(stacked), samples[0])
+def stacked(samples: list[Any]) -> Any:
+    """Return samples that came one by one as a batch."""
+    every = zip(*map(flat, samples), strict=True)
+    return packed(samples[0], (np.stack(same) for same in every))
 
 
 def _unlike(batches: list[Any]) -> str:

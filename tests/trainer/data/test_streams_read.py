@@ -38,6 +38,17 @@ def raising():
 def ragged():
     return tf.data.Dataset.from_tensor_slices((tf.ragged.constant([[1], [2, 3]]), [0, 1])).batch(2)
 
+def batches():
+    yield from whole()["train"].as_numpy_iterator()
+
+def one_by_one():
+    return ((x, y) for x, y in zip(X[:6], Y[:6]))
+
+def with_an_empty_one():
+    yield X[:8], Y[:8]
+    yield X[:8], Y[:8]
+    yield X[:0], Y[:0]
+
 def of_all_lengths():
     for number in range(5):
         yield X[number][: 2 + number % 2], 1
@@ -90,14 +101,16 @@ def test_that_what_cannot_be_batches_is_refused_in_words(
     assert "own.py" in refused.value.suggestions[-1]
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("function", "known"), [("whole", True), ("whole", False), ("batches", False)]
+)
 def test_that_batches_of_any_size_are_cut_into_parts_of_which_none_is_lost(
-    known: bool, written: Written
+    function: str, known: bool, written: Written
 ) -> None:
     from gpu_studio.trainer.batches import Cut, stream_parts
 
     path = written(CODE)
-    stream = load_data(Data(python=f"{path}:whole"), 0, Path()).train.stream
+    stream = load_data(Data(python=f"{path}:{function}"), 0, Path()).train.stream
     if not known:
         stream.length = None
     parts = list(stream_parts(stream, 0, 3).as_numpy_iterator())
@@ -105,7 +118,9 @@ def test_that_batches_of_any_size_are_cut_into_parts_of_which_none_is_lost(
     assert [len(y) for _, y, *_ in parts] == [4, 3, 3, 4, 3, 3, 2, 1, 1]
     assert [y for part in parts for y in part[1].tolist()] == [each % 3 for each in range(24)]
     assert sum(part[3].sum() for part in parts) == pytest.approx(3)
-    stream = load_data(Data(python=f"{path}:whole"), 0, Path()).validation.stream
+    one_by_one = load_data(Data(python=f"{path}:one_by_one"), 0, Path()).train.stream
+    held = load_data(Data(python=f"{path}:whole"), 0, Path()).validation.stream
+    stream = held if function == "whole" else one_by_one
     idle = list(stream_parts(stream, 2, 4).as_numpy_iterator())
     weights = Cut(6, 2, 4).parts()[:4, 2]
     assert [part[3].tolist() for part in idle[:4]] == [[0.5 if w else 0] for w in weights]
@@ -115,3 +130,15 @@ def test_that_a_generator_that_raises_is_told_by_its_line(written: Written) -> N
     with pytest.raises(UserCodeError) as failed:
         load_data(Data(python=f"{written(CODE)}:raising"), 0, Path())
     assert failed.value.message == "own.py stopped in line 22 with KeyError: 'picture 17'"
+
+
+def test_that_a_generator_whose_batch_has_no_samples_is_told_which(written: Written) -> None:
+    from gpu_studio.trainer.batches import stream_parts
+
+    path = written(CODE)
+    stream = load_data(Data(python=f"{path}:with_an_empty_one"), 0, Path()).train.stream
+    with pytest.raises(Exception, match="no samples"):
+        list(stream_parts(stream, 0, 2))
+    with pytest.raises(DataError) as failed:
+        stream.check()
+    assert failed.value.message == "own.py:with_an_empty_one: batch 2 has no samples."
