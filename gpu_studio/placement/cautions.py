@@ -107,6 +107,7 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
         yield from normalised_apart(plan, machine, facts)
+        yield from own_steps_apart(plan, machine, facts)
         yield from little_work(plan, machine, facts)
 
 
@@ -214,6 +215,22 @@ def normalised_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator
             "BatchNormalization(synchronized=True) normalises the whole batch."
         )
         yield Caution("normalised apart", text, why, on_one(plan, machine))
+
+
+def own_steps_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A step of the model's own on several replicas, whose gradients `fit` would add up."""
+    count = _replicas(plan, machine)
+    named = facts.model.own_steps if facts.model else ()
+    own = [name for name in named if name != "compute_metrics"]
+    if count > 1 and own and strategy_of(plan).replicates:
+        text = f"Each of {count} replicas calls the model's own {own[0]} with its part of a batch."
+        why = (
+            "Their gradients are averaged by samples, so that a mean trains as on one device; fit "
+            f"under a tf.distribute strategy adds them up, {count} times as large where the step "
+            "takes the mean itself. Only a step that asks for the number of replicas gets the sum. "
+            "A loss that compares samples compares those of one part."
+        )
+        yield Caution("own steps apart", text, why, on_one(plan, machine))
 
 
 def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:

@@ -117,16 +117,34 @@ class Loop:
     def _train(self) -> Literal["completed", "early_stopping"]:
         while self.progress.epoch < self._settings.epochs and not self._nothing_is_left():
             if self._patience_is_over():
+                self._tell_left_phases("Early stopping")
                 return "early_stopping"
             self._train_epoch()
             self._end_epoch()
-            if self.hooks.stopping:
+            if self.hooks.stopping and self._phase_now == self._session.phase:
+                self._tell_left_phases(self.hooks.stopped_by)
                 return "early_stopping"
         return "early_stopping" if self._patience_is_over() else "completed"
 
+    @property
+    def _phase_now(self) -> int:
+        """The phase that the next epoch is in: who ends the one before at its end ends nothing."""
+        return phase_of(self._settings.phases, self.progress.epoch)
+
+    def _tell_left_phases(self, by: str) -> None:
+        left = self._settings.phases[self._session.phase :]
+        if left:
+            self._telemetry.tell(
+                Warned(
+                    message=f"{by} ends the run in epoch {self.progress.epoch}: the phase that "
+                    f"begins after epoch {left[0].after} is not trained.",
+                    suggestion="Let it end a later phase only, or let the phase begin earlier.",
+                )
+            )
+
     def _train_epoch(self) -> None:
         self._epoch_seconds, self._epoch_samples = 0.0, 0
-        self.begin_phase(phase_of(self._settings.phases, self.progress.epoch))
+        self.begin_phase(self._phase_now)
         if not self.progress.samples:
             self.hooks.epoch_begin(self.progress.epoch)
         while not self.progress.pass_over:
@@ -144,8 +162,8 @@ class Loop:
     def begin_phase(self, number: int) -> None:
         """Begin the phase with this number, from 0, unless it has begun."""
         if number != self._session.phase:
-            self._telemetry.tell(begin_phase(self._session, number))
-            self.hooks.begin_phase()
+            with self.hooks.phase():
+                self._telemetry.tell(begin_phase(self._session, number))
 
     def _call(self, count: int) -> None:
         first, stream = self.progress.step_in_epoch, self._passes.steps_from(self.progress)

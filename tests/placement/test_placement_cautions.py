@@ -261,6 +261,18 @@ def test_that_batch_normalisation_gets_enough_samples(scope):
     assert after.training.batch_size == (16 if scope == "replica" else 32)
 
 
+def test_that_steps_of_the_model_s_own_on_replicas_are_told_of_before_the_start():
+    own = ("train_step", "compute_metrics")
+    facts = replace(FACTS, model=replace(MODEL, own_steps=own))
+    caution = the("own steps apart", a_plan(64, "mirrored"), TWO_CARDS, facts)
+    assert caution.text.startswith("Each of 2 replicas calls the model's own train_step")
+    assert "averaged by samples" in caution.why
+    assert "fit under a tf.distribute strategy adds them up, 2 times as large" in caution.why
+    only_measures = replace(FACTS, model=replace(MODEL, own_steps=own[1:]))
+    assert "own steps apart" not in names(a_plan(64, "mirrored"), TWO_CARDS, only_measures)
+    assert "own steps apart" not in names(a_plan(64, "none"), TWO_CARDS, facts)
+
+
 def test_that_replicas_that_normalise_apart_are_told_of_with_the_remedy():
     layers = (*THREE_LAYERS.layers[:2], replace(THREE_LAYERS.layers[2], normalises_apart=True))
     facts = replace(FACTS, model=replace(MODEL, graph=replace(THREE_LAYERS, layers=layers)))

@@ -123,5 +123,16 @@ KINDS: dict[str, Callable[[Records], list[Any]]] = {
         _plateau(patience=2),
         Epochs(records),
     ],
+    # Each keeps something between two `on_train_begin`; the last ends what ends anyway.
+    "phases": lambda records: [
+        keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.9),
+        keras.callbacks.EarlyStopping(
+            monitor="val_loss", patience=2, min_delta=10.0, restore_best_weights=True
+        ),
+        _plateau(patience=1, cooldown=1),
+        Ends(2),
+        Epochs(records),
+    ],
+    "ends": lambda records: [Ends(2)],
     "ends in an epoch": lambda records: [Ends(1, 1), Steps(records)],
 }

@@ -43,8 +43,23 @@ CASES["taken over"] = {
     "settings": [*CASES["phases"]["settings"], "training.steps_per_call=2"],
     "left_after": 6,  # within the second epoch, and so the second phase
 }
-CHOSEN = {"none": tuple(CASES), "mirrored": ("phases",), "placed": ("taken over",)}
-OF_FIT = {name: case for name, case in CASES.items() if "left_after" not in case}
+CASES["called"] = {
+    **CASES["phases"],
+    "settings": [*BASE["settings"], f"training.phases=[{PHASE.replace('1', '3', 1)}]"],
+    "then": [{**CASES["phases"]["then"][0], "after": 3}],
+    "callbacks": "phases",
+    "epochs": 5,
+}
+CASES["ended early"] = {
+    **CASES["called"],
+    "settings": [*BASE["settings"], f"training.phases=[{PHASE.replace('1', '4', 1)}]"],
+    "callbacks": "ends",
+}
+CASES["called, taken over"] = {**CASES["called"], "left_after": 14}
+CHOSEN = {"none": tuple(CASES), "mirrored": ("phases", "called"), "placed": ("taken over",)}
+OF_FIT = {
+    name: case for name, case in CASES.items() if "left_after" not in case and name != "ended early"
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +69,37 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(tmp_path_factory.mktemp("frozen"), chosen.__getitem__, left_out)
 
 
-@pytest.mark.parametrize(("way", "name"), [(way, name) for way in CHOSEN for name in CHOSEN[way]])
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [(way, name) for way in CHOSEN for name in CHOSEN[way] if name != "ended early"],
+)
 def test_that_frozen_layers_train_what_fit_trains(trained: Trained, way: str, name: str) -> None:
     taken_over = name not in OF_FIT
-    mine, reference = trained[way][name], trained["fit"]["phases" if taken_over else name]
+    whole = name.partition(",")[0] if "," in name else "phases"
+    mine, reference = trained[way][name], trained["fit"][whole if taken_over else name]
     assert "error" not in reference, reference["error"]
     assert "error" not in mine, mine["error"]
     for told, wanted in zip(mine["epochs"], reference["epochs"], strict=True):
+        wanted.pop("learning_rate", None)  # what callbacks add is no measure of a run
         assert told == pytest.approx(wanted, rel=CLOSE, abs=CLOSE)
     for value, wanted in zip(mine["weights"], reference["weights"], strict=True):
         np.testing.assert_allclose(value, wanted, rtol=CLOSE, atol=CLOSE)
+
+
+@pytest.mark.parametrize("way", ["none", "mirrored"])
+def test_that_for_callbacks_a_phase_is_another_fit(trained: Trained, way: str) -> None:
+    mine, reference = trained[way]["called"]["called"], trained["fit"]["called"]["called"]
+    assert [each[0] for each in mine] == [each[0] for each in reference]
+    assert [each[0] for each in mine].count("on_train_begin") == 2
+    for called, wanted in zip(mine, reference, strict=True):
+        for value, expected in zip(called[1:], wanted[1:], strict=True):
+            assert value == pytest.approx(expected, rel=CLOSE, abs=CLOSE)
+    # Two of them end the first phase in its last epoch, which ends anyway.
+    assert trained[way]["called"]["ended"] == ["completed", "", 5, 20]
+
+
+def test_that_what_ends_a_run_says_which_phase_is_not_trained(trained: Trained) -> None:
+    said = trained["none"]["ended early"]["told"]
+    assert said == [
+        "Ends ends the run in epoch 3: the phase that begins after epoch 4 is not trained."
+    ]

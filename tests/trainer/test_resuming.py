@@ -18,7 +18,7 @@ from gpu_studio.runs.resume import choose
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 # Many short calls, so that there is time to stop in mid-epoch; dropout, so that random state
-# matters.
+# matters; two phases, so that a checkpoint holds the optimizer of one of them.
 SETTINGS = (
     "training.batch_size=16",
     "training.steps_per_call=1",
@@ -26,6 +26,7 @@ SETTINGS = (
     "training.learning_rate=0.003",
     "model.options={ hidden = [64, 64], dropout = 0.3 }",
     'training.schedule={ name = "cosine" }',
+    "training.phases=[{ after = 1, learning_rate = 0.001, frozen = ['dense'] }]",
 )
 MIRRORED = ("distribution.strategy=mirrored", 'distribution.devices=["CPU:0", "CPU:1"]')
 
@@ -43,8 +44,8 @@ def whole(strategy: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -
     return run
 
 
-def resumed(first: Finished, runs: Path, *settings: str) -> Finished:
-    run = trained(small_plan(*SETTINGS, *settings), runs, resume=choose(first.directory))
+def resumed(first: Finished, runs: Path, *settings: str, of: str | None = None) -> Finished:
+    run = trained(small_plan(*SETTINGS, *settings), runs, resume=choose(first.directory, of))
     assert run.code == 0, run.log
     return run
 
@@ -78,9 +79,9 @@ def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
 def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
-    plan = small_plan(*SETTINGS, *strategy, "training.checkpoint.every_steps=30")
-    with running(plan, tmp_path, warm=True) as run:
-        run.wait_for(lambda: len(run.of(events.Checkpoint)) >= 4)
+    often = "training.checkpoint={ every_steps = 30, keep = 20 }"
+    with running(small_plan(*SETTINGS, *strategy, often), tmp_path, warm=True) as run:
+        run.wait_for(lambda: run.of(events.PhaseBegan) and len(run.of(events.Checkpoint)) >= 4)
         run.kill()
         first = run.finish()
     assert not first.of(events.Finished)
@@ -89,6 +90,11 @@ def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     assert begun % 30 == 0 or begun % steps_per_epoch(first) == 0
     kept = {step: loss for step, loss in first.losses.items() if step < begun}
     assert kept | second.losses == pytest.approx(whole.losses, rel=1e-6)
+    at_border = resumed(first, tmp_path, *strategy, of=f"step-{steps_per_epoch(first):08d}")
+    assert min(at_border.losses) == steps_per_epoch(first)
+    assert len(at_border.of(events.PhaseBegan)) == 1
+    wanted = {step: loss for step, loss in whole.losses.items() if step in at_border.losses}
+    assert at_border.losses == pytest.approx(wanted, rel=1e-6)
     assert [event.seq for event in first.events] == list(range(len(first.events)))
     history = read_history(second.directory)
     assert history.state == "finished"

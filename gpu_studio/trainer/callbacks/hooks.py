@@ -61,11 +61,7 @@ class Hooks:
         self._session = session
         self.model = answering(session)
         self._made.append(MadeCallback("history", keras.callbacks.History()))
-        training = session.plan.training
-        params = {"verbose": 0, "epochs": training.epochs, "steps": session.passes.steps_per_epoch}
-        for each in self._made:
-            self._run(each, "set_params", params)
-            self._run(each, "set_model", self.model)
+        self._introduce()
         self._at_steps = self._overriding("on_train_batch_begin", "on_train_batch_end")
         self._at_test_steps = self._overriding("on_test_batch_begin", "on_test_batch_end")
         self._forgiving = [each for each in self._made if _is_terminating(each.callback)]
@@ -108,12 +104,49 @@ class Hooks:
         if self._made:
             self._call("on_train_end", dict(self._last_logs))
 
-    def begin_phase(self) -> None:
-        """The model has another optimizer from now on."""
-        if self._made:
-            stopping = self.model.stop_training
-            self.model = answering(self._session)
-            self.model.stop_training = stopping
+    @contextmanager
+    def phase(self) -> Iterator[None]:
+        """While entered, a phase begins: for callbacks a `fit` ends, and another one begins.
+
+        So what they keep between two `on_train_begin`, such as patience, begins anew.
+        """
+        begun = bool(self._remembered)
+        written = [self._written(each) for each in self._made]
+        if begun:
+            self.end()
+        yield
+        if not self._made:
+            return
+        self.model, self.stopped_by = answering(self._session), ""
+        self._introduce()
+        if begun:
+            self._call("on_train_begin", {})
+            for each, text in zip(self._made, written, strict=True):
+                if isinstance(each.callback, CsvOfEpochs):
+                    each.callback.text = text
+                    each.callback.go_on()
+
+    def _introduce(self) -> None:
+        """Tell the callbacks the model, and how long this `fit` is: until the next phase begins."""
+        session, training = self._session, self._session.plan.training
+        later = training.phases[session.phase :]
+        epochs = later[0].after if later else training.epochs
+        params = {"verbose": 0, "epochs": epochs, "steps": session.passes.steps_per_epoch}
+        for each in self._made:
+            self._run(each, "set_params", params)
+            self._run(each, "set_model", self.model)
+
+    @staticmethod
+    def _written(made: MadeCallback) -> str:
+        return made.callback.text if isinstance(made.callback, CsvOfEpochs) else ""
+
+    @property
+    def _planned(self) -> tuple[float, bool]:
+        """The plan's learning rate in this phase, and whether a schedule decides it."""
+        training, number = self._session.plan.training, self._session.phase
+        if number:
+            return training.phases[number - 1].learning_rate, False
+        return training.learning_rate, training.schedule is not None
 
     def epoch_begin(self, epoch: int) -> None:
         """Epoch `epoch`, counted from 0, begins."""
@@ -200,7 +233,7 @@ class Hooks:
             kept, lost = remembered.state(arrays, f"{ARRAYS}{place}")
             states.append({"name": each.name, "kept": kept})
             self._tell_lost(each, lost)
-        rate = {"rate": self._session.rate, "plan_rate": self._session.plan.training.learning_rate}
+        rate = {"rate": self._session.rate, "plan_rate": self._planned[0]}
         return {"callbacks": {**rate, "each": states}}, arrays
 
     def _tell_lost(self, made: MadeCallback, names: Sequence[str]) -> None:
@@ -219,11 +252,10 @@ class Hooks:
     def _restore_rate(self) -> None:
         state = self._stored[0].get("callbacks", {}) if self._stored else {}
         rate, planned = state.get("rate"), state.get("plan_rate")
-        training = self._session.plan.training
-        now = self._session.rate
-        if rate is None or now is None or training.schedule is not None or rate == now:
+        (wanted, scheduled), now = self._planned, self._session.rate
+        if rate is None or now is None or scheduled or rate == now:
             return
-        if planned == training.learning_rate:
+        if planned == wanted:
             self._session.optimizer.learning_rate = rate
             return
         self._tell(
@@ -291,10 +323,10 @@ class Hooks:
 
     @contextmanager
     def _telling_rate(self) -> Iterator[None]:
-        before, schedule = self._session.rate, self._session.plan.training.schedule
+        before = self._session.rate
         yield
-        after = self._session.rate
-        if after is not None and before is not None and after != before and schedule is None:
+        after, scheduled = self._session.rate, self._planned[1]
+        if after is not None and before is not None and after != before and not scheduled:
             words = f"{learning_rate(after)}, and was {learning_rate(before)}"
             self._tell(Log(message=f"A callback has set the learning rate: it is {words}."))
 

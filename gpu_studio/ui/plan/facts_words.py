@@ -23,6 +23,7 @@ from gpu_studio.placement.plan_facts import (
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
 from gpu_studio.plan.freezing import frozen_layers
 from gpu_studio.plan.targets import in_words, meetings
+from gpu_studio.plan.values import listed
 from gpu_studio.ui.kit.table import Index, PlainTable
 
 _NAMED = 6
@@ -264,7 +265,7 @@ class LayersModel(PlainTable[GraphLayer]):
     `ticked(name, trained)` is the user's wish for a layer that has something to train.
     """
 
-    headers = ("Trained", "Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
+    headers = ("Training", "Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
     right = frozenset({4, 5, 6})
     ticked = Signal(str, bool)
 
@@ -292,6 +293,8 @@ class LayersModel(PlainTable[GraphLayer]):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The words of a cell, and the box of the first."""
+        if role == Qt.ItemDataRole.ToolTipRole and index.isValid() and index.column() == 4:
+            return _parameters_in_words(self.rows[index.row()])
         if not index.isValid() or index.column() > 0:
             return super().data(index, role)
         frozen = self.frozen.get(self.rows[index.row()].name)
@@ -314,7 +317,7 @@ class LayersModel(PlainTable[GraphLayer]):
     def text(self, row: GraphLayer, column: int) -> str:
         """The words of a cell."""
         return (
-            {None: "", True: "no", False: "yes"}[self.frozen.get(row.name)],
+            {None: "nothing", True: "frozen", False: "trained"}[self.frozen.get(row.name)],
             row.name,
             row.kind,
             shape_in_words(row.output_shape),
@@ -328,6 +331,13 @@ class LayersModel(PlainTable[GraphLayer]):
         return {4: row.parameters, 5: row.weight_bytes, 6: row.flops_forward}.get(
             column, self.text(row, column)
         )
+
+
+def _parameters_in_words(layer: GraphLayer) -> str:
+    rest = layer.parameters - layer.trainable
+    if not rest or layer.frozen:
+        return ""
+    return f"{grouped(layer.trainable)} can be trained, {grouped(rest)} cannot, such as averages"
 
 
 _TICKS = {
@@ -380,18 +390,21 @@ def _ends(same: list[str]) -> list[str]:
     return same if len(same) <= 2 else [same[0], "…"]
 
 
-def totals(graph: ModelGraph) -> str:
-    """Return the totals of all layers: parameters, bytes, and operations per sample."""
+def totals(graph: ModelGraph, own_steps: Sequence[str] = ()) -> str:
+    """Return the totals of all layers: parameters, bytes, and operations per sample.
+
+    `own_steps` are the model's own methods that train it.
+    """
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
-    frozen = graph.parameters - graph.trainable
-    trained = (
-        f" ({grouped(graph.trainable)} trained, {grouped(frozen)} frozen)"
-        if any(layer.frozen and layer.parameters for layer in graph.layers)
-        else ""
-    )
-    every = f"{grouped(graph.parameters)} parameters{trained}"
-    return f"{every} · {size(weights)} · {flops(forward)} a sample"
+    frozen = sum(layer.parameters for layer in graph.layers if layer.frozen)
+    rest = graph.parameters - graph.trainable - frozen
+    counts = {"trained": graph.trainable, "frozen": frozen, "not trainable": rest}
+    parts = [f"{grouped(count)} {word}" for word, count in counts.items() if count]
+    told = f" ({', '.join(parts)})" if frozen or rest else ""
+    every = f"{grouped(graph.parameters)} parameters{told}"
+    own = f" · trained by its own {listed(own_steps)}" if own_steps else ""
+    return f"{every} · {size(weights)} · {flops(forward)} a sample{own}"
 
 
 def frozen_in(graph: ModelGraph, entries: Sequence[str]) -> Mapping[str, bool]:

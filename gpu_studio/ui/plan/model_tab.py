@@ -35,8 +35,8 @@ from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_
 from gpu_studio.ui.plan.plan_facts import FactsBar, FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView
 
-_WIDTHS = {0: 72, 2: 132, 3: 100, 4: 96, 5: 80, 6: 72}
-_NARROW_WIDTHS = {0: 72, 2: 92, 3: 80, 4: 96, 5: 74, 6: 66}
+_WIDTHS = {0: 96, 2: 132, 3: 100, 4: 96, 5: 80, 6: 72}
+_NARROW_WIDTHS = {0: 96, 2: 92, 3: 80, 4: 96, 5: 74, 6: 66}
 _END_WIDTHS = {1: 144, 2: 112, 3: 144, 4: 206}
 _NARROW_END_WIDTHS = {1: 112, 2: 72, 3: 112, 4: 120}
 _NARROW = 600
@@ -189,9 +189,11 @@ class ModelTab(QWidget):
         there = bool(model and model.graph)
         self.bar.show_reader(self._reader, error, advice if error else (), known=there)
         known = there or bool(error)
-        self._show_graph(facts.graph if facts and known else self._reader.past.graph)
         past = self._reader.past
         data, ended = (facts.data, model) if facts and known else (past.data, past.model)
+        self._show_graph(
+            facts.graph if facts and known else past.graph, ended.own_steps if ended else ()
+        )
         self._show_ends(meetings_of(data, ended) if data and ended else ())
         for part in (self.totals, self.ends):
             part.setEnabled(known)
@@ -201,11 +203,11 @@ class ModelTab(QWidget):
         if self._reader is not None:
             self._reader.consent_wanted.emit(path)
 
-    def _show_graph(self, graph: ModelGraph | None) -> None:
+    def _show_graph(self, graph: ModelGraph | None, own_steps: Sequence[str] = ()) -> None:
         self._graph = graph
         self.layers.set_rows(graph.layers if graph else ())
         self._show_frozen()
-        self.totals.setText(totals(graph) if graph else "")
+        self.totals.setText(totals(graph, own_steps) if graph else "")
         self.totals.setVisible(graph is not None)
         self.table.setVisible(graph is not None)
         if graph is not None:

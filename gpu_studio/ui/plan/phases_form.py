@@ -32,7 +32,7 @@ _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
 _ROW = 28
 _MOST_ROWS = 9
 """Layers that are seen at once; a table within a scrolled tab scrolls the rest."""
-_WIDTHS = {0: 72, 2: 132, 4: 96}
+_WIDTHS = {0: 96, 2: 132, 4: 96}
 _LEFT_OUT = (3, 5, 6)
 """Columns of the Model tab that say nothing of what is trained."""
 

@@ -116,6 +116,14 @@ def jumps(rates: Array) -> Indices:
     return np.flatnonzero(fell | rose) + 1
 
 
+def _untold(at: Indices, history: History) -> Indices:
+    """Return the jumps at these points without those to the rates that phases began with."""
+    times, values = (history.learning_rates.column(name) for name in ("time", "value"))
+    for phase in history.phases:
+        at = at[~((times[at] >= phase.time) & np.isclose(values[at], phase.learning_rate))]
+    return at
+
+
 def begins_missing(losses: Array) -> Indices:
     """Return the points where runs of non-finite losses, shape (points,), begin."""
     missing = ~np.isfinite(losses)
@@ -139,8 +147,8 @@ def _of_training(history: History, start: float) -> list[PlotMarks]:
     saved, rates = sorted(history.checkpoints, key=lambda each: each.time), history.learning_rates
     best = next((each for each in reversed(saved) if each.best), None)
     others = [each for each in saved if each is not best]
-    at = jumps(rates.column("value"))
     values = rates.column("value")
+    at = _untold(jumps(values), history)
     changes = [(float(values[place - 1]), float(values[place])) for place in at.tolist()]
     return [
         PlotMarks("epoch", history.epochs.times - start, _epoch_words(history)),

@@ -169,7 +169,7 @@ def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, h
     reader = Reported()
     tab.set_facts(reader)
     reader.tell(KNOWN)
-    assert cells(tab)[1] == ["yes", "dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
+    assert cells(tab)[1] == ["trained", "dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
     assert (
         tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
     )
@@ -229,7 +229,14 @@ def test_that_layers_with_something_to_train_are_ticked_where_they_are_trained(
     tab, held, layers
 ) -> None:
     assert ticks(tab) == [True, True, None, False, True]
-    assert totals(BASE).startswith("266 parameters (178 trained, 88 frozen) · ")
+    assert totals(BASE).startswith("266 parameters (178 trained, 72 frozen, 16 not trainable) · ")
+    assert [tab.layers.text(row, 0) for row in BASE.layers] == [
+        *("trained", "trained", "nothing", "frozen", "trained")
+    ]
+    tip = tab.layers.index(1, 4).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip == "16 can be trained, 16 cannot, such as averages"
+    layers.tell(PlanFacts(DIGITS, ModelFacts(BASE, own_steps=("train_step", "compute_loss"))))
+    assert tab.totals.text().endswith(" · trained by its own train_step and compute_loss")
     held.show(
         loads(dumps(held.plan).replace("[data]", 'frozen = ["base/[on]*", "!*/two"]\n[data]'))
     )
