@@ -56,6 +56,27 @@ def compiled_loss(model: keras.Model) -> Any:
     return getattr(compiled_model(model), "_compile_loss", None)
 
 
+_ALIGNING = ("CTC", "Circle", "ctc", "circle")
+"""Keras' losses that do not hold outputs against targets number by number."""
+
+
+def aligns_by_itself(model: keras.Model) -> bool:
+    """Whether the model was compiled with a loss that may take targets of any shape.
+
+    It is one of the user's own, or aligns sequences or samples. `fit` asks no more of it than that
+    it gives a number.
+    """
+    made = compiled_loss(model)
+    return made is not None and any(map(_aligns, keras.tree.flatten(made._user_loss)))  # noqa: SLF001
+
+
+def _aligns(loss: Any) -> bool:
+    if loss is None or isinstance(loss, str):
+        return loss in _ALIGNING
+    named = loss if hasattr(loss, "__name__") else type(loss)
+    return named.__name__ in _ALIGNING or not named.__module__.startswith("keras.")
+
+
 def compiled_metrics(model: keras.Model) -> Any:
     """Return the CompileMetrics of the model; None if it was compiled without metrics."""
     return getattr(compiled_model(model), "_compile_metrics", None)

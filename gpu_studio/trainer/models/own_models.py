@@ -25,7 +25,7 @@ from gpu_studio.plan.values import ModelSettings, Plan, listed, printable
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 from gpu_studio.trainer.keras_objects import is_lone_softmax
-from gpu_studio.trainer.keras_objects.as_compiled import came_from, compiled_notes
+from gpu_studio.trainer.keras_objects.as_compiled import aligns_by_itself, came_from, compiled_notes
 from gpu_studio.trainer.model_ends import End, as_graph, check_inputs, met, outputs_of
 from gpu_studio.trainer.models.own_training import (
     TEST_STEP,
@@ -174,7 +174,7 @@ def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
             f"{source} {found} in {dataset.name}.",
             ["Give a target for each output: a dictionary by the outputs' names, or a tuple."],
         )
-    for end, path in found:
+    for end, path in () if aligns_by_itself(model) else found:
         _check_output(source, end, dataset.of_target(path), alone=len(model.outputs) == 1)
 
 

@@ -131,7 +131,12 @@ def what_fits(data: DataFacts, model: ModelFacts | None) -> tuple[tuple[bool, st
         return ()
     if model.own_steps:  # what such a step takes and gives, only it knows
         return ((True, f"The model's own {model.own_steps[0]} is given all of them."),)
-    return fit_of(data, model.graph)
+    takes = fit_of(data, model.graph)
+    if model.learnt and model.learnt.compiled and not all(fits for fits, _ in takes):
+        gives = shape_in_words(model.graph.output_shape)
+        said = f"Shapes out: {model.learnt.loss} is given {gives}, for {in_words(data.target)}."
+        return *takes[:1], (True, said)
+    return takes
 
 
 def fit_of(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:

@@ -94,6 +94,13 @@ def fitting(outputs): return Fitting([keras.layers.Dense(outputs)])
 def stepping_inside(outputs):
     return keras.Sequential([Stepping(outputs)])
 def gan(): return Gan()
+def with_loss(loss):
+    model = narrow()
+    model.compile("adam", loss)
+    return model
+def ctc(): return with_loss(keras.losses.CTC())
+def ctc_by_name(): return with_loss("ctc")
+def own_loss(): return with_loss({"dense": lambda y, made: made[:, 0]})
 def misfit(): return keras.Sequential([keras.layers.Conv2D(3, 3)])
 def compiled(outputs):
     model = Net(outputs)
@@ -203,6 +210,13 @@ def test_that_what_training_cannot_use_is_told(
     with pytest.raises(kind) as caught:
         build(file, function)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("function", ["ctc", "ctc_by_name", "own_loss"])
+def test_that_a_loss_that_aligns_by_itself_decides_about_the_shape_of_the_outputs(
+    file: Path, function: str
+) -> None:
+    assert build(file, function).output_shape == (None, 2)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from gpu_studio.placement.plan_facts import (
     ArrayFacts,
     DataFacts,
     DataSample,
+    Learnt,
     ModelFacts,
     PlanFacts,
 )
@@ -171,6 +172,12 @@ def test_that_texts_are_called_texts_and_what_a_step_of_its_own_takes_is_left_to
     assert dict(data_lines(a_plan(), FOUR_CORES, texts))["a sample"] == "one text"
     own = ModelFacts(GRAPH, own_steps=("train_step",))
     assert what_fits(texts, own) == ((True, "The model's own train_step is given all of them."),)
+    aligned = Learnt("values", True, "ctc", (), compiled=True)
+    strips = ModelFacts(replace(GRAPH, input_shape=(), output_shape=(12, 6)), learnt=aligned)
+    assert what_fits(texts, strips)[1] == (
+        True,
+        "Shapes out: ctc is given 12 × 6, for one of 10 classes.",
+    )
     arrays = {"inputs": (ArrayFacts(("a",)),), "targets": (ArrayFacts(("b",)),)}
     rows = meetings_of(replace(DIGITS, **arrays), own)
     model = MeetingsModel()
