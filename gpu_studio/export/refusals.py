@@ -21,7 +21,7 @@ from gpu_studio.plan.keras_objects import (
     keras_name,
 )
 from gpu_studio.plan.references import reference
-from gpu_studio.plan.strategies import PLACED
+from gpu_studio.plan.strategies import CENTRAL_STORAGE, PLACED
 from gpu_studio.plan.values import PlanError, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
@@ -62,6 +62,11 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
         raise ExportError(
             "Keras' fit computes a whole model on one device, and only fit trains what this plan "
             "names: no script can place its layers. Choose another strategy, or train it by a run."
+        )
+    if plan.distribution.strategy == CENTRAL_STORAGE.name:
+        raise ExportError(
+            "Keras' fit reports wrong losses under central storage, and only fit trains what this "
+            "plan names: no script can do both. Choose another strategy, or train it by a run."
         )
     for reason in [
         *_unwritten_by_any(plan),

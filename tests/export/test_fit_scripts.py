@@ -95,6 +95,11 @@ def test_that_layers_of_what_only_fit_trains_are_not_placed():
         script("plateau", "placed")
 
 
+def test_that_fit_is_not_trusted_with_central_storage():
+    with pytest.raises(ExportError, match="Keras' fit reports wrong losses"):
+        script("plateau", "central_storage")
+
+
 def test_that_a_compiled_model_is_not_half_overridden():
     facts = replace(FACTS["delivery_time"], model=COMPILED)
     with pytest.raises(ExportError, match="takes all or none of them"):
