@@ -170,8 +170,9 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
         program = _own_steps(plan, dataset, model, spread, logical, steps, tell)
     else:
         program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell)
-    for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
-        tell(warned)
+    if spread.strategy.num_replicas_in_sync > 1:
+        for warned in replicas_apart(model, cut, program.optimizer):
+            tell(warned)
     _refuse_unknown_monitor(plan, program)
     optimizer, meters = program.optimizer, program.meters
     session = Session(

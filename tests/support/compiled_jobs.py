@@ -159,6 +159,70 @@ def optimizer(learning_rate, momentum):
     return keras.optimizers.SGD(learning_rate, momentum=momentum)
 
 
+class Warm(keras.optimizers.schedules.LearningRateSchedule):
+    def __init__(self, after, steps):
+        self.after, self.steps = after, steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        warm = 0.02 * (step + 1)
+        return ops.where(step < self.steps, warm, self.after(step - self.steps))
+
+
+def warm(learning_rate, total_steps, steps):
+    return Warm(keras.optimizers.schedules.CosineDecay(learning_rate, total_steps), steps)
+
+
+def halving(step, learning_rate):
+    return learning_rate * 0.5 ** (step // 3)
+
+
+class Halving(keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step):
+        return 0.4 * 0.5 ** ops.floor(ops.cast(step, "float32") / 3)
+
+
+def warmed():
+    model = net()
+    model.compile(keras.optimizers.Adam(warm(0.4, 6, 3)), "sparse_categorical_crossentropy")
+    return model
+
+
+def halved():
+    model = net()
+    model.compile(keras.optimizers.SGD(Halving()), "sparse_categorical_crossentropy")
+    return model
+
+
+def ema():
+    model = net()
+    model.compile(
+        keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.9, loss_scale_factor=64.0),
+        "sparse_categorical_crossentropy",
+    )
+    return model
+
+
+def scaled(initial_scale=2.0**20):
+    x = keras.Input((12,))
+    start = keras.initializers.GlorotUniform(seed=1)
+    h = keras.layers.Dense(
+        16, "relu", kernel_initializer=start, dtype="mixed_float16", name="first"
+    )(x)
+    start = keras.initializers.GlorotUniform(seed=2)
+    model = keras.Model(x, keras.layers.Dense(4, "softmax", kernel_initializer=start)(h))
+    # The first gradients are too large for 16 bits: their steps are left out.
+    optimizer = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(0.2, momentum=0.9), initial_scale=initial_scale, dynamic_growth_steps=2
+    )
+    model.compile(optimizer, "sparse_categorical_crossentropy")
+    return model
+
+
+def scaled_little():
+    return scaled(2.0**8)
+
+
 def plain():
     return net()
 

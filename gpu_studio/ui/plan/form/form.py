@@ -40,7 +40,7 @@ from gpu_studio.ui.plan.python_files import Parameter
 
 LABEL = 128
 CONTROL = 188
-NAME = 256
+NAME = 240
 """Of a control that holds one of Keras' long names."""
 
 
