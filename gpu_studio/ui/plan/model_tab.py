@@ -37,7 +37,7 @@ from gpu_studio.ui.plan.plan_view import PlanView
 
 _WIDTHS = {0: 96, 2: 132, 3: 100, 4: 96, 5: 80, 6: 72}
 _NARROW_WIDTHS = {0: 96, 2: 92, 3: 80, 4: 96, 5: 74, 6: 66}
-_END_WIDTHS = {1: 144, 2: 112, 3: 144, 4: 206}
+_END_WIDTHS = {1: 140, 2: 100, 3: 136, 4: 230}
 _NARROW_END_WIDTHS = {1: 112, 2: 72, 3: 112, 4: 120}
 _NARROW = 600
 _ROW = 28
