@@ -21,6 +21,7 @@ from gpu_studio.cli import (
     plans,
     queue,
     runs,
+    study,
     train,
 )
 from gpu_studio.cli.command import (
@@ -53,6 +54,7 @@ _COMMANDS: Final = (
     train.register,
     runs.register,
     queue.register,
+    study.register,
     code.register,
     devices.register,
     devices.register_doctor,
@@ -76,6 +78,7 @@ _EXAMPLES = (
   gpu-studio export digits.plan.toml --to train.py
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again
+  gpu-studio study new strategies       what is worth it for a plan? measure it
   gpu-studio devices --watch            the cards, and who uses them
   gpu-studio --practice 4x2GiB          the window, on cards that are not there
   gpu-studio doctor                     see why TensorFlow does not use a card

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +52,14 @@ def launch(
     base: Path | None = None,
     machine: plans.Machine | None = None,
     environment: Mapping[str, str] | None = None,
+    fill: Callable[[RunDirectory], None] | None = None,
 ) -> Launched:
     """Start `plan` as a new run under `runs`, detached, and return at once.
 
     `base` is the folder that the trainer starts in, the current one by default. `trainer` is the
     command line to which the run directory is appended, by default this package's trainer under
     `python`. `queued_as` is the queue entry that it comes from. `environment` is added to this
-    process's own.
+    process's own. `fill` writes further files into the directory before others can see it.
 
     Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written;
     OSError if the directory cannot be written or the process not started, with nothing left behind.
@@ -70,6 +71,8 @@ def launch(
     directory = RunDirectory.prepare(runs, plan.name)
     try:
         _fill(directory, plan, resume, queued_as)
+        if fill is not None:
+            fill(directory)
         held = lock.reserve(directory.lock_file)
         directory = directory.publish()
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))

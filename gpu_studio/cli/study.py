@@ -1,0 +1,315 @@
+"""`study …`: measure a plan at many points, and judge what is worth it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpu_studio.cli.command import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    Commands,
+    RefusedError,
+    add_allowing,
+    add_command,
+    add_force,
+    add_group,
+    add_json,
+    note,
+    refuse_to_replace,
+    runs_folder,
+    say,
+    say_json,
+    say_table,
+)
+
+if TYPE_CHECKING:
+    from gpu_studio.lab.fits import Fit
+    from gpu_studio.lab.study import Point, Study
+    from gpu_studio.lab.verdict import PointGroup, StudyVerdict
+    from gpu_studio.plan import Machine
+    from gpu_studio.runs.studies import StudyRuns
+
+_SUMMARY = "measure a plan with other devices, strategies, batches or values, and judge"
+_TEMPLATES: Final = ("scaling-strong", "scaling-weak", "strategies", "batch", "sweep")
+_EXAMPLES = """\
+A study is a small file: a plan, and axes, each with values of a field of the plan. Its runs are
+ordinary runs, one at a time, in an order drawn by a seed. What is done stays done: a study that
+was stopped or killed goes on where it was.
+
+examples:
+  gpu-studio study new scaling-strong digits.plan.toml
+  gpu-studio study run digits-scaling-strong.study.toml
+  gpu-studio study show digits-scaling-strong.study.toml --json
+  gpu-studio study report digits-scaling-strong.study.toml"""
+_NEW: Final = """\
+templates:
+  scaling-strong   1 to all devices of the plan, the same global batch
+  scaling-weak     1 to all devices, the same batch on each replica
+  strategies       every strategy that runs, each way to sum gradients
+  batch            batches from a quarter to eight times the plan's
+  sweep            learning rates and seeds, to be changed to any fields
+
+example:
+  gpu-studio study new strategies digits.plan.toml --to strategies.study.toml"""
+_RUN: Final = """\
+Ctrl+C stops the run under way and keeps what is done; the same command goes on. With --json, the
+study as `study show` tells it follows at the end.
+
+examples:
+  gpu-studio study run digits.study.toml
+  gpu-studio study run digits.study.toml --dry-run
+
+exit codes:
+  0    every point is measured
+  1    a point failed, or some could not be measured
+  2    refused, with nothing done
+  130  interrupted"""
+_POINT_HEADINGS: Final = ("POINT", "SAMPLES/S", "±", "A STEP", "LAST LOSS", "RUNS")
+
+
+def register(commands: Commands) -> None:
+    """Add the command and its actions."""
+    actions = add_group(commands, "study", _SUMMARY, _EXAMPLES)
+    new = add_command(actions, "new", "write a study of a plan, to run or to change", _NEW, _new)
+    new.add_argument("template", metavar="TEMPLATE", choices=_TEMPLATES, help="what to measure")
+    new.add_argument(
+        "plan",
+        metavar="PLAN",
+        nargs="?",
+        type=Path,
+        help="the plan file; without it, a plan for this machine is written beside the study",
+    )
+    new.add_argument("--to", metavar="FILE", type=Path, help="the study file to write")
+    add_force(new, "a file that is there")
+    add_json(new)
+    run = add_command(actions, "run", "train what is left of a study", _RUN, _run, trains=True)
+    _add_study(run)
+    add_allowing(run)
+    run.add_argument(
+        "--dry-run", action="store_true", help="check every point and list what would be trained"
+    )
+    add_json(run)
+    example = "example:\n  gpu-studio study show digits.study.toml"
+    show = add_command(actions, "show", "say what is measured, and the verdict", example, _show)
+    _add_study(show)
+    add_json(show)
+    example = "example:\n  gpu-studio study report digits.study.toml --to digits.html"
+    report = add_command(actions, "report", "write the study as one HTML file", example, _report)
+    _add_study(report)
+    report.add_argument("--to", metavar="FILE", type=Path, help="the HTML file to write")
+    add_force(report, "a file that is there")
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY", type=Path, help="the study file")
+
+
+def _new(chosen: argparse.Namespace) -> int:
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import this_machine
+    from gpu_studio.common.safe_files import write_output
+    from gpu_studio.contract.directory import slug
+    from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
+    from gpu_studio.lab.templates import study_from
+    from gpu_studio.plan.starter import spread
+
+    machine = this_machine(users=chosen.plan is None)
+    plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
+    stem = chosen.plan.name.partition(".")[0] if chosen.plan else slug(plan.name)
+    target = chosen.to or Path(f"{stem}-{chosen.template}{SUFFIX}")
+    path = chosen.plan or target.with_name(f"{stem}.plan.toml")
+    refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
+    study = study_from(chosen.template, plan, _seen_from(path, target), machine)
+    points = points_of(study, plan)
+    if not chosen.plan:
+        plans.save(plan, path)
+    write_output(target, [dumps_study(study).encode()])
+    runs = len(points) * study.repeats
+    if chosen.json:
+        say_json({"study": str(target), "plan": str(path), "points": len(points), "runs": runs})
+    else:
+        say(str(target))
+        note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
+    return OK
+
+
+def _seen_from(path: Path, target: Path) -> str:
+    """The plan's path as the study writes it: from its own folder where that is the same."""
+    same = path.absolute().parent == target.absolute().parent
+    return path.name if same else str(path.absolute())
+
+
+def _read(chosen: argparse.Namespace) -> tuple[Study, tuple[Point, ...], Path]:
+    """The study that is named, its points, and the folder of its plan. Raises PlanError."""
+    from gpu_studio import plan as plans
+    from gpu_studio.common.paths import expanded
+    from gpu_studio.lab.study import load_study, points_of, unreadable_plan
+
+    study = load_study(chosen.study)
+    path = chosen.study.absolute().parent / expanded(study.plan)
+    if not path.exists():
+        raise unreadable_plan(study, path)
+    return study, points_of(study, plans.load(path)), path.parent
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    from gpu_studio.cli.given_plan import this_machine
+    from gpu_studio.common.practice import chosen as practice_cards
+    from gpu_studio.common.processes import counted_interrupts
+    from gpu_studio.runs.studies import StudyError, StudyRunner, StudyRuns
+
+    if practice_cards() is not None:
+        raise RefusedError(
+            "Practice cards compute on the CPU: how fast they are says nothing of real ones. Run "
+            "the study without --practice."
+        )
+    study, points, folder = _read(chosen)
+    machine, runs = this_machine(), runs_folder(chosen)
+    _check(chosen, points, folder, machine)
+    before = StudyRuns.read(runs, study, points)
+    _tell_before(before)
+    if chosen.dry_run:
+        for point, repeat in before.left:
+            say(f"{point.label}, repeat {repeat + 1}" if study.repeats > 1 else point.label)
+        return OK
+    with counted_interrupts() as interrupts:
+        try:
+            after = StudyRunner(runs, study, points, folder, machine, note).run(interrupts)
+        except StudyError as error:
+            raise RefusedError(str(error)) from error
+        stopped = interrupts.came
+    _tell(after, chosen)
+    if stopped and after.left:
+        note(f"{len(after.left)} runs are left. Go on with: gpu-studio study run {chosen.study}")
+        return INTERRUPTED
+    failed = any(each.failed for each in after.groups())
+    return FAILED if failed or after.left else OK
+
+
+def _check(
+    chosen: argparse.Namespace, points: tuple[Point, ...], folder: Path, machine: Machine
+) -> None:
+    """Refuse the study if the rules refuse any point, before anything is trained."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import have_allowed
+    from gpu_studio.runs.studies import study_problems
+
+    for point in points:
+        plan = plans.with_absolute_files(point.plan, folder)
+        have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
+    refused = list(study_problems(points, folder, machine))
+    if refused:
+        lines = [
+            f"  {point.label}: {problem}" for point, error in refused for problem in error.problems
+        ]
+        count = f"{len(refused)} of {len(points)} points"
+        raise RefusedError("\n".join([f"{count} cannot be trained; nothing was begun:", *lines]))
+
+
+def _tell_before(state: StudyRuns) -> None:
+    from gpu_studio.common.figures import duration
+
+    left, each = len(state.left), state.seconds_each
+    about = f", about {duration(left * each)}" if each and left else ""
+    note(f"{state.study.name}: {len(state.order)} runs, {len(state.done)} done, {left} left{about}")
+
+
+def _show(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.studies import StudyRuns
+
+    study, points, _ = _read(chosen)
+    state = StudyRuns.read(runs_folder(chosen), study, points)
+    if not chosen.json:
+        _tell_before(state)
+    _tell(state, chosen)
+    return OK
+
+
+def _tell(state: StudyRuns, chosen: argparse.Namespace) -> None:
+    from gpu_studio.runs.results.report.study import judged
+
+    verdict, groups = judged(state), state.groups()
+    if chosen.json:
+        say_json(_document(state, verdict, groups))
+        return
+    say_table([_POINT_HEADINGS, *map(_row, groups)])
+    say()
+    say(verdict.headline)
+    for line in verdict.more:
+        say(line)
+
+
+def _row(group: PointGroup) -> tuple[str, ...]:
+    from gpu_studio.common.figures import UNKNOWN, metric, rounded, span
+
+    if not group.rates:
+        return (group.label, group.failed or "not measured yet", "", "", "", "0")
+    middle = group.rate
+    apart = (max(group.rates) - min(group.rates)) / 2 / middle
+    spread = f"{apart:.1%}".replace("%", " %") if len(group.rates) > 1 else UNKNOWN
+    steps = group.step_seconds
+    loss = metric(group.loss) if group.losses else UNKNOWN
+    step = span(sum(steps) / len(steps))
+    return (group.label, rounded(middle), spread, step, loss, str(len(group.rates)))
+
+
+def _document(state: StudyRuns, verdict: StudyVerdict, groups: list[PointGroup]) -> dict[str, Any]:
+    return {
+        "study": state.study.name,
+        "template": state.study.template,
+        "plan": state.study.plan,
+        "runs": len(state.order),
+        "done": len(state.done),
+        "points": [_point(group) for group in groups],
+        "fits": [_law(each) for each in verdict.fits],
+        "noise": verdict.noise,
+        "verdict": verdict.headline,
+        "more": list(verdict.more),
+        "chosen": verdict.chosen or None,
+        "run_ids": [each.run.id for each in state.done],
+    }
+
+
+def _point(group: PointGroup) -> dict[str, Any]:
+    return {
+        "label": group.label,
+        "x": group.x,
+        "samples_per_second": list(group.rates),
+        "step_seconds": list(group.step_seconds),
+        "losses": list(group.losses),
+        "memory_bytes": group.memory,
+        "shares": group.shares,
+        "failed": group.failed or None,
+    }
+
+
+def _law(fit: Fit) -> dict[str, Any]:
+    """A law with each estimate and the ends of its interval, null where there is none."""
+    known = {"serial": fit.serial, "communication_seconds": fit.communication}
+    numbers = {
+        name: [None if math.isnan(each) else each for each in (found.value, found.low, found.high)]
+        for name, found in known.items()
+        if found is not None
+    }
+    return {"law": fit.law, **numbers}
+
+
+def _report(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.results.report.study import judged, write_study_report
+    from gpu_studio.runs.studies import StudyRuns
+
+    study, points, _ = _read(chosen)
+    state = StudyRuns.read(runs_folder(chosen), study, points)
+    if not state.done:
+        raise RefusedError(
+            f"Nothing of {study.name} has been measured yet: gpu-studio study run {chosen.study}"
+        )
+    target = chosen.to or chosen.study.with_name(f"{chosen.study.name.partition('.')[0]}.html")
+    refuse_to_replace([target], force=chosen.force)
+    write_study_report(state, judged(state), target)
+    say(str(target))
+    return OK

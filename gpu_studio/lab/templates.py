@@ -1,0 +1,140 @@
+"""Studies to begin from: made of a plan, for the devices that it has on a machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from gpu_studio.lab.study import DEVICES, AxisChoice, Study, StudyAxis, Template, points_of
+from gpu_studio.plan import (
+    ALL_REDUCES,
+    MIRRORED,
+    RUNNABLE_STRATEGIES,
+    Machine,
+    Plan,
+    PlanError,
+    Problem,
+    logical_devices,
+    strategy_named,
+    strategy_of,
+    validate,
+    visible_cards,
+)
+from gpu_studio.plan.devices import default_devices
+
+_STRATEGY: Final = "distribution.strategy"
+_BATCH: Final = "training.batch_size"
+_RATE: Final = "training.learning_rate"
+_EPOCHS: Final = 6
+"""The first is warm-up; the others are measured."""
+_REPEATS: Final = 3
+_MOST_DEVICES: Final = 16
+_SHORT: Final[dict[str, Any]] = {
+    "training.epochs": _EPOCHS,
+    "training.checkpoint.every_epochs": 0,
+    "training.early_stopping": "",
+}
+"""What is laid over a plan of which only the pace is measured."""
+_TITLES: Final[dict[Template, str]] = {
+    "scaling-strong": "Scaling of {}, strong",
+    "scaling-weak": "Scaling of {}, weak",
+    "strategies": "Strategies of {}",
+    "batch": "Batch of {}",
+    "sweep": "Learning rates of {}",
+}
+
+
+def study_from(template: Template, plan: Plan, path: str, machine: Machine) -> Study:
+    """Make a study of `plan`, whose file is `path` as the study will write it.
+
+    Raises PlanError if the plan has too few devices for it.
+    """
+    names = default_devices(logical_devices(plan, machine))
+    given = plan.distribution.devices or names
+    title = _TITLES[template].format(plan.name)
+    if template.startswith("scaling"):
+        return _scaling(template, title, plan, path, given)
+    if template == "strategies":
+        every = Study(title, path, template, repeats=_REPEATS, fields=_SHORT)
+        kept = [each for each in _strategies(plan, machine) if _suits(each, every, plan, machine)]
+        return replace(every, axes=(StudyAxis("strategy", tuple(kept)),))
+    if template == "batch":
+        sizes = [max(1, plan.training.batch_size * 2**power // 4) for power in range(6)]
+        axes = (_axis(_BATCH, sizes),)
+        return Study(title, path, template, axes, repeats=_REPEATS, fields=_SHORT)
+    rates = [plan.training.learning_rate * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    varied = (
+        _axis(_RATE, [float(f"{rate:.3g}") for rate in rates]),
+        _axis("training.seed", [0, 1, 2]),
+    )
+    return Study(title, path, template, varied)
+
+
+def _axis(field: str, values: Sequence[Any]) -> StudyAxis:
+    name = field.rpartition(".")[2]
+    return StudyAxis(
+        field,
+        tuple(AxisChoice(f"{name} {value}", {field: value}) for value in dict.fromkeys(values)),
+    )
+
+
+def _scaling(template: Template, title: str, plan: Plan, path: str, names: Sequence[str]) -> Study:
+    if len(names) < 2:
+        advice = "visible or carved devices are too few: a CPU can be carved into several"
+        raise PlanError(
+            [Problem("devices", f"good for {len(names)} logical device", advice)], plan.name
+        )
+    counts = range(1, min(len(names), _MOST_DEVICES) + 1)
+    fields = dict(_SHORT)
+    if not strategy_of(plan).replicates:
+        fields[_STRATEGY] = MIRRORED.name
+    held = "global batch" if template == "scaling-strong" else "batch per replica"
+    batch = plan.training.batch_size
+    if template == "scaling-strong":
+        parts = math.lcm(*counts)
+        whole = parts if parts <= max(batch, 64) else len(names)
+        batch = -(-batch // whole) * whole
+    elif plan.training.batch_scope == "global":
+        batch = max(1, batch // len(names))
+    if batch != plan.training.batch_size:
+        fields[_BATCH] = batch
+    values = (
+        AxisChoice(f"{count} device{'' if count == 1 else 's'}", {DEVICES: list(names[:count])})
+        for count in counts
+    )
+    axis = StudyAxis(DEVICES, tuple(values))
+    return Study(title, path, template, (axis,), repeats=_REPEATS, held=held, fields=fields)
+
+
+def _suits(choice: AxisChoice, study: Study, plan: Plan, machine: Machine) -> bool:
+    """Whether the rules let the plan be spread so; what else is wrong with it is told later."""
+    (point,) = points_of(replace(study, axes=(StudyAxis("strategy", (choice,)),)), plan)
+    return not any(each.field.startswith("distribution.") for each in validate(point.plan, machine))
+
+
+def _strategies(plan: Plan, machine: Machine) -> list[AxisChoice]:
+    """Every strategy that runs without a placement to be made; each all-reduce where it sums."""
+    cards = visible_cards(plan.devices, machine)
+    reduces = [name for name in ALL_REDUCES if cards or name != "nccl"]
+    found = []
+    for name in RUNNABLE_STRATEGIES:
+        strategy = strategy_named(name)
+        if strategy.places_layers and plan.distribution.strategy != name:
+            continue
+        fields: dict[str, Any] = {_STRATEGY: name}
+        if not strategy.places_layers and plan.distribution.placed:
+            fields["distribution.placed"] = ""
+        if strategy.devices in ("none", "one") and len(plan.distribution.devices) > 1:
+            kept = strategy.instead_of(plan.distribution).devices
+            fields[DEVICES] = list(kept) or ""
+        if not strategy.has_parameter_device and plan.distribution.parameter_device:
+            fields["distribution.parameter_device"] = ""
+        if strategy.sums_gradients:
+            for reduce in reduces:
+                made = {**fields, "distribution.all_reduce": reduce}
+                found.append(AxisChoice(f"{name}, {reduce}", made))
+        else:
+            found.append(AxisChoice(name, {**fields, "distribution.all_reduce": ""}))
+    return found

@@ -1,0 +1,334 @@
+"""What a study comes to, in words: how many devices are worth it, or which choice is best.
+
+Values in, sentences out. A difference within the noise of the measurements is called that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from gpu_studio.common.figures import metric, rounded, share, span
+from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
+from gpu_studio.lab.study import Study
+
+WORTH: Final = 0.01
+"""The fewest devices that come within this share of the best time are recommended."""
+_MISFIT: Final = 0.03
+"""Where a law is further off than this and than the noise, the measurements are believed."""
+_NORMAL: Final = 1.96
+_GOOD: Final = 0.75
+_STRAGGLES: Final = 1.25
+_MOST_BATCH: Final = 64
+_NUMBERS: Final = "no one two three four five six seven eight nine ten".split()  # noqa: SIM905
+_ORDINALS: Final = (
+    "no first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PointGroup:
+    """What was measured at one point, a value of each repeat: `x` is the point as a number.
+
+    `rates` are samples a second, `step_seconds` those of a step, `losses` the last loss (that of
+    validation where there is one), `memory` the peak bytes by logical device. `computing` are the
+    seconds of a step that each device computes, where the profiler saw them. `failed` says in a
+    sentence why it could not be measured.
+    """
+
+    label: str
+    x: float | None = None
+    rates: tuple[float, ...] = ()
+    step_seconds: tuple[float, ...] = ()
+    losses: tuple[float, ...] = ()
+    memory: dict[str, int] = field(default_factory=dict)
+    computing: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
+    failed: str = ""
+
+    @property
+    def rate(self) -> float:
+        """The mean of the samples a second; NaN if there are none."""
+        return float(np.mean(self.rates)) if self.rates else float("nan")
+
+    @property
+    def loss(self) -> float:
+        """The mean of the losses; NaN if there are none."""
+        return float(np.mean(self.losses)) if self.losses else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyVerdict:
+    """The sentence, what more there is to say, the label of the chosen group, and the fits."""
+
+    headline: str
+    more: tuple[str, ...] = ()
+    chosen: str = ""
+    fits: tuple[Fit, ...] = ()
+    noise: float | None = None
+
+
+def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> StudyVerdict:
+    """Judge what has been measured so far. `batch` is the global batch of a strong scaling."""
+    measured = [group for group in groups if group.rates]
+    if not measured:
+        return StudyVerdict("Nothing has been measured yet.")
+    noise = noise_of(measured)
+    if study.template.startswith("scaling") and all(group.x for group in measured):
+        found = _of_scaling(study, sorted(measured, key=lambda each: each.x or 0), noise, batch)
+    elif study.template == "sweep" and all(group.losses for group in measured):
+        found = _of_sweep(measured, noise)
+    else:
+        found = _of_rates(study, measured, noise)
+    failed = [
+        f"{group.label} could not be measured: {group.failed}"
+        for group in groups
+        if group.failed and not group.rates
+    ]
+    late = filter(None, map(straggler, measured))
+    return StudyVerdict(
+        found.headline, (*found.more, *late, *failed), found.chosen, found.fits, noise
+    )
+
+
+def noise_of(groups: Sequence[PointGroup]) -> float | None:
+    """The relative standard deviation of a measurement, over the repeats of all groups.
+
+    None if nothing was measured twice.
+    """
+    squares = [(np.asarray(group.rates) / group.rate - 1) ** 2 for group in groups]
+    freedom = sum(len(each) - 1 for each in squares)
+    if freedom < 1:
+        return None
+    return math.sqrt(sum(float(each.sum()) for each in squares) / freedom)
+
+
+def recommended(seconds: Array) -> int:
+    """The place of the fewest devices that are as good as the fastest, by the time for a sample."""
+    return int(np.argmax(seconds <= seconds.min() * (1 + WORTH)))
+
+
+def fits_of(study: Study, groups: Sequence[PointGroup]) -> tuple[Fit, ...]:
+    """Every law that so many numbers of devices allow, the one that says most first."""
+    devices = np.array([group.x for group in groups for _ in group.step_seconds], dtype=float)
+    seconds = np.array([value for group in groups for value in group.step_seconds], dtype=float)
+    laws: tuple[Law, ...] = (
+        ("communication", "amdahl")
+        if study.template == "scaling-strong"
+        else ("weak communication", "gustafson")
+    )
+    found = []
+    for law in laws:
+        try:
+            found.append(fit(law, devices, seconds, study.seed))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def straggler(group: PointGroup) -> str:
+    """Name the device that computes longest in each step if the others wait for it; else empty."""
+    if len(group.computing) < 2:
+        return ""
+    device, longest = max(group.computing.items(), key=lambda each: each[1])
+    others = [value for name, value in group.computing.items() if name != device]
+    usual = float(np.median(others))
+    if usual <= 0 or longest < usual * _STRAGGLES:
+        return ""
+    return (
+        f"{group.label}: {device} computes {span(longest)} of each step, the others {span(usual)}. "
+        f"Every step waits for {device}."
+    )
+
+
+def _of_scaling(
+    study: Study, groups: Sequence[PointGroup], noise: float | None, batch: int
+) -> StudyVerdict:
+    devices = np.array([group.x for group in groups], dtype=float)
+    rates = np.array([group.rate for group in groups])
+    fits = fits_of(study, groups)
+    fitted, misfit = _smooth(groups, fits, noise)
+    place = recommended(1 / fitted)
+    speed = rates / rates[0] * devices[0] if devices[0] > 1 else rates / rates[0]
+    slack = _slack(noise, groups)
+    chosen, first = int(devices[place]), _devices(int(devices[0]))
+    if len(groups) == 1:
+        head = f"{_capital(_devices(chosen))}: {rounded(rates[0])} samples a second."
+    elif place == 0:
+        gained = float(np.max(rates[1:]) / rates[0] - 1)
+        why = f"more are slower, by {share(-gained)} at least"
+        if gained >= 0:
+            why = f"more gain {share(gained)} at most"
+        if abs(gained) <= slack:
+            why = "the differences are within the noise"
+        head = f"{_capital(first)} {'is' if devices[0] == 1 else 'are'} enough: {why}."
+    else:
+        times = rates[place] / rates[0]
+        head = f"{_capital(_devices(chosen))}: {times:.2g} times as fast as {first}."
+    head = " ".join(filter(None, (head, _gains(devices, rates, slack))))
+    more = [*_fit_words(fits), *misfit, _noise_words(noise, slack)]
+    if study.template == "scaling-strong" and fits and batch and len(groups) > 1:
+        more.append(_batch_words(fits[0], devices, batch))
+    implied = karp_flatt(speed, devices)
+    if len(groups) > 1 and devices[0] == 1:
+        each = ", ".join(
+            f"{value:.2f} on {int(count)}"
+            for count, value in zip(devices[1:], implied[1:], strict=True)
+        )
+        more.append(f"The serial part that each implies alone (Karp and Flatt): {each}.")
+    return StudyVerdict(head, tuple(filter(None, more)), groups[place].label, fits, noise)
+
+
+def _smooth(
+    groups: Sequence[PointGroup], fits: Sequence[Fit], noise: float | None
+) -> tuple[Array, list[str]]:
+    """The rate at each group: the law's, or as measured where the law is off. And a word on it."""
+    devices = np.array([group.x for group in groups], dtype=float)
+    rates = np.array([group.rate for group in groups])
+    if not fits:
+        return rates, []
+    steps = np.array([float(np.mean(group.step_seconds)) for group in groups])
+    seconds = fits[0].seconds_at(devices)
+    off = np.abs(steps / seconds - 1)
+    worst = float(off.max())
+    repeats = min(len(group.rates) for group in groups)
+    if worst > max(_MISFIT, 3 * (noise or 0.0) / math.sqrt(repeats)):
+        return rates, [f"The laws fit badly, {share(worst)} off at worst: go by the points."]
+    return rates * steps / seconds, []
+
+
+def _slack(noise: float | None, groups: Sequence[PointGroup]) -> float:
+    """By so much two groups differ by chance alone, in 19 of 20 cases."""
+    repeats = min(len(group.rates) for group in groups)
+    return _NORMAL * math.sqrt(2 / repeats) * (noise or 0.0)
+
+
+def _gains(devices: Array, rates: Array, slack: float) -> str:
+    words = []
+    for place in range(1, len(devices)):
+        gain, count = float(rates[place] / rates[place - 1] - 1), int(devices[place])
+        single = devices[place] - devices[place - 1] == 1 and count < len(_ORDINALS)
+        which = f"the {_ORDINALS[count]}" if single else f"going on to {_devices(count)}"
+        if abs(gain) <= slack:
+            words.append(f"{which} makes no difference beyond the noise")
+        else:
+            words.append(f"{which} {'gains' if gain > 0 else 'costs'} {share(abs(gain))}")
+    return f"{_capital(', '.join(words))}." if words else ""
+
+
+def _fit_words(fits: Sequence[Fit]) -> list[str]:
+    names = {
+        "amdahl": "Amdahl's law",
+        "communication": "Amdahl's law with communication",
+        "gustafson": "Gustafson's law",
+        "weak communication": "Communication alone",
+    }
+    words = []
+    for each in fits:
+        parts = []
+        if each.serial:
+            found = each.serial
+            parts.append(f"s = {found.value:.3f}{_between(found.low, found.high, '{:.3f}'.format)}")
+        if each.communication:
+            found = each.communication
+            parts.append(
+                f"{span(found.value)} a step for each further device"
+                f"{_between(found.low, found.high, span)}"
+            )
+        words.append(f"{names[each.law]}: {', '.join(parts)}.")
+    return words
+
+
+def _between(low: float, high: float, write: object) -> str:
+    assert callable(write)
+    return "" if math.isnan(low) else f" (95 %: {write(low)} to {write(high)})"
+
+
+def _noise_words(noise: float | None, slack: float) -> str:
+    if noise is None:
+        return "Each point was measured once: how noisy that is is not known. Use repeats = 3."
+    return f"A measurement varies by {noise:.1%}; less than {slack:.1%} is noise.".replace(
+        "%", " %"
+    )
+
+
+def _batch_words(law: Fit, devices: Array, batch: int) -> str:
+    """With which global batch the most devices measured would be used well, if with any."""
+    most = float(devices[-1])
+    values = law.coefficients
+    serial, divided = float(values[0]), float(values[1])
+    added = float(values[2]) * (most - 1) if len(values) > 2 else 0.0
+    factor = 1
+    while factor <= _MOST_BATCH:
+        speed = (serial + factor * divided) / (serial + factor * divided / most + added)
+        if speed >= _GOOD * most:
+            break
+        factor *= 2
+    if factor in (1, 2 * _MOST_BATCH):
+        return ""
+    return (
+        f"{_capital(_devices(int(most)))} would be {speed:.2g} times as fast as one with a batch "
+        f"of {batch * factor:,}, if what does not divide does not grow with it."
+    )
+
+
+def _of_rates(study: Study, groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict:
+    ranked = sorted(groups, key=lambda each: -each.rate)
+    best, slack = ranked[0], _slack(noise, groups)
+    head = f"{_capital(best.label)} is the fastest: {rounded(best.rate)} samples a second."
+    alike = [each.label for each in ranked[1:] if best.rate / each.rate - 1 <= slack]
+    behind = [each for each in ranked[1:] if each.label not in alike]
+    if alike and noise is not None:
+        head += f" Within the noise of it: {'; '.join(alike)}."
+    if behind:
+        ahead = f"{best.rate / behind[0].rate - 1:.0%}".replace("%", " %")
+        head += f" It is {ahead} ahead of {behind[0].label}."
+    more = [_noise_words(noise, slack)]
+    losses = [each.loss for each in groups if each.losses]
+    if study.template == "strategies" and len(losses) > 1:
+        apart = max(losses) - min(losses)
+        same = f"The last losses are the same, {metric(losses[0])}."
+        differ = f"The last losses differ by {metric(apart)} at most, of {metric(losses[0])}."
+        more.append(differ if apart > 0 else same)
+    if study.template == "batch":
+        more.append(
+            "Rule of thumb for the learning rate: multiply it by what the batch is multiplied by, "
+            "with a warm-up (Goyal et al. 2017, arXiv:1706.02677)."
+        )
+    return StudyVerdict(head, tuple(more), best.label, (), noise)
+
+
+def _of_sweep(groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict:
+    ranked = sorted(groups, key=lambda each: each.loss)
+    best = ranked[0]
+    spread = float(np.std(best.losses, ddof=1)) if len(best.losses) > 1 else None
+    apart = f" ± {metric(spread)}" if spread is not None else ""
+    head = f"{_capital(best.label)} has the lowest loss: {metric(best.loss)}{apart}."
+    if len(ranked) > 1:
+        second = ranked[1]
+        gap = second.loss - best.loss
+        if spread is not None and gap <= _NORMAL * math.sqrt(2 / len(best.losses)) * spread:
+            head += f" That {second.label} has {metric(second.loss)} is within the spread."
+        else:
+            head += f" Next is {second.label}, with {metric(second.loss)}."
+    more = (
+        ()
+        if spread is not None
+        else (
+            "Each point was trained with one seed: add an axis training.seed to know the spread.",
+        )
+    )
+    return StudyVerdict(head, more, best.label, (), noise)
+
+
+def _devices(count: int) -> str:
+    words = _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+    return f"{words} device{'' if count == 1 else 's'}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,130 @@
+"""Laws of scaling are recovered from times that are known, and verdicts follow them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu_studio.lab.fits import fit, karp_flatt
+from gpu_studio.lab.study import Study
+from gpu_studio.lab.verdict import PointGroup, straggler, verdict_of
+
+DEVICES = np.repeat(np.arange(1.0, 9.0), 3)
+STRONG = Study("strong", "a.plan.toml", "scaling-strong")
+
+
+def seconds(serial: float, added: float, devices: np.ndarray = DEVICES) -> np.ndarray:
+    """Times of a step of a second whose serial part and cost for each device are known."""
+    return serial + (1 - serial) / devices + added * (devices - 1)
+
+
+def groups(devices: np.ndarray, times: np.ndarray, batch: int = 256) -> list[PointGroup]:
+    """What a study would have measured, a group for each number of devices."""
+    return [
+        PointGroup(
+            f"{int(count)} devices",
+            float(count),
+            rates=tuple(batch / times[devices == count]),
+            step_seconds=tuple(times[devices == count]),
+        )
+        for count in np.unique(devices)
+    ]
+
+
+@pytest.mark.parametrize("serial", [0.01, 0.07, 0.4])
+@pytest.mark.parametrize("added", [0.001, 0.03])
+def test_that_a_serial_part_and_communication_are_recovered_without_noise(serial, added):
+    found = fit("communication", DEVICES, seconds(serial, added))
+    assert found.serial is not None
+    assert found.communication is not None
+    assert found.serial.value == pytest.approx(serial, rel=0.02)
+    assert found.communication.value == pytest.approx(added, rel=0.02)
+    alone = fit("amdahl", DEVICES, seconds(serial, 0.0)).serial
+    assert alone is not None
+    assert alone.value == pytest.approx(serial, rel=0.02)
+
+
+def test_that_gustafsons_serial_part_is_recovered_from_steps_of_a_fixed_batch_each():
+    speed_up = DEVICES - (DEVICES - 1) * 0.12
+    found = fit("gustafson", DEVICES, DEVICES / speed_up).serial
+    assert found is not None
+    assert found.value == pytest.approx(0.12, rel=0.02)
+
+
+def test_that_nineteen_intervals_of_twenty_have_the_truth_in_them():
+    drawn, inside = np.random.default_rng(1), np.zeros(2)
+    for trial in range(1000):
+        noise = 1 + 0.05 * drawn.standard_normal(len(DEVICES))
+        found = fit("communication", DEVICES, seconds(0.1, 0.01) * noise, trial)
+        assert found.serial is not None
+        assert found.communication is not None
+        inside += (
+            found.serial.low <= 0.1 <= found.serial.high,
+            found.communication.low <= 0.01 <= found.communication.high,
+        )
+    assert (inside >= 930).all(), inside
+    assert (inside <= 970).all(), inside
+
+
+def test_that_the_recommended_number_of_devices_is_hardly_slower_than_the_best():
+    drawn, devices = np.random.default_rng(2), np.arange(1.0, 9.0)
+    for _ in range(200):
+        serial, added = drawn.uniform(0, 0.5), 10 ** drawn.uniform(-4, -0.5)
+        noise = 1 + 0.02 * drawn.standard_normal(len(DEVICES))
+        verdict = verdict_of(STRONG, groups(DEVICES, seconds(serial, added) * noise))
+        true = seconds(serial, added, devices)
+        chosen = true[int(verdict.chosen.split()[0]) - 1]
+        assert chosen <= true.min() * 1.03, (serial, added, verdict)
+
+
+def test_that_fewer_devices_than_coefficients_are_refused_and_two_need_no_interval():
+    with pytest.raises(ValueError, match="3 different numbers of devices"):
+        fit("communication", np.array([1.0, 2.0]), np.array([1.0, 0.6]))
+    found = fit("amdahl", np.array([1.0, 2.0]), np.array([1.0, 0.6])).serial
+    assert found is not None
+    assert found.value == pytest.approx(0.2)
+    assert np.isnan(found.low)
+
+
+def test_that_karp_and_flatt_give_the_serial_part_of_each_speed_up():
+    implied = karp_flatt(np.array([1.0, 1 / (0.1 + 0.9 / 4)]), np.array([1.0, 4.0]))
+    assert np.isnan(implied[0])
+    assert implied[1] == pytest.approx(0.1)
+
+
+def test_that_what_more_devices_bring_is_said_and_a_larger_batch_named():
+    times = seconds(0.3, 0.02, np.repeat([1.0, 2.0, 3.0, 4.0], 2))
+    verdict = verdict_of(STRONG, groups(np.repeat([1.0, 2.0, 3.0, 4.0], 2), times), batch=256)
+    assert verdict.headline.startswith("Four devices: 1.9 times as fast as one device.")
+    assert "the third gains 17 %" in verdict.headline
+    assert any("with a batch of 2,048" in line for line in verdict.more)
+
+
+def test_that_differences_within_the_noise_are_called_that():
+    rates = {1.0: (100.0, 104.0, 96.0), 2.0: (103.0, 98.0, 101.0)}
+    found = [
+        PointGroup(f"{int(x)} devices", x, each, tuple(64 / rate for rate in each))
+        for x, each in rates.items()
+    ]
+    verdict = verdict_of(STRONG, found)
+    assert "within the noise" in verdict.headline
+    assert verdict.chosen == "1 devices"
+
+
+def test_that_the_device_that_all_wait_for_is_named():
+    times = {"GPU:0": 0.010, "GPU:1": 0.016, "GPU:2": 0.010}
+    late = straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=times))
+    assert "Every step waits for GPU:1." in late
+    even = dict.fromkeys(times, 0.010)
+    assert straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=even)) == ""
+
+
+def test_that_a_sweep_has_its_best_by_the_loss_with_the_spread_over_seeds():
+    sweep = Study("sweep", "a.plan.toml", "sweep")
+    found = [
+        PointGroup("learning_rate 0.1", 0.1, (1.0,) * 3, (1.0,) * 3, (0.50, 0.52, 0.48)),
+        PointGroup("learning_rate 0.01", 0.01, (1.0,) * 3, (1.0,) * 3, (0.30, 0.31, 0.29)),
+    ]
+    verdict = verdict_of(sweep, found)
+    assert verdict.headline.startswith("Learning_rate 0.01 has the lowest loss: 0.3000 ± 0.01")
+    assert verdict.chosen == "learning_rate 0.01"

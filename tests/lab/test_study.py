@@ -1,0 +1,151 @@
+"""A study's file, its points, and their order."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.lab.study import dumps_study, in_drawn_order, load_study, loads_study, points_of
+from gpu_studio.lab.templates import study_from
+from gpu_studio.plan import Machine, PlanError, loads, validate
+
+MACHINE = Machine(cpu_cores=4, memory_mib=8192)
+PLAN = loads(
+    """
+version = 1
+name = "digits"
+[[devices.carve]]
+device = "CPU:0"
+slices_mib = [0, 0, 0]
+[model]
+name = "mlp"
+[data]
+name = "digits"
+[training]
+epochs = 3
+batch_size = 64
+"""
+)
+SWEEP = """
+version = 1
+name = "rates"
+plan = "digits.plan.toml"
+repeats = 2
+seed = 5
+[set]
+training.epochs = 2
+[[axes]]
+field = "training.learning_rate"
+values = [0.1, 0.01]
+[[axes]]
+name = "size"
+choices = [
+  { "model.options.hidden" = [32], "training.batch_size" = 32 },
+  { "model.options.hidden" = [64], "training.batch_size" = 64 },
+]
+"""
+TEMPLATES = ("scaling-strong", "scaling-weak", "strategies", "batch", "sweep")
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_that_every_template_makes_points_that_the_rules_accept_and_reads_as_written(template):
+    study = study_from(template, PLAN, "digits.plan.toml", MACHINE)
+    assert loads_study(dumps_study(study)) == study
+    points = points_of(study, PLAN)
+    assert len(points) > 2
+    assert [problem for point in points for problem in validate(point.plan, MACHINE)] == []
+    assert len({point.label for point in points}) == len(points)
+
+
+def test_that_strong_scaling_holds_the_global_batch_and_weak_that_of_a_replica():
+    scopes = {}
+    for template in TEMPLATES[:2]:
+        points = points_of(study_from(template, PLAN, "p", MACHINE), PLAN)
+        scopes[template] = {point.plan.training.batch_scope for point in points}
+        assert [point.x for point in points] == [1, 2, 3]
+        assert {point.plan.distribution.strategy for point in points} == {"mirrored"}
+    assert scopes == {"scaling-strong": {"global"}, "scaling-weak": {"replica"}}
+
+
+def test_that_points_are_the_grid_of_the_axes_over_the_fixed_fields():
+    points = points_of(loads_study(SWEEP), PLAN)
+    assert [point.label for point in points] == [
+        "learning_rate 0.1, [32], 32",
+        "learning_rate 0.1, [64], 64",
+        "learning_rate 0.01, [32], 32",
+        "learning_rate 0.01, [64], 64",
+    ]
+    assert {point.plan.training.epochs for point in points} == {2}
+    assert points[3].plan.model.options == {"hidden": [64]}
+
+
+def test_that_the_order_is_drawn_by_the_seed_and_every_point_comes_before_a_repeat():
+    study = loads_study(SWEEP)
+    points = points_of(study, PLAN)
+    order = in_drawn_order(study, points)
+    assert order == in_drawn_order(study, points)
+    assert [repeat for _, repeat in order] == [0] * 4 + [1] * 4
+    assert {point.key for point, _ in order[:4]} == {point.key for point in points}
+    assert [point for point, _ in order[:4]] != list(points)
+
+
+def test_that_a_random_search_draws_as_many_points_as_its_budget_by_its_seed():
+    text = SWEEP.replace("repeats = 2", 'search = "random"\nbudget = 3')
+    points = points_of(loads_study(text), PLAN)
+    assert len({point.key for point in points}) == 3
+    assert points == points_of(loads_study(text), PLAN)
+    others = [
+        points_of(loads_study(text.replace("seed = 5", f"seed = {seed}")), PLAN)
+        for seed in range(6)
+    ]
+    assert any(other != points for other in others)
+
+
+def test_that_points_that_differ_in_the_seed_alone_are_one_group():
+    study = study_from("sweep", PLAN, "p", MACHINE)
+    groups = {point.group for point in points_of(study, PLAN)}
+    assert len(groups) == 5
+    assert "learning_rate 0.001" in groups
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("version = 1", "version = 2", "this GPU Studio reads version 1 of studies: update it"),
+        ("repeats = 2", "repeats = 0", "repeats is 0 (a whole number): give a whole number from 1"),
+        ("repeats = 2", "repeets = 2", "did you mean repeats?"),
+        ('plan = "digits.plan.toml"', "", "plan is missing"),
+        ("seed = 5", 'template = "scaling-strnog"', "did you mean scaling-strong?"),
+        ("seed = 5", 'hold = "batch"', "hold is"),
+        ("seed = 5", 'search = "random"', "say how many points are drawn"),
+        ("seed = 5", "budget = 5", 'leave it out, or write search = "random"'),
+        ("values = [0.1, 0.01]", "values = []", "a list with at least one value"),
+        ("values = [0.1, 0.01]", "value = 3", "a table with field and value"),
+        ("values = [0.1, 0.01]", "values = [0.1, 0.01", "not TOML"),
+    ],
+)
+def test_that_a_wrong_file_is_refused_in_words(before, after, words):
+    with pytest.raises(PlanError, match="study cannot be used") as caught:
+        loads_study(SWEEP.replace(before, after))
+    assert words in str(caught.value)
+
+
+def test_that_an_empty_and_a_missing_file_say_what_to_do(tmp_path):
+    for make in (lambda: loads_study(" \n"), lambda: load_study(tmp_path / "a.study.toml")):
+        with pytest.raises(PlanError, match="gpu-studio study new"):
+            make()
+
+
+def test_that_a_field_that_no_plan_has_and_a_value_of_the_wrong_kind_are_refused_by_the_plan():
+    wrong = SWEEP.replace("training.learning_rate", "training.learning_rat")
+    with pytest.raises(PlanError, match="did you mean learning_rate"):
+        points_of(loads_study(wrong), PLAN)
+    with pytest.raises(PlanError, match="give a number, without quotes"):
+        points_of(loads_study(SWEEP.replace("0.01]", '"ten"]')), PLAN)
+
+
+def test_that_a_plan_with_one_device_cannot_be_scaled():
+
+    plan = loads('version = 1\nname = "x"\n[model]\nname = "mlp"\n[data]\nname = "digits"\n')
+
+    with pytest.raises(PlanError, match="a CPU can be carved into several"):
+        study_from("scaling-strong", plan, "p", MACHINE)
