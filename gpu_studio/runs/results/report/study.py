@@ -13,7 +13,15 @@ from gpu_studio.common.figures import UNKNOWN, duration, metric, rounded, share,
 from gpu_studio.common.safe_files import write_output
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
 from gpu_studio.runs.labels import number_of
-from gpu_studio.runs.results.report.chart import Chart, ChartLine, Child, Markup, number_axis, tag
+from gpu_studio.runs.results.report.chart import (
+    Axis,
+    Chart,
+    ChartLine,
+    Child,
+    Markup,
+    number_axis,
+    tag,
+)
 from gpu_studio.runs.results.report.elements import figure, listed, moment, page, section, table
 from gpu_studio.runs.studies import StudyRuns
 
@@ -90,13 +98,14 @@ def _speed_up(
         lines.append(ChartLine("fitted", steps, grows / law.seconds_at(steps) / scale, 1))
         if np.isfinite(low).all():
             lines += [
-                ChartLine("95 % band", steps, grows / edge / scale, 1, faint=True)
-                for edge in (low, high)
+                ChartLine(name, steps, grows / edge / scale, 1, faint=True)
+                for name, edge in (("95 %, most", low), ("95 %, least", high))
             ]
     lines.append(ChartLine("ideal", x, x / x[0], 2))
     top = max(float(np.max(line.y[np.isfinite(line.y)])) for line in lines)
     axis = number_axis(0.0, top, " ×")
-    return Chart("Speed-up by devices", lines, number_axis(x[0], x[-1]), axis, words)
+    counts = Axis(x[0], x[-1], tuple((float(each), f"{each:.0f}") for each in x))
+    return Chart("Speed-up by devices", lines, counts, axis, words)
 
 
 def _spread(x: np.ndarray, values: Sequence[Sequence[float]]) -> list[ChartLine]:
