@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import pytest
+import warm_python
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
 from gpu_studio.plan import PlannedDevice, with_settings
@@ -89,7 +89,7 @@ def test_that_halves_of_an_odd_number_of_replicas_are_refused(machine, settings,
 @pytest.mark.slow
 def test_that_tensorflow_leaves_out_the_last_of_three_replicas_as_the_rule_says():
     told = subprocess.run(
-        [sys.executable, "-c", SUM_OF_THREE], capture_output=True, text=True, check=True
+        [*warm_python.command("-c"), SUM_OF_THREE], capture_output=True, text=True, check=True
     )
     assert [float(line) for line in told.stdout.split()] == [3.0, 7.0]
 

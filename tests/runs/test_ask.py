@@ -75,6 +75,20 @@ def test_that_a_variable_that_matters_makes_it_another_question(starts, monkeypa
     assert starts() == 3
 
 
+def test_that_a_package_installed_or_renewed_meanwhile_makes_it_another_question(
+    starts, monkeypatch, tmp_path
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    asked()
+    for number, version in enumerate(("1", "2"), 2):
+        folder = tmp_path / f"nvidia_of_tests-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Name: nvidia-of-tests\nVersion: {version}\n")
+        asked()
+        asked()
+        assert starts() == number
+
+
 def test_that_a_variable_that_does_not_matter_changes_nothing(starts):
     asked()
 

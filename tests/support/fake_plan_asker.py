@@ -15,7 +15,6 @@ import json
 import os
 import signal
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _data(about: dict[str, Any], answers: dict[str, Any]) -> Any:
+    import tomllib  # which most questions do not need, and which takes as long as all the rest
+
     options = tomllib.loads(about["plan"]).get("data", {}).get("options", {})
     if options.get("samples") == 13:
         return answers["refused"]

@@ -4,7 +4,8 @@ A server imports them, without using any, and forks for each requested process. 
 as new, because TensorFlow creates its threads and devices on first use. `python warm_python.py
 ADDRESS PROGRAM ARGUMENT…` represents such a process: it passes on its descriptors, environment,
 folder and signals, ends as the fork ends, and if it is killed, so is the fork. PROGRAM is a module
-of the package, or a script, which then cannot import the package.
+of the package, or a script, which then cannot import the package, or `-c`, with a text as its first
+argument, which can.
 
 Settings read when TensorFlow is imported cannot be varied this way: tests of those start Python
 afresh.
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 SERVING = "--serve"
+TEXT = "-c"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
 HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV)
@@ -41,9 +43,9 @@ _starting = threading.Lock()
 
 
 def command(program: str) -> list[str]:
-    """The command line that runs `program`, a module or a script, in a warm process.
+    """The command line that runs `program`, a module, a script or `-c`, in a warm process.
 
-    Further arguments may follow.
+    Further arguments may follow: after `-c` the text of the program, and its own.
     """
     with _starting:
         if not _servers:
@@ -231,6 +233,10 @@ def _status(program: str) -> int:
         if program.endswith(".py"):
             _forget_package()
             runpy.run_path(program, run_name="__main__")
+        elif program == TEXT:
+            sys.path.insert(0, str(ROOT))
+            text = sys.argv.pop(1)
+            exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
         else:
             sys.path.insert(0, str(ROOT))
             runpy.run_module(program, run_name="__main__", alter_sys=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
+import warm_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -205,7 +205,7 @@ REFUSED = {
 
 
 def test_that_an_optimizer_steps_on_two_replicas_as_on_one_or_is_refused():
-    command = [sys.executable, "-c", TWO_REPLICAS, json.dumps(CASES)]
+    command = [*warm_python.command("-c"), TWO_REPLICAS, json.dumps(CASES)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     results = json.loads(done.stdout)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
+import warm_python
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +74,7 @@ def test_that_a_small_slice_is_measured_with_a_smaller_tensor_and_a_tiny_one_not
 
 
 def test_that_logical_processors_hand_a_tensor_over_where_it_lies():
-    done = subprocess.run([sys.executable, "-c", ADDRESSES], capture_output=True, text=True)
+    command = [*warm_python.command("-c"), ADDRESSES]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout) == [["CPU:1"], True]

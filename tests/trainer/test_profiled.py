@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
+import warm_python
 
 pytestmark = pytest.mark.slow
 
@@ -151,13 +151,15 @@ def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_pat
     killed, living = (tmp_path / f"gpu-studio-profile-{pid}-x" for pid in (ended.pid, os.getpid()))
     for folder in (killed, living):
         (folder / "plugins").mkdir(parents=True)
-    done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
+    command = [*warm_python.command("-c"), REAL]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["3 True True", "True"]
     assert list(tmp_path.iterdir()) == [living]
 
 
 def test_that_an_operation_whose_thread_is_still_within_it_is_in_the_profile_too() -> None:
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    command = [*warm_python.command("-c"), LATE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == 5 * ["['late']"]
 
 

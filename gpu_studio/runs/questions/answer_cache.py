@@ -6,7 +6,9 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +108,21 @@ def _forget_oldest(question: str) -> None:
 
 
 def _packages() -> list[str]:
+    folders = tuple((folder, _changed(Path(folder))) for folder in sys.path)
+    return list(_packages_in(folders))
+
+
+@lru_cache(maxsize=1)
+def _packages_in(folders: tuple[tuple[str, int], ...]) -> tuple[str, ...]:  # noqa: ARG001
+    """The packages of interest while the search path's `folders`, and when they changed, are these.
+
+    An installer makes and removes entries of such a folder, which changes it. To read the metadata
+    of every package takes 50 ms, for which the window would stand still whenever a run starts.
+    """
     found = importlib.metadata.distributions()
     named = ((str(one.metadata["Name"]).lower(), one.version) for one in found)
-    return sorted(f"{name}=={version}" for name, version in named if name.startswith(PACKAGES))
+    wanted = (f"{name}=={version}" for name, version in named if name.startswith(PACKAGES))
+    return tuple(sorted(wanted))
 
 
 def _text(path: Path) -> str:
