@@ -213,10 +213,11 @@ def export(chosen: argparse.Namespace) -> int:
     plan = plans.with_absolute_files(written, chosen.plan.parent)
     machine = described_machine(chosen.machine) if chosen.machine else None
     found = problems_of(written, plan, machine)
-    # A model's code is not run here, allowed or not: the script is text.
-    if problems := [problem for problem in found if not isinstance(problem, ConsentProblem)]:
+    # Where code may not run, the script is written without a look at what it makes.
+    refused = [problem for problem in found if isinstance(problem, ConsentProblem)]
+    if problems := [problem for problem in found if problem not in refused]:
         raise plans.PlanError(problems, str(chosen.plan))
-    script = _script(written, plan, chosen)
+    script = _script(written, plan, chosen, may_look=not refused)
     if chosen.to is None:
         say(script.rstrip("\n"))
         _tell_what_else_it_reads(files_beside(written), chosen.plan)
@@ -225,13 +226,17 @@ def export(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _script(written: plans.Plan, plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> str:
+def _script(
+    written: plans.Plan, plan: plans.AbsolutePlan, chosen: argparse.Namespace, *, may_look: bool
+) -> str:
     from gpu_studio.cli.given_plan import described_machine, this_machine
     from gpu_studio.export import ExportError, UnseenError, python_script
 
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     base = chosen.plan.absolute().parent
     known = _known(plan)
+    if known.model is None and plan.model.python is not None and may_look:
+        known = _looked_at(plan, "how the model was compiled", of_model=True)
     seen = known.data
     if seen is None and plan.data.python is not None:
         seen = _looked_at(plan, f"what {written.data.python} returns", of_model=False).data

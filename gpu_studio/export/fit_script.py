@@ -15,6 +15,7 @@ from gpu_studio.export.fitted import FittedPlan, loading
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.passes import SHOW
+from gpu_studio.export.prepared import prepared, preparing
 from gpu_studio.export.script_text import call, fill, indented, literal, options
 from gpu_studio.export.strategies import written_as
 from gpu_studio.export.training import main, precision, saves
@@ -217,7 +218,8 @@ def fitting(fitted: FittedPlan) -> str:
     if streamed:
         test = f"if test is not None:\n{indented(_TEST, 4)}"
     written = written_as(plan)
-    make = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
+    made = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
+    make = f"{made}\n{preparing(facts)}".rstrip()
     whole = fill(
         _TRAIN,
         strategy="strategy = make_strategy()" if written.has_scope else "",
@@ -327,5 +329,9 @@ def _built_in(fitted: FittedPlan, named: Callback) -> str:
     )
 
 
-FIT_PARTS = (own_functions, loading, building, fitting)
+def _preparing(fitted: FittedPlan) -> str:
+    return prepared(fitted.facts)
+
+
+FIT_PARTS = (own_functions, loading, building, _preparing, fitting)
 """What follows the parts that all scripts have in common: opening, devices, strategy."""

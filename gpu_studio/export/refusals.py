@@ -79,9 +79,6 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
 
 
 def _unwritten_by_any(plan: Plan) -> Iterator[str]:
-    for field, given in (("frozen", plan.model.frozen), ("weights", plan.model.weights)):
-        if given:
-            yield f"No script heeds model.{field} yet. Leave it out, or train by a run."
     if plan.training.phases:
         yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
 

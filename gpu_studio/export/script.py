@@ -20,6 +20,7 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import model
 from gpu_studio.export.own_code import names_code, own_code
 from gpu_studio.export.passes import passes
+from gpu_studio.export.prepared import prepared
 from gpu_studio.export.script_text import (
     comment,
     fill,
@@ -262,6 +263,7 @@ _PARTS = (
     own_code,
     data,
     model,
+    prepared,
     optimizer,
     loss,
     metrics,
@@ -309,6 +311,10 @@ def _finished(script: str) -> str:
         script = script.replace(
             "import importlib.util\n", "import functools\nimport importlib.util\n", 1
         )
+    if "itertools." in script:
+        script = script.replace("import os\n", "import itertools\nimport os\n", 1)
+        before = "import csv\n" if "import csv\n" in script else "import argparse\n"
+        script = script.replace(before, f"{before}import fnmatch\n", 1)
     if "threading." in script:
         script = script.replace("import sys\n", "import sys\nimport threading\n", 1)
     return with_comments_wrapped(script)

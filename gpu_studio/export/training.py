@@ -13,6 +13,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.keras_objects import optimizer_parameters
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
+from gpu_studio.export.prepared import preparing
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.strategies import written_as
 from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
@@ -162,6 +163,7 @@ with strategy.scope():
 
 _MAKE = """\
 model = build_model($model_arguments)
+$prepare
 $place
 optimizer = make_optimizer($optimizer_arguments)
 $place_updates
@@ -273,6 +275,7 @@ def _scope(facts: ScriptFacts) -> str:
         _MAKE,
         model_arguments=", ".join(model_parameters(facts)),
         optimizer_arguments=", ".join(arguments[name] for name in optimizer_parameters(facts)),
+        prepare=preparing(facts),
         place="place(model)" if facts.placed else "",
         place_updates="place_updates(optimizer)" if facts.placed else "",
     )
