@@ -51,7 +51,7 @@ class SameDraws(keras.callbacks.Callback):
 """
 
 _SHARES = """\
-def count_by_samples(model, strategy, training):
+def count_by_samples(model):
     \"\"\"Each replica's gradients count by its share of the batch's samples.
 
     Keras divides the losses that it reduces itself by the number of replicas. That is
@@ -77,7 +77,7 @@ def count_by_samples(model, strategy, training):
         if not isinstance(gradient, tf.IndexedSlices):
             return gradient
         values, rows = gradient.values, gradient.indices
-        replicas = strategy.num_replicas_in_sync
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
         each = tf.shape(rows)[0] // replicas
         whole = each * replicas
         first, by_part = rows[:each], tf.reshape(rows[:whole], (replicas, each))
@@ -97,6 +97,8 @@ def count_by_samples(model, strategy, training):
         apply = optimizer.apply
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         inner._all_reduce_sum_gradients = lambda pairs: pairs
+        if inner.use_ema and inner.ema_overwrite_frequency:
+            raise SystemExit("Keras overwrites no averages on several replicas.")
 
         def weighed(gradients, trainable_variables=None):
             context = tf.distribute.get_replica_context()
@@ -114,20 +116,30 @@ def count_by_samples(model, strategy, training):
             optimizer.apply = applying(optimizer)
     model.train_step = counting(model.train_step)
     model.test_step = counting(model.test_step)
-    if isinstance(training, tf.data.Dataset):
-        # Keras would build the model by the sum of the replicas' parts of a batch, which
-        # need not be equally long, and would read a batch for that.
-        def symbol(kind):
-            return keras.KerasTensor(tuple(kind.shape), kind.dtype.name)
+    losses = getattr(model, "_compile_loss", None)
+    for metric in losses.metrics if losses else ():
+        metric.update_state = by_rows(metric.update_state)
 
+
+"""
+
+_BUILT = """\
+def build_by_kinds(model, strategy, training):
+    \"\"\"Build the model for what the data are, without a look at them.
+
+    Under a strategy, Keras would read a batch for that, on which it trains no more, and
+    add up the replicas' parts of it, which need not be equally long.
+    \"\"\"
+
+    def symbol(kind):
+        return keras.KerasTensor(tuple(kind.shape), kind.dtype.name)
+
+    if isinstance(training, tf.data.Dataset):
         if type(model).call is not keras.Model.call:  # some have a train_step alone
             with strategy.scope():
                 kinds = keras.tree.map_structure(symbol, training.element_spec)
                 model._symbolic_build(data_batch=kinds)
         model._maybe_symbolic_build = lambda **given: None
-    losses = getattr(model, "_compile_loss", None)
-    for metric in losses.metrics if losses else ():
-        metric.update_state = by_rows(metric.update_state)
 
 
 """
@@ -158,6 +170,7 @@ def train(arguments):
     $splits = load_data()
     $batches
     $scope
+    $built
     $shares
 
     def tell(epoch, logs):
@@ -227,7 +240,8 @@ def fitting(fitted: FittedPlan) -> str:
         splits=", ".join(fitted.splits),
         batches=_batched(fitted),
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
-        shares="count_by_samples(model, strategy, training)" if several else "",
+        built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
+        shares="count_by_samples(model)" if several else "",
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saved else "",
@@ -235,16 +249,17 @@ def fitting(fitted: FittedPlan) -> str:
         main=main(facts),
     )
     draws, shares = _DRAWS if fitted.draws else "", _SHARES if several else ""
-    shares += _AS_DATASET if several and streamed else ""
-    return f"{draws}{shares}{SHOW}\n\n{whole}"
+    built = _BUILT if written.has_scope else ""
+    built += _AS_DATASET if written.has_scope and streamed else ""
+    return f"{draws}{built}{shares}{SHOW}\n\n{whole}"
 
 
 def _batched(fitted: FittedPlan) -> str:
     if fitted.seen.streamed:
         steps = fitted.plan.training.steps_per_epoch or None
         once = "without end" not in fitted.seen.streamed and not steps
-        several = _GENERATED if strategy_of(fitted.plan).replicates else ""
-        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + several
+        given = _GENERATED if written_as(fitted.plan).has_scope else ""
+        return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
     lines = [_BATCHES]
     lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
     return "\n".join(lines)

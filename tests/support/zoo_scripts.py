@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import tomli_w
@@ -14,6 +15,9 @@ from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, python_script
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.runs.questions.plan_question import ask_about
+
+LOGGED = re.compile(r"\s*$|WARNING: All log|[IWE]0000 ")
+"""Lines of TensorFlow's own."""
 
 
 def facts_of(program: Program, folder: Path) -> PlanFacts:
@@ -37,6 +41,9 @@ def scripted(
     path.write_text(script, encoding="utf-8")
     printed = run_script(path, dict(os.environ))
     if printed.code:
-        last = printed.output.strip().splitlines() or ["it said nothing"]
+        said = [each for each in printed.output.splitlines() if not LOGGED.match(each)]
+        last = said or ["it said nothing"]
+        if "Traceback" not in printed.output:  # the script itself says why not
+            return Trained(refused=last[-1])
         return Trained(crashed=last[-1], trace=printed.output)
     return Trained(list(printed.epochs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import made_data
@@ -190,6 +191,16 @@ def test_that_a_loss_for_other_targets_is_refused_with_what_fits(name):
         loss_of(name)
     assert f'"{name}"' in refused.value.message
     assert "sparse_categorical_crossentropy" in refused.value.suggestions[1]
+
+
+def test_that_weights_of_classes_beside_those_of_samples_are_refused():
+    from gpu_studio.trainer.keras_objects import learners_of
+
+    train = replace(CLASSES.train, weights=np.ones(12, np.float32))
+    with pytest.raises(PlanRefused, match="has for its samples exclude each other"):
+        learners_of(
+            Training(class_weight={"0": 2.0}), replace(CLASSES, train=train), a_model(CLASSES)
+        )
 
 
 def test_that_cross_entropy_of_values_is_refused():

@@ -41,7 +41,7 @@ from gpu_studio.trainer.data.image_folder import (
 )
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
 from gpu_studio.trainer.data.trees import Path as TreePath
-from gpu_studio.trainer.data.trees import called, is_nested, leaves
+from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
 from gpu_studio.trainer.data.values import Array, Split, free_bytes, is_text, samples_in
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
@@ -270,7 +270,7 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample
     classes = not is_nested(split.y) and split.y.ndim == 1
     places = varied(split.wanted(slice(None))) if classes else _first(len(split))
     x, y, weights = split.given(places)
-    if is_nested(x) or is_nested(y) or weights != ():
+    if is_nested(x) or is_nested(y) or flat(weights):
         columns = [
             values_of(each, called(part, path))
             for part, tree in (("x", x), ("y", y), ("sample_weight", weights))

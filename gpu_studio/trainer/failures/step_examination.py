@@ -22,6 +22,7 @@ from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.trainer import checkpoints as stored
 from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.batches import order_of
+from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures.failure_context import NotFiniteFinding, StepExamination
 from gpu_studio.trainer.model_layers import placeable_layers, replaced_call
@@ -226,7 +227,7 @@ class CopyOfModel:
 
     def _losses(self, x: Any, y: Any, weights: Any) -> Any:
         outputs = self.model(x, training=True)
-        return self._session.program.loss(y, outputs, *([] if weights == () else [weights]))
+        return self._session.program.loss(y, outputs, *([weights] if flat(weights) else []))
 
     def _gradients(self, part: Any, samples: int) -> list[Any]:
         variables = self.model.trainable_variables

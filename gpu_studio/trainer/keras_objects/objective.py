@@ -19,7 +19,7 @@ from gpu_studio.plan.references import reference
 from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import Named, OutputTraining, Training, choose_one, listed, path_to
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.data.trees import Path, leaves
+from gpu_studio.trainer.data.trees import Path, flat, leaves
 from gpu_studio.trainer.data.values import strata_of
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, compiled_model, guard_of
@@ -278,7 +278,7 @@ def _class_weight(training: Training, dataset: Dataset, outputs: int) -> dict[in
     why = ""
     if outputs > 1 or len(dataset.targets) != 1:
         why = "is for a model with a single output"
-    elif dataset.train.weights != ():
+    elif flat(dataset.train.weights):
         why = f"and the weights that {dataset.name} has for its samples exclude each other"
     elif not (target := dataset.of_target(dataset.targets[0][0]).target).has_strata:
         why = f"needs samples of one class each; a target of {dataset.name} is {in_words(target)}"

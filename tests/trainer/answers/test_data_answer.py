@@ -184,6 +184,12 @@ def test_that_as_many_classes_are_shown_as_there_is_room_for(samples, classes) -
     assert len(set(labels)) == min(samples, classes, PREVIEWED)
 
 
+def test_that_the_weights_of_plain_samples_are_shown_beside_them() -> None:
+    x, weights = np.ones((12, 3), np.float32), np.linspace(0.5, 6, 12, dtype=np.float32)
+    shown = previewed(Split(x, np.ones(12, np.float32), weights=weights))
+    assert [value.text for value in shown[-1].values] == ["1 1 1", "1", "6"]
+
+
 def test_that_every_array_of_a_structure_is_shown_in_its_own_way() -> None:
     steps = np.stack([np.linspace(0, size, 20, dtype=np.float32) for size in (1, 2)])
     x = {
