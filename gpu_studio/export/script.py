@@ -191,7 +191,7 @@ def opening(facts: ScriptFacts) -> str:
         about=sentences(_about(facts)),
         before_os="import importlib.util\nimport inspect"
         if plan_has_code
-        else "import csv"
+        else f"import {facts.source.table.reads_by}"
         if facts.source.table
         else "",
         after_os="import sys" if plan_has_code else "",

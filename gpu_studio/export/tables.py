@@ -1,4 +1,4 @@
-"""How a script reads a table: the same numbers as a run, by the standard library's `csv`."""
+"""How a script reads a table: the same numbers as a run, by the standard library alone."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class TableFacts:
     texts: bool
     comma: bool
 
+    @property
+    def reads_by(self) -> str:
+        """The module of the standard library that the script reads it by."""
+        return "csv" if self.separator else "json"
+
 
 def table_facts(path: Path, data: Data, seen: DataFacts | None) -> TableFacts:
     """Return what is known of the table at `path`. Raises ExportError."""
@@ -54,12 +59,7 @@ _TABLE_HEAD = '''\
 $file
 
 
-def read_table(path):
-    """The cells of each column of a CSV file, as texts, by the names in its header."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = filter(None, csv.reader(file, delimiter=$separator, strict=True))
-        names = [name.strip() for name in next(rows)]
-        return dict(zip(names, zip(*rows, strict=True), strict=True))
+$reader
 
 
 def numbers(cells):
@@ -68,6 +68,26 @@ def numbers(cells):
 
 
 '''
+
+_CSV = '''\
+def read_table(path):
+    """The cells of each column of a CSV file, as texts, by the names in its header."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = filter(None, csv.reader(file, delimiter=$separator, strict=True))
+        names = [name.strip() for name in next(rows)]
+        return dict(zip(names, zip(*rows, strict=True), strict=True))'''
+
+_JSON = '''\
+def read_table(path):
+    """The values of each name in JSON lines, numbers as they are written."""
+
+    def texts(line):
+        found = json.loads(line, parse_int=str, parse_float=str)
+        return {name: str(int(v)) if isinstance(v, bool) else v for name, v in found.items()}
+
+    with path.open(encoding="utf-8-sig") as file:
+        rows = [texts(line) for line in file if line.strip()]
+    return {name: [row.get(name) for row in rows] for name in rows[0]}'''
 
 _TABLE_LOAD = """\
 table = read_table(DATA_FILE)
@@ -83,7 +103,7 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
     head = fill(
         _TABLE_HEAD,
         file=call("DATA_FILE = ", "Path", [literal(str(table.path))]),
-        separator=literal(table.separator),
+        reader=fill(_CSV, separator=literal(table.separator)) if table.separator else _JSON,
         cell=cell,
     )
     groups = table.columns.groups

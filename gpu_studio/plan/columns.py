@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +20,8 @@ from gpu_studio.common.safe_files import opened
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Problem, listed, nearest, printable
 
-SUFFIX = ".csv"
+JSON_LINES = (".jsonl", ".ndjson")
+SUFFIXES = (".csv", *JSON_LINES)
 SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 """The character between two cells, by what the option calls it."""
 MATRIX, COLUMNS = "matrix", "columns"
@@ -29,7 +31,7 @@ _FEW = 12
 
 TABLE = BuiltIn(
     "a table",
-    "a CSV file: a row for each sample, and a header with the names of the columns",
+    "a CSV file with a header, or JSON lines: a row, or an object, for each sample",
     (
         Option("inputs", "texts", [], "the columns that a model sees; none: all the others"),
         Option("targets", "texts", [], "the columns that are learnt"),
@@ -72,7 +74,10 @@ class TableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The names of a table's columns, in order, and the character between its cells."""
+    """The names of a table's columns, in order, and the character between its cells.
+
+    JSON lines have none: there it is empty.
+    """
 
     names: tuple[str, ...]
     separator: str
@@ -95,9 +100,10 @@ class Chosen:
 
 
 def header_of(path: Path, separator: str = "auto") -> Header:
-    """The header of the CSV file at `path`, which is a file. `separator` is the plan's option.
+    """The header of the table at `path`, which is a file. `separator` is the plan's option.
 
-    Raises TableError, and OSError if the file cannot be read.
+    That of JSON lines are the keys of the first object, but for lists and objects in it. Raises
+    TableError, and OSError if the file cannot be read.
     """
     with opened(path, follow=True) as file:
         start = file.read(_HEADER_BYTES)
@@ -115,10 +121,31 @@ def header_of(path: Path, separator: str = "auto") -> Header:
         text = start[: error.start].decode()
     if not text.strip():
         raise TableError("it is empty", "a table has a line with the names of its columns first")
+    if path.suffix.lower() in JSON_LINES:
+        first = next(filter(str.strip, text.split("\n")))
+        found = json_object(first, 1 + text.count("\n", 0, text.find(first)))
+        cells = [name for name, value in found.items() if not isinstance(value, dict | list)]
+        return Header(tuple(cells), "")
     mark = SEPARATORS.get(separator) or max(
         SEPARATORS.values(), key=lambda each: _cells(text, each)
     )
     return Header(tuple(name.strip() for name in _first_row(text, mark)), mark)
+
+
+def json_object(line: str, number: int) -> dict[str, Any]:
+    """One of the JSON lines, with numbers as texts: what a column holds is not known yet.
+
+    Raises TableError for what is no object.
+    """
+    try:
+        found = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError) as error:
+        said = f"line {number} is no JSON ({error})"
+        raise TableError(said, "write one object in each line, {…}, and nothing else") from error
+    if not isinstance(found, dict):
+        advice = 'write an object, such as {"rooms": 3, "price": 120000}'
+        raise TableError(f"line {number} is no object with names", advice)
+    return found
 
 
 def column_names(path: Path, separator: str = "auto") -> tuple[str, ...]:

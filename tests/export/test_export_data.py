@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Mapping
@@ -296,6 +297,13 @@ TABLE = """id;size;rooms;kind;price;who
 )
 
 
+def _value(cell: str) -> float | str:
+    try:
+        return float(cell.strip('"').replace(",", "."))
+    except ValueError:
+        return cell
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -305,6 +313,14 @@ TABLE = """id;size;rooms;kind;price;who
     ],
 )
 def test_that_a_table_is_read_alike(settings, tmp_path):
+    names, *rows = (line.split(";") for line in TABLE.splitlines())
+    lines = (
+        json.dumps({name: _value(cell) for name, cell in zip(names, row, strict=True)})
+        for row in rows
+    )
+    (tmp_path / "homes.jsonl").write_text("\n".join(lines))
+    as_lines = small_plan("data.table=homes.jsonl", "data.options.inputs=['size', 'id']", *settings)
+    check(as_lines, tmp_path)
     (tmp_path / "homes.csv").write_bytes(TABLE.replace("\n", "\r\n").encode("utf-8-sig"))
     inputs = "data.options.inputs=['size', 'id']"
     plan = small_plan("data.table=homes.csv", "data.options.decimal=comma", inputs, *settings)

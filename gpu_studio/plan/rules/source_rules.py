@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_studio.common.figures import MIB, size
 from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
-from gpu_studio.plan.columns import SUFFIX, columns_named
+from gpu_studio.plan.columns import SUFFIXES, columns_named
 from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry, folder_entry
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
@@ -32,7 +32,7 @@ def model_source(plan: Plan) -> Iterator[Problem]:
     )
     if model.python is None:
         yield from _built_in("model", model.name, model.options, MODELS)
-    yield from _file("model", model.file, ".keras", "a Keras model saved by model.save")
+    yield from _file("model", model.file, (".keras",), "a Keras model saved by model.save")
     yield from _python("model", model.python, "models.py:build_model")
     weights = model.weights
     if weights is not None and not (weights.isprintable() and weights.endswith(WEIGHTS)):
@@ -58,11 +58,11 @@ def data_source(plan: Plan) -> Iterator[Problem]:
     yield from _file(
         "data",
         data.file,
-        ".npz",
+        (".npz",),
         "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez",
     )
     yield from _folder("data", data.folder, "a folder with a folder of images for each class")
-    yield from _file("data", data.table, SUFFIX, "a header, and a row for each sample", "table")
+    yield from _file("data", data.table, SUFFIXES, "a row for each sample", "table")
     yield from _python("data", data.python, "data.py:load")
 
 
@@ -195,10 +195,11 @@ def _built_in(
 
 
 def _file(
-    part: str, file: str | None, suffix: str, what: str, key: str = "file"
+    part: str, file: str | None, suffixes: tuple[str, ...], what: str, key: str = "file"
 ) -> Iterator[Problem]:
-    if file is not None and not (file.isprintable() and file.lower().endswith(suffix)):
-        yield _wrong(f"{part}.{key}", file, f"give the path of a {suffix} file: {what}")
+    if file is not None and not (file.isprintable() and file.lower().endswith(suffixes)):
+        advice = f"give the path of a {listed(suffixes, 'or')} file: {what}"
+        yield _wrong(f"{part}.{key}", file, advice)
 
 
 def _folder(part: str, folder: str | None, what: str) -> Iterator[Problem]:

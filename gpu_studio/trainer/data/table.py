@@ -1,4 +1,4 @@
-"""Read data from the user's CSV file: the columns that a plan names, as arrays.
+"""Read data from the user's CSV file or JSON lines: the columns that a plan names, as arrays.
 
 A column of numbers is one of numbers all the way down: which it is, its first rows say. A cell
 that is none is an error with its line, and never silently a text or a missing value.
@@ -28,6 +28,7 @@ from gpu_studio.plan.columns import (
     TableError,
     chosen_columns,
     header_of,
+    json_object,
     not_utf8,
 )
 from gpu_studio.plan.values import listed, printable
@@ -49,7 +50,7 @@ _LONGEST = 60
 
 
 def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None) -> LoadedData:
-    """Return the samples in the CSV file at `path`, by the plan's `options`.
+    """Return the samples in the table at `path`, by the plan's `options`.
 
     Inputs that are all numbers make one matrix of float32 (rows, columns), in the order in which
     the plan names them; others a dictionary of columns (rows, 1) by name. One target is an array
@@ -232,6 +233,39 @@ def _check_memory(path: Path, columns: int, first: Sequence[Sequence[str]]) -> N
 
 def _rows(path: Path, file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
     """Each row after the header that holds anything, with the line in which it begins."""
+    try:
+        yield from _csv_rows(file, header) if header.separator else _json_rows(file, header)
+    except UnicodeDecodeError as error:
+        raise not_utf8(f"line {_first_other(path)} shows") from error
+
+
+def _json_rows(file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        found = json_object(line, number)
+        yield number, [_cell(found, name, number) for name in header.names]
+
+
+_CELLS = {None: "", True: "1", False: "0"}
+
+
+def _cell(found: Mapping[str, Any], name: str, line: int) -> str:
+    if name not in found:
+        raise TableError(
+            f"line {line} has no {printable(name)}, which the first object has",
+            "give it there, or leave the line out",
+        )
+    value = found[name]
+    if isinstance(value, dict | list):
+        raise TableError(
+            f"line {line}: {printable(name)} is a list or an object, which is no cell",
+            "write each of its numbers under a name of its own",
+        )
+    return _CELLS[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def _csv_rows(file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(file, delimiter=header.separator, strict=True)
     width, before, begun = len(header.names), 0, False
     try:
@@ -254,8 +288,6 @@ def _rows(path: Path, file: io.TextIOWrapper, header: Header) -> Iterator[tuple[
             f"line {before + 1}: the row is damaged ({error})",
             "close every quote, and write a quote within quotes twice",
         ) from error
-    except UnicodeDecodeError as error:
-        raise not_utf8(f"line {_first_other(path)} shows") from error
 
 
 def _ragged(line: int, row: Sequence[str], header: Header) -> TableError:

@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 
 from gpu_studio.common.paths import resource
 from gpu_studio.plan import Plan
+from gpu_studio.plan.columns import SUFFIXES
 from gpu_studio.plan.edits.sources import relative_path, set_source, with_file
 from gpu_studio.plan.values import printable
 from gpu_studio.ui.kit.notice import Notice
@@ -164,11 +165,15 @@ class Rail(QFrame):
 
 
 NOTHING = (
-    "Drop a plan (.toml), a model (.keras), data (.npz, .csv), Python code (.py) or a "
+    "Drop a plan (.toml), a model (.keras), data (.npz, .csv, .jsonl), Python code (.py) or a "
     "folder of images"
 )
 ONE = "Drop one file or folder at a time"
-_SOURCES = {".keras": ("model", "file"), ".npz": ("data", "file"), ".csv": ("data", "table")}
+_SOURCES = {
+    ".keras": ("model", "file"),
+    ".npz": ("data", "file"),
+    **dict.fromkeys(SUFFIXES, ("data", "table")),
+}
 _LONGEST = 60
 
 

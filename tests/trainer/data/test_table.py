@@ -21,8 +21,8 @@ from gpu_studio.trainer.errors import DataError
 def read(tmp_path):
     """Reads text or bytes as a table whose target is c, unless told otherwise."""
 
-    def reading(content, groups=None, **options):
-        path = tmp_path / "mine.csv"
+    def reading(content, groups=None, name="mine.csv", **options):
+        path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return read_table(path, {"targets": ["c"], **options}, groups)
 
@@ -41,6 +41,45 @@ def test_that_numbers_make_a_matrix_in_the_order_of_the_plan(read):
     assert found.x.tolist() == [[2.5, 1], [4, 3]]
     assert found.y.tolist() == [0, 2]
     assert found.y.dtype.kind == "i"
+
+
+ROWS = (
+    '{"a": 1, "yes": true, "kind": "caf\\u00e9", "c": 0.25}\n\n'
+    '{"c": -2e1, "kind": "\u2028,", "a": 12345678901234567, "yes": false, "more": [1]}\r\n'
+)
+
+
+@pytest.mark.parametrize("name", ["mine.jsonl", "MINE.NDJSON"])
+def test_that_json_lines_are_read_as_the_table_that_they_are(read, name):
+    found = read(ROWS.encode("utf-8-sig"), name=name)
+    x = found.train.x
+    assert list(x) == ["a", "kind", "yes"]
+    assert x["a"].tolist() == [[1], [np.float32(12345678901234567)]]
+    assert [each.decode() for each in x["kind"][:, 0]] == ["caf\u00e9", "\u2028,"]
+    assert (x["yes"].tolist(), found.train.y.tolist()) == ([[1], [0]], [0.25, -20])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"a": 1, "c": 1}\n{"a": [1], "c": 1}', "line 2: a is a list or an object, which is no"),
+        ('{"a": 1, "c": 1}\n{"c": 2', "line 2 is no JSON (Expecting ',' delimiter"),
+        ('{"a": 1, "c": 1}\n[2]\n', "line 2 is no object with names. Write an object, such as"),
+        ('{"a": 1, "c": 1}\n\n{"c": 2}\n', "line 3 has no a, which the first object has. Give"),
+        ('{"a": 1, "c": 1}\n{"a": null, "c": 2}\n', "line 2: a is empty. Fill it in, or leave"),
+        (
+            '{"a": 1, "c": 1}\n' * 2 + '{"a": NaN, "c": 2}\n',
+            "line 3: a is NaN, no finite number.",
+        ),
+        ("\n1.5\n", "line 2 is no object with names."),
+        (b'{"c": 1}\n{"c": "\xe4"}\n', "it is not written in UTF-8, line 2 shows."),
+        ("[" * 100_000, "line 1 is no JSON ("),
+        ("", "it is empty"),
+    ],
+    ids=range(10),
+)
+def test_that_json_lines_that_are_no_table_are_refused_with_their_line(read, content, said):
+    assert said in refusal(read, content, name="mine.jsonl").replace("  ", " ")
 
 
 def test_that_all_other_columns_are_inputs_if_none_is_named(read):
