@@ -12,6 +12,7 @@ import pytest
 
 import gpu_studio
 from gpu_studio.common.guide import FIRST, anchor_of, guide
+from gpu_studio.lab.study import loads_study, points_of
 from gpu_studio.plan import loads, validate
 
 WORDS = (
@@ -89,11 +90,18 @@ def test_that_what_the_guide_quotes_of_failures_is_what_the_program_says():
         assert [part for part in parts if part not in said_by_the_program()] == [], quote
 
 
-def test_that_every_plan_in_the_guide_is_right():
-    plans = [text for page in guide().pages.values() for text in PLAN.findall(page)]
+def test_that_every_plan_and_study_in_the_guide_is_right():
+    found = [text for page in guide().pages.values() for text in PLAN.findall(page)]
+    studies = [text for text in found if "[[axes]]" in text]
+    plans = [text for text in found if text not in studies]
     assert len(plans) >= 4
     for text in plans:
         assert validate(loads(text)) == []
+    small = loads('version = 1\nmodel = { name = "mlp" }\ndata = { name = "digits" }\n')
+    for text in studies:
+        points = points_of(loads_study(text), small)
+        assert len(points) > 1
+        assert [problem for each in points for problem in validate(each.plan)] == []
 
 
 @pytest.mark.parametrize(
