@@ -86,6 +86,15 @@ QUEUE_FOLDED = Setting(
 RUNS_WIDTHS: Setting[tuple[str, ...]] = Setting(
     "runs/widths", (), "Columns that were made wider, as `run=240`."
 )
+LESSON_OFFER = Setting("lessons/offer", "yes", "yes or no: whether the lessons are offered.")
+LESSON = Setting(
+    "lessons/open",
+    "",
+    "The open lesson, its step from 0 on and when it was begun (s since 1970), as 2:0:1763900000.",
+)
+LESSONS: Setting[tuple[str, ...]] = Setting(
+    "lessons/done", (), "The numbers of the lessons that were finished."
+)
 RECENT_PLANS: Setting[tuple[str, ...]] = Setting(
     "plan/recent", (), "Paths of plans, the last used first."
 )

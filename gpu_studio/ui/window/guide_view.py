@@ -54,7 +54,7 @@ class GuideView(QTextBrowser):
     def __init__(self, guide: Guide, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._guide, self._theme = guide, theme
-        self.page = ""
+        self.page = self._text = ""
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setAccessibleName("page of the guide")
@@ -72,6 +72,12 @@ class GuideView(QTextBrowser):
             self.scrollToAnchor(anchor)
         else:
             self.verticalScrollBar().setValue(0)
+
+    def show_text(self, text: str) -> None:
+        """Show Markdown that is no page, from its beginning; links are as those of a page."""
+        if text != self._text:
+            self.page, self._text = "", text
+            self._set(as_html(text, self._theme.tokens))
 
     def show_hits(self, words: str, hits: Sequence[GuideHit]) -> None:
         """Show where words were found, each with the text around them."""
@@ -114,6 +120,8 @@ class GuideView(QTextBrowser):
             self.page = ""
             self.show_page(page)
             self.verticalScrollBar().setValue(at)
+        elif self._text:
+            self._set(as_html(self._text, self._theme.tokens))
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() in ("http", "https"):

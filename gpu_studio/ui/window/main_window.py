@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
@@ -14,12 +15,14 @@ from PySide6.QtGui import QCloseEvent, QShowEvent
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.state import live_run
+from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window import wiring
 from gpu_studio.ui.window.disk_changes import DiskStrip
 from gpu_studio.ui.window.frame import Drops, Rail, WindowFrame
+from gpu_studio.ui.window.lessons import Lessons
 from gpu_studio.ui.window.live_runs import LiveRuns, RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu
 from gpu_studio.ui.window.practising import Practising
@@ -73,11 +76,13 @@ class MainWindow(WindowFrame):
         self.quitting = Quitting(services, pages, self.queue)
         self.repairs = Repairs(services, pages, files)
         self.practising = Practising(services, pages)
+        self.lessons = Lessons(services, pages, files)
         self.session = ComingBack(services, pages)
         self.state = WindowState(services, pages, self.runs.breath)
         self.live_runs = LiveRuns(services, pages)
         self.drops = Drops(services, pages, files)
         self._run_list: RunList | None = None
+        self._comes_back = not fresh
         self._settling = Settling(self.inventory, self._settle, self)
         self._bind()
         self._connect()
@@ -150,6 +155,7 @@ class MainWindow(WindowFrame):
                 **wiring.of_settings(services, self.quitting, self.run_ends),
                 **wiring.of_queue(self.queue),
                 **wiring.of_practice(self.practising),
+                **wiring.of_lessons(self.lessons),
                 **wiring.of_chosen_runs(lambda: self.run_list),
                 **wiring.of_shown_run(pages, lambda: self.run_list.find()),
                 **wiring.of_plots(pages),
@@ -160,6 +166,7 @@ class MainWindow(WindowFrame):
         services, pages = self.services, self.pages
         wiring.connect_plans(self.plan_files, self.scripts, services, pages)
         services.facts.consent_wanted.connect(self.consent.ask)
+        self.lessons.guide_wanted.connect(partial(wiring.open_guide, services, pages))
         self.runs.started.connect(services.live_watch.add)
         self.runs.started.connect(pages.show_run)
         self.runs.beside.connect(self.live_runs.tell_beside)
@@ -185,6 +192,7 @@ class MainWindow(WindowFrame):
 
     def _complete(self) -> None:
         actions = self.actions_
+        self.plan_page.add_strip(self.lessons.offer)
         self.plan_page.add_strip(DiskStrip(self.plan_files.disk))
         self.plan_page.add_strip(ResumingStrip(self.resuming, actions["cancel_resuming"]))
         rail = Rail({name: actions[f"page_{name}"] for name in PAGES})
@@ -224,6 +232,8 @@ class MainWindow(WindowFrame):
         self.pages.runs.tidy()
         self.queue.attend()
         self.run_ends.begin()
+        if self._comes_back and self.settings.get(LESSON):
+            self.lessons.come_back()
         self._watch_cards(self.plan_page.isVisible())
         _ = self.pages.train
         if self.session.run is not None and self.shown_run is None:
@@ -259,7 +269,14 @@ class MainWindow(WindowFrame):
         self.state.close()
         self.session.close()
         self.services.close()
-        for part in (self.runs, self.queue, self.run_ends, self._settling, self._run_list):
+        for part in (
+            self.runs,
+            self.queue,
+            self.run_ends,
+            self.lessons,
+            self._settling,
+            self._run_list,
+        ):
             if part is not None:
                 part.close()
         self.pages.close_parts()

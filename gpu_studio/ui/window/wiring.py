@@ -19,6 +19,7 @@ from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME
 from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.actions.train_actions import AXES, FORMATS, OF_CHECKPOINTS
+from gpu_studio.ui.window.lessons import Lessons
 from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles, restored_in_words
 from gpu_studio.ui.window.practising import Practising
@@ -96,8 +97,8 @@ def of_window(services: Services, pages: Pages) -> Handlers:
         "refresh": look_again,
         "doctor": partial(_open_doctor, services),
         "palette": partial(_open_palette, services),
-        "guide": partial(_open_guide, services, pages),
-        "shortcuts": partial(_open_guide, services, pages, "shortcuts"),
+        "guide": partial(open_guide, services, pages),
+        "shortcuts": partial(open_guide, services, pages, "shortcuts"),
         "about": partial(_open_about, services),
         "theme_system": partial(_set_theme, services, "system"),
         "theme_light": partial(_set_theme, services, "light"),
@@ -132,6 +133,11 @@ def of_settings(services: Services, quitting: Quitting, ends: RunEnds) -> Handle
         RUNS.key: partial(services.settings.set, RUNS),
     }
     return {"settings": partial(_open_settings, services, appliers)}
+
+
+def of_lessons(lessons: Lessons) -> Handlers:
+    """The action that offers the lessons."""
+    return {"lessons": lessons.choose}
 
 
 def of_practice(practising: Practising) -> Handlers:
@@ -293,7 +299,7 @@ def _open_palette(services: Services) -> None:
     palette.activateWindow()  # where no window manager does it, keys would go on to the window
 
 
-def _open_guide(services: Services, pages: Pages, place: str = "") -> None:
+def open_guide(services: Services, pages: Pages, place: str = "") -> None:
     """Show a place of the guide, or else what it says about the thing that has the focus."""
     from gpu_studio.ui.window.guide_window import GuideWindow, place_about
 

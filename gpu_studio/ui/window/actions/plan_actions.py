@@ -314,6 +314,12 @@ HELP: tuple[ActionSpec, ...] = (
         "F1",
     ),
     ActionSpec(
+        "lessons",
+        "Help",
+        "Lessons…",
+        "Learn by doing: eight lessons of ten minutes, each with a plan of its own",
+    ),
+    ActionSpec(
         "shortcuts",
         "Help",
         "Keyboard shortcuts",

@@ -1,0 +1,252 @@
+"""What a lesson shows: its text beside the pages, and a ring around what it points at.
+
+Which step is shown, and whether it was done, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gpu_studio.common.guide import guide
+from gpu_studio.runs.lessons import Lesson, LessonStep
+from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph, let_go_of_focus
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.window.guide_view import GuideView
+
+NARROW_PX: Final = 1120
+"""In a narrower window the pages keep their width, and the lesson is below them."""
+WIDTH_PX: Final = 300
+HEIGHT_PX: Final = 200
+
+
+class LessonPanel(QDockWidget):
+    """A step beside the pages. Its signals are what its buttons ask for.
+
+    `left` fires when it is closed.
+    """
+
+    back = Signal()
+    on = Signal()
+    helped = Signal()
+    left = Signal()
+    wanted = Signal(str)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
+        super().__init__("Lesson", parent)
+        self.setObjectName("lesson")
+        self.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
+        self.setTitleBarWidget(QWidget())  # its own head says more, and is as the pages' cards are
+        self.title, self.progress = Elided(role="muted"), Label(role="muted")
+        self.head = Paragraph(role="strong")
+        self.text = GuideView(guide(), theme)
+        self.text.setAccessibleName("text of the lesson")
+        self.text.document().setDocumentMargin(0)
+        self.standing = Paragraph(role="muted")
+        self.close_button = Button("Leave", "quiet", small=True)
+        self.back_button = Button("Back", small=True)
+        self.help_button = Button("Do it for me", small=True)
+        self.next_button = Button("Next", "primary", small=True)
+        self._lay_out()
+        self.text.wanted.connect(self.wanted)
+        self.back_button.clicked.connect(self.back)
+        self.next_button.clicked.connect(self.on)
+        self.help_button.clicked.connect(self.helped)
+        self.close_button.clicked.connect(self.left)
+        self.close_button.setToolTip("Close the lesson; Help ▸ Lessons goes on with it (Esc)")
+        self.hide()
+
+    def show_step(self, lesson: Lesson, index: int, missing: Sequence[str], *, done: bool) -> None:
+        """Show a step: what is `missing` of it, or that it is `done`."""
+        step, count = lesson.steps[index], len(lesson.steps)
+        last = index + 1 == count
+        self.title.setText(f"Lesson {lesson.number} · {lesson.title}")
+        self.title.setToolTip(f"{lesson.title}: {lesson.goal}")
+        self.progress.setText(f"{index + 1} of {count}")
+        self.head.setText(step.title)
+        self.text.show_text(f"{step.text}\n\n{step.then}" if done and step.then else step.text)
+        self.standing.setText(_standing(step, missing, done=done))
+        self.back_button.setEnabled(index > 0)
+        self.help_button.setVisible(not done and (step.edits or bool(step.action)))
+        words = "Finish" if last else "Next" if done else "Skip"
+        self.next_button.setText(words)
+        self.next_button.setAccessibleName(words)
+        kind = "primary" if done else "plain"
+        if self.next_button.property("kind") != kind:
+            self.next_button.setProperty("kind", kind)
+            self.next_button.style().unpolish(self.next_button)
+            self.next_button.style().polish(self.next_button)
+        self.setAccessibleName(
+            f"Lesson {lesson.number}, {lesson.title}: step {self.progress.text()}, {step.title}"
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape leaves the lesson."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def leave(self) -> None:
+        """Hide, without keeping the focus."""
+        let_go_of_focus(self)
+        self.hide()
+
+    def _lay_out(self) -> None:
+        whole = QFrame()
+        whole.setObjectName("lesson_panel")
+        column, top, bottom = QVBoxLayout(whole), QHBoxLayout(), QHBoxLayout()
+        column.setContentsMargins(2 * GRID, GRID + 4, 2 * GRID, GRID + 4)
+        column.setSpacing(GRID)
+        top.setSpacing(GRID)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.progress)
+        top.addWidget(self.close_button)
+        column.addLayout(top)
+        column.addWidget(self.head)
+        column.addWidget(self.text, 1)
+        column.addWidget(self.standing)
+        bottom.setSpacing(GRID)
+        bottom.addWidget(self.back_button)
+        bottom.addStretch(1)
+        bottom.addWidget(self.help_button)
+        bottom.addWidget(self.next_button)
+        column.addLayout(bottom)
+        self.setWidget(whole)
+
+
+def _standing(step: LessonStep, missing: Sequence[str], *, done: bool) -> str:
+    if step.until is None:
+        return ""
+    return "✔ Done" if done else f"Waiting for: {'; '.join(missing)}"
+
+
+class Ring(QWidget):
+    """A ring around a part of the window, that takes no clicks and follows the part."""
+
+    def __init__(self, theme: ThemeManager, window: QWidget) -> None:
+        super().__init__(window)
+        self._theme, self._window = theme, window
+        self._around: QWidget | None = None
+        self.within: QRect | None = None
+        self._watched: list[QWidget] = []
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        theme.changed.connect(self.update)
+        self.hide()
+
+    @property
+    def around(self) -> QWidget | None:
+        """The part that it is around; None while it is around nothing."""
+        return self._around
+
+    def point(self, target: tuple[QWidget, QRect] | None) -> None:
+        """Be around a part, or a rectangle in it; around nothing with None."""
+        around, within = target if target is not None else (None, None)
+        if around is not self._around:
+            for each in self._watched:
+                each.removeEventFilter(self)
+                each.destroyed.disconnect(self._lose)
+            self._watched = list(_with_parents(around))
+            for each in self._watched:
+                each.installEventFilter(self)
+                each.destroyed.connect(self._lose)
+            if around is not None:
+                _bring_into_view(around)
+        self._around, self.within = around, within
+        self._follow()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Follow the part wherever it goes."""
+        if event.type() in _MOVING:
+            self._follow()
+        return super().eventFilter(watched, event)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw it: two lines, so that it is seen on what has its own colour."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        tokens = self._theme.tokens
+        for colour, width, inset in ((tokens.surface, 5.0, 3.0), (tokens.accent, 2.5, 3.0)):
+            painter.setPen(QPen(QColor(colour), width))
+            inside = QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)
+            painter.drawRoundedRect(inside, GRID, GRID)
+
+    def _lose(self) -> None:
+        self._around, self._watched = None, []
+        self.hide()
+
+    def _follow(self) -> None:
+        part = self._around
+        if part is None or not part.isVisible() or part.visibleRegion().isEmpty():
+            self.hide()
+            return
+        within = self.within or part.rect()
+        corner = part.mapTo(self._window, QPoint(0, 0)) + within.topLeft()
+        shown = QRect(corner, within.size()).adjusted(-6, -6, 6, 6) & self._window.rect()
+        if self.geometry() != shown:
+            self.setGeometry(shown)
+        self.show()
+        self.raise_()
+
+
+_MOVING: Final = (
+    QEvent.Type.Move,
+    QEvent.Type.Resize,
+    QEvent.Type.Show,
+    QEvent.Type.Hide,
+    QEvent.Type.LayoutRequest,
+)
+
+
+def _with_parents(widget: QWidget | None) -> Iterable[QWidget]:
+    while widget is not None:
+        yield widget
+        widget = None if widget.isWindow() else widget.parentWidget()
+
+
+def _bring_into_view(widget: QWidget) -> None:
+    for each in _with_parents(widget):
+        if isinstance(each, QScrollArea):
+            each.ensureWidgetVisible(widget)
+
+
+def find_place(window: QWidget, places: Sequence[str]) -> tuple[QWidget, QRect] | None:
+    """The first of the places that can be seen, and which part of it is meant.
+
+    A place is the class of a widget, `name:Train` by its accessible name, where `*` may end it,
+    `key:training.epochs` the field of a key of the plan, or `tab:Layers` a tab.
+    """
+    seen = [each for each in window.findChildren(QWidget) if each.isVisible()]
+    for place in places:
+        for widget in seen:
+            if (rect := _rect(widget, place)) is not None:
+                return widget, rect
+    return None
+
+
+def _rect(widget: QWidget, place: str) -> QRect | None:
+    kind, _, name = place.rpartition(":")
+    if kind == "tab":
+        tabs = widget if isinstance(widget, QTabBar) else None
+        texts = [tabs.tabText(index) for index in range(tabs.count())] if tabs else []
+        return tabs.tabRect(texts.index(name)) if tabs and name in texts else None
+    said = widget.accessibleName()
+    found = {
+        "": type(widget).__name__ == name,
+        "name": said == name or (name.endswith("*") and said.startswith(name[:-1])),
+        "key": widget.property("plan_key") == name,
+    }
+    return widget.rect() if found[kind] else None
