@@ -16,6 +16,7 @@ from gpu_studio.cli import (
     desktop,
     devices,
     guide,
+    lesson,
     model,
     place,
     plans,
@@ -60,6 +61,7 @@ _COMMANDS: Final = (
     devices.register_doctor,
     desktop.register,
     guide.register,
+    lesson.register,
 )
 """What adds the commands, in the order of the help."""
 
@@ -83,6 +85,7 @@ _EXAMPLES = (
   gpu-studio --practice 4x2GiB          the window, on cards that are not there
   gpu-studio doctor                     see why TensorFlow does not use a card
   gpu-studio guide                      read the guide
+  gpu-studio lesson                     learn by doing
 
 """
     + NOT_THERE

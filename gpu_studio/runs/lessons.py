@@ -74,10 +74,10 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a step waits for; all that is given must hold.
 
-    `plan` has values by keys, and those that are `given` have any. A device has `slices`, layers run on so many devices (`placed_on`),
-    the machine has `cards`, `runs` have been trained. The others are of the window alone: its
-    `page`, the `part` of the Plan page, how many runs are `chosen` on the Runs page, and whether
-    the open plan is `resuming` a run.
+    `plan` has values by keys, and those that are `given` have any. A device has `slices`, layers
+    run on so many devices (`placed_on`), the machine has `cards`, `runs` have been trained. The
+    others are of the window alone: its `page`, the `part` of the Plan page, how many runs are
+    `chosen` on the Runs page, and whether the open plan is `resuming` a run.
     """
 
     plan: dict[str, Any] = {}

@@ -3,7 +3,7 @@
 import keras
 
 
-def build(filters: int = 8):
+def build(filters: int = 8) -> keras.Model:
     """One convolution, for digits of 28 by 28 points."""
     return keras.Sequential(
         [

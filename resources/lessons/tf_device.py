@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 
-def build():
+def build() -> keras.Model:
     """Two hidden layers; `second` and `outputs` are built under tf.device("/CPU:1")."""
     inputs = keras.Input((28, 28, 1))
     x = keras.layers.Flatten(name="flatten")(inputs)

@@ -84,6 +84,8 @@ PLACES: Final[Mapping[str, str]] = {
     "DiffersCard": "runs#comparing",
     "QueueCard": "runs#queue",
     "CommandPalette": "shortcuts",
+    "LessonPanel": "lessons",
+    "LessonsDialog": "lessons",
 }
 """The place in the guide of each widget, by its class; a child without one has its parent's."""
 

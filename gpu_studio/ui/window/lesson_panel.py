@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
     QHBoxLayout,
+    QMainWindow,
     QScrollArea,
     QTabBar,
     QVBoxLayout,
@@ -26,10 +27,11 @@ from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph, le
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.window.guide_view import GuideView
 
-NARROW_PX: Final = 1120
-"""In a narrower window the pages keep their width, and the lesson is below them."""
 WIDTH_PX: Final = 300
-HEIGHT_PX: Final = 200
+HEIGHT_PX: Final = 330
+RAIL_PX: Final = 84
+NARROW_PX: Final = 1180
+"""In a narrower window the pages keep their width, and the lesson floats over a corner of them."""
 
 
 class LessonPanel(QDockWidget):
@@ -47,6 +49,9 @@ class LessonPanel(QDockWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
         super().__init__("Lesson", parent)
         self.setObjectName("lesson")
+        self._whole = QFrame()
+        self._floats: bool | None = None
+        self._width = WIDTH_PX
         self.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
         self.setTitleBarWidget(QWidget())  # its own head says more, and is as the pages' cards are
         self.title, self.progress = Elided(role="muted"), Label(role="muted")
@@ -99,16 +104,54 @@ class LessonPanel(QDockWidget):
         else:
             super().keyPressEvent(event)
 
+    def place(self, window: QMainWindow, pointed: QRect) -> None:
+        """Be beside the pages of a window, or over that corner where nothing is `pointed` at."""
+        docked = window.dockWidgetArea(self) != Qt.DockWidgetArea.NoDockWidgetArea
+        if window.width() >= NARROW_PX:
+            if not docked:
+                self._show_floating(False)
+                window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self)
+                window.resizeDocks([self], [self._width], Qt.Orientation.Horizontal)
+                self.show()
+            return
+        if docked or self._floats is not True:
+            window.removeDockWidget(self)
+            self.setParent(window)
+            self._show_floating(True)
+        centre = window.centralWidget()
+        pages = (centre.geometry() if centre else window.rect()).adjusted(RAIL_PX, 0, 0, 0)
+        corner = QRect(0, 0, WIDTH_PX, HEIGHT_PX)
+        corner.moveBottomRight(pages.bottomRight() - QPoint(GRID, GRID))
+        if corner.intersects(pointed):
+            corner.moveLeft(pages.left() + GRID)
+        if corner.intersects(pointed):
+            corner.moveTopRight(pages.topRight() + QPoint(-GRID, GRID))
+        self.setGeometry(corner)
+        self.show()
+        self.raise_()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Note how wide it was made, for when it is shown again."""
+        super().resizeEvent(event)
+        if self._floats is False and self.isVisible():
+            self._width = self.width()
+
+    def _show_floating(self, floats: bool) -> None:
+        self._floats = floats
+        self._whole.setProperty("floats", floats)
+        self._whole.style().unpolish(self._whole)
+        self._whole.style().polish(self._whole)
+
     def leave(self) -> None:
         """Hide, without keeping the focus."""
         let_go_of_focus(self)
         self.hide()
 
     def _lay_out(self) -> None:
-        whole = QFrame()
+        whole = self._whole
         whole.setObjectName("lesson_panel")
         column, top, bottom = QVBoxLayout(whole), QHBoxLayout(), QHBoxLayout()
-        column.setContentsMargins(2 * GRID, GRID + 4, 2 * GRID, GRID + 4)
+        column.setContentsMargins(GRID + 4, GRID + 4, GRID + 4, GRID + 4)
         column.setSpacing(GRID)
         top.setSpacing(GRID)
         top.addWidget(self.title, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QMainWindow, QWidget
 
 from gpu_studio.plan import PlanError
@@ -215,9 +215,10 @@ class Lessons(QObject):
         missing = step.until.missing(self._seen()) if step.until and not self.done else []
         self.done = self.done or not missing
         self.panel.show_step(lesson, self.index, missing, done=self.done)
-        self._place()
         reading = self.done and step.until is not None
         self.ring.point(None if reading else find_place(self._services.window, step.at))
+        if isinstance(window := self._services.window, QMainWindow):
+            self.panel.place(window, self.ring.geometry() if self.ring.isVisible() else QRect())
 
     def _show(self, lesson: Lesson, index: int, since: float) -> None:
         from gpu_studio.runs.lessons import LessonRuns
@@ -228,15 +229,15 @@ class Lessons(QObject):
         self._settings.set(LESSON, f"{lesson.number}:{index}:{since:.0f}")
         self._make()
         self._timer.start()
-        assert self.panel is not None
-        self.panel.show()
         self.look()
 
     def _finish(self, lesson: Lesson) -> None:
         self.leave()
         kept = {str(number) for number in self._finished()} | {str(lesson.number)}
         self._settings.set(LESSONS, tuple(sorted(kept)))
-        text = f"Lesson {lesson.number} is done. Its plan stays open; Help ▸ Lessons has the others."
+        text = (
+            f"Lesson {lesson.number} is done. Its plan stays open; Help ▸ Lessons has the others."
+        )
         self._services.notice.say(text)
 
     def _finished(self) -> list[int]:
@@ -273,20 +274,6 @@ class Lessons(QObject):
         services.document.changed.connect(self.look)
         self._pages.turned.connect(self.look)
 
-    def _place(self) -> None:
-        """Stand beside the pages, or below them where the window is narrow."""
-        from gpu_studio.ui.window.lesson_panel import HEIGHT_PX, NARROW_PX, WIDTH_PX
-
-        window, panel = self._services.window, self.panel
-        assert isinstance(window, QMainWindow)
-        assert panel is not None
-        narrow = window.width() < NARROW_PX
-        area = Qt.DockWidgetArea.BottomDockWidgetArea if narrow else _RIGHT
-        if window.dockWidgetArea(panel) != area:
-            window.addDockWidget(area, panel)
-            across = Qt.Orientation.Vertical if narrow else Qt.Orientation.Horizontal
-            window.resizeDocks([panel], [HEIGHT_PX if narrow else WIDTH_PX], across)
-
     def _show_offer(self) -> None:
         offered = self._settings.get(LESSON_OFFER) == LESSON_OFFER.default
         self.offer.setVisible(offered and self._services.document.plan is not None)
@@ -294,9 +281,6 @@ class Lessons(QObject):
     def _offer_no_more(self) -> None:
         self._settings.set(LESSON_OFFER, "no")
         self.offer.go()
-
-
-_RIGHT: Final = Qt.DockWidgetArea.RightDockWidgetArea
 
 
 def _kept(text: str) -> tuple[int, int, float]:
