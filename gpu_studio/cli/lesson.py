@@ -194,7 +194,7 @@ class _Reading:
 
     def _missing(self, until: Until) -> list[str]:
         from gpu_studio import plan as plans
-        from gpu_studio.runs.lessons import Seen
+        from gpu_studio.runs.lessons import LessonSight
 
-        seen = Seen(plans.load(self._plan), len(self._machine.cards), self._runs.look())
+        seen = LessonSight(plans.load(self._plan), len(self._machine.cards), self._runs.look())
         return until.without_window.missing(seen)

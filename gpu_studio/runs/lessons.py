@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from gpu_studio.common.paths import resource
+from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import State
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, PlanError, load, with_absolute_files
@@ -29,6 +30,7 @@ from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at
 
 FOLDER = "lessons"
+_LARGEST = 1 << 20
 PLAN = "lesson.plan.toml"
 """What the plan of a lesson is called where it is copied to."""
 
@@ -77,7 +79,8 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `plan` has values by keys, and those that are `given` have any. A device has `slices`, layers
     run on so many devices (`placed_on`), the machine has `cards`, `runs` have been trained. The
     others are of the window alone: its `page`, the `part` of the Plan page, how many runs are
-    `chosen` on the Runs page, and whether the open plan is `resuming` a run.
+    `chosen` on the Runs page, whether the open plan is `resuming` a
+    run, and whether all of its Python is `allowed`.
     """
 
     plan: dict[str, Any] = {}
@@ -90,8 +93,9 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     part: str = ""
     chosen: int = 0
     resuming: bool = False
+    allowed: bool = False
 
-    def missing(self, seen: Seen) -> list[str]:
+    def missing(self, seen: LessonSight) -> list[str]:
         """What does not hold yet, in words; nothing once all of it does."""
         plan = seen.plan or Plan()
         placed = plan.distribution.placed
@@ -105,6 +109,7 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             f"the {self.page.capitalize()} page": self.page in ("", seen.page),
             f"the tab {self.part}": self.part in ("", seen.part),
             f"{self.chosen} runs selected": seen.chosen >= self.chosen,
+            "the plan’s Python to be allowed": seen.allowed or not self.allowed,
             "a run to go on with": seen.resuming or not self.resuming,
             **{str(one): one.is_among(seen.runs) for one in self.runs},
         }
@@ -114,7 +119,9 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def without_window(self) -> Until:
         """The same, less what only a window shows."""
-        return msgspec.structs.replace(self, page="", part="", chosen=0, resuming=False)
+        return msgspec.structs.replace(
+            self, page="", part="", chosen=0, resuming=False, allowed=False
+        )
 
 
 class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,7 +214,7 @@ def lessons() -> Mapping[int, Lesson]:
 
 
 def _read(number: int, file: Path) -> Lesson:
-    written = msgspec.toml.decode(file.read_bytes(), type=_Written)
+    written = msgspec.toml.decode(read_regular(file, _LARGEST, follow=True), type=_Written)
     return Lesson(number, **{name: getattr(written, name) for name in written.__struct_fields__})
 
 
@@ -223,7 +230,7 @@ class SeenRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LessonSight:
     """What a step may wait for: the open plan, the runs of the lesson, and what is shown."""
 
     plan: Plan | None = None
@@ -233,6 +240,7 @@ class Seen:
     part: str = ""
     chosen: int = 0
     resuming: bool = False
+    allowed: bool = False
 
 
 class LessonRuns:

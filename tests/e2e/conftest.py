@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import fake_plan_asker
@@ -34,15 +34,16 @@ def runs(tmp_path: Path) -> Iterator[Path]:
 def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[..., MainWindow]:
     """Open the real window, and close it after the test.
 
-    It learns about models without TensorFlow, to save the import.
+    It learns about models without TensorFlow, to save the import, unless another `asker` is given.
     """
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
-    def opened(plan: Path | None = None, remembered: Path | None = None) -> MainWindow:
-        settings, facts = (
-            Settings(remembered or tmp_path / "settings.ini"),
-            FactsReader((sys.executable, fake_plan_asker.__file__)),
-        )
+    def opened(
+        plan: Path | None = None,
+        remembered: Path | None = None,
+        asker: Sequence[str] = (sys.executable, fake_plan_asker.__file__),
+    ) -> MainWindow:
+        settings, facts = Settings(remembered or tmp_path / "settings.ini"), FactsReader(asker)
         settings.set(QUIT, LEAVE)
         settings.set(NOTIFY, NO)
         window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, facts=facts)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+import warm_python
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QTabBar
+from PySide6.QtWidgets import QAbstractButton, QTabBar, QToolButton
 
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.lessons import lessons
-from gpu_studio.runs.reading.summary import summarise
+from gpu_studio.runs.questions.ask import ASKER
+from gpu_studio.runs.reading.summary import Summary, summarise
 from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.plan.code_dialogs import AllowDialog
 from gpu_studio.ui.runs.run_table import RunTable
 from gpu_studio.ui.window.main_window import MainWindow
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.usefixtures("warm_trainer")]
 
 
@@ -74,7 +75,8 @@ class Reader:
             tried.append(around)
             self.ringed.append(around.accessibleName() or type(around).__name__)
             self.qtbot.waitUntil(ring.isVisible, timeout=PATIENCE_MS)
-            if isinstance(around, QAbstractButton) and around.isEnabled():
+            if isinstance(around, QAbstractButton):
+                self.qtbot.waitUntil(around.isEnabled, timeout=PATIENCE_MS)
                 self.press(around)
                 self.settle(around)
                 return
@@ -102,7 +104,7 @@ class Reader:
             self.press(dialog.file)
         self.lessons.look()
         step = self.lessons.step
-        if step.until.runs and getattr(pressed, "text", str)() in ("Train", "Stop", "Resume", ""):
+        if step.until.runs and not isinstance(pressed, QToolButton):
             self.wait_until_done()
 
     def wait_until_done(self) -> None:
@@ -111,7 +113,15 @@ class Reader:
             self.qtbot.waitUntil(lambda: self.lessons.done, timeout=PATIENCE_MS)
         except self.qtbot.TimeoutError:
             panel, last = self.lessons.panel, self.ringed[-3:]
-            pytest.fail(f"{panel.accessibleName()}: {panel.standing.text()}; ringed {last}")
+            pytest.fail(
+                f"{panel.accessibleName()}: {panel.standing.text()}; ringed {last}; "
+                f"runs {[run.state_words for run in self.all_runs()]}; "
+                f"said {self.window.notice.text}"
+            )
+
+    def all_runs(self) -> list[Summary]:
+        """The runs so far, the newest first."""
+        return [summarise(run) for run in directories(self.window.services.runs_dir)]
 
     def press(self, button: QAbstractButton) -> None:
         self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -119,17 +129,21 @@ class Reader:
 
 @pytest.fixture
 def reader(qtbot, open_window: Callable[..., MainWindow]) -> Reader:
-    return Reader(qtbot, open_window())
+    return Reader(qtbot, open_window(asker=warm_python.command(ASKER)))
 
 
-def trained(runs: Path) -> list[tuple[str, str]]:
-    """How the runs ended, and with which strategy, the oldest first."""
-    found = [summarise(run) for run in reversed(directories(runs))]
-    return [(one.state, one.directory.load_plan().distribution.strategy) for one in found]
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6, 7, 8])
+def test_that_a_lesson_is_read_to_its_end(reader, number):
+    reader.read(number)
+    assert all(run.state in ("finished", "stopped") for run in reader.all_runs())
 
 
-def test_that_each_lesson_is_read_to_its_end(reader, runs):
-    for number in (2, 3, 4, 6, 7, 8):
-        before = len(directories(runs))
-        reader.read(number)
-        print(number, trained(runs)[before:], reader.ringed)
+def test_that_memory_runs_out_on_purpose_and_the_way_out_is_found(
+    qtbot, open_window, fake_cards, runs
+):
+    fake_cards(1, 4096)
+    reader = Reader(qtbot, open_window(asker=warm_python.command(ASKER)))
+    reader.read(5)
+    ends = [(one.state, one.reason) for one in map(summarise, reversed(directories(runs)))]
+    assert [state for state, _ in ends] == ["finished", "failed", "finished"]
+    assert ends[1][1].startswith("out of memory on GPU:0")

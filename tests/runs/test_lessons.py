@@ -9,7 +9,7 @@ from made_runs import Script, make_run
 from gpu_studio.common.guide import guide
 from gpu_studio.plan import Carve, DeviceSettings, Distribution, Machine, Placed, Plan, Training
 from gpu_studio.plan.validation import validate
-from gpu_studio.runs.lessons import LessonRuns, Seen, SeenRun, Until, WantedRun, lessons
+from gpu_studio.runs.lessons import LessonRuns, LessonSight, SeenRun, Until, WantedRun, lessons
 
 MACHINE = Machine((), 8, 32_000)
 PLAN = Plan(training=Training(batch_size=64))
@@ -28,7 +28,7 @@ def test_that_each_plan_is_sound_and_every_step_can_be_done_to_it(number):
     for step in lesson.steps:
         before, plan = plan, step.edited(plan, MACHINE, "/own.py")
         if step.edits and step.until is not None:
-            wanted = replace(Seen(plan=plan), cards=1, resuming=True)
+            wanted = replace(LessonSight(plan=plan), cards=1, resuming=True, allowed=True)
             left = step.until.without_window.missing(wanted)
             assert all(words.startswith(("a run", "the newest run")) for words in left)
             if not step.until.runs:
@@ -47,15 +47,15 @@ def test_that_what_a_lesson_points_to_in_the_guide_is_there(number):
 @pytest.mark.parametrize(
     ("until", "seen"),
     [
-        (Until(plan={"training.batch_size": 64}), Seen(plan=PLAN)),
-        (Until(given=("model.python",)), Seen(plan=lessons()[3].plan())),
+        (Until(plan={"training.batch_size": 64}), LessonSight(plan=PLAN)),
+        (Until(given=("model.python",)), LessonSight(plan=lessons()[3].plan())),
         (
             Until(slices=2),
-            Seen(plan=Plan(devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)))),
+            LessonSight(plan=Plan(devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)))),
         ),
         (
             Until(placed_on=2),
-            Seen(
+            LessonSight(
                 plan=Plan(
                     distribution=Distribution(
                         placed=Placed(layers={"a": ("CPU:0",), "b": ("CPU:1",)})
@@ -63,30 +63,31 @@ def test_that_what_a_lesson_points_to_in_the_guide_is_there(number):
                 )
             ),
         ),
-        (Until(cards=True), Seen(cards=1)),
-        (Until(page="plan", part="Layers"), Seen(page="plan", part="Layers")),
-        (Until(chosen=2), Seen(chosen=2)),
-        (Until(resuming=True), Seen(resuming=True)),
-        (Until(runs=(WantedRun(states=("finished",)),)), Seen(runs=(DONE,))),
-        (Until(runs=(WantedRun(epochs=2),)), Seen(runs=(DONE,))),
-        (Until(runs=(WantedRun(plan={"training.batch_size": 64}),)), Seen(runs=(DONE,))),
-        (Until(runs=(WantedRun(resumed=True),)), Seen(runs=(replace(DONE, resumed=True),))),
+        (Until(cards=True), LessonSight(cards=1)),
+        (Until(page="plan", part="Layers"), LessonSight(page="plan", part="Layers")),
+        (Until(chosen=2), LessonSight(chosen=2)),
+        (Until(allowed=True), LessonSight(allowed=True)),
+        (Until(resuming=True), LessonSight(resuming=True)),
+        (Until(runs=(WantedRun(states=("finished",)),)), LessonSight(runs=(DONE,))),
+        (Until(runs=(WantedRun(epochs=2),)), LessonSight(runs=(DONE,))),
+        (Until(runs=(WantedRun(plan={"training.batch_size": 64}),)), LessonSight(runs=(DONE,))),
+        (Until(runs=(WantedRun(resumed=True),)), LessonSight(runs=(replace(DONE, resumed=True),))),
         (
             Until(runs=(WantedRun(reason="out of memory"),)),
-            Seen(runs=(replace(DONE, state="failed", reason="out of memory on GPU:0"),)),
+            LessonSight(runs=(replace(DONE, state="failed", reason="out of memory on GPU:0"),)),
         ),
     ],
 )
 def test_that_each_condition_waits_and_then_holds(until, seen):
-    assert len(until.missing(Seen())) >= 1
+    assert len(until.missing(LessonSight())) >= 1
     assert until.missing(seen) == []
 
 
 def test_that_the_newest_run_alone_counts_where_it_is_meant():
     wanted = Until(runs=(WantedRun(states=("finished",), newest=True),))
     failed = replace(DONE, state="failed")
-    assert wanted.missing(Seen(runs=(failed, DONE))) == ["the newest run that is finished"]
-    assert wanted.missing(Seen(runs=(DONE, failed))) == []
+    assert wanted.missing(LessonSight(runs=(failed, DONE))) == ["the newest run that is finished"]
+    assert wanted.missing(LessonSight(runs=(DONE, failed))) == []
 
 
 def test_that_only_runs_of_the_lesson_since_it_was_begun_are_seen(tmp_path):

@@ -233,16 +233,26 @@ class Ring(QWidget):
 
     def _follow(self) -> None:
         part = self._around
-        if part is None or not part.isVisible() or part.visibleRegion().isEmpty():
+        shown = self._shown(part, self.within or part.rect()) if part is not None else QRect()
+        if part is None or not part.isVisible() or shown.isEmpty():
             self.hide()
             return
-        within = self.within or part.rect()
-        corner = part.mapTo(self._window, QPoint(0, 0)) + within.topLeft()
-        shown = QRect(corner, within.size()).adjusted(-6, -6, 6, 6) & self._window.rect()
+        shown = shown.adjusted(-6, -6, 6, 6) & self._window.rect()
         if self.geometry() != shown:
             self.setGeometry(shown)
         self.show()
         self.raise_()
+
+    def _shown(self, part: QWidget, shown: QRect) -> QRect:
+        """What can be seen of a rectangle of a part, in the window; empty if it is scrolled away.
+
+        Not `visibleRegion`, which leaves out what a part's own children are painted on.
+        """
+        for widget in _with_parents(part):
+            if widget is self._window:
+                break
+            shown = (shown & widget.rect()).translated(widget.pos())
+        return shown
 
 
 _MOVING: Final = (
@@ -281,7 +291,7 @@ def find_place(window: QWidget, places: Sequence[str]) -> tuple[QWidget, QRect] 
 
 
 def _rect(widget: QWidget, place: str) -> QRect | None:
-    kind, _, name = place.rpartition(":")
+    kind, name = place.split(":", 1) if ":" in place else ("", place)
     if kind == "tab":
         tabs = widget if isinstance(widget, QTabBar) else None
         texts = [tabs.tabText(index) for index in range(tabs.count())] if tabs else []

@@ -20,7 +20,7 @@ from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
-    from gpu_studio.runs.lessons import Lesson, LessonRuns, LessonStep, Seen
+    from gpu_studio.runs.lessons import Lesson, LessonRuns, LessonSight, LessonStep
     from gpu_studio.ui.window.lesson_panel import LessonPanel, Ring
 
 LOOK_MS: Final = 400
@@ -201,8 +201,12 @@ class Lessons(QObject):
                 return
             self._pages.turn_to("plan")
             self._services.document.replace(changed, f"lesson {self.lesson.number}: {step.title}")
-        elif step.action and self._services.actions[step.action].isEnabled():
-            self._services.actions[step.action].trigger()
+        elif step.action:
+            action = self._services.actions[step.action]
+            if action.isEnabled():
+                action.trigger()
+            else:  # its tip says why not
+                self._services.notice.say(action.toolTip(), "warning")
         self.look()
 
     def look(self) -> None:
@@ -243,12 +247,12 @@ class Lessons(QObject):
     def _finished(self) -> list[int]:
         return [int(each) for each in self._settings.get(LESSONS) if each.isdecimal()]
 
-    def _seen(self) -> Seen:
-        from gpu_studio.runs.lessons import Seen
+    def _seen(self) -> LessonSight:
+        from gpu_studio.runs.lessons import LessonSight
 
         services, pages = self._services, self._pages
         machine = services.inventory.machine
-        return Seen(
+        return LessonSight(
             plan=services.document.plan,
             cards=len(machine.cards) if machine is not None else 0,
             runs=self._runs.look() if self._runs is not None else (),
@@ -256,6 +260,7 @@ class Lessons(QObject):
             part=pages.plan.part if pages.current == "plan" else "",
             chosen=len(pages.runs.chosen) if pages.current == "runs" else 0,
             resuming=services.resuming.target is not None,
+            allowed=not services.readiness.not_allowed,
         )
 
     def _make(self) -> None:
