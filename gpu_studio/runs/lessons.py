@@ -56,7 +56,7 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _is(self, run: SeenRun) -> bool:
         return (
             (not self.states or run.state in self.states)
-            and run.reason.startswith(self.reason)
+            and run.reason.lower().startswith(self.reason.lower())
             and run.epochs >= self.epochs
             and (run.resumed or not self.resumed)
             and not _other_values(self.plan, run.plan)

@@ -87,6 +87,9 @@ class Reader:
         if self.lessons.step.until.chosen and isinstance(around, RunTable):
             self.choose(around)
         elif panel.help_button.isVisible():
+            if action := self.lessons.step.action:
+                wanted = self.window.actions_[action]
+                self.qtbot.waitUntil(wanted.isEnabled, timeout=PATIENCE_MS)
             self.press(panel.help_button)
             self.settle(None)
 
