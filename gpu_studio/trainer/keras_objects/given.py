@@ -102,11 +102,18 @@ def _sizes(output: Any, rows: int, known: Sequence[int]) -> tuple[int, ...]:
 def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLoss]:
     """The losses that the model was compiled with, each for its output; [] without any.
 
-    Raises UserCodeError for losses that do not meet the outputs and the targets, in Keras' words.
+    Raises UserCodeError for losses that do not meet the outputs and the targets, in Keras' words,
+    and PlanRefused where there are no targets.
     """
     made = compiled_loss(model)
     if made is None:
         return []
+    if not dataset.targets:
+        raise PlanRefused(
+            f"{dataset.name} gives no targets, and the model is compiled with a loss, which needs "
+            "some.",
+            ["Return (x, y).", "If the samples themselves are the targets, return (x, x)."],
+        )
     targets, outputs = examples(dataset, model)[0]
     fresh = type(made)(
         made._user_loss,  # noqa: SLF001 - as below: Keras has no other way to them

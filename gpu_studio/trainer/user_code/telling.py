@@ -256,6 +256,10 @@ _ADVICE = (
         r"missing a required argument|required positional argument",
         "Keras gives samples, and training and mask if asked for: give the rest a default.",
     ),
+    (
+        r"^No gradients provided for any variable",
+        "Between weights and loss lies what has no gradient: argmax, rounding, whole numbers.",
+    ),
 )
 """What helps, by Python's, Keras' and TensorFlow's own words."""
 
