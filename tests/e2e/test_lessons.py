@@ -107,7 +107,8 @@ class Reader:
             self.press(dialog.file)
         self.lessons.look()
         step = self.lessons.step
-        if step.until.runs and not isinstance(pressed, QToolButton):
+        begun = bool(step.action) if pressed is None else not isinstance(pressed, QToolButton)
+        if step.until.runs and begun:
             self.wait_until_done()
 
     def wait_until_done(self) -> None:
