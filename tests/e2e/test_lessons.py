@@ -150,4 +150,4 @@ def test_that_memory_runs_out_on_purpose_and_the_way_out_is_found(
     reader.read(5)
     ends = [(one.state, one.reason) for one in map(summarise, reversed(directories(runs)))]
     assert [state for state, _ in ends] == ["finished", "failed", "finished"]
-    assert ends[1][1].startswith("out of memory on GPU:0")
+    assert ends[1][1].startswith("Out of memory on GPU:0")
