@@ -261,16 +261,10 @@ def font(role: FontRole) -> QFont:
     Where the bundled family is missing, the system's own sans or fixed-width font.
     """
     load_fonts()
-    # A copy, which costs next to nothing: whoever changes it changes nobody else's.
-    return QFont(_made(role, points(_LOOKS[role][1])))
-
-
-@cache
-def _made(role: FontRole, size: float) -> QFont:
-    family, _, weight = _LOOKS[role]
+    family, pixels, weight = _LOOKS[role]
     made = QFont(family)
     made.setStyleHint(QFont.StyleHint.Monospace if family == MONO else QFont.StyleHint.SansSerif)
-    made.setPointSizeF(size)
+    made.setPointSizeF(points(pixels))
     made.setWeight(weight)
     made.setFeature(QFont.Tag("tnum"), 1)
     return made
