@@ -287,8 +287,8 @@ def _of_rates(study: Study, groups: Sequence[PointGroup], noise: float | None) -
     if alike and noise is not None:
         head += f" Within the noise of it: {'; '.join(alike)}."
     if behind:
-        ahead = f"{best.rate / behind[0].rate - 1:.0%}".replace("%", " %")
-        head += f" It is {ahead} ahead of {behind[0].label}."
+        ahead = best.rate / behind[0].rate - 1
+        head += f" It is {share(ahead)} ahead of {behind[0].label}."
     more = [_noise_words(noise, slack)]
     losses = [each.loss for each in groups if each.losses]
     if study.template == "strategies" and len(losses) > 1:

@@ -105,7 +105,7 @@ class _Column:
         elif self.classes:
             self.pieces.append(self._classes(cells, lines))
         else:
-            self.pieces.append(np.array([cell.encode() for cell in cells], np.bytes_))
+            self.pieces.append(np.array(self._texts(cells, lines), np.bytes_))
 
     def array(self) -> Array:
         """The whole column: int32 or float32, int32 of classes by their names' order, or bytes."""
@@ -137,6 +137,15 @@ class _Column:
         if not good or not np.isfinite(found).all():
             raise self._no_number(cells, lines)
         return found
+
+    def _texts(self, cells: list[str], lines: Sequence[int]) -> list[bytes]:
+        for cell, line in zip(cells, lines, strict=True):
+            if not cell.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cell):
+                raise TableError(
+                    f"line {line}: {printable(self.name)} has half of a character (\\ud800…)",
+                    "write the whole character, or leave the row out",
+                )
+        return [cell.encode() for cell in cells]
 
     def _classes(self, cells: list[str], lines: Sequence[int]) -> Array:
         for cell, line in zip(cells, lines, strict=True):

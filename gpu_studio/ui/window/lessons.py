@@ -280,8 +280,11 @@ class Lessons(QObject):
         self._pages.turned.connect(self.look)
 
     def _show_offer(self) -> None:
+        # Of a plan of one's own it would not be true that it is made for this machine.
+        document = self._services.document
+        starter = document.plan is not None and document.path is None
         offered = self._settings.get(LESSON_OFFER) == LESSON_OFFER.default
-        self.offer.setVisible(offered and self._services.document.plan is not None)
+        self.offer.setVisible(offered and starter)
 
     def _offer_no_more(self) -> None:
         self._settings.set(LESSON_OFFER, "no")

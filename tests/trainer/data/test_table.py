@@ -74,9 +74,10 @@ def test_that_json_lines_are_read_as_the_table_that_they_are(read, name):
         ("\n1.5\n", "line 2 is no object with names."),
         (b'{"c": 1}\n{"c": "\xe4"}\n', "it is not written in UTF-8, line 2 shows."),
         ("[" * 100_000, "line 1 is no JSON ("),
+        ('{"a": "b", "c": 1}\n{"a": "\\ud800", "c": 2}\n', "line 2: a has half of a character"),
         ("", "it is empty"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_that_json_lines_that_are_no_table_are_refused_with_their_line(read, content, said):
     assert said in refusal(read, content, name="mine.jsonl").replace("  ", " ")
