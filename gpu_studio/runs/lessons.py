@@ -276,7 +276,8 @@ class LessonRuns:
         except OSError:
             return None
         seen = _seen_run(known[1], summary)
-        if not summary.live:
+        # Between its folder and its lock a run that is about to begin looks lost.
+        if not summary.live and summary.state != "lost":
             self._ended[run.id] = seen
         return seen
 

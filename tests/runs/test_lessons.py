@@ -4,9 +4,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_runs import Script, make_run
+from made_runs import Script, make_run, tell
 
 from gpu_studio.common.guide import guide
+from gpu_studio.contract import events
 from gpu_studio.plan import Carve, DeviceSettings, Distribution, Machine, Placed, Plan, Training
 from gpu_studio.plan.validation import validate
 from gpu_studio.runs.lessons import LessonRuns, LessonSight, SeenRun, Until, WantedRun, lessons
@@ -98,3 +99,11 @@ def test_that_only_runs_of_the_lesson_since_it_was_begun_are_seen(tmp_path):
     assert seen.plan == run.load_plan()
     assert LessonRuns(tmp_path, "lesson", 1e11).look() == ()
     assert LessonRuns(tmp_path / "missing", "lesson", 0.0).look() == ()
+
+
+def test_that_a_run_seen_before_its_trainer_has_the_lock_is_looked_at_again(tmp_path):
+    run = make_run(tmp_path, Script(name="lesson", epochs=2, trained=2))
+    runs = LessonRuns(tmp_path, "lesson", 0.0)
+    assert [seen.state for seen in runs.look()] == ["lost"]
+    tell(run, events.Finished(reason="completed", seconds=1.0, epoch=2, step=400, metrics={}))
+    assert [seen.state for seen in runs.look()] == ["finished"]

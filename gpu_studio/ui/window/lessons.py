@@ -158,7 +158,7 @@ class Lessons(QObject):
         number, step, since = _kept(self._settings.get(LESSON))
         machine, document = self._services.inventory.machine, self._services.document
         lesson = lessons().get(number)
-        if lesson is None or not 0 <= step < len(lesson.steps):
+        if self.lesson is not None or lesson is None or not 0 <= step < len(lesson.steps):
             return
         if document.path is None and not document.dirty and machine is not None:
             # A plan without a file is not kept; what the steps before made of it is known.
@@ -230,7 +230,7 @@ class Lessons(QObject):
         if self.lesson is not lesson or since != self._since:
             self._runs = LessonRuns(self._services.runs_dir, lesson.name, since)
         self.lesson, self.index, self._since, self.done = lesson, index, since, False
-        self._settings.set(LESSON, f"{lesson.number}:{index}:{since:.0f}")
+        self._settings.set(LESSON, f"{lesson.number}:{index}:{int(since)}")
         self._make()
         self._timer.start()
         self.look()

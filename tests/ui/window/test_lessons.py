@@ -1,0 +1,47 @@
+"""A lesson comes back with the next window, where it was left."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.ui.kit.settings import LESSON
+from gpu_studio.ui.window import lessons as window_lessons
+
+LONG_MS = 20_000
+
+
+def test_that_a_lesson_comes_back_at_its_step_with_the_next_window(open_window, qtbot) -> None:
+    window = open_window()
+    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    window.lessons.begin(2)
+    window.lessons.go(1)
+    again = open_window()
+    qtbot.waitUntil(lambda: again.lessons.lesson is not None, timeout=LONG_MS)
+    assert (again.lessons.lesson.number, again.lessons.index) == (2, 1)
+    assert again.lessons.panel.isVisible()
+    assert again.document.plan.name == window.document.plan.name
+    again.lessons.leave()
+    third = open_window()
+    qtbot.waitUntil(lambda: third.settled, timeout=LONG_MS)
+    assert third.lessons.lesson is None
+
+
+def test_that_a_lesson_begun_at_once_is_not_replaced_by_the_one_remembered(
+    open_window, qtbot
+) -> None:
+    window = open_window()
+    window.lessons.begin(2)
+    window.lessons.go(1)
+    window.lessons.begin(3)
+    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    assert (window.lessons.lesson.number, window.lessons.index) == (3, 0)
+
+
+@pytest.mark.parametrize("now", [1_795_481_410.6, 1_795_481_411.0])
+def test_that_runs_begun_in_the_second_of_a_lesson_are_its_runs_after_a_restart_too(
+    open_window, settings, monkeypatch, now
+) -> None:
+    """A run’s id has whole seconds, cut off: a time rounded up would leave the first run out."""
+    monkeypatch.setattr(window_lessons, "time", type("Clock", (), {"time": lambda: now}))
+    open_window().lessons.begin(1)
+    assert float(settings.get(LESSON).split(":")[2]) <= now
