@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -27,28 +29,52 @@ SOURCES = (
     "LICENSE",
     "CHANGELOG.md",
     "Makefile",
+    "CONTRIBUTING.md",
 )
+COMMITTED = 1770091506
+"""2026-02-03 04:05:06 UTC."""
+COMMITTER = {
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+    "GIT_COMMITTER_DATE": f"@{COMMITTED} +0200",
+}
 
 
-def build(source: Path, kind: str, folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        f"--{kind}",
-        "--no-isolation",
-        "--outdir",
-        str(folder),
-        str(source),
-    ]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    (made,) = folder.iterdir()
-    return made
+def built(source: Path, **environment: str) -> list[Path]:
+    """Build all of `source` as `make dist` does; the wheel and the archive."""
+    clean = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    subprocess.run(
+        [sys.executable, source / "packaging/dist.py", "wheel", "sdist"],
+        env={**clean, **environment},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return sorted((source / "dist").iterdir())
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+def made(tmp_path_factory) -> tuple[Path, Path]:
+    """The wheel and the archive of a fresh clone with one commit."""
+    clone = tmp_path_factory.mktemp("clone")
+    for name in SOURCES:
+        path = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        if path.is_dir():
+            shutil.copytree(path, clone / name, ignore=ignored)
+        else:
+            shutil.copy(path, clone / name)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run(["git", "-C", clone, *words], env={**os.environ, **COMMITTER}, check=True)
+    wheel, archive = built(clone)
+    return wheel, archive
+
+
+@pytest.fixture(scope="module")
+def wheel(made):
+    return made[0]
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +139,10 @@ def call(installed, tmp_path):
     return run
 
 
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def names(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
@@ -138,11 +168,23 @@ def test_that_the_wheel_carries_its_licences_and_nothing_of_the_tests(wheel):
     assert tops == {"gpu_studio"}
 
 
-def test_that_the_wheel_made_from_the_source_archive_is_the_same(wheel, tmp_path):
-    archive = build(ROOT, "sdist", tmp_path / "sdist")
-    shutil.unpack_archive(archive, tmp_path / "unpacked")
+def test_that_the_archive_and_the_wheel_made_from_the_archive_later_are_the_same(made, tmp_path):
+    shutil.unpack_archive(made[1], tmp_path / "unpacked", filter="data")
     (source,) = (tmp_path / "unpacked").iterdir()
-    assert names(build(source, "wheel", tmp_path / "again")) == names(wheel)
+    for path in source.rglob("*.py"):
+        path.chmod(0o600)
+        os.utime(path)
+    again = built(source, TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="1")
+    assert [(path.name, digest(path)) for path in again] == [
+        (path.name, digest(path)) for path in made
+    ]
+
+
+def test_that_what_is_built_has_the_time_of_the_commit(made):
+    with tarfile.open(made[1]) as archive:
+        assert {member.mtime for member in archive} == {COMMITTED}
+    with zipfile.ZipFile(made[0]) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(2026, 2, 3, 4, 5, 6)}
 
 
 def test_that_the_installed_commands_run_without_the_source_tree(call):
