@@ -24,6 +24,9 @@ _DRAWING = re.compile(r"!\[([^\]]*)\]\([^)\s]*\)")
 _LISTED = re.compile(r"^- \[[^\]]+\]\(([\w-]+)\.md\)", re.MULTILINE)
 _EXCERPT = 140
 _LARGEST_PAGE = 1024 * 1024
+_CONCEPTS = "concepts"
+_NOT_ALONE = ("plan", "run", "host")
+"""Words that also mean something else where they stand alone on the screen."""
 
 
 def anchor_of(heading: str) -> str:
@@ -162,3 +165,28 @@ def _around(text: str, words: list[str]) -> str:
     start = line.rfind(" ", 0, start) + 1 if start else 0
     end = len(line) if len(line) <= start + _EXCERPT else line.rfind(" ", start, start + _EXCERPT)
     return f"{'…' if start else ''}{line[start:end].rstrip()}{'…' if end < len(line) else ''}"
+
+
+@cache
+def definitions() -> dict[str, str]:
+    """What each word of the guide means, in plain text, by the word in small letters.
+
+    It is the first paragraph of the word's section. Raises OSError if there is no guide.
+    """
+    found: dict[str, str] = {}
+    for section in guide().sections(_CONCEPTS):
+        paragraphs = [each for each in section.text.split("\n\n") if not _DRAWING.match(each)]
+        if section.level == 2 and "," not in section.title and paragraphs:
+            found[section.title.lower()] = " ".join(_plain(paragraphs[0]).split())
+    return {word: text for word, text in found.items() if word not in _NOT_ALONE}
+
+
+def words_in(text: str) -> list[str]:
+    """The words in a text of the screen that the guide defines, each once, in their order.
+
+    >>> words_in("Two replicas, each with its slice")
+    ['replica', 'slice']
+    """
+    words = sorted(definitions(), key=len, reverse=True)
+    known = re.compile(rf"\b({'|'.join(map(re.escape, words))})(?:s|es)?\b", re.IGNORECASE)
+    return list(dict.fromkeys(match[1].lower() for match in known.finditer(text)))

@@ -34,6 +34,7 @@ from gpu_studio.ui.window.scripts import Scripts
 from gpu_studio.ui.window.services import PAGES, Given, PageName, Pages, make_services
 from gpu_studio.ui.window.session import ComingBack
 from gpu_studio.ui.window.window_state import WindowState
+from gpu_studio.ui.window.word_tips import WordTips
 
 if TYPE_CHECKING:
     from gpu_studio.ui.runs.runs_page import RunsPage
@@ -81,6 +82,7 @@ class MainWindow(WindowFrame):
         self.state = WindowState(services, pages, self.runs.breath)
         self.live_runs = LiveRuns(services, pages)
         self.drops = Drops(services, pages, files)
+        self.word_tips = WordTips(self)
         self._run_list: RunList | None = None
         self._comes_back = not fresh
         self._settling = Settling(self.inventory, self._settle, self)
