@@ -139,6 +139,7 @@ $allocator
 
 import keras
 import numpy as np
+$parquet
 import tensorflow as tf
 
 EPOCHS = $epochs
@@ -153,7 +154,7 @@ Trains a model ({model}) on data ({data}), in plain TensorFlow and Keras. \
 GPU Studio {version} wrote it
 from a plan, and is not needed to run it. What is needed:
 
-    pip install "tensorflow>=2.20,<2.22" "keras>=3.15,<4" "numpy>=1.26"
+    pip install "tensorflow>=2.20,<2.22" "keras>=3.15,<4" "numpy>=1.26"{parquet}
 
 (for NVIDIA cards: "tensorflow[and-cuda]>=2.20,<2.22"). Run it with
 
@@ -189,11 +190,7 @@ def opening(facts: ScriptFacts) -> str:
     return fill(
         _HEADER,
         about=sentences(_about(facts)),
-        before_os="import importlib.util\nimport inspect"
-        if plan_has_code
-        else f"import {facts.source.table.reads_by}"
-        if facts.source.table
-        else "",
+        before_os=_modules(facts, plan_has_code),
         after_os="import sys" if plan_has_code else "",
         visible=_visible(facts.plan.devices, facts.machine),
         allocator=_ALLOCATOR
@@ -203,7 +200,22 @@ def opening(facts: ScriptFacts) -> str:
         batch=literal(training.batch_size),
         scope=_scope(facts.several, shared),
         seed=literal(training.seed),
+        parquet="import pyarrow.parquet as pq" if _reads_parquet(facts) else "",
     )
+
+
+def _modules(facts: ScriptFacts, plan_has_code: bool) -> str:
+    """Return the imports of the standard library that stand before `os`, in their order."""
+    table = facts.source.table
+    names = {"importlib.util", "inspect"} if plan_has_code else set()
+    if table is not None and table.reads_by:
+        names.add(table.reads_by)
+    return "\n".join(f"import {name}" for name in sorted(names))
+
+
+def _reads_parquet(facts: ScriptFacts) -> bool:
+    table = facts.source.table
+    return table is not None and not table.reads_by
 
 
 def _cuda_names(devices: DeviceSettings, machine: Machine | None) -> list[str]:
@@ -244,6 +256,7 @@ def _about(facts: ScriptFacts) -> list[str]:
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
         data=_described(plan.data.name, path_of(plan.data), DATA),
         version=__version__,
+        parquet=' "pyarrow>=20"' if _reads_parquet(facts) else "",
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",
     )

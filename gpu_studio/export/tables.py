@@ -1,4 +1,7 @@
-"""How a script reads a table: the same numbers as a run, by the standard library alone."""
+"""How a script reads a table: the same numbers as a run.
+
+CSV and JSON lines are read by the standard library alone, a Parquet file by pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,14 @@ from gpu_studio.export.meeting import ExportError, UnseenError
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Data
-from gpu_studio.plan.columns import TABLE, Chosen, TableError, chosen_columns, header_of
+from gpu_studio.plan.columns import (
+    TABLE,
+    Chosen,
+    TableError,
+    chosen_columns,
+    header_of,
+    is_parquet,
+)
 from gpu_studio.plan.data import groups_array
 from gpu_studio.plan.targets import Target
 
@@ -32,7 +42,9 @@ class TableFacts:
 
     @property
     def reads_by(self) -> str:
-        """The module of the standard library that the script reads it by."""
+        """The module of the standard library that the script reads it by; empty if by pyarrow."""
+        if is_parquet(self.path):
+            return ""
         return "csv" if self.separator else "json"
 
 
@@ -79,7 +91,8 @@ def read_table(path):
 
 _JSON = '''\
 def read_table(path):
-    """The values of each name in JSON lines, numbers as they are written."""
+    """The values of the names in use in JSON lines, numbers as they are written."""
+    $names
 
     def texts(line):
         found = json.loads(line, parse_int=str, parse_float=str)
@@ -87,7 +100,21 @@ def read_table(path):
 
     with path.open(encoding="utf-8-sig") as file:
         rows = [texts(line) for line in file if line.strip()]
-    return {name: [row.get(name) for row in rows] for name in rows[0]}'''
+    return {name: [row[name] for row in rows] for name in names}'''
+
+_PARQUET = '''\
+def read_table(path):
+    """The values of the columns in use of a Parquet file, as texts, by name."""
+    $names
+    table = pq.read_table(path, columns=names)
+
+    def texts(column):
+        if column.null_count:
+            raise SystemExit(f"{path} has rows without a value.")
+        values = column.to_pylist()
+        return [str(int(v)) if isinstance(v, bool) else str(v) for v in values]
+
+    return {name: texts(table[name]) for name in names}'''
 
 _TABLE_LOAD = """\
 table = read_table(DATA_FILE)
@@ -103,7 +130,7 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
     head = fill(
         _TABLE_HEAD,
         file=call("DATA_FILE = ", "Path", [literal(str(table.path))]),
-        reader=fill(_CSV, separator=literal(table.separator)) if table.separator else _JSON,
+        reader=_reader(table),
         cell=cell,
     )
     groups = table.columns.groups
@@ -113,6 +140,13 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
         target=_target(table),
         groups="" if groups is None else f"groups = np.array(table[{literal(groups)}])",
     )
+
+
+def _reader(table: TableFacts) -> str:
+    if table.separator:
+        return fill(_CSV, separator=literal(table.separator))
+    names = listing("names = ", [*map(literal, table.columns.all)], indent=4)
+    return fill(_JSON if table.reads_by else _PARQUET, names=names)
 
 
 def _target(table: TableFacts) -> str:

@@ -14,14 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gpu_studio.common.safe_files import opened
+from gpu_studio.plan import parquet
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Problem, listed, nearest, printable
 
 JSON_LINES = (".jsonl", ".ndjson")
-SUFFIXES = (".csv", *JSON_LINES)
+SUFFIXES = (".csv", *JSON_LINES, parquet.SUFFIX)
 SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 """The character between two cells, by what the option calls it."""
 MATRIX, COLUMNS = "matrix", "columns"
@@ -31,7 +32,7 @@ _FEW = 12
 
 TABLE = BuiltIn(
     "a table",
-    "a CSV file with a header, or JSON lines: a row, or an object, for each sample",
+    "a CSV file with a header, JSON lines or a Parquet file: a row, or an object, for each sample",
     (
         Option("inputs", "texts", [], "the columns that a model sees; none: all the others"),
         Option("targets", "texts", [], "the columns that are learnt"),
@@ -76,7 +77,7 @@ class TableError(Exception):
 class Header:
     """The names of a table's columns, in order, and the character between its cells.
 
-    JSON lines have none: there it is empty.
+    JSON lines and Parquet files have none: there it is empty.
     """
 
     names: tuple[str, ...]
@@ -102,10 +103,13 @@ class Chosen:
 def header_of(path: Path, separator: str = "auto") -> Header:
     """The header of the table at `path`, which is a file. `separator` is the plan's option.
 
-    That of JSON lines are the keys of the first object, but for lists and objects in it. Raises
-    TableError, and OSError if the file cannot be read.
+    That of JSON lines are the keys of the first object, but for lists and objects in it, and that
+    of a Parquet file its columns, but for nested ones. Raises TableError, and OSError if the file
+    cannot be read.
     """
     with opened(path, follow=True) as file:
+        if is_parquet(path):
+            return _footer_of(file)
         start = file.read(_HEADER_BYTES)
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         raise not_utf8("but in UTF-16")
@@ -132,13 +136,39 @@ def header_of(path: Path, separator: str = "auto") -> Header:
     return Header(tuple(name.strip() for name in _first_row(text, mark)), mark)
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a table of this name is taken for a Parquet file."""
+    return path.suffix.lower() == parquet.SUFFIX
+
+
+def _footer_of(file: BinaryIO) -> Header:
+    try:
+        return Header(parquet.names_in(file), "")
+    except parquet.FooterError as error:
+        raise TableError(error.what, error.advice) from error
+
+
 def json_object(line: str, number: int) -> dict[str, Any]:
     """One of the JSON lines, with numbers as texts: what a column holds is not known yet.
 
-    Raises TableError for what is no object.
+    Raises TableError for what is no object, and for an object that has a name twice.
     """
+
+    def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            twice = printable(str(_twice([name for name, _ in pairs])))
+            raise TableError(f"line {number} has {twice} twice", "leave out one of the two")
+        return found
+
     try:
-        found = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+        found = json.loads(
+            line,
+            parse_int=str,
+            parse_float=str,
+            parse_constant=str,
+            object_pairs_hook=as_object,
+        )
     except (ValueError, RecursionError) as error:
         said = f"line {number} is no JSON ({error})"
         raise TableError(said, "write one object in each line, {…}, and nothing else") from error

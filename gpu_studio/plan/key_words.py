@@ -88,7 +88,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "For data that you have as arrays.",
     ),
     "data.table": (
-        "a CSV file or JSON lines (`.jsonl`), whose columns are inputs, targets, weights or groups",
+        "a CSV file, JSON lines or a Parquet file: columns as inputs, targets, weights or groups",
         "",
         "For data that you have as columns.",
     ),

@@ -6,11 +6,14 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from export_plans import token_file
 from hypothesis import given, settings
@@ -325,3 +328,13 @@ def test_that_a_table_is_read_alike(settings, tmp_path):
     inputs = "data.options.inputs=['size', 'id']"
     plan = small_plan("data.table=homes.csv", "data.options.decimal=comma", inputs, *settings)
     check(plan, tmp_path)
+    columns = {
+        name: pa.array(
+            [row[place] if name in ("kind", "who") else _value(row[place]) for row in rows]
+        )
+        for place, name in enumerate(names)
+    }
+    columns["kind"] = columns["kind"].dictionary_encode()
+    columns["rooms"] = columns["rooms"].cast("int64")
+    pq.write_table(pa.table(columns), tmp_path / "homes.parquet")
+    check(replace(as_lines, data=replace(as_lines.data, table="homes.parquet")), tmp_path)

@@ -1,7 +1,8 @@
-"""Read data from the user's CSV file or JSON lines: the columns that a plan names, as arrays.
+"""Read data from the user's CSV file, JSON lines or Parquet file: the columns that a plan names.
 
-A column of numbers is one of numbers all the way down: which it is, its first rows say. A cell
-that is none is an error with its line, and never silently a text or a missing value.
+A column of numbers is one of numbers all the way down: which it is, its first rows say, or the
+file's own types. A cell that is none is an error with its line, and never silently a text or a
+missing value.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -28,11 +29,13 @@ from gpu_studio.plan.columns import (
     TableError,
     chosen_columns,
     header_of,
+    is_parquet,
     json_object,
     not_utf8,
 )
 from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
+from gpu_studio.trainer.data.parquet import pieces_of, rows_in
 from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError
 
@@ -66,7 +69,7 @@ def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None
     try:
         header = header_of(path, TABLE.values(options)["separator"])
         chosen = chosen_columns(header, options, groups)
-        columns = _columns(path, header, chosen, options)
+        columns = (_stored if is_parquet(path) else _columns)(path, header, chosen, options)
     except TableError as error:
         raise _refused(path, error.what, error.advice) from error
     except OSError as error:
@@ -97,15 +100,22 @@ class _Column:
     pieces: list[Array] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
 
-    def take(self, rows: Sequence[Sequence[str]], lines: Sequence[int]) -> None:
-        """Append the cells of these rows, which begin in these lines. Raises TableError."""
-        cells = [row[self.place] for row in rows]
+    def take(self, cells: list[str], lines: Sequence[int], place: str = "line") -> None:
+        """Append the cells of rows that begin in these lines.
+
+        `place` is what errors call a line. Raises TableError.
+        """
         if self.numbers:
             self.pieces.append(self._numbers(cells, lines))
         elif self.classes:
-            self.pieces.append(self._classes(cells, lines))
+            self.pieces.append(self._classes(cells, lines, place))
         else:
             self.pieces.append(np.array(self._texts(cells, lines), np.bytes_))
+
+    def store(self, numbers: Array) -> None:
+        """Append numbers that are read as such: int64 or float32."""
+        self.whole = self.whole and numbers.dtype.kind == "i"
+        self.pieces.append(numbers)
 
     def array(self) -> Array:
         """The whole column: int32 or float32, int32 of classes by their names' order, or bytes."""
@@ -147,11 +157,11 @@ class _Column:
                 )
         return [cell.encode() for cell in cells]
 
-    def _classes(self, cells: list[str], lines: Sequence[int]) -> Array:
+    def _classes(self, cells: list[str], lines: Sequence[int], place: str) -> Array:
         for cell, line in zip(cells, lines, strict=True):
             if cell not in self.places and not cell.strip():
                 raise TableError(
-                    f"line {line}: the target {printable(self.name)} is empty",
+                    f"{place} {line}: the target {printable(self.name)} is empty",
                     "fill in its class, or leave the row out",
                 )
         places = self.places
@@ -201,7 +211,7 @@ def _columns(
     """Read the columns. Raises TableError, OSError and MemoryError."""
     columns: dict[str, _Column] = {}
     with io.TextIOWrapper(opened(path, follow=True), "utf-8-sig", newline="") as file:
-        rows = _rows(path, file, header)
+        rows = _rows(path, file, header, chosen.all)
         while piece := list(islice(rows, _ROWS)):
             lines = [line for line, _ in piece]
             cells = [row for _, row in piece]
@@ -209,10 +219,39 @@ def _columns(
                 columns = _begun(header, chosen, options, cells)
                 _check_memory(path, len(columns), cells)
             for column in columns.values():
-                column.take(cells, lines)
+                column.take([row[column.place] for row in cells], lines)
     if not columns:
-        raise TableError("it has a header, but no rows", "a table has a row for each sample")
+        raise _no_rows()
     return columns
+
+
+def _stored(
+    path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
+) -> dict[str, _Column]:
+    """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
+    _check_numbers(path, rows_in(path) * len(chosen.all))
+    # Groups are told apart as they are written, as in other tables.
+    texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups])}
+    columns: dict[str, _Column] = {}
+    for piece in pieces_of(path, chosen.all, texts, _ROWS):
+        for name, cells in piece.cells.items():
+            column = columns.get(name)
+            if column is None:
+                numbers = not isinstance(cells, list)
+                classes = not numbers and name in chosen.targets
+                place = header.names.index(name)
+                column = columns[name] = _Column(name, place, "point", numbers, classes)
+            if isinstance(cells, list):
+                column.take(cells, range(piece.first, piece.first + len(cells)), "row")
+            else:
+                column.store(cells)
+    if not columns:
+        raise _no_rows()
+    return columns
+
+
+def _no_rows() -> TableError:
+    return TableError("it has a header, but no rows", "a table has a row for each sample")
 
 
 def _begun(
@@ -236,24 +275,38 @@ def _check_memory(path: Path, columns: int, first: Sequence[Sequence[str]]) -> N
     """Refuse a table of which the first rows say that its numbers do not fit."""
     read = sum(len(cell) + 1 for row in first for cell in row)
     rows = len(first) * path.stat().st_size / max(1, read)
+    _check_numbers(path, int(rows * columns))
+
+
+def _check_numbers(path: Path, cells: int) -> None:
     # As they are read, joined, and as the model's numbers.
-    check_memory(f"The numbers in {path.name}", int(rows * columns * 20), free_bytes(), _SMALLER)
+    check_memory(f"The numbers in {path.name}", cells * 20, free_bytes(), _SMALLER)
 
 
-def _rows(path: Path, file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
-    """Each row after the header that holds anything, with the line in which it begins."""
+def _rows(
+    path: Path, file: io.TextIOWrapper, header: Header, used: Collection[str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Each row after the header that holds anything, with the line in which it begins.
+
+    Of JSON lines only the columns in `used` are looked at, and the others are empty.
+    """
     try:
-        yield from _csv_rows(file, header) if header.separator else _json_rows(file, header)
+        yield from _csv_rows(file, header) if header.separator else _json_rows(file, header, used)
     except UnicodeDecodeError as error:
         raise not_utf8(f"line {_first_other(path)} shows") from error
 
 
-def _json_rows(file: io.TextIOWrapper, header: Header) -> Iterator[tuple[int, list[str]]]:
+def _json_rows(
+    file: io.TextIOWrapper, header: Header, used: Collection[str]
+) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
         found = json_object(line, number)
-        yield number, [_cell(found, name, number) for name in header.names]
+        yield (
+            number,
+            [_cell(found, name, number) if name in used else "" for name in header.names],
+        )
 
 
 _CELLS = {None: "", True: "1", False: "0"}

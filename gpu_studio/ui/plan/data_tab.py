@@ -198,8 +198,8 @@ SOURCES = {
     "table": SourceKind(
         "Table",
         "table",
-        "a CSV file with a header, or JSON lines: a row for each sample",
-        ask_for_file("Choose a table", "Tables (*.csv *.jsonl *.ndjson);;All files (*)"),
+        "a CSV file with a header, JSON lines, or a Parquet file: a row for each sample",
+        ask_for_file("Choose a table", "Tables (*.csv *.jsonl *.ndjson *.parquet);;All files (*)"),
         TABLE,
     ),
     "python": SourceKind(

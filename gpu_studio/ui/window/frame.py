@@ -165,8 +165,8 @@ class Rail(QFrame):
 
 
 NOTHING = (
-    "Drop a plan (.toml), a model (.keras), data (.npz, .csv, .jsonl), Python code (.py) or a "
-    "folder of images"
+    "Drop a plan (.toml), a model (.keras), data (.npz, .csv, .jsonl, .parquet), Python code "
+    "(.py) or a folder of images"
 )
 ONE = "Drop one file or folder at a time"
 _SOURCES = {

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
+from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
@@ -67,6 +73,7 @@ def test_that_json_lines_are_read_as_the_table_that_they_are(read, name):
         ('{"a": 1, "c": 1}\n[2]\n', "line 2 is no object with names. Write an object, such as"),
         ('{"a": 1, "c": 1}\n\n{"c": 2}\n', "line 3 has no a, which the first object has. Give"),
         ('{"a": 1, "c": 1}\n{"a": null, "c": 2}\n', "line 2: a is empty. Fill it in, or leave"),
+        ('{"a": 1, "c": 1}\n{"a": 1, "a": 2, "c": 2}', "line 2 has a twice. Leave out one of"),
         (
             '{"a": 1, "c": 1}\n' * 2 + '{"a": NaN, "c": 2}\n',
             "line 3: a is NaN, no finite number.",
@@ -77,10 +84,114 @@ def test_that_json_lines_are_read_as_the_table_that_they_are(read, name):
         ('{"a": "b", "c": 1}\n{"a": "\\ud800", "c": 2}\n', "line 2: a has half of a character"),
         ("", "it is empty"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_that_json_lines_that_are_no_table_are_refused_with_their_line(read, content, said):
     assert said in refusal(read, content, name="mine.jsonl").replace("  ", " ")
+
+
+def test_that_json_lines_need_no_more_names_than_are_read(read):
+    found = read('{"a": 1, "b": 2, "c": 3}\n{"a": 4, "c": 5}', name="mine.jsonl", inputs=["a"])
+    assert found.train.x.tolist() == [[1], [4]]
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Reads columns, written as a Parquet file with small groups of rows; target c."""
+
+    def reading(columns, groups=None, **options):
+        path = tmp_path / "mine.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=3)
+        return read_table(path, {"targets": ["c"], **options}, groups)
+
+    return reading
+
+
+def test_that_columns_of_a_parquet_file_are_what_it_stores(parquet):
+    found = parquet(
+        {
+            "yes": [True, False],
+            "many": pa.array([1, 2**31 - 1], pa.uint64()),
+            "half": np.array([0.5, 1], np.float16),
+            "price": pa.array([Decimal("1.10"), Decimal("-2.00")]),
+            "code": pa.array(["007", "7"]).dictionary_encode(),
+            "list": [[1], [2]],
+            "who": [3, 4],
+            "c": pa.array(["ä", "a"], pa.large_string()),
+        },
+        groups="who",
+    )
+    x = found.train.x
+    assert {name: (each.dtype, each[:, 0].tolist()) for name, each in x.items()} == {
+        "yes": (np.int32, [1, 0]),
+        "many": (np.int32, [1, 2**31 - 1]),
+        "half": (np.float32, [0.5, 1]),
+        "price": (np.float32, np.array([1.1, -2], np.float32).tolist()),
+        "code": (np.dtype("S3"), [b"007", b"7"]),
+    }
+    assert (found.class_names, found.train.y.tolist()) == (("a", "ä"), [1, 0])
+    assert found.groups.tolist() == [b"3", b"4"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"a": [1, 2, 3, 4, None], "c": [1] * 5}, "row 5: a is empty. Fill it in, or leave"),
+        ({"a": [1.0, float("nan")], "c": [1, 1]}, "row 2: a is nan, no finite number. Fill it"),
+        (
+            {"a": pa.array([1, 2**63], pa.uint64()), "c": [1, 1]},
+            "row 2: a is 9223372036854775808, more than 9",
+        ),
+        ({"a": [date(2026, 1, 1)], "c": [1]}, "the column a holds dates or times (date32[day])."),
+        ({"a": [b"1"], "c": [1]}, "the column a holds bytes. Save it as texts."),
+        ({"a": [None], "c": [1]}, "the column a holds null. Save it as numbers or as texts."),
+        (
+            {"a": pa.array([b"0" * 16], pa.uuid()), "c": [1]},
+            "the column a holds extension<arrow.uuid>. Save it as numbers or as texts.",
+        ),
+        ({"a": [1, 2], "c": ["x", " "]}, "row 2: the target c is empty. Fill in its class"),
+        ({"b": [[1]], "c": [1]}, "no column is left as an input."),
+        ({"a": pa.array([], pa.int64()), "c": pa.array([], pa.int64())}, "but no rows."),
+    ],
+    ids=range(10),
+)
+def test_that_a_parquet_file_that_is_no_table_is_refused_with_its_row(parquet, columns, said):
+    assert said in refusal(parquet, columns)
+
+
+def test_that_a_list_named_as_an_input_is_no_column(parquet):
+    columns = {"a": [1], "b": [[1]], "c": [1]}
+    assert "there is no column b" in refusal(parquet, columns, inputs=["b"])
+
+
+@pytest.mark.parametrize("part", [0, 7, 0.5, 0.99])
+def test_that_a_parquet_file_that_is_cut_off_is_refused(parquet, tmp_path, part):
+    parquet({"a": range(9), "c": range(9)})
+    whole = (tmp_path / "mine.parquet").read_bytes()
+    cut = whole[: part if isinstance(part, int) else int(part * len(whole))]
+    (tmp_path / "mine.parquet").write_bytes(cut)
+    with pytest.raises(DataError, match="it is no Parquet file, or it is cut off"):
+        read_table(tmp_path / "mine.parquet", {"targets": ["c"]})
+
+
+@given(at=st.integers(0, 2000), damage=st.binary(min_size=1, max_size=8))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_that_no_damage_to_a_parquet_file_is_more_than_refused(tmp_path, at, damage):
+    path = tmp_path / "mine.parquet"
+    pq.write_table(pa.table({"a": range(9), "t": ["x"] * 9, "c": range(9)}), path)
+    content = bytearray(path.read_bytes())
+    start = at % len(content)
+    content[start : start + len(damage)] = damage
+    path.write_bytes(content)
+    with suppress(DataError):
+        read_table(path, {"targets": ["c"]})
+
+
+def test_that_a_parquet_file_without_pyarrow_says_what_to_install(parquet, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refusal(parquet, {"a": [1], "c": [1]})
+    assert "pyarrow, which is not installed. Install it with " in said
+    assert '-m pip install "pyarrow>=20"' in said
 
 
 def test_that_all_other_columns_are_inputs_if_none_is_named(read):
