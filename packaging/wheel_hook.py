@@ -1,21 +1,36 @@
-"""Put the library of the practice cards into a wheel: `make wheel ARGS=--practice`."""
+"""Put into the wheel what is made when it is built.
+
+That is the manual page, and of `make wheel ARGS=--practice` the library of the practice cards.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class LibraryHook(BuildHookInterface[Any]):
-    """Adds the folder that `$GPU_STUDIO_WHEEL_LIBRARY` names, and tells for which machines."""
+class MadeFilesHook(BuildHookInterface[Any]):
+    """Adds the manual page, and the library in the folder that `$GPU_STUDIO_WHEEL_LIBRARY` names.
+
+    With the library it tells for which machines the wheel is.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Change what is put into the wheel."""
-        del version
+        if version == "editable":
+            return
+        self._made = tempfile.TemporaryDirectory()
+        for place, text in _manuals(self.root).items():
+            page = Path(self._made.name, place.name)
+            page.write_bytes(text)
+            build_data["shared_data"][str(page)] = f"share/{place}"
         library = os.environ.get("GPU_STUDIO_WHEEL_LIBRARY", "")
         if library:
             within = f"gpu_studio/resources/practice/{Path(library).name}"
@@ -23,3 +38,23 @@ class LibraryHook(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was made."""
+        del build_data, artifact_path
+        if version != "editable":
+            self._made.cleanup()
+
+
+def _manuals(root: str) -> dict[Path, bytes]:
+    """The manual pages of the source tree at `root`, by their places below `share`."""
+    sys.path.insert(0, root)  # Its parser needs nothing that is not Python's own.
+    try:
+        from gpu_studio.cli.completion import manuals
+        from gpu_studio.cli.entry import make_parser
+
+        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+        date = f"{datetime.fromtimestamp(int(epoch), UTC):%Y-%m-%d}" if epoch else ""
+        return manuals(make_parser()[0], date)
+    finally:
+        sys.path.remove(root)

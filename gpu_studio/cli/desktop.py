@@ -1,8 +1,12 @@
-"""`desktop install`, `desktop remove`: GPU Studio in the menu of programs, for one user."""
+"""`desktop install`, `desktop remove`: GPU Studio in the menu of programs, for one user.
+
+With it come completion for shells and the manual page.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from gpu_studio.cli.command import (
@@ -16,6 +20,7 @@ from gpu_studio.cli.command import (
     say,
     say_json,
 )
+from gpu_studio.cli.completion import PLACES, ZSH, made_files
 
 if TYPE_CHECKING:
     from gpu_studio.common.desktop_entry import Done
@@ -23,9 +28,9 @@ if TYPE_CHECKING:
 _SUMMARY = "put GPU Studio into the desktop's menu, and take it out again"
 _ABOUT = """\
 The menu gets an entry that starts the window with the Python that runs this command, and plan files
-(*.plan.toml) get a type and an icon of their own, and open with a double click. This is for you
-alone: it needs no root, and lies below $XDG_DATA_HOME (~/.local/share). Done again from another
-Python, the entry starts that one.
+(*.plan.toml) get a type and an icon of their own, and open with a double click. bash, zsh and fish
+get completion, and man a page. This is for you alone: it needs no root, and lies below
+$XDG_DATA_HOME (~/.local/share). Done again from another Python, the entry starts that one.
 
 examples:
   gpu-studio desktop install
@@ -46,9 +51,10 @@ def register(commands: Commands) -> None:
 def _install(chosen: argparse.Namespace) -> int:
     from gpu_studio.common import desktop_entry
 
+    home = desktop_entry.data_home()
     try:
         program = desktop_entry.program()
-        done = desktop_entry.install(program, desktop_entry.data_home())
+        done = desktop_entry.install(program, home, made_files(chosen.parser))
     except desktop_entry.DesktopError as error:
         raise RefusedError(str(error)) from error
     if chosen.json:
@@ -61,6 +67,8 @@ def _install(chosen: argparse.Namespace) -> int:
             f"The desktop may notice only after the next login: {', '.join(done.missing)} "
             "is not installed here."
         )
+    if os.environ.get("SHELL", "").endswith("zsh"):
+        say(f"For completion put this into ~/.zshrc, before compinit: fpath+=({home / ZSH})")
     return OK
 
 
@@ -68,7 +76,7 @@ def _remove(chosen: argparse.Namespace) -> int:
     from gpu_studio.common import desktop_entry
 
     home = desktop_entry.data_home()
-    done = desktop_entry.remove(home)
+    done = desktop_entry.remove(home, PLACES)
     if chosen.json:
         return _tell(done, "")
     if done.files:

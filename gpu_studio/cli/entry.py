@@ -13,6 +13,7 @@ from typing import Final
 from gpu_studio import __version__
 from gpu_studio.cli import (
     code,
+    completion,
     desktop,
     devices,
     guide,
@@ -60,6 +61,7 @@ _COMMANDS: Final = (
     devices.register,
     devices.register_doctor,
     desktop.register,
+    completion.register,
     guide.register,
     lesson.register,
 )
@@ -118,11 +120,15 @@ or train from here:
 
 def run_command(argv: Sequence[str] | None = None) -> int:
     """Run one command; see `gpu_studio.cli.main`."""
+    if completion.is_asked():
+        completion.complete(make_parser()[0])
     return _in_words_if_refused(lambda: _dispatch(_words(argv)))
 
 
 def run_window(argv: Sequence[str] | None = None) -> int:
     """Open the window as the arguments say; see `gpu_studio.cli.window`."""
+    if completion.is_asked():
+        completion.complete(make_window_parser())
     arguments = _words(argv)
 
     def work() -> int:
@@ -199,7 +205,8 @@ def _dispatch(arguments: list[str]) -> int:
 def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     """Make the parser of all commands, and return it with their names."""
     parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
-    parser.set_defaults(handler=None, trains=False, plan=None)
+    # The parser itself is for a command that writes of all commands.
+    parser.set_defaults(handler=None, trains=False, plan=None, parser=parser)
     _add_window_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for register in _COMMANDS:
@@ -241,7 +248,7 @@ def _plan_to_open(arguments: Sequence[str], commands: Container[str]) -> argpars
 
 def _open_window(arguments: list[str]) -> int:
     cards, arguments = take_machine_choice(arguments)
-    chosen = _make_window_parser().parse_args(arguments)
+    chosen = make_window_parser().parse_args(arguments)
     _check(chosen)
     apply_machine_choice(cards)
     return OK if _another_opens(chosen) else show_window(chosen)
@@ -274,7 +281,7 @@ def _check(chosen: argparse.Namespace) -> None:
         raise RefusedError(f"A new plan is not {chosen.plan}: leave out --new, or the file.")
 
 
-def _make_window_parser() -> argparse.ArgumentParser:
+def make_window_parser() -> argparse.ArgumentParser:
     """Make the parser of `gpu-studio-window`, which opens the window and does nothing else."""
     parser = make(
         argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES

@@ -2,8 +2,9 @@
 
 The shipped folder `resources/desktop` is laid out as `$XDG_DATA_HOME`: the entry of the menu, the
 type of plan files, icons, and the description for software centres. It is copied as it is, but for
-the entry, which gets the path of the program that is to be started. What the desktop keeps of such
-files in caches is made anew by the desktop's own programs, where those are.
+the entry, which gets the path of the program that is to be started; files that are made when it is
+installed may come along. What the desktop keeps of such files in caches is made anew by the
+desktop's own programs, where those are.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from platformdirs import user_data_path
@@ -95,29 +97,32 @@ def program() -> Path:
     return found
 
 
-def install(path: Path, home: Path) -> Done:
+def install(path: Path, home: Path, made: Mapping[Path, bytes] = MappingProxyType({})) -> Done:
     """Put all files below `home`, with an entry that starts the program at `path`.
 
-    What is there already is replaced. Raises DesktopError if no entry can name that path, OSError
-    if a file cannot be written.
+    So are the `made` ones, by their places there. What is there already is replaced. Raises
+    DesktopError if no entry can name that path, OSError if a file cannot be written.
     """
     source = resource("desktop")
     text = entry_for(path, read_text(source / ENTRY, _MOST, follow=True))
     before = installed_program(home)
-    for file in _shipped():
-        whole = text.encode() if file == ENTRY else read_regular(source / file, _MOST, follow=True)
+    shipped = {file: read_regular(source / file, _MOST, follow=True) for file in _shipped()}
+    files = {**shipped, ENTRY: text.encode(), **made}
+    for file, whole in files.items():
         (home / file).parent.mkdir(parents=True, exist_ok=True)
         replace_whole(home / file, [whole], _PERMISSIONS)
-    return Done(tuple(home / file for file in _shipped()), *_refreshed(home), before)
+    return Done(tuple(home / file for file in files), *_refreshed(home), before)
 
 
-def remove(home: Path) -> Done:
+def remove(home: Path, made: Iterable[Path] = ()) -> Done:
     """Take all files away from below `home`, and the folders and caches that are left empty.
 
-    Raises OSError if a file cannot be removed.
+    `made` are the places of those that `install` was given. Raises OSError if a file cannot be
+    removed.
     """
     before = installed_program(home)
-    there = tuple(home / file for file in _shipped() if (home / file).is_file())
+    ours = (*_shipped(), *made)
+    there = tuple(home / file for file in ours if (home / file).is_file())
     for file in there:
         file.unlink()
     refreshed, missing = _refreshed(home) if there else ((), ())
@@ -126,8 +131,8 @@ def remove(home: Path) -> Done:
         if not any(path.is_file() for path in folder.glob(cache.sources)):
             for name in cache.files:
                 (folder / name).unlink(missing_ok=True)
-    ours = {above for file in _shipped() for above in file.parents} - {Path()}
-    for folder in sorted({*ours, Path("mime/application")}, reverse=True):
+    folders = {above for file in ours for above in file.parents} - {Path()}
+    for folder in sorted({*folders, Path("mime/application")}, reverse=True):
         with suppress(OSError):  # not empty, or not there
             (home / folder).rmdir()
     return Done(there, refreshed, missing, before)

@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication, QImage
 from real_runs import PATIENCE_S, eventually
 
+from gpu_studio.cli.completion import PLACES
 from gpu_studio.common import desktop_entry
 from gpu_studio.common.desktop_entry import DesktopError, entry_for, installed_program
 from gpu_studio.common.paths import resource
@@ -62,7 +63,8 @@ def test_that_everything_is_installed_below_the_users_own_data_and_again_is_the_
 ) -> None:
     answer = gpu_studio("desktop", "install", "--json").document
     shipped = {path.name for path in resource("desktop").rglob("*") if path.is_file()}
-    assert {Path(path).name for path in answer["files"]} == shipped
+    made = {path.name for path in PLACES}
+    assert {Path(path).name for path in answer["files"]} == shipped | made
     assert all(Path(path).is_relative_to(home) and Path(path).is_file() for path in answer["files"])
     first = {path: path.read_bytes() for path in map(Path, answer["files"])}
     assert gpu_studio("desktop", "install").code == 0

@@ -161,11 +161,12 @@ def test_that_the_wheel_carries_the_package_and_every_resource(wheel):
 def test_that_the_wheel_carries_its_licences_and_nothing_of_the_tests(wheel):
     licences = {name for name in names(wheel) if "/licenses/" in name}
     assert {Path(name).name for name in licences} >= {"LICENSE", "LICENSE-digits.txt"}
-    tops = {
-        name.split("/")[0].removesuffix(f"-{gpu_studio.__version__}.dist-info")
-        for name in names(wheel)
+    ours = f"gpu_studio-{gpu_studio.__version__}"
+    assert {name.split("/")[0] for name in names(wheel)} == {
+        "gpu_studio",
+        f"{ours}.dist-info",
+        f"{ours}.data",
     }
-    assert tops == {"gpu_studio"}
 
 
 def test_that_the_archive_and_the_wheel_made_from_the_archive_later_are_the_same(made, tmp_path):
@@ -187,7 +188,8 @@ def test_that_what_is_built_has_the_time_of_the_commit(made):
         assert {info.date_time for info in archive.infolist()} == {(2026, 2, 3, 4, 5, 6)}
 
 
-def test_that_the_installed_commands_run_without_the_source_tree(call):
+def test_that_the_installed_commands_run_without_the_source_tree(call, installed):
+    assert "2026-02-03" in (installed.parent / "share/man/man1/gpu-studio.1").read_text()
     where = call("python", "-c", "import gpu_studio; print(gpu_studio.__file__)")
     assert not Path(where.strip()).is_relative_to(ROOT)
     assert gpu_studio.__version__ in call("gpu-studio", "--version")
