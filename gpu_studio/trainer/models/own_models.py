@@ -53,6 +53,7 @@ def python_model(
     offered = {"input_shape": dataset.sample_shape, "seed": seed}
     if classes_are_known(dataset):
         offered |= {"outputs": dataset.outputs, "classes": dataset.classes}
+    _know_shapes_of_texts()
     # Keras numbers layers without a name: restart the numbers, so that every process gets the same.
     naming.reset_uids()
     function, made = give("model", text, options, offered, base)
@@ -66,6 +67,25 @@ def python_model(
     check_shapes(function.name, model, dataset)
     came_from(model, function.guarded)
     return model
+
+
+def _know_shapes_of_texts() -> None:
+    """Let TextVectorization say the shape that its outputs have.
+
+    Keras 3.15 forgets that texts (None, 1) lose their second axis before they are split: it says
+    (None, 1, words) where words are counted, and gives (None, words). `fit` goes by the outputs.
+    """
+    layer = keras.layers.TextVectorization
+    said = layer.compute_output_shape
+    if said.__module__ == __name__:
+        return
+
+    def compute_output_shape(self: Any, input_shape: tuple[int | None, ...]) -> Any:
+        shape = said(self, input_shape)
+        surplus = len(shape) > len(input_shape) > 1 and input_shape[-1] == 1
+        return said(self, input_shape[:-1]) if surplus else shape
+
+    layer.compute_output_shape = compute_output_shape
 
 
 def classes_are_known(dataset: Dataset) -> bool:
@@ -116,6 +136,7 @@ def load_file(path: Path, dataset: Dataset) -> keras.Model:
             f"{path} is no .keras file, or it is cut off.",
             [_SAVE, "If it was copied, copy it again."],
         )
+    _know_shapes_of_texts()
     model = _loaded(path)
     check_shapes(path.name, model, dataset)
     return model

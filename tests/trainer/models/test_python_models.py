@@ -13,6 +13,7 @@ from written_code import SCALE, Written
 
 from gpu_studio.contract.consent import digest
 from gpu_studio.plan.values import Data, ModelSettings, Named, Plan, Training
+from gpu_studio.trainer.data.values import Dataset, Split, target_of
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 
 pytestmark = pytest.mark.slow
@@ -305,3 +306,31 @@ def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) ->
     ):
         parts.plan = Plan(data=data)
         assert Session.identity(parts)["data_code"] == digest_
+
+
+COUNTED = """
+import keras
+
+def build(mode, input_shape, split="whitespace"):
+    words = keras.layers.TextVectorization(output_mode=mode, split=split)
+    words.adapt(["a b", "b c"])
+    texts = keras.Input(input_shape, dtype="string")
+    return keras.Model(texts, keras.layers.Dense(1, activation="sigmoid")(words(texts)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [((1,), {"mode": mode}) for mode in ("multi_hot", "count", "tf_idf")]
+    + [((), {"mode": "count"}), ((1,), {"mode": "count", "split": None})],
+)
+def test_that_a_model_that_counts_words_has_the_shape_that_it_gives(written, shape, options):
+    from gpu_studio.trainer.models import build_model
+
+    x = np.array([b"a b", b"c", b"a", b""]).reshape(-1, *shape)
+    whole = Split(x, np.array([0, 1, 1, 0], np.int32))
+    dataset = Dataset("texts", whole, None, None, target_of([whole]))
+    settings = ModelSettings(python=f"{written(COUNTED, 'counted.py')}:build", options=options)
+    made = build_model(settings, dataset, Path(), 0)
+    assert tuple(made.outputs[0].shape) == (None, 1)
+    assert np.asarray(made(x)).shape == (4, 1)
