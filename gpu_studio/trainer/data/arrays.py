@@ -19,6 +19,7 @@ from gpu_studio.trainer.errors import DataError
 # Arrays are checked in pieces of about this many numbers, so that no check makes a copy as
 # large as its array.
 _PIECE = 1 << 20
+_SMALL = np.iinfo(np.int32)
 
 
 def split_of(
@@ -123,7 +124,7 @@ def samples(source: str, name: str, x: Array, inside: bool = False) -> Array:
     if are_pixels(x.dtype.name, x.shape):
         return x[..., None] if x.ndim == 3 and not inside else x
     if (inside or x.ndim == 1) and (is_whole(x) or x.dtype == np.bool_):
-        return _small(source, name, x)
+        return _of_64_bits(source, name, x)
     if are_ids(x):
         return _ids(source, name, x)
     if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
@@ -146,15 +147,21 @@ def _weights(source: str, name: str, weights: Array) -> Array:
     return _finite(source, name, weights)
 
 
-def _small(source: str, name: str, x: Array) -> Array:
-    """Return whole numbers that fit 32 bits."""
-    limits = np.iinfo(np.int32)
-    if int(x.min()) < limits.min or int(x.max()) > limits.max:
+def _of_64_bits(source: str, name: str, x: Array) -> Array:
+    """Return whole numbers that fit 64 bits with a sign."""
+    if x.dtype == np.uint64 and int(x.max()) > np.iinfo(np.int64).max:
         raise DataError(
-            f"{source}: {name} holds whole numbers that do not fit 32 bits.",
+            f"{source}: {name} holds whole numbers that do not fit 64 bits with a sign.",
             ["Number them anew from 0, or give measured values as floats."],
         )
     return x
+
+
+def _is_wide(x: Array) -> bool:
+    """Whether these are whole numbers of which some do not fit 32 bits."""
+    if not is_whole(x) or np.can_cast(x.dtype, np.int32):
+        return False
+    return int(x.min()) < _SMALL.min or int(x.max()) > _SMALL.max
 
 
 def _ids(source: str, name: str, ids: Array) -> Array:
@@ -305,7 +312,10 @@ def source_of(source: str, arrays: Mapping[str, Any], groups: str | None = None)
     }
     of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
     used = tuple(name for top, tree in arrays.items() for name, _ in _named(top, tree))
-    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
+    found = LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=used)
+    # One type for all splits, which one compiled function takes.
+    wide = any(_is_wide(each) for split in (whole, *further.values()) for each in flat(split.x))
+    return found.with_all(wide=True) if wide else found
 
 
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:

@@ -118,7 +118,11 @@ class _Column:
         self.pieces.append(numbers)
 
     def array(self) -> Array:
-        """The whole column: int32 or float32, int32 of classes by their names' order, or bytes."""
+        """The whole column.
+
+        Whole numbers are int32, or int64 where they do not fit that, fractions float32, classes
+        int32 by their names' order, texts bytes.
+        """
         found: Array = np.concatenate(self.pieces)
         self.pieces.clear()
         if self.classes:
@@ -127,8 +131,10 @@ class _Column:
             return order[found]
         if not self.numbers:
             return found
-        small = self.whole and found.min() >= _WHOLE.min and found.max() <= _WHOLE.max
-        return found.astype(np.int32 if small else np.float32)
+        if not self.whole:
+            return found.astype(np.float32)
+        small = found.min() >= _WHOLE.min and found.max() <= _WHOLE.max
+        return found.astype(np.int32) if small else found
 
     def _numbers(self, cells: list[str], lines: Sequence[int]) -> Array:
         if self.decimal == "comma":
@@ -404,5 +410,9 @@ def _source(
 
 
 def _learnt(target: Array) -> Array:
-    """Return whole numbers that count from 0 as ids, and others as values."""
-    return target.astype(np.float32) if target.dtype.kind == "i" and target.min() < 0 else target
+    """Return whole numbers that count from 0 as ids, and others as values.
+
+    Those are float32, in which Keras' losses reckon whatever they are given.
+    """
+    measured = target.dtype == np.int64 or (target.dtype.kind == "i" and target.min() < 0)
+    return target.astype(np.float32) if measured else target

@@ -44,7 +44,8 @@ class Split:
     targets or weights, `y` or `weights` is `()`. `rows` says which of them belong to this split;
     None means all. `seen`, `wanted` and `weighted` convert a few at a time into what a step is
     given. `file` is where the arrays are, if not in memory. `scale` is what the plan says about
-    bytes. Where samples come in a `stream`, the arrays are only the first of it, in its own types.
+    bytes. `wide` says that whole numbers are seen as int64, because 32 bits are too few for some.
+    Where samples come in a `stream`, the arrays are only the first of it, in its own types.
     """
 
     x: Any
@@ -54,12 +55,12 @@ class Split:
     scale: str = SCALES[0]
     weights: Any = ()
     stream: Any = None
+    wide: bool = False
 
     def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
 
-        They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a
-        file that was changed.
+        They are whole numbers, else float32, pixels in 0…1. Raises DataError if their file changed.
         """
         rows = self._rows(places)
         if self.stream is not None:
@@ -129,7 +130,8 @@ class Split:
             return np.dtype(np.float32)
         if inside and x.dtype == np.bool_:
             return x.dtype
-        return np.dtype(np.int32 if is_whole(x) and (inside or x.ndim == 2) else np.float32)
+        whole = np.int64 if self.wide and not np.can_cast(x.dtype, np.int32) else np.int32
+        return np.dtype(whole if is_whole(x) and (inside or x.ndim == 2) else np.float32)
 
     def _as_seen(self, samples: Array, whole: Array) -> Array:
         """Return samples of the array `whole` as a model sees them."""
@@ -171,10 +173,7 @@ def is_text(kind: np.dtype[Any]) -> bool:
 
 
 def is_whole(array: Array) -> bool:
-    """Return whether the array holds integers.
-
-    Spans of time (timedelta64) do not count, unlike in NumPy.
-    """
+    """Return whether the array holds integers. Unlike in NumPy, spans of time do not count."""
     return array.dtype.kind in "iu"
 
 

@@ -287,3 +287,14 @@ def test_that_arrays_named_within_x_and_y_are_inputs_and_targets(tmp_path) -> No
     assert [each.dtype.kind for each in made.train.y] == ["f", "i"]
     assert made.train.weighted(slice(3)).tolist() == [0, 1, 2]
     assert sorted(made.arrays) == ["sample_weight", "x/left", "x/right", "y/0", "y/1"]
+
+
+def test_that_inputs_beyond_32_bits_stay_what_they_are_in_all_splits(written):
+    number, far = np.arange(6), 10**12 + np.arange(6)
+    parts = {"x_train/id": number, "y_train": Y, "x_val/id": far, "y_val": Y}
+    found = read_npz(written(**parts))
+    for split, given_ in ((found.train, number), (found.validation, far)):
+        seen = split.seen(slice(None))["id"]
+        assert (seen.dtype, seen.tolist()) == (np.int64, given_.tolist())
+    with pytest.raises(DataError, match="do not fit 64 bits with a sign"):
+        read_npz(written(**{"x/id": np.array([1, 2**63], np.uint64), "y": Y[:2]}))
