@@ -3,7 +3,7 @@
 # by default where there is an NVIDIA driver).
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check static bench setup install uninstall guide pictures dist wheel lock clean distclean
+.PHONY: help run test quick check static bench setup install uninstall guide pictures dist wheel deb lock clean distclean
 .NOTPARALLEL:
 
 ARGS ?=
@@ -75,11 +75,15 @@ pictures: ## Make the guide's pictures anew from the real window, which trains t
 
 wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
 	@$(PREPARE) test
-	@$(VENV_PYTHON) packaging/dist.py wheel $(ARGS)
+	@$(VENV_PYTHON) packaging/artefacts.py wheel $(ARGS)
 
 dist: ## Build the wheel and the source archive into dist/: of one commit the same bytes each time
 	@$(PREPARE) test
-	@$(VENV_PYTHON) packaging/dist.py wheel sdist $(ARGS)
+	@$(VENV_PYTHON) packaging/artefacts.py wheel sdist $(ARGS)
+
+deb: ## Build a Debian package into dist/ that carries its environment; with ARGS=--cuda the CUDA libraries, too
+	@$(PREPARE) test
+	@$(VENV_PYTHON) packaging/deb.py $(ARGS)
 
 lock: ## Renew packaging/locks from pyproject.toml (needs uv)
 	@packaging/locks/renew.sh

@@ -63,7 +63,18 @@ def calls(tree: Path) -> list[str]:
 
 def test_that_make_alone_lists_what_there_is(tree):
     said = run(tree, "make").stdout
-    for target in ("run", "test", "quick", "check", "bench", "setup", "dist", "wheel", "clean"):
+    for target in (
+        "run",
+        "test",
+        "quick",
+        "check",
+        "bench",
+        "setup",
+        "dist",
+        "wheel",
+        "deb",
+        "clean",
+    ):
         assert f"make {target} " in said
 
 

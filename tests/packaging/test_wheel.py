@@ -1,10 +1,11 @@
-"""The wheel, built for real and installed with its dependencies only, without a source tree."""
+"""Wheel, source archive and Debian package, built for real and installed without a source tree."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def built(source: Path, **environment: str) -> list[Path]:
     """Build all of `source` as `make dist` does; the wheel and the archive."""
     clean = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     subprocess.run(
-        [sys.executable, source / "packaging/dist.py", "wheel", "sdist"],
+        [sys.executable, source / "packaging/artefacts.py", "wheel", "sdist"],
         env={**clean, **environment},
         check=True,
         capture_output=True,
@@ -218,3 +219,121 @@ def test_that_the_installed_window_finds_its_resources(call):
         "print(r('style/window.qss').read_text()[:1] != '')"
     )
     assert call("python", "-c", ask) == "True\n"
+
+
+@pytest.fixture(scope="module")
+def packages(wheel, tmp_path_factory) -> Path:
+    """What GPU Studio needs, as packages of a module each; one has more, as TensorFlow has."""
+    folder = tmp_path_factory.mktemp("packages")
+    with zipfile.ZipFile(wheel) as archive:
+        (ours,) = (name for name in archive.namelist() if name.endswith("dist-info/METADATA"))
+        needed = re.findall(r"^Requires-Dist: ([\w-]+)", archive.read(ours).decode(), re.MULTILINE)
+    for name in {*needed, "below", "library"}:
+        write_package(folder, name.lower().replace("-", "_"))
+    write_package(
+        folder,
+        "tensorflow",
+        ("tensorflow/include/a.h", "tensorflow/tests/a.py", "../../bin/saved_model_cli"),
+        ("below", "library; extra == 'and-cuda'"),
+    )
+    return folder
+
+
+def write_package(folder: Path, name: str, more: tuple[str, ...] = (), needs: tuple = ()) -> None:
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir(exist_ok=True)
+    requires = "".join(f"Requires-Dist: {each}\n" for each in needs)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{requires}")
+    files = (f"{name}/__init__.py", f"{about.name}/METADATA", f"{about.name}/RECORD", *more)
+    for file in files[:1] + tuple(each for each in more if ".." not in each):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
+    (about / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+def build_deb(wheel: Path, packages: Path, folder: Path, *words: str) -> Path:
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("needs dpkg-deb, which is part of Debian")
+    command = [sys.executable, ROOT / "packaging/deb.py", "--wheel", wheel, "--packages", packages]
+    interpreter = Path(sys.executable).resolve()
+    subprocess.run(
+        [*command, "--python", interpreter, "--outdir", folder, *words],
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(COMMITTED)},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    (deb,) = folder.iterdir()
+    return deb
+
+
+@pytest.fixture(scope="module")
+def deb(wheel, packages, tmp_path_factory) -> Path:
+    return build_deb(wheel, packages, tmp_path_factory.mktemp("deb"))
+
+
+def test_that_a_debian_package_has_the_same_bytes_from_other_copies_of_its_files(
+    wheel, packages, deb, tmp_path
+):
+    copied = shutil.copytree(packages, tmp_path / "copied", copy_function=shutil.copyfile)
+    (copied / "numpy-1.0.dist-info/INSTALLER").write_text("another")
+    before = os.umask(0o077)
+    try:
+        assert digest(build_deb(wheel, copied, tmp_path / "again")) == digest(deb)
+    finally:
+        os.umask(before)
+
+
+def dpkg(root: Path, *words: str | Path) -> None:
+    """Install or remove something below `root`, as whoever runs the test."""
+    command = ["dpkg", f"--root={root}", f"--log={root}/log", "--force-script-chrootless"]
+    command += ["--force-not-root", "--force-depends", "--force-bad-path", *map(str, words)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+def test_that_the_debian_package_installs_what_runs_there_and_is_removed_whole(deb, tmp_path):
+    root = tmp_path / "root"
+    for name in ("info", "updates"):
+        (root / "var/lib/dpkg" / name).mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    dpkg(root, "--install", deb)
+    command = [root / "opt/gpu-studio/bin/python", "-m", "gpu_studio", "--version"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert said.stdout == f"gpu-studio {gpu_studio.__version__}\n"
+    (site,) = (root / "opt/gpu-studio/lib").glob("python*/site-packages")
+    assert {path.name for path in (site / "tensorflow").iterdir()} == {"__init__.py", "__pycache__"}
+    assert not (site / "library").exists()
+    assert (root / "usr/bin/gpu-studio-window").readlink() == Path(
+        "/opt/gpu-studio/bin/gpu-studio-window"
+    )
+    for place in (
+        "applications/gpu-studio.desktop",
+        "zsh/vendor-completions/_gpu-studio",
+        "man/man1/gpu-studio.1.gz",
+        "doc/gpu-studio/copyright",
+    ):
+        assert (root / "usr/share" / place).is_file()
+    dpkg(root, "--remove", "gpu-studio")
+    assert not (root / "opt").exists()
+    assert not (root / "usr").exists()
+
+
+def test_that_the_cuda_libraries_are_needed_only_where_they_are_asked_for(
+    wheel, packages, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(ROOT / "packaging")
+    import deb
+
+    shutil.unpack_archive(wheel, tmp_path, "zip")
+    plain, cuda = (
+        {package.name for package in deb.needed_by(tmp_path, packages, extras)}
+        for extras in ([], ["cuda"])
+    )
+    assert {"below", "tensorflow"} <= plain
+    assert cuda - plain == {"library"}
+
+
+def test_that_a_debian_package_is_not_built_of_an_environment_that_lacks_something(wheel, tmp_path):
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        build_deb(wheel, tmp_path, tmp_path / "out")
+    assert b"run `make setup` first" in refused.value.stderr

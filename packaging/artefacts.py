@@ -29,17 +29,18 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("kinds", nargs="+", choices=("wheel", "sdist"))
     parser.add_argument("--practice", action="store_true")
+    parser.add_argument("--outdir", type=Path, default=ROOT / "dist")
     chosen = parser.parse_args(words)
     environment = with_epoch()
     if not chosen.practice:
-        return _built(chosen.kinds, environment)
+        return _built(chosen, environment)
     from gpu_studio.hardware import practice
 
     with tempfile.TemporaryDirectory() as folder:
         library = practice.build(Path(folder))
         # Read by wheel_hook.py.
         environment["GPU_STUDIO_WHEEL_LIBRARY"] = str(library)
-        return _built(chosen.kinds, environment)
+        return _built(chosen, environment)
 
 
 def with_epoch() -> dict[str, str]:
@@ -65,9 +66,9 @@ def _of_archive() -> str:
     return str(int(made.stat().st_mtime)) if made.is_file() else ""
 
 
-def _built(kinds: Sequence[str], environment: dict[str, str]) -> int:
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(ROOT / "dist")]
-    command += [f"--{kind}" for kind in kinds]
+def _built(chosen: argparse.Namespace, environment: dict[str, str]) -> int:
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(chosen.outdir)]
+    command += [f"--{kind}" for kind in chosen.kinds]
     return subprocess.run([*command, str(ROOT)], env=environment, check=False).returncode
 
 
