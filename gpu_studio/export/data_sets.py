@@ -6,6 +6,7 @@ The data are built in, or come from a file, a folder of images, or a function of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,8 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     """
     if facts.source.folder is not None:
         return image_folder(facts.source.folder, facts.source.shape)
+    if facts.source.masks is not None:
+        return _masks(facts.source.masks, facts.source.shape)
     if facts.plan.data.python is not None:
         return own_data(facts)
     if facts.source.table is not None:
@@ -183,7 +186,7 @@ def _targets(name: str, source: ScriptData) -> str:
     return f"{name}.astype({kind})"
 
 
-_FOLDER_HEAD = '''\
+_IMAGES_HEAD = '''\
 # Where the images are; on another machine, say where they are there.
 $folders
 SIZE = $size  # height and width
@@ -202,6 +205,9 @@ def read_image(path):
     return tf.cast(tf.round(image), tf.uint8)
 
 
+'''
+
+_CLASSES_HEAD = '''\
 def read_images(folder, classes):
     """The images of all classes as bytes, and the class of each."""
     paths, y = [], []
@@ -217,6 +223,38 @@ def read_images(folder, classes):
 
 '''
 
+_MASKS_HEAD = '''\
+def read_mask(path):
+    """The class of each pixel, from the nearest one: a mean of classes would be none."""
+    mask = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+    mask = tf.ensure_shape(mask, [None, None, None])
+    return tf.image.resize(mask[..., :1], SIZE, method="nearest")[..., 0]
+
+
+def pixels(paths, read):
+    """What `read` gives for each of these files."""
+    found = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
+    found = found.map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    return np.stack(list(found.as_numpy_iterator()))
+
+
+def files_in(folder):
+    """The images in a folder, by name."""
+    return sorted(p for p in folder.glob("[!.]*") if p.suffix.lower() in KINDS)
+
+
+'''
+
+_MASKS_LOAD = """\
+# An image and its mask have the same name, but for the ending.
+paths = files_in(IMAGES)
+masks = {path.stem: path for path in files_in(MASKS)}
+x = pixels(paths, read_image)
+y = pixels([masks[path.stem] for path in paths], read_mask)
+if np.isin(y, (0, 255)).all():
+    y = y // 255
+y = y.astype(np.int32)"""
+
 _FOLDER_LOAD = """\
 # Each folder is a class, and they are numbered in the order of their names.
 folders = [path for path in IMAGES.iterdir() if path.is_dir()]
@@ -230,19 +268,12 @@ def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
 
     A sample has this shape (height, width, channels).
     """
-    height, width, channels = shape
     places = [
         ("IMAGES", layout.train),
         ("VALIDATION_IMAGES", layout.validation),
         ("TEST_IMAGES", layout.test),
     ]
-    head = fill(
-        _FOLDER_HEAD,
-        folders="\n".join(_folder_place(name, path) for name, path in places if path is not None),
-        size=literal((height, width)),
-        grey="image = tf.image.rgb_to_grayscale(image)" if channels == 1 else "",
-        kinds=literal(SUFFIXES),
-    )
+    head = _images_head(places, shape) + _CLASSES_HEAD
     further = (
         ("val", "VALIDATION_IMAGES", layout.validation),
         ("test", "TEST_IMAGES", layout.test),
@@ -253,6 +284,23 @@ def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
         if path is not None
     ]
     return head, fill(_FOLDER_LOAD, further="\n".join(reads))
+
+
+def _images_head(places: Sequence[tuple[str, Path | None]], shape: tuple[int, ...]) -> str:
+    height, width, channels = shape
+    return fill(
+        _IMAGES_HEAD,
+        folders="\n".join(_folder_place(name, path) for name, path in places if path is not None),
+        size=literal((height, width)),
+        grey="image = tf.image.rgb_to_grayscale(image)" if channels == 1 else "",
+        kinds=literal(SUFFIXES),
+    )
+
+
+def _masks(folders: tuple[Path, Path], shape: tuple[int, ...]) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it, for images with masks."""
+    places = [*zip(("IMAGES", "MASKS"), folders, strict=True)]
+    return _images_head(places, shape) + _MASKS_HEAD, _MASKS_LOAD
 
 
 def _folder_place(name: str, path: Path) -> str:

@@ -16,13 +16,14 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.export.meeting import BY_FIT, ExportError, Met, met_of
+from gpu_studio.export.meeting import BY_FIT, ExportError, Met, UnseenError, met_of
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
 from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
 from gpu_studio.plan.data import (
     IMAGES,
+    MASKS,
     SCALES,
     TEXT_FILES,
     ImageFolderError,
@@ -30,9 +31,11 @@ from gpu_studio.plan.data import (
     are_pixels,
     are_scaled,
     files_in,
+    folder_entry,
     further_arrays,
     groups_array,
     layout_of,
+    mask_folders,
 )
 from gpu_studio.plan.rules.source_rules import shape_of
 from gpu_studio.plan.rules.training_rules import CLIPPING
@@ -216,8 +219,8 @@ class ScriptData:
     `classes` is None for values, and where only the data tell. `headers` states for each array of a
     file its name in the script, its name in the file, its shape and its type: samples, targets (of
     the training split if the file has one, then of its further splits), and the groups where the
-    plan splits by them. `folder` says where in a folder of images the classes are. `scale` is what
-    the plan says about bytes.
+    plan splits by them. `folder` says where in a folder of images the classes are, `masks`
+    where images and their masks are. `scale` is what the plan says about bytes.
     """
 
     target: Target
@@ -230,6 +233,7 @@ class ScriptData:
     scale: str = SCALES[0]
     brings_validation: bool = False
     table: TableFacts | None = None
+    masks: tuple[Path, Path] | None = None
 
     @property
     def counted_classes(self) -> str:
@@ -268,6 +272,9 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
             f"{data.folder} holds texts, and scripts are written for numbers only: train it by a "
             "run, or hand keras.utils.text_dataset_from_directory to Keras' fit."
         )
+    if data.folder is not None and folder_entry(data) is MASKS:
+        masks = _data_of_masks(located("data.folder", data.folder, base), data, seen)
+        return replace(masks, scale=scale_of(data))
     if data.folder is not None:
         return replace(
             _data_of_folder(located("data.folder", data.folder, base), data), scale=scale_of(data)
@@ -319,6 +326,19 @@ def _data_of_folder(path: Path, data: Data) -> ScriptData:
         folder=layout,
         brings_validation=validates,
     )
+
+
+def _data_of_masks(path: Path, data: Data, seen: DataFacts | None) -> ScriptData:
+    if seen is None:
+        raise UnseenError(
+            f"What the masks in {path.name} hold is known once they were read: try again when the "
+            "Plan page shows the data."
+        )
+    try:
+        folders = mask_folders(path, data.options)
+    except (ImageFolderError, OSError) as error:
+        raise ExportError(f"The folder {path} cannot be used ({error}).") from error
+    return ScriptData(seen.target, seen.x_shape, seen.classes, brings_test=False, masks=folders)
 
 
 def _data_of_file(path: Path, groups: str | None) -> ScriptData:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.options import BuiltIn, Option
@@ -37,11 +38,8 @@ class FileKind:
         return suffix in self.suffixes and not name.startswith(".")
 
 
-IMAGE_FILES = FileKind(
-    "images",
-    SUFFIXES,
-    "PNG, JPEG, BMP and GIF images are read, by these endings of their names",
-)
+IMAGES_READ = "PNG, JPEG, BMP and GIF images are read, by these endings of their names"
+IMAGE_FILES = FileKind("images", SUFFIXES, IMAGES_READ)
 TEXT_FILES = FileKind("texts", (".txt",), "Texts are read from files that end in .txt")
 TRAIN, TEST = "train", "test"
 MOST_FOLDERS = 5000
@@ -316,30 +314,29 @@ _HOLDS = Option(
     "holds",
     "choice",
     IMAGE_FILES.word,
-    "what stands in the folders of the classes: images, or texts (.txt)",
-    choices=(IMAGE_FILES.word, TEXT_FILES.word),
+    "what stands in the folders of the classes: images, or texts (.txt); or images with masks, in "
+    "a folder each",
+    choices=(IMAGE_FILES.word, TEXT_FILES.word, "masks"),
+)
+
+_SIZE = Option(
+    "size",
+    "ints",
+    [64, 64],
+    "height and width in pixels that each image is brought to",
+    least=1,
+    most=4096,
+    fewest=2,
+    longest=2,
+)
+_COLOURS = Option(
+    "colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)
 )
 
 IMAGES = DataEntry(
     "an image folder",
     "images, a folder for each class",
-    (
-        _HOLDS,
-        Option(
-            "size",
-            "ints",
-            [64, 64],
-            "height and width in pixels that each image is brought to",
-            least=1,
-            most=4096,
-            fewest=2,
-            longest=2,
-        ),
-        Option(
-            "colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)
-        ),
-        _SCALE,
-    ),
+    (_HOLDS, _SIZE, _COLOURS, _SCALE),
 )
 """What is known of `data.folder` before anything of it is read."""
 
@@ -347,9 +344,46 @@ TEXTS = DataEntry("a folder of texts", "texts, a folder for each class", (_HOLDS
 """The same of a folder that holds texts."""
 
 
+MASKS = DataEntry(
+    "a folder of images with masks",
+    "images, and for each a mask of the same name: the class of every pixel",
+    (
+        _HOLDS,
+        _SIZE,
+        _COLOURS,
+        _SCALE,
+        Option("images", "text", "images", "the folder in it that holds the images"),
+        Option("masks", "text", "masks", "the folder in it that holds their masks"),
+    ),
+)
+"""The same of a folder that holds images and masks."""
+
+
 def folder_entry(data: Data) -> DataEntry:
-    """What is known of the plan's folder: of images, or of texts."""
-    return TEXTS if data.options.get(_HOLDS.name) == TEXT_FILES.word else IMAGES
+    """What is known of the plan's folder: of images, of texts, or of images with masks."""
+    holds = data.options.get(_HOLDS.name)
+    return TEXTS if holds == TEXT_FILES.word else MASKS if holds == "masks" else IMAGES
+
+
+def mask_folders(folder: Path, options: Mapping[str, Any]) -> tuple[Path, Path]:
+    """The folders of the images and of their masks in `folder`, by the options of `MASKS`.
+
+    Raises ImageFolderError where one is missing or holds no images, and OSError.
+    """
+    values = MASKS.values(options)
+    if values["images"] == values["masks"]:
+        advice = "give the masks a folder of their own, and name it in data.options.masks"
+        raise ImageFolderError("has one folder for images and masks", advice)
+    for part in ("images", "masks"):
+        name = printable(values[part])
+        if not values[part] or not (folder / values[part]).is_dir():
+            raise ImageFolderError(
+                f"holds no folder {name} with the {part}",
+                f"put the {part} into one, or name theirs in data.options.{part}",
+            )
+        if not _any_in(folder / values[part], IMAGE_FILES):
+            raise ImageFolderError(f"holds no {part} in {name}", f"put them there: {IMAGES_READ}")
+    return folder / values["images"], folder / values["masks"]
 
 
 def files_in(data: Data) -> FileKind:

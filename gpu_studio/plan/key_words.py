@@ -93,9 +93,9 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "For data that you have as columns.",
     ),
     "data.folder": (
-        "a folder of images or of texts, with a folder for each class",
+        "a folder of images or of texts, one for each class; or of images and their masks",
         "keras.utils.image_dataset_from_directory reads the same layout",
-        "For images or texts that are sorted into classes.",
+        "For images or texts that are sorted into classes, and for images with a class a pixel.",
     ),
     "data.python": (
         "a function of your own that returns arrays or a stream of batches: `data.py:load`",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from gpu_studio.plan.callbacks import CALLBACKS, callback_help, entry_of
 from gpu_studio.plan.catalogue import DATA, MODELS, SCHEDULES
 from gpu_studio.plan.columns import TABLE
-from gpu_studio.plan.data import ARRAYS, IMAGES, TEXTS
+from gpu_studio.plan.data import ARRAYS, IMAGES, MASKS, TEXTS
 from gpu_studio.plan.keys import TABLES, PlanKey, plan_keys
 from gpu_studio.plan.options import BuiltIn
 from gpu_studio.plan.strategies import BY_NAME
@@ -44,7 +44,7 @@ def built_ins_page() -> str:
     ]
     parts += _built_ins("Models", "`model.name`", MODELS.values())
     parts += _built_ins("Built-in data", "`data.name`", DATA.values())
-    own = (ARRAYS, IMAGES, TEXTS, TABLE)
+    own = (ARRAYS, IMAGES, TEXTS, MASKS, TABLE)
     parts += _built_ins("Data of your own", "`data.file`, `data.folder` and `data.table`", own)
     parts += _built_ins("Schedules", "`training.schedule`", SCHEDULES.values())
     known = (entry_of(name, ("val_loss",)) or BuiltIn(name, "") for name in CALLBACKS)

@@ -23,7 +23,15 @@ from gpu_studio.contract.consent import Standing, allowances, read_code, standin
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
 from gpu_studio.plan import AbsolutePlan, Data, Plan, Problem
 from gpu_studio.plan.columns import TABLE, TableError, chosen_columns, columns_named, header_of
-from gpu_studio.plan.data import FileKind, ImageFolderError, files_in, groups_array, layout_of
+from gpu_studio.plan.data import (
+    MASKS,
+    ImageFolderError,
+    files_in,
+    folder_entry,
+    groups_array,
+    layout_of,
+    mask_folders,
+)
 from gpu_studio.plan.references import reference, references_of
 from gpu_studio.plan.values import listed, shown
 
@@ -46,7 +54,7 @@ def file_problems(written: Plan, plan: AbsolutePlan) -> list[Problem]:
         *_problems("model.file", written.model.file, model.file, ".keras", _lacks_keras_parts),
         *_weights_problems(written.model.weights, model.weights),
         *_problems("data.file", written.data.file, data.file, ".npz", _holds_pickles),
-        *_folder_problems("data.folder", written.data.folder, data.folder, files_in(data)),
+        *_folder_problems("data.folder", written.data.folder, data),
         *_table_problems(written.data, data),
         *(
             problem
@@ -153,21 +161,26 @@ def _advice(path: Path, kind: str, check: _Check) -> str:
         return incomplete
 
 
-def _folder_problems(
-    field: str, name: str | None, found: str | None, kind: FileKind
-) -> Iterator[Problem]:
-    if name and found and name.isprintable() and (advice := _advice_of_folder(Path(found), kind)):
+def _folder_problems(field: str, name: str | None, data: Data) -> Iterator[Problem]:
+    if not name or not data.folder or not name.isprintable():
+        return
+    if any(folder_entry(data).problems("", data.options)):
+        return
+    if advice := _advice_of_folder(Path(data.folder), data):
         yield Problem(field, f'"{name}"', advice)
 
 
-def _advice_of_folder(path: Path, kind: FileKind) -> str:
+def _advice_of_folder(path: Path, data: Data) -> str:
     try:
         if not path.is_dir():
             return (
                 f"there is no such folder: {path} is where it was looked "
                 f"for{hint(path, folders=True)}"
             )
-        layout_of(path, kind)
+        if folder_entry(data) is MASKS:
+            mask_folders(path, data.options)
+        else:
+            layout_of(path, files_in(data))
     except ImageFolderError as error:
         return f"it {error}"
     except OSError as error:

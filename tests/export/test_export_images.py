@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from made_images import JPEG, bmp, gif, plain, png, put, two_classes
 from training_runs import small_plan, trained
 
 from gpu_studio.contract import events
-from gpu_studio.export import python_script
+from gpu_studio.export import data_sets, python_script
+from gpu_studio.export.facts import source_of
+from gpu_studio.plan import Data, Plan
+from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import Split, load_data
 from gpu_studio.trainer.data.values import Array
 
@@ -84,3 +88,22 @@ def test_that_images_are_scaled_as_the_plan_says(scale: str, given: str, tmp_pat
     assert f"lambda x, y: (tf.{given}, y)" in python_script(plan, None, tmp_path)
     _, highest = load_data(plan.data, plan.training.seed, tmp_path).train.range()
     assert 0.5 < highest / (1 if scale == "auto" else 255) <= 1
+
+
+def test_that_images_and_their_masks_are_read_alike(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    numbers = np.random.default_rng(0)
+    for name in ("10", "9", "b"):
+        picture = numbers.integers(0, 256, (9, 11, 3), np.uint8)
+        classes = numbers.integers(0, 2, (9, 11, 1), np.uint8) * 255
+        put(tmp_path, {f"of/{name}.bmp": bmp(picture), f"masks/{name}.png": png(classes)})
+    options = {"holds": "masks", "images": "of", "size": [6, 7], "colours": "grey"}
+    data = Data(folder=str(tmp_path), options=options)
+    dataset = load_data(data, 0, tmp_path)
+    source = source_of(data, tmp_path, facts_of(dataset))
+    head, load = data_sets.loading(SimpleNamespace(source=source, plan=Plan(data=data)))
+    defined = {"np": np, "tf": tf, "os": os, "Path": Path}
+    exec(head + load, defined)
+    np.testing.assert_array_equal(defined["x"], dataset.train.x)
+    np.testing.assert_array_equal(defined["y"], dataset.train.y)

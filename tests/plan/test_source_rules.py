@@ -108,6 +108,16 @@ def test_that_models_are_held_against_the_images_of_a_folder():
     )
 
 
+def test_that_masks_are_for_models_of_ones_own():
+    masks = Data(folder="seg", options={"holds": "masks", "masks": "labels"}, split="ordered")
+    assert said_of(ModelSettings(python="m.py:build"), masks) == []
+    [said] = said_of(ModelSettings(name="lenet"), masks)
+    assert said.endswith("masks have one of every pixel: give a model of your own.")
+    shared = Data(folder="seg", options=masks.options, split="stratified")
+    [said] = said_of(ModelSettings(python="m.py:build"), shared)
+    assert said.endswith("and its image none: choose random or ordered.")
+
+
 def test_that_losses_are_held_against_the_classes_of_a_folder():
     plan = Plan(
         model=MLP, data=Data(folder="images"), training=Training(loss=Named("mean_squared_error"))

@@ -12,7 +12,7 @@ from typing import Any
 from gpu_studio.common.figures import MIB, size
 from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
 from gpu_studio.plan.columns import SUFFIXES, columns_named
-from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, DataEntry, folder_entry
+from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, MASKS, DataEntry, folder_entry
 from gpu_studio.plan.devices import Machine
 from gpu_studio.plan.options import DATA_LIMITS, BuiltIn, bounded
 from gpu_studio.plan.references import reference
@@ -92,7 +92,10 @@ def model_meets_data(plan: Plan) -> Iterator[Problem]:
     if model is None or data is None:
         return
     shape = shape_of(data, plan.data.options)
-    if data.task not in model.tasks:
+    if data is MASKS:
+        advice = "it learns one target of a picture, and masks have one of every pixel: give a "
+        yield Problem("model.name", shown(model.name), f"{advice}model of your own")
+    elif data.task not in model.tasks:
         yield Problem("model.name", shown(model.name), _wrong_task(data))
     elif shape and not _reads(model, shape):
         fitting = listed(
@@ -150,7 +153,9 @@ def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | N
         return None
     values = data.values(options)
     return (
-        (*values["size"], COLOURS[values["colours"]]) if data is IMAGES else tuple(values["shape"])
+        (*values["size"], COLOURS[values["colours"]])
+        if data in (IMAGES, MASKS)
+        else tuple(values["shape"])
     )
 
 
@@ -224,14 +229,16 @@ def split_suits(plan: Plan) -> Iterator[Problem]:
     advice = ""
     if data.split == "grouped" and not (data.file or data.table or data.python):
         advice = "only an .npz file, a table or a Python function says of which group a sample is"
-    elif data.split == "ordered" and data.folder is not None:
+    elif data.split == "stratified" and entry is MASKS:
+        advice = "a mask has a class for each pixel, and its image none"
+    elif data.split == "ordered" and data.folder is not None and entry is not MASKS:
         advice = "files stand in the order of their classes, and whole classes would be kept aside"
     elif data.split == "stratified" and entry is not None and entry.task == "values":
         advice = f"{entry.name} has numbers to learn, and no classes"
     if advice:
         fitting = (
             "random or ordered"
-            if entry is not None and entry.task == "values"
+            if entry is MASKS or (entry is not None and entry.task == "values")
             else "random or stratified"
         )
         yield Problem("data.split", shown(data.split), f"{advice}: choose {fitting}")

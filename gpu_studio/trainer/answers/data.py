@@ -28,7 +28,7 @@ from gpu_studio.placement.plan_facts import (
     encoded,
 )
 from gpu_studio.plan.catalogue import DATA, scale_of
-from gpu_studio.plan.data import IMAGE_FILES, files_in
+from gpu_studio.plan.data import IMAGES, folder_entry
 from gpu_studio.trainer.answers.checkpoint import HOST
 from gpu_studio.trainer.data import Dataset, built_in, load_data
 from gpu_studio.trainer.data.image_folder import (
@@ -165,7 +165,7 @@ def _is_to_come(error: BaseException | None) -> bool:
 
 def _looked_at(data: plans.Data, seed: int) -> DataFacts:
     refuse_unnamed(data)
-    if data.folder is not None and data.file is None and files_in(data) is IMAGE_FILES:
+    if data.folder is not None and data.file is None and folder_entry(data) is IMAGES:
         return image_facts(data, seed)
     count = data.options.get("samples", 0)
     if data.name not in _MADE_UP or not isinstance(count, int) or count <= _ENOUGH:

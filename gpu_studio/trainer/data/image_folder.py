@@ -15,6 +15,7 @@ import numpy as np
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.user_files import hint
 from gpu_studio.plan.data import (
+    BRIGHTEST,
     COLOURS,
     IMAGE_FILES,
     IMAGES,
@@ -24,6 +25,7 @@ from gpu_studio.plan.data import (
     Layout,
     folder_names,
     layout_of,
+    mask_folders,
 )
 from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
@@ -42,6 +44,67 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     test = _split(found.test, shape) if found.test is not None else None
     validation = _split(found.validation, shape) if found.validation is not None else None
     return LoadedData(_split(found.train, shape), validation, test, class_names=class_names(found))
+
+
+def read_masks(folder: Path, options: Mapping[str, Any]) -> LoadedData:
+    """The images in `folder` with their masks as targets, by the options of `MASKS`.
+
+    Samples are in the order of their files' names: x uint8 (n, height, width, channels), y uint8
+    (n, height, width), the class of each pixel. Masks of nothing but 0 and 255 are of 0 and 1.
+    Raises DataError as `read_folder` does, and where an image has no mask, or a mask no image.
+    """
+    images, masks = _pairs(folder, options)
+    height, width, channels = sample_shape(options)
+    check_memory(
+        f"The {len(images):,} images of {height} × {width} × {channels} bytes, with their masks,",
+        len(images) * height * width * (channels + 1),
+        free_bytes(),
+        ["Make data.options.size smaller: half the height and width take a quarter of it."],
+    )
+    # Imported when there is something to read, as below.
+    from gpu_studio.trainer.data.image_reading import read_images, read_mask_pixels
+
+    x = read_images(images, (height, width, channels))
+    y = read_mask_pixels(masks, images, (height, width))
+    if all(np.isin(each, (0, BRIGHTEST)).all() for each in y):
+        np.floor_divide(y, BRIGHTEST, out=y)
+    return LoadedData(Split(x, y))
+
+
+def _pairs(folder: Path, options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """List images and the mask of each. Raises DataError."""
+    try:
+        if not folder.is_dir():
+            raise _missing(folder, IMAGE_FILES)
+        images, masks = (_by_stem(each) for each in mask_folders(folder, options))
+    except ImageFolderError as error:
+        raise _no_layout(folder, error) from error
+    except OSError as error:
+        raise _not_listed(folder, error) from error
+    for mine, others, without in ((images, masks, "mask"), (masks, images, "image")):
+        if alone := sorted(set(mine) - set(others)):
+            more = f", and {len(alone) - 1:,} more have none" if len(alone) > 1 else ""
+            raise DataError(
+                f"{mine[alone[0]]} has no {without} of its name{more}.",
+                ["Give each image a mask of its name, up to its ending, or take it out."],
+            )
+    return [*images.values()], [masks[stem] for stem in images]
+
+
+def _by_stem(folder: Path) -> dict[str, str]:
+    """The images in a folder by their names without endings, in the order of their names."""
+    with os.scandir(folder) as entries:
+        paths = sorted(
+            entry.path for entry in entries if IMAGE_FILES.has(entry.name) and _is_file(entry)
+        )
+    found = {Path(path).stem: path for path in reversed(paths)}
+    if len(found) < len(paths):
+        twice = next(path for path in paths if path not in found.values())
+        raise DataError(
+            f"{folder} holds two files called {printable(Path(twice).stem)}, but for their ending.",
+            ["An image and its mask find each other by that name: rename or remove one."],
+        )
+    return dict(reversed(found.items()))
 
 
 def read_texts(folder: Path) -> LoadedData:
@@ -171,14 +234,20 @@ def images_in(folder: Path, kind: FileKind = IMAGE_FILES) -> ImageFolder:
         )
         return ImageFolder(layout.classes, _training(layout, kind), test, validation)
     except ImageFolderError as error:
-        raise DataError(
-            f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]
-        ) from error
+        raise _no_layout(folder, error) from error
     except OSError as error:
-        raise DataError(
-            f"{error.filename or folder} cannot be read: {error.strerror or error}.",
-            ["Look whether you may read the folder and all folders in it."],
-        ) from error
+        raise _not_listed(folder, error) from error
+
+
+def _no_layout(folder: Path, error: ImageFolderError) -> DataError:
+    return DataError(f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."])
+
+
+def _not_listed(folder: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{error.filename or folder} cannot be read: {error.strerror or error}.",
+        ["Look whether you may read the folder and all folders in it."],
+    )
 
 
 def _missing(folder: Path, kind: FileKind) -> DataError:

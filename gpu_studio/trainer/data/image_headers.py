@@ -14,6 +14,8 @@ MOST_PIXELS = 2**28
 A file of a few kilobytes can claim to hold more, and decoding it would use up the memory.
 """
 _HEAD = 64
+_PALETTE = 3
+"""The kind of colours of a PNG with a palette."""
 _PNG, _JPEG, _GIF, _BMP = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM"
 # Start of frame: FFC0 … FFCF, except the tables of Huffman (C4) and arithmetic coding (CC), and
 # JPG (C8).
@@ -48,6 +50,47 @@ def check_header(path: str) -> None:
                 "If nobody made it so large, the file is not to be trusted.",
             ],
         )
+
+
+def check_mask(path: str, image: str) -> None:
+    """Raises DataError if the mask at `path` cannot hold class ids for the pixels of `image`.
+
+    Both are images that `check_header` has passed.
+    """
+    with open(path, "rb") as file, open(image, "rb") as other:  # noqa: PTH123 (as above)
+        head, size, wanted = file.read(_HEAD), _size_again(path, file), _size(image, other)
+    if head.startswith((_JPEG, _GIF)):
+        kind = "JPEG, which changes the numbers of pixels" if head.startswith(_JPEG) else "GIF"
+        raise _no_mask(path, f"is a {kind}", "Save masks as PNG.")
+    if head.startswith(_PNG) and head[25] == _PALETTE:
+        raise _no_mask(
+            path,
+            "is a PNG with a palette, of which the colours are read and not the numbers",
+            "Save the numbers as grey pixels; with Pillow: "
+            "Image.fromarray(numpy.array(Image.open(path))).save(path).",
+        )
+    if head.startswith(_PNG) and head[24] not in (1, 8):
+        raise _no_mask(path, f"has {head[24]} bits a pixel", "Save masks with 8 bits, as grey PNG.")
+    if size != wanted:
+        raise _no_mask(
+            path,
+            f"has {size[0]:,} × {size[1]:,} pixels, and its image {wanted[0]:,} × {wanted[1]:,}",
+            "Give each mask the size of its image.",
+        )
+
+
+def _size_again(path: str, file: IO[bytes]) -> tuple[int, int]:
+    file.seek(0)
+    return _size(path, file)
+
+
+def _no_mask(path: str, why: str, advice: str) -> DataError:
+    return DataError(f"The mask {path} {why}.", [advice])
+
+
+def coloured_mask(path: str) -> DataError:
+    """The error for a mask that has colours where it should have numbers."""
+    return _no_mask(path, "has colours", "Save the number of each pixel's class as a grey PNG.")
 
 
 def damaged(path: str) -> DataError:

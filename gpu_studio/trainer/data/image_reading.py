@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.trainer.data.image_headers import check_header, damaged, unreadable
+from gpu_studio.trainer.data.image_headers import (
+    check_header,
+    check_mask,
+    coloured_mask,
+    damaged,
+    unreadable,
+)
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.errors import DataError
@@ -36,6 +42,41 @@ def read_images(paths: Sequence[str], shape: tuple[int, int, int]) -> Array:
         images = names.map(decode, num_parallel_calls=cores(), deterministic=True).batch(_BATCH)
         _fill(x, images.with_options(_options()), paths)
     return x
+
+
+def read_mask_pixels(paths: Sequence[str], images: Sequence[str], size: tuple[int, int]) -> Array:
+    """The numbers of the masks' pixels in the order of their paths: uint8 (n, height, width).
+
+    Masks are brought to the size by taking the nearest pixel, which mixes no classes. Raises
+    DataError naming the first file that is no mask for its image.
+    """
+    for path, image in zip(paths, images, strict=True):
+        check_header(path)
+        check_mask(path, image)
+    found = np.empty((len(paths), *size), np.uint8)
+    with tf.device("CPU:0"):
+        names = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
+        decode = tf.autograph.experimental.do_not_convert(lambda path: _mask(path, size))
+        masks = names.map(decode, num_parallel_calls=cores(), deterministic=True)
+        coloured = masks.with_options(_options()).as_numpy_iterator()
+        try:
+            for place, path in enumerate(paths):
+                found[place], has_colours = next(coloured)
+                if has_colours:
+                    raise coloured_mask(path)
+        except tf.errors.OpError as error:
+            raise _unreadable_image(paths[place:], error) from error
+    return found
+
+
+def _mask(path: Any, size: tuple[int, int]) -> tuple[Any, Any]:
+    """Decode a mask to uint8 (height, width), and say whether it has colours."""
+    image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+    image = tf.ensure_shape(image, [None, None, None])
+    channels = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
+    colours = tf.gather(image, channels, axis=2)
+    has_colours = tf.reduce_any(colours[..., 1:] != colours[..., :1])
+    return tf.image.resize(colours[..., :1], size, method="nearest")[..., 0], has_colours
 
 
 def _fill(x: Array, images: tf.data.Dataset, paths: Sequence[str]) -> None:

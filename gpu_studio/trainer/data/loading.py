@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.plan.catalogue import DATA, scale_of
-from gpu_studio.plan.data import STRATIFY, TEXT_FILES, files_in, groups_array
+from gpu_studio.plan.data import MASKS, STRATIFY, TEXT_FILES, files_in, folder_entry, groups_array
 from gpu_studio.plan.targets import in_words
 from gpu_studio.plan.values import Data, DataSplit, listed, printable
 from gpu_studio.trainer.data.built_in import (
@@ -25,7 +25,7 @@ from gpu_studio.trainer.data.built_in import (
     regression,
     synthetic,
 )
-from gpu_studio.trainer.data.image_folder import read_folder, read_texts
+from gpu_studio.trainer.data.image_folder import read_folder, read_masks, read_texts
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.returned import python_data
 from gpu_studio.trainer.data.table import read_table
@@ -126,7 +126,8 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
         folder = base / expanded(data.folder)
         if files_in(data) is TEXT_FILES:
             return folder.name, read_texts(folder)
-        return folder.name, read_folder(folder, data.options).with_all(scale=scale_of(data))
+        read = read_masks if folder_entry(data) is MASKS else read_folder
+        return folder.name, read(folder, data.options).with_all(scale=scale_of(data))
     if data.table is not None:
         path = base / expanded(data.table)
         return path.name, read_table(path, data.options, groups)

@@ -191,8 +191,8 @@ SOURCES = {
     "folder": SourceKind(
         "Folder",
         "folder",
-        "a folder with a folder of images, or of texts, for each class",
-        ask_for_folder("Choose a folder with a folder for each class"),
+        "a folder with a folder of images, or of texts, for each class; or of images with masks",
+        ask_for_folder("Choose a folder with a folder for each class, or of images with masks"),
         IMAGES,
     ),
     "table": SourceKind(

@@ -129,3 +129,71 @@ def test_that_an_image_that_is_none_is_named_before_any_is_decoded(tmp_path) -> 
     put(folder, {"dark/00.png": png(plain(1))[:-9], "light/a.jpg": b"RIFF\x10\0\0\0WEBPVP8 "})
     with pytest.raises(DataError, match=r"light/a.jpg is no PNG, JPEG, BMP or GIF"):
         loaded(folder)
+
+
+def mask(*rows: str) -> bytes:
+    """A grey PNG of these rows, a digit a pixel; w is 255."""
+    numbers = [[255 if each == "w" else int(each) for each in row] for row in rows]
+    return png(np.array(numbers, np.uint8)[..., None])
+
+
+def masked(folder: Path, **masks: bytes) -> Path:
+    put(folder / "images", {f"{name}.jpg": png(plain(9, 9, 9)) for name in masks})
+    return put(folder, {f"masks/{name}.png": content for name, content in masks.items()})
+
+
+def of_masks(folder: Path) -> Dataset:
+    return loaded(folder, holds="masks", size=[2, 2], scale="none")
+
+
+ROWS = ("0011111",) * 2 + ("0022222",) * 3
+
+
+def test_that_masks_are_targets_whose_classes_are_never_mixed(tmp_path) -> None:
+    found = of_masks(masked(tmp_path / "seg", b=mask(*ROWS), a=mask(*["3333333"] * 5))).train
+    assert found.y.tolist() == [[[3, 3], [3, 3]], [[0, 1], [0, 2]]]
+    assert (found.x.shape, found.wanted(slice(None)).dtype) == ((2, 2, 2, 3), np.int32)
+
+
+def test_that_black_and_white_masks_are_of_0_and_1(tmp_path) -> None:
+    white, black = mask(*["wwwwwww"] * 5), mask(*["0000000"] * 5)
+    dataset = of_masks(masked(tmp_path / "seg", a=white, b=black))
+    assert dataset.train.y.tolist() == [[[1, 1], [1, 1]], [[0, 0], [0, 0]]]
+    assert dataset.target.labels
+
+
+PALETTE = bytearray(mask(*ROWS))
+PALETTE[25] = 3
+DEEP = bytearray(mask(*ROWS))
+DEEP[24] = 16
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (png(plain(1, 2, 3)), "a.png has colours."),
+        (bytes(PALETTE), "a.png is a PNG with a palette, of which the colours are read"),
+        (bytes(DEEP), "a.png has 16 bits a pixel."),
+        (JPEG, "a.png is a JPEG, which changes the numbers of pixels."),
+        (mask("01"), "a.png has 2 × 1 pixels, and its image 7 × 5."),
+        (mask(*ROWS)[:50], "a.png is cut off or damaged."),
+    ],
+)
+def test_that_what_is_no_mask_is_named(tmp_path, content, said) -> None:
+    with pytest.raises(DataError, match=said):
+        of_masks(masked(tmp_path / "seg", a=content))
+
+
+def test_that_an_image_and_its_mask_need_each_other(tmp_path) -> None:
+    folder = masked(tmp_path / "seg", a=mask(*ROWS))
+    put(folder, {"images/c.png": b"", "images/d.png": b""})
+    with pytest.raises(DataError, match=r"c\.png has no mask of its name, and 1 more have none"):
+        of_masks(folder)
+    put(folder, {"masks/c.bmp": b"", "masks/d.bmp": b"", "masks/e.png": b""})
+    with pytest.raises(DataError, match=r"e\.png has no image of its name\."):
+        of_masks(folder)
+    put(folder, {"images/a.png": b""})
+    with pytest.raises(DataError, match="holds two files called a, but for their ending"):
+        of_masks(folder)
+    with pytest.raises(DataError, match="holds no folder images with the images"):
+        of_masks(put(tmp_path / "empty", {"x/1.png": b""}))

@@ -89,7 +89,7 @@ def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -
     click(qtbot, tab.form.kinds.buttons["folder"])
     assert (
         tab.form.sources["folder"].control.placeholderText()
-        == "a folder with a folder of images, or of texts, for each class"
+        == "a folder with a folder of images, or of texts, for each class; or of images with masks"
     )
     type_in(qtbot, tab.form.sources["folder"].control, "pets/")
     rows = tab.form.options.rows
