@@ -6,6 +6,7 @@ What would help is asked of the prediction, before anything is offered.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -311,7 +312,7 @@ def _outlook(
 ) -> MemoryOutlook:
     if dataset is None:
         return MemoryOutlook()
-    machine = _machine_seen(context)
+    machine = machine_seen(context)
     facts = _facts(context, plan, dataset)
     shown = {device: least} if device and least else {}
     needs = Needs(plan, machine, facts, margin=MARGIN, shown=shown)
@@ -351,21 +352,28 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
 _FIRST_BYTES = 256 * 1024
 
 
-def _machine_seen(context: FailureContext) -> Machine:
+def machine_seen(context: FailureContext) -> Machine:
     """The machine with its cards' memory, and what others held of it before the run took any.
 
     Without a recording the cards are those of the run's devices, and their memory is not known.
     """
     facts: dict[str, samples.CardFacts] = {}
     figures: dict[str, samples.FastFigures] = {}
+    mine: dict[str, int] = {}
     for sample in _recorded(context):
         if isinstance(sample, samples.Cards) and not facts:
             facts = {each.card: each for each in sample.cards if each.index is not None}
-        if isinstance(sample, samples.Fast):
+        if isinstance(sample, samples.Fast) and not figures:
             figures = {each.card: each for each in sample.cards}
+        if isinstance(sample, samples.Processes) and figures:
+            # The run may have been quicker than the sampler: what it holds is not others'.
+            own = (each for each in sample.processes if each.pid == os.getpid())
+            mine = {each.card: each.memory_mib or 0 for each in own}
             break
     practice = chosen() is not None
-    cards = tuple(_card(each, figures.get(name), practice) for name, each in facts.items())
+    cards = tuple(
+        _card(each, figures.get(name), mine.get(name, 0), practice) for name, each in facts.items()
+    )
     same = Machine(cards)
     # Where CUDA was told which cards to count, the recording counts others too.
     agrees = all(
@@ -384,14 +392,17 @@ def _recorded(context: FailureContext) -> Iterator[samples.AnySample | None]:
             yield samples.decode(line)
 
 
-def _card(facts: samples.CardFacts, figures: samples.FastFigures | None, practice: bool) -> Card:
+def _card(
+    facts: samples.CardFacts, figures: samples.FastFigures | None, mine_mib: int, practice: bool
+) -> Card:
+    used = figures.memory_used_mib if figures else None
     return Card(
         index=facts.index or 0,
         uuid=facts.uuid,
         name=facts.name,
         bus_id=facts.bus_id,
         total_mib=facts.total_mib,
-        used_mib=figures.memory_used_mib if figures else None,
+        used_mib=max(0, used - mine_mib) if used is not None else None,
         reserved_mib=(figures.memory_reserved_mib or 0) if figures else 0,
         lost=bool(facts.gone) and not facts.asleep,
         compute_capability=facts.compute_capability or "",

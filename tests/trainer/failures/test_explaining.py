@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from training_runs import small_plan
 
+from gpu_studio.contract import samples
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import DeviceMemory, Devices, LogicalDevice
 from gpu_studio.plan import with_value
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.failures import FailureContext, explain
+from gpu_studio.trainer.failures.out_of_memory import machine_seen
 
 MIB = 1024 * 1024
 
@@ -338,3 +340,22 @@ def test_that_a_layer_which_only_the_allocator_names_is_told(tmp_path: Path) -> 
     )
     failed = explain(ResourceExhaustedError(OOM), context)
     assert (failed.device, failed.layer) == ("GPU:1", "dense")
+
+
+@pytest.mark.parametrize(("mine", "others"), [(4096, 0), (2048, 2048), (0, 4096)])
+def test_that_what_the_run_itself_holds_is_not_held_by_others(tmp_path, mine, others):
+    """A run that begins quickly has taken its memory before the sampler first looks."""
+    run, whole = RunDirectory.create(tmp_path, "quick"), mine + others
+    held = [
+        samples.Process(card="GPU-1", pid=pid, kinds=["compute"], memory_mib=amount)
+        for pid, amount in ((os.getpid(), mine), (1, others))
+        if amount
+    ]
+    recorded = (
+        samples.Cards(cards=[samples.CardFacts(card="GPU-1", index=0)], time=1.0),
+        samples.Fast(cards=[samples.FastFigures(card="GPU-1", memory_used_mib=whole)], time=1.0),
+        samples.Processes(processes=held, time=1.0),
+    )
+    run.hardware_file.write_bytes(b"".join(map(samples.encode, recorded)))
+    (card,) = machine_seen(FailureContext(run)).cards
+    assert card.used_mib == others
