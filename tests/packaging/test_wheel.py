@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,21 @@ def built(source: Path, **environment: str) -> list[Path]:
     return sorted((source / "dist").iterdir())
 
 
+def done(*command: str | Path, **environment: str | Path) -> str:
+    """What a command writes that knows no packages but those of the environment's variables."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    told = subprocess.run(
+        command,
+        env={**clean, **{name: str(value) for name, value in environment.items()}},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> tuple[Path, Path]:
     """The wheel and the archive of a fresh clone with one commit."""
@@ -89,27 +105,16 @@ def dependencies(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, dependencies, tmp_path_factory):
-    """The commands of an environment with the wheel, which reaches the dependencies."""
+def installed(made, dependencies, tmp_path_factory):
+    """The commands of an environment in which pip built the archive; it has the dependencies."""
     environment = tmp_path_factory.mktemp("installed")
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60
     )
-    python = environment / "bin/python"
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--no-deps",
-        "--no-index",
-        wheel,
-    ]
-    subprocess.run(install, check=True, capture_output=True, timeout=60)
     (purelib,) = environment.glob("lib/python*/site-packages")
     (purelib / "dependencies.pth").write_text(f"{dependencies}\n")
+    pip = (sys.executable, "-m", "pip", "--python", environment / "bin/python", "install")
+    done(*pip, "--no-build-isolation", "--no-deps", "--no-index", made[1])
     return environment / "bin"
 
 
@@ -187,10 +192,12 @@ def test_that_what_is_built_has_the_time_of_the_commit(made):
         assert {member.mtime for member in archive} == {COMMITTED}
     with zipfile.ZipFile(made[0]) as archive:
         assert {info.date_time for info in archive.infolist()} == {(2026, 2, 3, 4, 5, 6)}
+        (page,) = (name for name in archive.namelist() if name.endswith("/gpu-studio.1"))
+        assert b"2026-02-03" in archive.read(page)
 
 
 def test_that_the_installed_commands_run_without_the_source_tree(call, installed):
-    assert "2026-02-03" in (installed.parent / "share/man/man1/gpu-studio.1").read_text()
+    assert "GPU Studio" in (installed.parent / "share/man/man1/gpu-studio.1").read_text()
     where = call("python", "-c", "import gpu_studio; print(gpu_studio.__file__)")
     assert not Path(where.strip()).is_relative_to(ROOT)
     assert gpu_studio.__version__ in call("gpu-studio", "--version")
@@ -268,18 +275,29 @@ def build_deb(wheel: Path, packages: Path, folder: Path, *words: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def deb(wheel, packages, tmp_path_factory) -> Path:
-    return build_deb(wheel, packages, tmp_path_factory.mktemp("deb"))
+def small(wheel, tmp_path_factory) -> Path:
+    """The wheel without most of the program, so that a package of it is soon built."""
+    path = tmp_path_factory.mktemp("small") / wheel.name
+    with zipfile.ZipFile(wheel) as whole, zipfile.ZipFile(path, "w") as part:
+        for name in whole.namelist():
+            if re.match(r"gpu_studio(/__|/cli/|/common/|-.*dist-info/)", name):
+                part.writestr(name, whole.read(name))
+    return path
+
+
+@pytest.fixture(scope="module")
+def deb(small, packages, tmp_path_factory) -> Path:
+    return build_deb(small, packages, tmp_path_factory.mktemp("deb"))
 
 
 def test_that_a_debian_package_has_the_same_bytes_from_other_copies_of_its_files(
-    wheel, packages, deb, tmp_path
+    small, packages, deb, tmp_path
 ):
     copied = shutil.copytree(packages, tmp_path / "copied", copy_function=shutil.copyfile)
     (copied / "numpy-1.0.dist-info/INSTALLER").write_text("another")
     before = os.umask(0o077)
     try:
-        assert digest(build_deb(wheel, copied, tmp_path / "again")) == digest(deb)
+        assert digest(build_deb(small, copied, tmp_path / "again")) == digest(deb)
     finally:
         os.umask(before)
 
@@ -337,3 +355,55 @@ def test_that_a_debian_package_is_not_built_of_an_environment_that_lacks_somethi
     with pytest.raises(subprocess.CalledProcessError) as refused:
         build_deb(wheel, tmp_path, tmp_path / "out")
     assert b"run `make setup` first" in refused.value.stderr
+
+
+@pytest.fixture(scope="module")
+def index(wheel, tmp_path_factory) -> Path:
+    """A folder of wheels: all that GPU Studio asks for, empty, in the versions that are here."""
+    folder = tmp_path_factory.mktemp("index")
+    with zipfile.ZipFile(wheel) as archive:
+        (ours,) = (name for name in archive.namelist() if name.endswith("dist-info/METADATA"))
+        text = archive.read(ours).decode()
+    for name in set(re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra)", text, re.MULTILINE)):
+        more = "Provides-Extra: and-cuda\nRequires-Dist: library; extra == 'and-cuda'\n"
+        write_empty_wheel(folder, name, metadata.version(name), more * (name == "tensorflow"))
+    write_empty_wheel(folder, "library", "1.0", "")
+    return folder
+
+
+def write_empty_wheel(folder: Path, name: str, version: str, more: str) -> None:
+    about = f"{name.replace('-', '_')}-{version}"
+    with zipfile.ZipFile(folder / f"{about}-py3-none-any.whl", "w") as archive:
+        head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        archive.writestr(f"{about}.dist-info/METADATA", head + more)
+        kind = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr(f"{about}.dist-info/WHEEL", kind)
+        archive.writestr(f"{about}.dist-info/RECORD", "")
+
+
+def test_that_pip_installs_the_wheel_with_all_it_asks_for_and_with_cuda_its_libraries(
+    wheel, index, tmp_path
+):
+    done(sys.executable, "-m", "venv", "--without-pip", tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", tmp_path / "bin/python", "install")
+    done(*pip, f"{wheel}[cuda]", PIP_NO_INDEX="1", PIP_FIND_LINKS=index)
+    there = {path.name.partition("-")[0] for path in tmp_path.glob("lib/*/*/*.dist-info")}
+    assert {"gpu_studio", "tensorflow", "argcomplete", "library"} <= there
+    assert gpu_studio.__version__ in done(tmp_path / "bin/gpu-studio", "--version")
+
+
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_that_tools_for_programs_install_the_wheel_in_a_place_of_its_own(
+    tool, wheel, index, tmp_path
+):
+    if shutil.which(tool) is None:
+        pytest.skip(f"needs {tool}; on Debian: sudo apt-get install pipx, and then pipx install uv")
+    places = {"UV_TOOL_DIR": "tools", "UV_TOOL_BIN_DIR": "bin", "UV_CACHE_DIR": "cache"}
+    places |= {"PIPX_HOME": "tools", "PIPX_BIN_DIR": "bin", "PIPX_MAN_DIR": "man"}
+    variables = {name: tmp_path / place for name, place in places.items()}
+    for name in ("PIP", "UV"):
+        variables |= {f"{name}_FIND_LINKS": index, f"{name}_NO_INDEX": "1"}
+    command = {"uv": ("uv", "tool"), "pipx": ("pipx",)}[tool]
+    done(*command, "install", "--python", sys.executable, wheel, UV_OFFLINE="1", **variables)
+    assert gpu_studio.__version__ in done(tmp_path / "bin/gpu-studio", "--version")
+    assert (tmp_path / "bin/gpu-studio-window").exists()
