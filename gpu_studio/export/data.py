@@ -211,7 +211,7 @@ def _classes(facts: ScriptFacts) -> str:
 
 
 def _gather(facts: ScriptFacts) -> str:
-    if facts.source.folder is None and facts.source.masks is None:
+    if not facts.source.of_images:
         return _GATHER
     if facts.source.scale == "none":
         return fill(_GATHER_BYTES, most="255", numbers="tf.cast(x, tf.float32)")

@@ -107,7 +107,11 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     if facts.plan.data.python is not None:
         return own_data(facts)
     if facts.source.table is not None:
-        return table_lines(facts.source.table)
+        head, load = table_lines(facts.source.table)
+        if facts.source.table.columns.images is not None:
+            places = [("IMAGES", Path(facts.source.table.folder))]
+            head = _images_head(places, facts.source.shape) + _PIXELS_HEAD + head
+        return head, load
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
     name = str(facts.plan.data.name)
@@ -223,19 +227,22 @@ def read_images(folder, classes):
 
 '''
 
+_PIXELS_HEAD = '''\
+def pixels(paths, read=read_image):
+    """What `read` gives for each of these files."""
+    found = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
+    found = found.map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    return np.stack(list(found.as_numpy_iterator()))
+
+
+'''
+
 _MASKS_HEAD = '''\
 def read_mask(path):
     """The class of each pixel, from the nearest one: a mean of classes would be none."""
     mask = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
     mask = tf.ensure_shape(mask, [None, None, None])
     return tf.image.resize(mask[..., :1], SIZE, method="nearest")[..., 0]
-
-
-def pixels(paths, read):
-    """What `read` gives for each of these files."""
-    found = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
-    found = found.map(read, num_parallel_calls=tf.data.AUTOTUNE)
-    return np.stack(list(found.as_numpy_iterator()))
 
 
 def files_in(folder):
@@ -249,7 +256,7 @@ _MASKS_LOAD = """\
 # An image and its mask have the same name, but for the ending.
 paths = files_in(IMAGES)
 masks = {path.stem: path for path in files_in(MASKS)}
-x = pixels(paths, read_image)
+x = pixels(paths)
 y = pixels([masks[path.stem] for path in paths], read_mask)
 if np.isin(y, (0, 255)).all():
     y = y // 255
@@ -300,7 +307,7 @@ def _images_head(places: Sequence[tuple[str, Path | None]], shape: tuple[int, ..
 def _masks(folders: tuple[Path, Path], shape: tuple[int, ...]) -> tuple[str, str]:
     """Return the lines before `load_data`, and the lines in it, for images with masks."""
     places = [*zip(("IMAGES", "MASKS"), folders, strict=True)]
-    return _images_head(places, shape) + _MASKS_HEAD, _MASKS_LOAD
+    return _images_head(places, shape) + _PIXELS_HEAD + _MASKS_HEAD, _MASKS_LOAD
 
 
 def _folder_place(name: str, path: Path) -> str:

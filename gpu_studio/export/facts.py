@@ -241,6 +241,12 @@ class ScriptData:
         return "classes" if self.classes is None else str(self.classes)
 
     @property
+    def of_images(self) -> bool:
+        """Whether a sample is read from an image, and is bytes until a step wants it."""
+        named = self.table is not None and self.table.columns.images is not None
+        return named or self.folder is not None or self.masks is not None
+
+    @property
     def tokens(self) -> bool:
         """Whether a sample is a row of token ids."""
         if not self.headers:
@@ -272,13 +278,11 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
             f"{data.folder} holds texts, and scripts are written for numbers only: train it by a "
             "run, or hand keras.utils.text_dataset_from_directory to Keras' fit."
         )
-    if data.folder is not None and folder_entry(data) is MASKS:
-        masks = _data_of_masks(located("data.folder", data.folder, base), data, seen)
-        return replace(masks, scale=scale_of(data))
     if data.folder is not None:
-        return replace(
-            _data_of_folder(located("data.folder", data.folder, base), data), scale=scale_of(data)
-        )
+        path = located("data.folder", data.folder, base)
+        masked = folder_entry(data) is MASKS
+        found = _data_of_masks(path, data, seen) if masked else _data_of_folder(path, data)
+        return replace(found, scale=scale_of(data))
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
@@ -317,23 +321,14 @@ def _data_of_folder(path: Path, data: Data) -> ScriptData:
             "is laid out: check data.folder, which is relative to the plan."
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
-    validates = layout.validation is not None
-    return ScriptData(
-        Target(),
-        shape,
-        None,
-        layout.test is not None,
-        folder=layout,
-        brings_validation=validates,
-    )
+    tests, validates = layout.test is not None, layout.validation is not None
+    return ScriptData(Target(), shape, None, tests, folder=layout, brings_validation=validates)
 
 
 def _data_of_masks(path: Path, data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is None:
-        raise UnseenError(
-            f"What the masks in {path.name} hold is known once they were read: try again when the "
-            "Plan page shows the data."
-        )
+        later = "is known once they were read: try again when the Plan page shows the data."
+        raise UnseenError(f"What the masks in {path.name} hold {later}")
     try:
         folders = mask_folders(path, data.options)
     except (ImageFolderError, OSError) as error:

@@ -29,7 +29,7 @@ class TableFacts:
     """A table's file, the columns read, and what was seen of them when they were read.
 
     `shape` is one sample's; `texts` says whether the target holds texts, which are classes;
-    `comma` whether fractions are written with one.
+    `comma` whether fractions are written with one. `folder` is where its images are.
     """
 
     path: Path
@@ -39,6 +39,7 @@ class TableFacts:
     separator: str
     texts: bool
     comma: bool
+    folder: str = ""
 
     @property
     def reads_by(self) -> str:
@@ -63,7 +64,8 @@ def table_facts(path: Path, data: Data, seen: DataFacts | None) -> TableFacts:
         raise ExportError(f"The table {path} cannot be used ({error}).") from error
     comma = options["decimal"] == "comma"
     texts = bool(seen.class_names)
-    return TableFacts(path, columns, seen.target, seen.x_shape, header.separator, texts, comma)
+    separator, folder = header.separator, str(path.parent / options["folder"])
+    return TableFacts(path, columns, seen.target, seen.x_shape, separator, texts, comma, folder)
 
 
 _TABLE_HEAD = '''\
@@ -118,8 +120,7 @@ def read_table(path):
 
 _TABLE_LOAD = """\
 table = read_table(DATA_FILE)
-$inputs
-x = np.stack([numbers(table[name]) for name in inputs], axis=1).astype(np.float32)
+$x
 $target
 $groups"""
 
@@ -136,10 +137,22 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
     groups = table.columns.groups
     return head, fill(
         _TABLE_LOAD,
-        inputs=listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4),
+        x=_samples(table),
         target=_target(table),
         groups="" if groups is None else f"groups = np.array(table[{literal(groups)}])",
     )
+
+
+_MATRIX = """\
+$inputs
+x = np.stack([numbers(table[name]) for name in inputs], axis=1).astype(np.float32)"""
+
+
+def _samples(table: TableFacts) -> str:
+    if table.columns.images is not None:
+        return f"x = pixels([IMAGES / name for name in table[{literal(table.columns.images)}]])"
+    inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)
+    return fill(_MATRIX, inputs=inputs)
 
 
 def _reader(table: TableFacts) -> str:

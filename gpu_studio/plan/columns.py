@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from gpu_studio.common.safe_files import opened
 from gpu_studio.plan import parquet
+from gpu_studio.plan.data import IMAGES
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Problem, listed, nearest, printable
 
@@ -56,6 +57,9 @@ TABLE = BuiltIn(
         Option(
             "decimal", "choice", "point", "how fractions are written", choices=("point", "comma")
         ),
+        Option("images", "text", "", "the column with the names of image files, an input"),
+        Option("folder", "text", "", "the folder of those files, from the table's own", free=True),
+        *(option for option in IMAGES.options if option.name in ("size", "colours")),
     ),
 )
 """The options of `data.table`."""
@@ -86,17 +90,21 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns that a plan reads, by name; `weight` and `groups` are None if not wanted."""
+    """The columns that a plan reads, by name; the last three are None if not wanted.
+
+    `images` is not among the inputs, though it is one.
+    """
 
     inputs: tuple[str, ...]
     targets: tuple[str, ...]
     weight: str | None = None
     groups: str | None = None
+    images: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column once."""
-        further = [each for each in (self.weight, self.groups) if each is not None]
+        further = [each for each in (self.images, self.weight, self.groups) if each is not None]
         return tuple(dict.fromkeys((*self.inputs, *self.targets, *further)))
 
 
@@ -228,16 +236,19 @@ def chosen_columns(header: Header, options: Mapping[str, Any], groups: str | Non
     """
     values = TABLE.values(options)
     targets, weight = tuple(values["targets"]), values["weight"] or None
+    images = values["images"] or None
     kept = {*targets, weight, groups}
-    inputs = tuple(values["inputs"]) or tuple(
-        name for name in header.names if name and name not in kept
-    )
+    inputs = tuple(values["inputs"])
+    if not inputs and images is None:
+        inputs = tuple(name for name in header.names if name and name not in kept)
     named = {"inputs": inputs, "targets": targets, "texts": values["texts"]}
     for option, names in named.items():
         for name in names:
             _check(header, name, option)
     if weight is not None:
         _check(header, weight, "weight")
+    if images is not None:
+        _check_images(header, images, (*inputs, *targets, weight, groups))
     if groups is not None:
         _check(header, groups, "")
     if both := [name for name in inputs if name in (*targets, weight, groups)]:
@@ -251,13 +262,23 @@ def chosen_columns(header: Header, options: Mapping[str, Any], groups: str | Non
             f"{printable(groups)} is the group of a sample, and a target or weight as well",
             "give the groups a column of their own, and name it in data.groups",
         )
-    if not inputs:
+    if not inputs and images is None:
         raise TableError(
             "no column is left as an input",
             "name the columns that the model sees in data.options.inputs",
             "inputs",
         )
-    return Chosen(inputs, targets, weight, groups)
+    return Chosen(inputs, targets, weight, groups, images)
+
+
+def _check_images(header: Header, images: str, others: Sequence[str | None]) -> None:
+    _check(header, images, "images")
+    if images in others:
+        raise TableError(
+            f"{printable(images)} names images, and is an input, target, weight or group too",
+            "leave it out of one of them",
+            "images",
+        )
 
 
 def _check(header: Header, name: str, option: str) -> None:

@@ -314,8 +314,7 @@ _HOLDS = Option(
     "holds",
     "choice",
     IMAGE_FILES.word,
-    "what stands in the folders of the classes: images, or texts (.txt); or images with masks, in "
-    "a folder each",
+    "images or texts (.txt) in a folder for each class, or images with masks",
     choices=(IMAGE_FILES.word, TEXT_FILES.word, "masks"),
 )
 
@@ -352,8 +351,8 @@ MASKS = DataEntry(
         _SIZE,
         _COLOURS,
         _SCALE,
-        Option("images", "text", "images", "the folder in it that holds the images"),
-        Option("masks", "text", "masks", "the folder in it that holds their masks"),
+        Option("images", "text", "images", "the folder in it with the images", free=True),
+        Option("masks", "text", "masks", "the folder in it with their masks", free=True),
     ),
 )
 """The same of a folder that holds images and masks."""

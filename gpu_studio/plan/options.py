@@ -36,7 +36,7 @@ class Option:
     """One option. `least` and `most` are inclusive bounds of a number, or of each number in a list.
 
     `above` and `below` are exclusive ones. A list (`ints`) holds from `fewest` to `longest`
-    numbers. `text` is any text, and `texts` a list of them.
+    numbers. `text` is any text, and `texts` a list of them: names of columns, or `free` of that.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Option:
     choices: tuple[str, ...] = ()
     fewest: int = 0
     longest: int = 64
+    free: bool = False
 
     def problem(self, field: str, value: Any) -> Problem | None:
         """What is wrong with `value` for this option, or None."""

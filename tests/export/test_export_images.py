@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -90,7 +91,7 @@ def test_that_images_are_scaled_as_the_plan_says(scale: str, given: str, tmp_pat
     assert 0.5 < highest / (1 if scale == "auto" else 255) <= 1
 
 
-def test_that_images_and_their_masks_are_read_alike(tmp_path: Path) -> None:
+def test_that_images_with_masks_and_those_of_a_table_are_read_alike(tmp_path: Path) -> None:
     import tensorflow as tf
 
     numbers = np.random.default_rng(0)
@@ -98,12 +99,18 @@ def test_that_images_and_their_masks_are_read_alike(tmp_path: Path) -> None:
         picture = numbers.integers(0, 256, (9, 11, 3), np.uint8)
         classes = numbers.integers(0, 2, (9, 11, 1), np.uint8) * 255
         put(tmp_path, {f"of/{name}.bmp": bmp(picture), f"masks/{name}.png": png(classes)})
-    options = {"holds": "masks", "images": "of", "size": [6, 7], "colours": "grey"}
-    data = Data(folder=str(tmp_path), options=options)
-    dataset = load_data(data, 0, tmp_path)
-    source = source_of(data, tmp_path, facts_of(dataset))
-    head, load = data_sets.loading(SimpleNamespace(source=source, plan=Plan(data=data)))
-    defined = {"np": np, "tf": tf, "os": os, "Path": Path}
-    exec(head + load, defined)
-    np.testing.assert_array_equal(defined["x"], dataset.train.x)
-    np.testing.assert_array_equal(defined["y"], dataset.train.y)
+    (tmp_path / "ages.csv").write_text("photo,age\nb.bmp,2.5\n9.bmp,1\n10.bmp,3\n")
+    size = {"size": [6, 7], "colours": "grey"}
+    masks = {"holds": "masks", "images": "of", **size}
+    ages = {"images": "photo", "folder": "of", "targets": ["age"], **size}
+    for data in (
+        Data(folder=str(tmp_path), options=masks),
+        Data(table=str(tmp_path / "ages.csv"), options=ages),
+    ):
+        dataset = load_data(data, 0, tmp_path)
+        source = source_of(data, tmp_path, facts_of(dataset))
+        head, load = data_sets.loading(SimpleNamespace(source=source, plan=Plan(data=data)))
+        defined = {"np": np, "tf": tf, "os": os, "csv": csv, "Path": Path}
+        exec(head + load, defined)
+        np.testing.assert_array_equal(defined["x"], dataset.train.x)
+        np.testing.assert_array_equal(defined["y"], dataset.train.y)

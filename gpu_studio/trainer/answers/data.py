@@ -132,7 +132,7 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     """
     limit_memory()
     plan = plans.loads(about["plan"])
-    if plan.data.python or plan.data.folder:
+    if plan.data.python or plan.data.folder or plan.data.table:
         settle(replace(plan, devices=HOST))  # a look must not occupy a card
     progress("reading the data")
     # This process only looks at the data.

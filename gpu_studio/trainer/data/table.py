@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -35,6 +36,7 @@ from gpu_studio.plan.columns import (
 )
 from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
+from gpu_studio.trainer.data.image_folder import sample_shape
 from gpu_studio.trainer.data.parquet import pieces_of, rows_in
 from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError
@@ -76,7 +78,7 @@ def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None
         raise _refused(path, "cannot be read", error.strerror or str(error)) from error
     except MemoryError as error:
         raise DataError(f"{path} does not fit into memory: {error}.", _SMALLER) from error
-    return _source(path.name, chosen, columns, options)
+    return _source(path, chosen, columns, options)
 
 
 def _refused(path: Path, what: str, advice: str) -> DataError:
@@ -237,7 +239,7 @@ def _stored(
     """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
     _check_numbers(path, rows_in(path) * len(chosen.all))
     # Groups are told apart as they are written, as in other tables.
-    texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups])}
+    texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups, chosen.images])}
     columns: dict[str, _Column] = {}
     for piece in pieces_of(path, chosen.all, texts, _ROWS):
         for name, cells in piece.cells.items():
@@ -269,9 +271,11 @@ def _begun(
         place = header.names.index(name)
         cells = [row[place] for row in islice(rows, _LOOKED_AT)]
         # Groups are told apart as they are written: 07 and 7 are two of them.
-        numbers = name not in (*values["texts"], chosen.groups) and _looks_like_numbers(
-            cells, values["decimal"]
-        )
+        numbers = name not in (
+            *values["texts"],
+            chosen.groups,
+            chosen.images,
+        ) and _looks_like_numbers(cells, values["decimal"])
         classes = not numbers and name in chosen.targets
         begun[name] = _Column(name, place, values["decimal"], numbers, classes)
     return begun
@@ -379,31 +383,56 @@ def _first_other(path: Path) -> int:
     return 1
 
 
+def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any]) -> Array:
+    """The images that a column names: uint8 (n, height, width, channels). Raises DataError."""
+    folder = path.parent / TABLE.values(options)["folder"]
+    files = [os.path.join(folder, os.fsdecode(name)) for name in names]  # noqa: PTH118 (many)
+    for row, file in enumerate(files, start=1):
+        # What is no file could be a pipe, which would never end.
+        if not os.path.isfile(file):  # noqa: PTH113 (many)
+            where = f"row {row} of {printable(column)} names"
+            advice = "Names of images start at the table's folder, or at data.options.folder in it."
+            raise DataError(f"{path.name}: there is no image {file}, which {where}.", [advice])
+    shape = sample_shape(options)
+    check_memory(
+        f"The {len(files):,} images of {' × '.join(map(str, shape))} bytes",
+        len(files) * math.prod(shape),
+        free_bytes(),
+        ["Make data.options.size smaller: half the height and width take a quarter of it."],
+    )
+    # Imported when there is something to read: other tables need no TensorFlow.
+    from gpu_studio.trainer.data.image_reading import read_images
+
+    return read_images(files, shape)
+
+
 def _source(
-    name: str, chosen: Chosen, columns: Mapping[str, _Column], options: Mapping[str, Any]
+    path: Path, chosen: Chosen, columns: Mapping[str, _Column], options: Mapping[str, Any]
 ) -> LoadedData:
     """Put the columns together."""
     form = TABLE.values(options)["form"]
     texts = [each for each in chosen.inputs if not columns[each].numbers]
     if form == MATRIX and texts:
         raise _refused(
-            Path(name),
+            path,
             f"{listed(texts)} hold texts, of which no matrix can be made",
             f'set data.options.form to "{COLUMNS}", or leave them out of data.options.inputs',
         )
     names = {each: tuple(sorted(columns[each].places)) for each in chosen.targets}
     arrays = {each: column.array() for each, column in columns.items()}
-    if form != COLUMNS and not texts:
-        x: Any = np.stack([arrays[each] for each in chosen.inputs], axis=1, dtype=np.float32)
-    else:
-        x = {each: arrays[each].reshape(-1, 1) for each in chosen.inputs}
+    x: Any = {each: arrays[each].reshape(-1, 1) for each in chosen.inputs}
+    if chosen.images is not None:
+        pictures = _pictures(path, chosen.images, arrays[chosen.images], options)
+        x = {**x, chosen.images: pictures} if x else pictures
+    elif form != COLUMNS and not texts:
+        x = np.stack([arrays[each] for each in chosen.inputs], axis=1, dtype=np.float32)
     y = {each: _learnt(arrays[each]) for each in chosen.targets}
     tree = {"x": x, "y": y if len(y) > 1 else y[chosen.targets[0]]}
     if chosen.weight is not None:
         tree[WEIGHTS] = arrays[chosen.weight]
-    found = source_of(name, tree)
+    found = source_of(path.name, tree)
     if chosen.groups is not None:
-        groups = groups_of(name, chosen.groups, arrays[chosen.groups], found.train)
+        groups = groups_of(path.name, chosen.groups, arrays[chosen.groups], found.train)
         found = replace(found, groups=groups)
     classes = names[chosen.targets[0]] if len(y) == 1 else ()
     return replace(found, arrays=chosen.all, class_names=classes)

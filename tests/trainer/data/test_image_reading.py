@@ -6,6 +6,7 @@ The first bad one is named.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,3 +198,27 @@ def test_that_an_image_and_its_mask_need_each_other(tmp_path) -> None:
         of_masks(folder)
     with pytest.raises(DataError, match="holds no folder images with the images"):
         of_masks(put(tmp_path / "empty", {"x/1.png": b""}))
+
+
+def test_that_a_column_of_a_table_names_images(tmp_path) -> None:
+    put(tmp_path / "of", {"1.png": png(plain(*COLOUR)), "b/ä.png": png(plain(GREY))})
+    (tmp_path / "ages.csv").write_text("photo,size,age\n1.png,3,2.5\nb/ä.png,4,1\n")
+    options = {"images": "photo", "folder": "of", "targets": ["age"], "size": [2, 3]}
+
+    def read_with(**further: object) -> Dataset:
+        table = Data(table="ages.csv", options={**options, **further})
+        return load_data(replace(table, validation_fraction=0, test_fraction=0), 0, tmp_path)
+
+    found = read_with().train
+    assert (found.x.shape, found.x.dtype, found.pixels) == ((2, 2, 3, 3), np.uint8, True)
+    assert found.x[:, 0, 0].tolist() == [list(COLOUR), [GREY] * 3]
+    assert found.y.tolist() == [2.5, 1]
+    both = read_with(inputs=["size"]).train.x
+    assert {name: each.shape for name, each in both.items()} == {
+        "photo": (2, 2, 3, 3),
+        "size": (2, 1),
+    }
+    with pytest.raises(DataError, match=r"there is no image .*/1\.png, which row 1 of photo names"):
+        read_with(folder="")
+    with pytest.raises(DataError, match="photo names images, and is an input, target, weight or"):
+        read_with(inputs=["photo"])

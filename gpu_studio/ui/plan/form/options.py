@@ -115,7 +115,7 @@ class OptionRows(QWidget):
             label = what.name.replace("_", " ")
             problems = (path_to(self._problems_path, what.name),)
             field = OptionField(self.path, what.name, label, what.help, what.default, problems)
-            named = what.kind in ("text", "texts")
+            named = what.kind in ("text", "texts") and not what.free
             row = NamesRow(field, what) if named else FormRow(field, control_for(what))
         row.edited.connect(self.edited)
         return row
