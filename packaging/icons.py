@@ -16,7 +16,11 @@ from PySide6.QtSvg import QSvgRenderer
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "resources/desktop/icons/hicolor"
 SIZES: Final = (16, 22, 24, 32, 48, 64, 128, 256, 512)
-ICONS: Final = ("apps/gpu-studio", "mimetypes/application-x-gpu-studio-plan")
+ICONS: Final = (
+    "apps/gpu-studio",
+    "mimetypes/application-x-gpu-studio-plan",
+    "mimetypes/application-x-gpu-studio-study",
+)
 
 
 def path_of(name: str, size: int) -> Path:

@@ -124,7 +124,9 @@ def test_that_the_desktops_own_programs_accept_what_is_installed(home: Path, pro
         assert checked("desktop-file-validate", entry) == ""
     (description,) = (home / "metainfo").iterdir()
     checked("appstreamcli", "validate", "--strict", "--no-net", description)
-    assert "60:application/x-gpu-studio-plan:*.plan.toml" in (home / "mime/globs2").read_text()
+    known = (home / "mime/globs2").read_text().splitlines()
+    for kind in ("plan", "study"):
+        assert f"60:application/x-gpu-studio-{kind}:*.{kind}.toml" in known
 
 
 @pytest.mark.slow
