@@ -289,7 +289,7 @@ class OptionField:
     @property
     def hint(self) -> str:
         """Its effect and its default."""
-        known = "" if self.default is None else default_in_words(self.default)
+        known = "" if self.default in (None, "") else default_in_words(self.default)
         return " · ".join(text for text in (self.help, known) if text)
 
     def value(self, plan: Plan) -> Any:
