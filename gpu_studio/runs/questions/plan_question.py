@@ -141,13 +141,16 @@ def _blank() -> AbsolutePlan:
 
 
 def files_of_data(plan: AbsolutePlan) -> list[str]:
-    """The absolute path of the file or table of the data, or of their folder and those in it.
+    """The absolute path of the file or table of the data, and of their folder and those in it.
 
     Overwriting an image under its old name is not noticed: the times of 100,000 of them are not
     checked.
     """
     data = plan.data
-    folders = watched_folders(Path(data.folder)) if data.folder else []
+    folder = Path(data.folder) if data.folder else None
+    if data.table and data.options.get("images"):
+        folder = Path(data.table).parent / str(data.options.get("folder", ""))
+    folders = [] if folder is None else watched_folders(folder)
     return [*filter(None, [data.file, data.table]), *map(str, folders)]
 
 

@@ -252,3 +252,13 @@ def _program(folder: Path, program: str) -> list[str]:
     )
     path.write_text(f"{program}\n{tell}")
     return [sys.executable, str(path)]
+
+
+def test_that_new_images_of_a_table_are_asked_about_anew(tmp_path) -> None:
+    put(tmp_path, {"ages.csv": b"photo,age\n1.png,2\n", "of/1.png": b""})
+    options = {"images": "photo", "folder": "of", "targets": ["age"]}
+    plan = with_absolute_files(Plan(data=Data(table="ages.csv", options=options)), tmp_path)
+    before = data_question(plan)
+    assert data_question(plan) == before
+    put(tmp_path, {"of/2.png": b""})
+    assert data_question(plan) != before
