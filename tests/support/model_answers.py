@@ -1,25 +1,34 @@
 """Answer several questions about models in one TensorFlow process that is there already.
 
-`model_answers FOLDER` reads a list of questions from stdin and prints the list of answers. Before
-that it saves two models in the folder, `nested.keras` and `scaling.keras`.
+`main(FOLDER)` reads a list of questions from stdin and prints the list of answers. Before that it
+saves three models in the folder: `nested.keras`, `scaling.keras` and `residual.keras`.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.common.processes import module_environment
+import warm_python
+
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.plan import Plan, with_absolute_files
 from gpu_studio.runs.questions.plan_question import model_question
 
 PATIENCE_S = 150
+PROGRAM = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import model_answers
+model_answers.main(Path(sys.argv[1]))
+"""
 CLASSES = {
     "name": "made",
     "task": "classes",
@@ -41,12 +50,12 @@ def answers(
         model_question(with_absolute_files(plan, folder), data) for plan, data in asked.values()
     ]
     done = subprocess.run(
-        [sys.executable, __file__, str(folder)],
+        [*warm_python.command(warm_python.TEXT), PROGRAM, str(folder)],
         input=json.dumps(questions),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
-        env=module_environment({"TF_CPP_MIN_LOG_LEVEL": "3"}),
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
@@ -84,7 +93,20 @@ def _save_models(folder: Path) -> None:
     )
     scaled = keras.layers.Rescaling(1 / 255)(inputs)
     keras.Model(inputs, keras.layers.Dense(3, name="last")(scaled)).save(folder / "scaling.keras")
+    _residual().save(folder / "residual.keras")
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _residual() -> Any:
+    """A block as those of residual networks: what it takes is added to what it makes of it."""
+    import keras
+
+    def normalised(x: Any, name: str) -> Any:
+        x = keras.layers.Conv2D(4, 3, padding="same", use_bias=False, name=f"{name}_conv")(x)
+        return keras.layers.BatchNormalization(name=f"{name}_norm")(x)
+
+    images = keras.Input((12, 12, 1), name="images")
+    first = keras.layers.ReLU(name="first_relu")(normalised(images, "first"))
+    x = keras.layers.ReLU(name="block_a_relu")(normalised(first, "block_a"))
+    x = keras.layers.Add(name="block_add")([normalised(x, "block_b"), first])
+    x = keras.layers.GlobalAveragePooling2D(name="average")(x)
+    return keras.Model(images, keras.layers.Dense(3, name="last")(x), name="residual")

@@ -46,8 +46,8 @@ ASKED = {
     "mixed": (plan(mixed_precision=True), ROWS),
     "dropout": (plan(ModelSettings(name="mlp", options={"hidden": [16], "dropout": 0.5})), ROWS),
     "cnn": (plan(ModelSettings(name="cnn")), IMAGES),
-    "resnet20": (plan(ModelSettings(name="resnet20")), IMAGES),
-    "transformer": (plan(ModelSettings(name="transformer")), TOKENS),
+    "residual": (plan(ModelSettings(file="residual.keras")), IMAGES),
+    "transformer": (plan(ModelSettings(name="transformer", options={"depth": 1})), TOKENS),
     "nested": (plan(ModelSettings(file="nested.keras")), ROWS),
     "scaled again": (
         plan(ModelSettings(file="scaling.keras")),
@@ -211,9 +211,9 @@ def test_that_random_state_is_counted_beside_the_weights(told) -> None:
 
 
 def test_that_branches_join_where_the_model_joins_them(told) -> None:
-    found = layers(told["resnet20"])
-    assert set(found["stage1_block1_add"].inputs) == {"stage1_block1_b_norm", "first_relu"}
-    assert sum(layer.parameters for layer in found.values()) == told["resnet20"].graph.parameters
+    found = layers(told["residual"])
+    assert set(found["block_add"].inputs) == {"block_b_norm", "first_relu"}
+    assert sum(layer.parameters for layer in found.values()) == told["residual"].graph.parameters
 
 
 def test_that_tokens_are_looked_up_in_a_vocabulary_of_all_of_them(told) -> None:
@@ -230,7 +230,7 @@ def test_that_a_nested_and_a_shared_layer_are_listed_once(told) -> None:
     assert found["twice"].parameters == 72
 
 
-@pytest.mark.parametrize("name", ["adam", "cnn", "resnet20", "transformer", "nested", "mixed"])
+@pytest.mark.parametrize("name", ["adam", "cnn", "residual", "transformer", "nested", "mixed"])
 def test_that_a_step_holds_at_least_what_it_keeps(told, name) -> None:
     facts = told[name]
     kept = sum(layer.kept_bytes for layer in facts.graph.layers)
@@ -241,7 +241,7 @@ def test_that_a_step_holds_at_least_what_it_keeps(told, name) -> None:
 
 
 def test_that_every_layer_that_computes_costs_something_both_ways(told) -> None:
-    for layer in told["resnet20"].graph.layers:
+    for layer in told["residual"].graph.layers:
         if layer.kind in ("Conv2D", "BatchNormalization", "Dense"):
             assert layer.flops_backward > 0.9 * layer.flops_forward > 0
 
