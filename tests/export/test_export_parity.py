@@ -195,8 +195,10 @@ def test_that_tokens_from_a_file_train_a_transformer_in_mixed_precision(
 def test_that_a_model_from_a_file_trains_with_its_statistics_and_regularizers(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    made = stranger("-c", _SAVE_MODEL, folder=tmp_path, environment=dict(os.environ))
-    assert made.returncode == 0, made.stderr
+    saving = tmp_path / "save.py"
+    saving.write_text(_SAVE_MODEL)
+    made = run_script(saving, dict(os.environ))
+    assert made.code == 0, made.output
     settings = (
         *STRATEGIES["mirrored"],
         f"model.file={tmp_path / 'mine.keras'}",
