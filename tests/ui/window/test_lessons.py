@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QApplication
 
 from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.window import lessons as window_lessons
@@ -45,3 +47,49 @@ def test_that_runs_begun_in_the_second_of_a_lesson_are_its_runs_after_a_restart_
     monkeypatch.setattr(window_lessons, "time", type("Clock", (), {"time": lambda: now}))
     open_window().lessons.begin(1)
     assert float(settings.get(LESSON).split(":")[2]) <= now
+
+
+def test_that_a_lesson_is_read_and_left_by_keys(open_window, qtbot) -> None:
+    window = open_window()
+    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    window.lessons.begin(2)
+    panel = window.lessons.panel
+    panel.close_button.setFocus(Qt.FocusReason.TabFocusReason)
+    reached = []
+    for _ in range(8):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        reached.append(QApplication.focusWidget())
+        if reached[-1] is panel.next_button:
+            break
+    assert reached[-1] is panel.next_button, [type(each).__name__ for each in reached]
+    qtbot.keyClick(panel.next_button, Qt.Key.Key_Space)
+    assert window.lessons.index == 1
+    assert panel.next_button.hasFocus()
+    qtbot.keyClick(panel.next_button, Qt.Key.Key_Escape)
+    assert window.lessons.lesson is None
+    assert not panel.isVisible()
+    assert not window.lessons.ring.isVisible()
+
+
+def test_that_the_ring_stays_around_its_part_when_the_window_changes_its_size(
+    open_window, qtbot
+) -> None:
+    window = open_window()
+    window.resize(1400, 900)
+    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    window.lessons.begin(2)
+    lessons = window.lessons
+    while lessons.ring.around is None:
+        lessons.go(1)
+    ring, panel = lessons.ring, lessons.panel
+
+    def is_around() -> bool:
+        part = ring.around
+        wanted = QRect(part.mapTo(window, QPoint(0, 0)), part.size()).adjusted(-6, -6, 6, 6)
+        return ring.isVisible() and ring.geometry() == wanted & window.rect()
+
+    for width, height in ((1400, 900), (1250, 760), (1024, 700)):
+        window.resize(width, height)
+        lessons.look()
+        qtbot.waitUntil(is_around)
+    assert not panel.geometry().intersects(ring.geometry())
