@@ -17,6 +17,7 @@ from gpu_studio.cli import (
     desktop,
     devices,
     guide,
+    lab,
     lesson,
     model,
     place,
@@ -57,6 +58,7 @@ _COMMANDS: Final = (
     runs.register,
     queue.register,
     study.register,
+    lab.register,
     code.register,
     devices.register,
     devices.register_doctor,
@@ -83,6 +85,7 @@ _EXAMPLES = (
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again
   gpu-studio study new strategies       what is worth it for a plan? measure it
+  gpu-studio lab run compute            what can this machine do? measure it
   gpu-studio devices --watch            the cards, and who uses them
   gpu-studio --practice 4x2GiB          the window, on cards that are not there
   gpu-studio doctor                     see why TensorFlow does not use a card

@@ -1,10 +1,10 @@
 """`python -m gpu_studio.trainer.ask QUESTION`: one short question to TensorFlow, answered in JSON.
 
 With `--about N`, descriptor N holds the subject of the question in JSON. With `--to N`, the answer
-goes to descriptor N in JSON lines: any number of `{"progress": "…"}`, then one `{"answer": {…},
-"lasting": true}` or `{"error": "…"}`. The process then also ends when its stdin closes, because
-whoever asked is gone. Without `--to`, only the answer is written, to stdout. TensorFlow's own
-output goes to stderr.
+goes to descriptor N in JSON lines: any number of `{"progress": "…"}` and `{"part": {…}}`, then one
+`{"answer": {…}, "lasting": true}` or `{"error": "…"}`. The process then also ends when its stdin
+closes, because whoever asked is gone. Without `--to`, only the answer is written, to stdout.
+TensorFlow's own output goes to stderr.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ QUESTIONS = {
     "evaluate": ("gpu_studio.trainer.answers.checkpoint", "evaluate"),
     "predict": ("gpu_studio.trainer.answers.predicting", "predict"),
     "keras_file": ("gpu_studio.trainer.answers.checkpoint", "export_file"),
+    "benchmark": ("gpu_studio.trainer.answers.benchmarks", "benchmark"),
 }
 """The module and the function for each question.
 
@@ -66,7 +67,7 @@ def _answer(chosen: argparse.Namespace, say: Say) -> int:
     try:
         module, function = QUESTIONS[chosen.question]
         answering = getattr(import_module(module), function)
-        answer, lasting = answering(_about(chosen.about), lambda text: say({"progress": text}))
+        answer, lasting = answering(_about(chosen.about), _telling(say))
     except BrokenPipeError:
         raise
     # Whatever TensorFlow raises, the asker must learn of it.
@@ -81,6 +82,11 @@ def _answer(chosen: argparse.Namespace, say: Say) -> int:
         return FAILED
     say({"answer": answer, "lasting": lasting})
     return ANSWERED
+
+
+def _telling(say: Say) -> Callable[[Any], None]:
+    """Return what an answer tells its progress by, a text, and its parts, which are documents."""
+    return lambda told: say({"progress" if isinstance(told, str) else "part": told})
 
 
 def _about(descriptor: int | None) -> dict[str, Any]:
@@ -98,7 +104,8 @@ def _sayer(descriptor: int, *, everything: bool) -> Say:
         elif "answer" in line:
             _write(descriptor, line["answer"])
         else:
-            sys.stderr.write(f"{line.get('progress') or line['error']}\n")
+            said = line.get("progress") or line.get("error") or json.dumps(line["part"])
+            sys.stderr.write(f"{said}\n")
 
     return say
 

@@ -30,12 +30,16 @@ class Answering:
     Then `ended` is set.
     """
 
-    def __init__(self, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        progress: Callable[[str], None],
+        part: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
         self.answer: dict[str, Any] | None = None
         self.lasting = False
         self.ended = False
         self.code: int | None = None
-        self._progress = progress
+        self._progress, self._part = progress, part or _nobody
         self._error = ""
         self._cut = b""
         self._chatter = b""
@@ -79,6 +83,8 @@ class Answering:
             return
         if "progress" in reported:
             self._progress(str(reported["progress"]))
+        elif isinstance(reported.get("part"), dict):
+            self._part(reported["part"])
         elif isinstance(reported.get("answer"), dict):
             self.answer, self.lasting, self.ended = (
                 reported["answer"],
@@ -128,13 +134,15 @@ def ask(
     timeout: float = 120.0,
     fresh: bool = False,
     progress: Callable[[str], None] | None = None,
+    part: Callable[[dict[str, Any]], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> Answer:
     """Ask `question` (`devices`, `data`, `model`) and wait at most `timeout` seconds.
 
     `about` is the subject of the question, as JSON values. An answer is cached until that, the
     machine or the installation changes, and reused unless `fresh`. `progress` is called in this
-    thread with what is being waited for; set `cancel` from another to give up. `environment` is
+    thread with what is being waited for, `part` with what is answered already; set `cancel` from
+    another to give up. `environment` is
     added to this process's own. `command` is the command line to which the question is appended, by
     default that of the trainer.
 
@@ -149,7 +157,8 @@ def ask(
     with _written(about) as descriptors, held_interrupts() as interrupts:
         reported = [word for number in descriptors for word in ("--about", str(number))]
         asked = _Asked([*asker, question, *reported], added, descriptors)
-        answering = _converse(asked, timeout, progress or _nobody, _Breaks(cancel, interrupts))
+        answering = Answering(progress or _nobody, part)
+        _converse(asked, timeout, answering, _Breaks(cancel, interrupts))
     if answering.answer is None:
         raise AskError(answering.why_not(), answering.last_words())
     if key and answering.lasting:
@@ -222,13 +231,11 @@ def _written(about: Mapping[str, Any] | None) -> Iterator[tuple[int, ...]]:
         yield (file.fileno(),)
 
 
-def _nobody(_text: str) -> None:
+def _nobody(_told: Any) -> None:
     return
 
 
-def _converse(
-    asked: _Asked, timeout: float, progress: Callable[[str], None], breaks: _Breaks
-) -> Answering:
+def _converse(asked: _Asked, timeout: float, answering: Answering, breaks: _Breaks) -> None:
     reading, writing = os.pipe()
     try:
         process = _start(asked, writing)
@@ -237,7 +244,6 @@ def _converse(
         raise AskError(f"{asked.command[0]} could not be started: {error.strerror}") from error
     finally:
         os.close(writing)
-    answering = Answering(progress)
     try:
         _listen(process, reading, answering, time.monotonic() + timeout, breaks)
         answering.code = process.wait(LONGEST_DYING)
@@ -247,12 +253,10 @@ def _converse(
             f"TensorFlow did not answer within {timeout:g} s", answering.last_words()
         ) from error
     except subprocess.TimeoutExpired:
-        # It has answered and merely does not end, which does not matter.
-        return answering
+        return  # it has answered and merely does not end, which does not matter
     finally:
         os.close(reading)
         _end(process)
-    return answering
 
 
 def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:

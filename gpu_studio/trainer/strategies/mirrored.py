@@ -19,7 +19,7 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     """A replica on each device. Raises PlanRefused for an all-reduce that the devices cannot do."""
     names = replicas_of(MIRRORED, chosen, devices)
     all_reduce = all_reduce_for(chosen.all_reduce, devices)
-    strategy = _mirrored(names, all_reduce)
+    strategy = strategy_over(names, all_reduce)
     return Spread(MIRRORED.name, strategy, names, names[0], all_reduce=all_reduce)
 
 
@@ -43,7 +43,8 @@ def all_reduce_for(wanted: str, devices: Sequence[DeviceLike]) -> str:
     return suited(devices) if wanted == "auto" else wanted
 
 
-def _mirrored(names: Sequence[str], all_reduce: str) -> Any:
+def strategy_over(names: Sequence[str], all_reduce: str) -> Any:
+    """The strategy over logical devices of these names, with one way to sum gradients."""
     devices = [f"/device:{name}" for name in names]
     match all_reduce:
         case "hierarchical_copy":

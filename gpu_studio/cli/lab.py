@@ -1,0 +1,246 @@
+"""`lab …`: measure what this machine can do, keep it, and compare it with what was measured."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpu_studio.cli.command import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    Commands,
+    RefusedError,
+    add_command,
+    add_group,
+    add_json,
+    note,
+    say,
+    say_json,
+    say_table,
+)
+
+if TYPE_CHECKING:
+    from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow
+    from gpu_studio.runs.benchmarks import KeptResult
+
+_SUMMARY = "measure what the devices, and the ways between them, can do"
+_NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce")
+_EXAMPLES: Final = """\
+benchmarks:
+  compute      multiply, convolve and go through memory, by type and size
+  launched     fifty multiplications: when the calls return, and when they are done
+  together     the devices one after another, and all at once
+  copies       between the host and each device, and from device to device
+  all-reduce   each way to add up gradients, by size
+
+Each measures in a process of TensorFlow's own, with warm-up and repeats, and checks its results.
+
+examples:
+  gpu-studio lab run compute
+  gpu-studio lab run all-reduce --plan four-slices.plan.toml
+  gpu-studio lab show compute
+  gpu-studio lab compare 20261124T0150 latest"""
+_RUN: Final = """\
+Without --plan, all devices are measured: every card, or this CPU. A benchmark of several devices
+takes two logical CPUs where there is no card. Ctrl+C keeps what was measured.
+
+examples:
+  gpu-studio lab run copies
+  gpu-studio lab run together --plan four-slices.plan.toml --json
+
+exit codes:
+  0    all was measured, and the results of what was computed are right
+  1    a part could not be measured, or a result was wrong
+  2    refused, with nothing done
+  130  interrupted"""
+_RESULT_HELP: Final = (
+    "the result: its name or the beginning of it, its file, a benchmark for its newest, or: latest"
+)
+
+
+def register(commands: Commands) -> None:
+    """Add the command and its actions."""
+    actions = add_group(commands, "lab", _SUMMARY, _EXAMPLES)
+    example = "example:\n  gpu-studio lab list --json"
+    add_json(add_command(actions, "list", "list what was measured", example, _list))
+    run = add_command(actions, "run", "measure, and keep the result", _RUN, _run, trains=True)
+    run.add_argument("benchmark", metavar="BENCHMARK", choices=_NAMES, help=", ".join(_NAMES))
+    run.add_argument("--plan", metavar="PLAN", type=Path, help="measure the devices of this plan")
+    add_json(run)
+    example = "examples:\n  gpu-studio lab show latest\n  gpu-studio lab show compute --json"
+    show = add_command(actions, "show", "show a result, and what it says", example, _show)
+    show.add_argument("result", metavar="RESULT", nargs="?", default="latest", help=_RESULT_HELP)
+    add_json(show)
+    example = "example:\n  gpu-studio lab compare 20261101T0900 compute"
+    compare = add_command(actions, "compare", "say what has changed", example, _compare)
+    compare.add_argument("before", metavar="BEFORE", help=_RESULT_HELP)
+    compare.add_argument(
+        "after", metavar="AFTER", nargs="?", default="latest", help="the later one"
+    )
+    add_json(compare)
+
+
+def _list(chosen: argparse.Namespace) -> int:
+    from gpu_studio.common.figures import moment, plural
+    from gpu_studio.runs.benchmarks import benchmarks_folder, kept_results
+
+    results = kept_results()
+    if chosen.json:
+        say_json([_listed(each) for each in results])
+        return OK
+    if not results:
+        note(f"Nothing was measured yet, or it is not in {benchmarks_folder()}.")
+        note("Measure with: gpu-studio lab run compute")
+        return OK
+    rows: list[tuple[str, ...]] = [("NAME", "MEASURED", "WHAT", "ON")]
+    for each in results:
+        if each.result is None:
+            rows.append((each.name, "", "cannot be read", each.why_not))
+            continue
+        count = plural(len(each.result.rows), "row")
+        whole = count if each.result.complete else f"{count}, broken off"
+        rows.append((each.name, moment(each.result.begun), whole, _devices(each.result)))
+    say_table(rows)
+    return OK
+
+
+def _listed(kept: KeptResult) -> dict[str, Any]:
+    found = kept.result
+    return {
+        "name": kept.name,
+        "file": str(kept.path),
+        "benchmark": found.benchmark if found else None,
+        "begun": found.begun if found else None,
+        "complete": found.complete if found else False,
+        "why_not": kept.why_not or None,
+    }
+
+
+def _devices(result: BenchmarkResult) -> str:
+    return ", ".join(dict.fromkeys(name for row in result.rows for name in row.devices))
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import this_machine
+    from gpu_studio.lab.benchmarks import BenchmarkError, tolerance
+    from gpu_studio.runs.benchmarks import benchmark_plan, keep_result, run_benchmark
+
+    machine = this_machine()
+    given = plans.load(chosen.plan) if chosen.plan else None
+    try:
+        plan = benchmark_plan(chosen.benchmark, machine, given)
+        result = run_benchmark(chosen.benchmark, plan, machine, note)
+    except BenchmarkError as error:
+        raise RefusedError(str(error)) from error
+    path = keep_result(result)
+    _tell(result, path, chosen)
+    if not result.complete:
+        return INTERRUPTED if "cancelled" in result.why_not_complete else FAILED
+    wrong = [r for r in result.rows if r.error is not None and r.error > tolerance(r.dtype)]
+    return FAILED if wrong else OK
+
+
+def _show(chosen: argparse.Namespace) -> int:
+    kept = _named(chosen.result)
+    assert kept.result is not None
+    _tell(kept.result, kept.path, chosen)
+    return OK
+
+
+def _named(text: str) -> KeptResult:
+    from gpu_studio.lab.benchmarks import BenchmarkError
+    from gpu_studio.runs.benchmarks import result_named
+
+    try:
+        return result_named(text)
+    except BenchmarkError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> None:
+    import msgspec
+
+    from gpu_studio.common.figures import moment
+    from gpu_studio.lab.benchmarks import BENCHMARKS, judged
+
+    verdict = judged(result)
+    if chosen.json:
+        say_json({"file": str(path), "verdict": verdict, **msgspec.to_builtins(result)})
+        return
+    about = BENCHMARKS[result.benchmark]
+    say(f"{about.title}, {moment(result.begun)}")
+    say(", ".join(f"{what} {name}" for what, name in result.machine.items()))
+    say()
+    say_table([_HEADINGS, *map(_row, result.rows)])
+    say()
+    for line in verdict:
+        say(line)
+    note(f"Kept in {path}")
+
+
+_HEADINGS: Final = ("WHAT", "DEVICES", "TYPE", "SIZE", "EACH", "±", "REACHES", "HELD AGAINST")
+
+
+def _row(row: BenchmarkRow) -> tuple[str, ...]:
+    import math
+
+    from gpu_studio.common.figures import UNKNOWN, grouped, share, size, span
+
+    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
+    against = "" if math.isnan(row.against) else f"{row.against:.2f} × {row.reference_name}"
+    devices = (" to " if row.what == "copy" else ", ").join(row.devices)
+    in_bytes = bool(row.bytes) and row.size == row.bytes
+    amount = size(row.size) if in_bytes else grouped(row.size) if row.size else ""
+    if not row.seconds:
+        return (row.what, devices, row.dtype, amount, UNKNOWN, UNKNOWN, row.why_not, "")
+    return (
+        *(row.what, devices, row.dtype, amount),
+        *(span(row.middle), spread, row.rate, against),
+    )
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from gpu_studio.common.figures import span
+    from gpu_studio.lab.benchmarks import BenchmarkError, changes, other_machine
+
+    before, after = _named(chosen.before).result, _named(chosen.after).result
+    assert before is not None
+    assert after is not None
+    try:
+        found = changes(before, after)
+    except BenchmarkError as error:
+        raise RefusedError(str(error)) from error
+    differs = other_machine(before, after)
+    if chosen.json:
+        documents = [
+            {
+                "what": each.after.what,
+                "devices": list(each.after.devices),
+                "dtype": each.after.dtype,
+                "size": each.after.size,
+                "before_seconds": each.before.middle,
+                "after_seconds": each.after.middle,
+                "times_as_fast": each.ratio,
+                "told_apart": each.told_apart,
+            }
+            for each in found
+        ]
+        say_json({"machine": differs, "rows": documents})
+        return OK
+    for line in differs:
+        say(line)
+    told = [each for each in found if each.told_apart]
+    rows: list[tuple[str, ...]] = [
+        ("WHAT", "DEVICES", "TYPE", "SIZE", "BEFORE", "AFTER", "TIMES AS FAST")
+    ]
+    for each in sorted(told, key=lambda one: one.ratio):
+        what, devices, dtype, size, *_ = _row(each.after)
+        both = span(each.before.middle), span(each.after.middle)
+        rows.append((what, devices, dtype, size, *both, f"{each.ratio:.2f}"))
+    if told:
+        say_table(rows)
+    say(f"{len(told)} of {len(found)} measurements differ by more than the noise.")
+    return OK

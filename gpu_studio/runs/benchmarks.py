@@ -1,0 +1,195 @@
+"""Benchmarks: measured in the trainer's process, kept as files that two of can be compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from platformdirs import user_data_path
+
+from gpu_studio import __version__
+from gpu_studio import plan as plans
+from gpu_studio.common.safe_files import read_regular
+from gpu_studio.contract.files import make_private_directory, write_private
+from gpu_studio.lab.benchmarks import (
+    BENCHMARKS,
+    BenchmarkError,
+    BenchmarkResult,
+    BenchmarkRow,
+    dumps_result,
+    loads_result,
+    row_of,
+)
+from gpu_studio.plan import DeviceSettings, Machine, Plan, logical_devices
+from gpu_studio.plan.devices import default_devices
+from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask
+
+LONGEST_S: Final = 1800.0
+SUFFIX: Final = ".benchmark.json"
+_LARGEST: Final = 8 * 1024 * 1024
+_TIME: Final = "%Y%m%dT%H%M%SZ"
+
+
+def benchmarks_folder() -> Path:
+    """The folder of the results, in the user's data directory; it need not exist."""
+    return (user_data_path("gpu-studio") / "lab").absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """A result and its file. One that cannot be read has none, and `why_not` says why."""
+
+    path: Path
+    result: BenchmarkResult | None
+    why_not: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called: the name of its file without the ending."""
+        return self.path.name.removesuffix(SUFFIX)
+
+
+def kept_results(folder: Path | None = None) -> list[KeptResult]:
+    """All results in the folder, the newest first. Raises OSError if it cannot be listed."""
+    folder = folder or benchmarks_folder()
+    if not folder.is_dir():
+        return []
+    names = (each.name for each in folder.iterdir() if each.name.endswith(SUFFIX))
+    stems = sorted(name.removesuffix(SUFFIX) for name in names)
+    return [_kept(folder / f"{stem}{SUFFIX}") for stem in reversed(stems)]
+
+
+def _kept(path: Path) -> KeptResult:
+    try:
+        return KeptResult(path, load_result(path))
+    except (BenchmarkError, OSError) as error:
+        return KeptResult(path, None, str(error))
+
+
+def load_result(path: Path) -> BenchmarkResult:
+    """Read a result. Raises BenchmarkError, or OSError if the file cannot be read."""
+    return loads_result(read_regular(path, _LARGEST, follow=True), path.name)
+
+
+def result_named(text: str, folder: Path | None = None) -> KeptResult:
+    """The one result that is meant: by its path, its name or the beginning of it, or a benchmark.
+
+    A benchmark's name, or `latest`, means the newest of it, or of all. Raises BenchmarkError.
+    """
+    if (path := Path(text)).is_file():
+        return KeptResult(path, load_result(path))
+    results = kept_results(folder)
+    for each in results:
+        newest = text == "latest" or (each.result is not None and each.result.benchmark == text)
+        if newest or each.name == text:
+            return _readable(each)
+    begun = [each for each in results if each.name.startswith(text)]
+    if len(begun) == 1:
+        return _readable(begun[0])
+    if begun:
+        names = ", ".join(each.name for each in begun[:5])
+        raise BenchmarkError(f"{len(begun)} results begin with {text} ({names}): write more of it.")
+    raise BenchmarkError(
+        f"There is no result {text}. gpu-studio lab list shows those that are there."
+    )
+
+
+def _readable(kept: KeptResult) -> KeptResult:
+    if kept.result is None:
+        raise BenchmarkError(kept.why_not)
+    return kept
+
+
+def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Plan:
+    """The plan of which the devices are measured: those of `given`, else all that are there.
+
+    Without a card, two logical CPUs stand for the devices of a benchmark of several. Raises
+    BenchmarkError for a simulated machine or practice cards, and for too few devices.
+    """
+    wanted = BENCHMARKS[name]
+    if machine.simulated:
+        raise BenchmarkError("Simulated cards compute nothing: they are never measured.")
+    if machine.practice:
+        raise BenchmarkError(
+            "Practice cards compute on the CPU: how fast they are says nothing of real ones. "
+            "Measure without --practice."
+        )
+    devices = given.devices if given is not None else DeviceSettings()
+    if given is None and wanted.several and not machine.cards:
+        devices = DeviceSettings(carve=(plans.Carve("CPU:0", (0, 0)),))
+    plan = Plan(name=f"benchmark {name}", devices=devices)
+    names = default_devices(logical_devices(plan, machine))
+    if wanted.several and len(names) < 2:
+        raise BenchmarkError(
+            f"{wanted.title} needs two devices, and there is {names[0] if names else 'none'}: "
+            "carve it in a plan, and measure with --plan."
+        )
+    return plan
+
+
+def run_benchmark(
+    name: str,
+    plan: Plan,
+    machine: Machine,
+    progress: Callable[[str], None],
+    *,
+    command: Sequence[str] | None = None,
+    cancel: threading.Event | None = None,
+) -> BenchmarkResult:
+    """Measure in a process of TensorFlow's. What was measured before an end is in the result.
+
+    Raises BenchmarkError if nothing was.
+    """
+    begun, rows, known, why_not = time.time(), list[BenchmarkRow](), _of_machine(machine), ""
+    about = {"benchmark": name, "plan": plans.dumps(plan)}
+    try:
+        found = ask(
+            "benchmark",
+            about=about,
+            command=command,
+            timeout=LONGEST_S,
+            fresh=True,
+            progress=progress,
+            part=lambda part: rows.append(row_of(part)),
+            cancel=cancel,
+        ).value
+        known["TensorFlow"] = str(found.get("tensorflow", "unknown"))
+    except (KeyboardInterrupt, AskCancelledError):
+        why_not = "it was cancelled"
+    except AskError as error:
+        why_not = str(error)
+    if why_not and not rows:
+        raise BenchmarkError(f"Nothing was measured: {why_not}.")
+    return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not)
+
+
+def _of_machine(machine: Machine) -> dict[str, str]:
+    """The machine's names and versions, by what they are of."""
+    known = {"host": platform.node(), "CPU": machine.cpu_name or platform.machine()}
+    known["CPU cores"] = str(machine.cpu_cores)
+    for card in machine.cards:
+        known[f"GPU {card.index}"] = f"{card.name} ({card.uuid})"
+    return known | {"kernel": platform.release(), "GPU Studio": __version__}
+
+
+def keep_result(result: BenchmarkResult, folder: Path | None = None) -> Path:
+    """Write the result to a new file, readable by its user alone. Raises OSError."""
+    folder = folder or benchmarks_folder()
+    make_private_directory(folder)
+    stem = f"{time.strftime(_TIME, time.gmtime(result.begun))}-{result.benchmark}"
+    for path in _free(folder, stem):
+        write_private(path, dumps_result(result))
+        return path
+    raise FileExistsError(folder / stem)
+
+
+def _free(folder: Path, stem: str) -> Iterator[Path]:
+    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
+    paths = (folder / f"{name}{SUFFIX}" for name in names)
+    return (path for path in paths if not os.path.lexists(path))

@@ -1,0 +1,511 @@
+"""Benchmarks of the logical devices of a plan, in the process in which TensorFlow would train.
+
+Each measurement is warmed up, repeated, and its result checked against NumPy's in float64. It is
+said as a row as soon as it is there, so that nothing is lost if the process ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpu_studio import plan as plans
+from gpu_studio.trainer.environment import settle
+
+Say = Callable[[Any], None]
+"""Says a text (what is done now) or a row (what was measured)."""
+
+WARM_UP: Final = 2
+REPEATS: Final = 7
+LEAST_S: Final = 0.04
+"""A repeat takes at least so long, so that the clock and Python's calls do not count."""
+LONGEST_S: Final = 1.5
+"""Sizes of which one operation would take longer are left out."""
+CALLS: Final = 50
+SIZES: Final[Mapping[str, Mapping[str, tuple[int, ...]]]] = {
+    "GPU": {
+        "matmul": (1024, 2048, 4096, 8192),
+        "convolution": (64, 128, 256),
+        "element-wise": (1 << 20, 1 << 24, 1 << 28),
+    },
+    "CPU": {
+        "matmul": (256, 512, 1024, 2048),
+        "convolution": (32, 64, 128),
+        "element-wise": (1 << 16, 1 << 20, 1 << 24),
+    },
+}
+"""What is computed on each kind of device: sides, channels, and elements."""
+SIDES: Final[Mapping[str, int]] = {"GPU": 4000, "CPU": 1000}
+"""The side of the matrices of which fifty products are launched."""
+COPIED: Final = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26)
+REDUCED: Final = (1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26)
+"""Bytes that are copied, and summed."""
+
+
+def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], bool]:
+    """Measure the `benchmark` in `about` on the devices of its `plan`; say each row.
+
+    The answer has TensorFlow's version and its devices. It never lasts: the machine may warm up.
+    """
+    plan = plans.loads(about["plan"])
+    settle(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    from gpu_studio.trainer.devices import set_up
+
+    tf.get_logger().setLevel("ERROR")
+    logical = set_up(plan.devices)
+    names = list(plans.devices.default_devices(logical))
+    measure = _MEASURES[about["benchmark"]]
+    for row in measure(names, logical, progress):
+        progress(row)
+    return {"tensorflow": tf.__version__, "devices": names}, False
+
+
+# Timing
+
+
+def _timed(call: Callable[[], Any], wait: Callable[[Any], None], *, once: bool = False) -> float:
+    """Return how many seconds one call takes, waiting for its result: the mean of some calls."""
+    calls, spent = 1, 0.0
+    while True:
+        began = time.perf_counter()
+        for _ in range(calls):
+            result = call()
+        wait(result)
+        spent = time.perf_counter() - began
+        if once or spent >= LEAST_S:
+            return spent / calls
+        calls = max(2 * calls, int(calls * LEAST_S / max(spent, 1e-7)))
+
+
+def _repeated(
+    call: Callable[[], Any], wait: Callable[[Any], None], beside: Callable[[], Any] | None = None
+) -> tuple[list[float], list[float]]:
+    """Time a call, and in turn another one on the host that it is held against.
+
+    They take turns so that a machine that slows down does so for both.
+    """
+    mine: list[float] = []
+    others: list[float] = []
+    for _ in range(REPEATS):
+        mine.append(_timed(call, wait))
+        if beside is not None:
+            others.append(_timed(beside, _no_wait))
+    return mine, others
+
+
+def _no_wait(_result: Any) -> None:
+    return
+
+
+def _arrived(result: Any) -> None:
+    """Wait until a tensor is computed, by reading a number of it: that is next on its stream."""
+    import tensorflow as tf
+
+    tf.reshape(result, [-1])[0].numpy()
+
+
+def _row(what: str, devices: Sequence[str], size: int, **more: Any) -> dict[str, Any]:
+    return {"what": what, "devices": list(devices), "size": size, **more}
+
+
+# Compute
+
+
+def _compute(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
+    for name in _one_of_each(names):
+        for dtype in _types(name):
+            for what, sizes in SIZES[name[:3]].items():
+                yield from _over_sizes(what, sizes, name, dtype, say)
+
+
+def _one_of_each(names: Sequence[str]) -> list[str]:
+    """One CPU only: logical CPUs are the same processor."""
+    cards = [name for name in names if name.startswith("GPU")]
+    return cards or list(names[:1])
+
+
+def _types(name: str) -> tuple[str, ...]:
+    return (
+        ("float32", "tf32", "bfloat16", "float16")
+        if name.startswith("GPU")
+        else ("float32", "bfloat16", "float16")
+    )
+
+
+def _over_sizes(
+    what: str, sizes: Iterable[int], name: str, dtype: str, say: Say
+) -> Iterator[dict[str, Any]]:
+    import tensorflow as tf
+
+    for size in sizes:
+        say(f"{what} {size}, {dtype}, {name}")
+        tf.config.experimental.enable_tensor_float_32_execution(dtype == "tf32")
+        try:
+            row, longest = _MAKERS[what](name, dtype, size)
+        # TensorFlow has no kernel for every type on every device: that is a finding, too.
+        except tf.errors.OpError as error:
+            yield _row(what, [name], size, dtype=dtype, why_not=_first_line(error))
+            return
+        yield row
+        if longest > LONGEST_S / 8:
+            return
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(getattr(error, "message", None) or error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _arrays(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    return [random.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+
+
+def _measured(
+    what: str,
+    name: str,
+    size: int,
+    dtype: str,
+    arrays: Sequence[Any],
+    operation: Callable[..., Any],
+    beside: Callable[[], Any] | None,
+    true: Callable[..., tuple[Any, Any]],
+    **work: float,
+) -> tuple[dict[str, Any], float]:
+    """Time an operation on a device. `true` gives some of its numbers and the true ones."""
+    import tensorflow as tf
+
+    with tf.device(f"/device:{name}"):
+        given = [tf.cast(tf.constant(each), _kept(dtype)) for each in arrays]
+        for _ in range(WARM_UP):
+            result = operation(*given)
+            _arrived(result)
+        once = _timed(lambda: operation(*given), _arrived, once=True)
+        found, wanted = true(result, [tf.cast(each, tf.float64).numpy() for each in given])
+        seconds, others = _repeated(lambda: operation(*given), _arrived, beside)
+    error = float(abs(found - wanted).max() / max(abs(wanted).max(), 1e-30))
+    held = {"reference": others, "reference_name": "NumPy"} if beside is not None else {}
+    row = _row(what, [name], size, dtype=dtype, seconds=seconds, error=error, **work, **held)
+    return row, once
+
+
+def _kept(dtype: str) -> str:
+    return "float32" if dtype == "tf32" else dtype
+
+
+def _matmul(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
+    """Two square matrices: 2n³ operations."""
+    import numpy as np
+    import tensorflow as tf
+
+    left, right = _arrays([(size, size), (size, size)])
+    out = np.empty_like(left)
+    on_cpu = name.startswith("CPU") and dtype == "float32"
+
+    def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
+        some = tf.cast(result[:3, :7], tf.float64).numpy()
+        return some, given[0][:3] @ given[1][:, :7]
+
+    return _measured(
+        "matmul",
+        name,
+        size,
+        dtype,
+        (left, right),
+        tf.linalg.matmul,
+        (lambda: np.matmul(left, right, out=out)) if on_cpu else None,
+        true,
+        flops=2.0 * size**3,
+        bytes=3.0 * size**2 * _width(dtype),
+    )
+
+
+_BATCH, _SIDE, _WINDOW = 8, 28, 3
+
+
+def _convolution(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
+    """8 images of 28 × 28, 3 × 3, as many channels out as in: 2 · 8 · 26² · 9 · c² operations."""
+    import numpy as np
+    import tensorflow as tf
+
+    images, kernel = _arrays([(_BATCH, _SIDE, _SIDE, size), (_WINDOW, _WINDOW, size, size)])
+    out = _SIDE - _WINDOW + 1
+
+    def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
+        some = tf.cast(result[0, 5, 7], tf.float64).numpy()
+        window = given[0][0, 5 : 5 + _WINDOW, 7 : 7 + _WINDOW]
+        return some, np.einsum("hwc,hwco->o", window, given[1])
+
+    def convolved(given: Any, by: Any) -> Any:
+        return tf.nn.conv2d(given, by, strides=1, padding="VALID")
+
+    moved = _BATCH * (_SIDE**2 + out**2) * size + _WINDOW**2 * size**2
+    return _measured(
+        "convolution",
+        name,
+        size,
+        dtype,
+        (images, kernel),
+        convolved,
+        None,
+        true,
+        flops=2.0 * _BATCH * out**2 * _WINDOW**2 * size**2,
+        bytes=float(moved * _width(dtype)),
+    )
+
+
+def _element_wise(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
+    """A product of two vectors: two numbers are read and one is written for each operation."""
+    import numpy as np
+    import tensorflow as tf
+
+    left, right = _arrays([(size,), (size,)])
+    out = np.empty_like(left)
+    on_cpu = name.startswith("CPU") and dtype == "float32"
+
+    def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
+        return tf.cast(result[:100], tf.float64).numpy(), given[0][:100] * given[1][:100]
+
+    return _measured(
+        "element-wise",
+        name,
+        size,
+        dtype,
+        (left, right),
+        tf.multiply,
+        (lambda: np.multiply(left, right, out=out)) if on_cpu else None,
+        true,
+        flops=float(size),
+        bytes=3.0 * size * _width(dtype),
+    )
+
+
+def _width(dtype: str) -> int:
+    return 2 if dtype in ("float16", "bfloat16") else 4
+
+
+_MAKERS: Final = {
+    "matmul": _matmul,
+    "convolution": _convolution,
+    "element-wise": _element_wise,
+}
+
+
+# Launched against done
+
+
+def _launched(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
+    import tensorflow as tf
+
+    for name in _one_of_each(names):
+        side = SIDES[name[:3]]
+        say(f"{CALLS} multiplications of {side} × {side}, {name}")
+        with tf.device(f"/device:{name}"):
+            left, right = (tf.constant(each) for each in _arrays([(side, side)] * 2))
+            _arrived(tf.linalg.matmul(left, right))
+            launched, done = [], []
+            for _ in range(3):
+                began = time.perf_counter()
+                for _ in range(CALLS):
+                    result = tf.linalg.matmul(left, right)
+                launched.append(time.perf_counter() - began)
+                _arrived(result)
+                done.append((time.perf_counter() - began) / CALLS)
+        yield _row(
+            "matmul",
+            [name],
+            side,
+            seconds=done,
+            launched=launched,
+            count=CALLS,
+            flops=2.0 * side**3,
+            bytes=12.0 * side**2,
+        )
+
+
+# One after another, and all at once
+
+
+def _together(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
+    import tensorflow as tf
+
+    side = 4096 if names[0].startswith("GPU") else 512
+    work = {"flops": 2.0 * side**3, "bytes": 12.0 * side**2}
+    given = {}
+    for name in names:
+        with tf.device(f"/device:{name}"):
+            given[name] = [tf.constant(each) for each in _arrays([(side, side)] * 2)]
+            for _ in range(WARM_UP):
+                _arrived(tf.linalg.matmul(*given[name]))
+    once = _timed(lambda: _multiply(given[names[0]], names[0], 1), _no_wait)
+    calls = max(1, int(4 * LEAST_S / once))
+    seconds: dict[tuple[str, ...], list[float]] = {}
+    for _ in range(REPEATS):  # in turn, so that a machine that warms up does so for all
+        for some in [*((name,) for name in names), tuple(names)]:
+            say(f"{' and '.join(some)}")
+            seconds.setdefault(some, []).append(_at_once(some, given, calls) / calls)
+    for some, found in seconds.items():
+        yield _row("matmul", some, side, seconds=found, count=calls, **work)
+
+
+def _multiply(given: Sequence[Any], name: str, calls: int) -> None:
+    import tensorflow as tf
+
+    with tf.device(f"/device:{name}"):
+        for _ in range(calls):
+            result = tf.linalg.matmul(*given)
+        _arrived(result)
+
+
+def _at_once(names: Sequence[str], given: Any, calls: int) -> float:
+    """Return how many seconds it takes until each device has done as many multiplications."""
+    if len(names) == 1:
+        began = time.perf_counter()
+        _multiply(given[names[0]], names[0], calls)
+        return time.perf_counter() - began
+    gate = threading.Barrier(len(names) + 1)
+
+    def work(name: str) -> None:
+        gate.wait()
+        _multiply(given[name], name, calls)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    gate.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - began
+
+
+# Copies
+
+
+def _copies(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
+    import numpy as np
+    import tensorflow as tf
+
+    for amount in COPIED:
+        host = np.random.default_rng(0).integers(0, 256, amount, np.uint8)
+        into = np.empty_like(host)
+        with tf.device("/device:CPU:0"):
+            on_host = tf.identity(tf.constant(host))
+        there = {}
+        for name in names:
+            with tf.device(f"/device:{name}"):
+                there[name] = tf.identity(on_host)
+                _arrived(there[name])
+        ways = [("host", name) for name in names] + [(name, "host") for name in names]
+        ways += [(one, other) for one in names for other in names if one != other]
+        for source, target in ways:
+            say(f"{source} to {target}")
+            tensor = on_host if source == "host" else there[source]
+            yield _one_copy(source, target, tensor, host, into)
+
+
+def _one_copy(source: str, target: str, tensor: Any, host: Any, into: Any) -> dict[str, Any]:
+    import numpy as np
+    import tensorflow as tf
+
+    device = "/device:CPU:0" if target == "host" else f"/device:{target}"
+
+    def copied() -> Any:
+        with tf.device(device):
+            return tf.identity(tensor)
+
+    for _ in range(WARM_UP):
+        result = copied()
+        _arrived(result)
+    seconds, others = _repeated(copied, _arrived, lambda: np.copyto(into, host))
+    same = bool((result.numpy() == host).all())
+    return _row(
+        "copy",
+        [source, target],
+        len(host),
+        dtype="uint8",
+        seconds=seconds,
+        bytes=float(len(host)),
+        reference=others,
+        reference_name="the host's own copy",
+        error=0.0 if same else 1.0,
+    )
+
+
+# All-reduce
+
+
+def _all_reduce(names: Sequence[str], logical: Any, say: Say) -> Iterator[dict[str, Any]]:
+    from gpu_studio.plan import ALL_REDUCES
+    from gpu_studio.plan.devices import why_not_nccl
+    from gpu_studio.trainer.errors import PlanRefused
+    from gpu_studio.trainer.strategies.mirrored import all_reduce_for, strategy_over
+
+    among = [device for device in logical if device.name in names]
+    chosen = all_reduce_for("auto", among)
+    for way in (each for each in ALL_REDUCES if each != "auto"):
+        try:
+            strategy = strategy_over(names, all_reduce_for(way, among))
+        except PlanRefused as refused:
+            why_not = why_not_nccl(among) if way == "nccl" else refused.message
+            yield _row(way, names, 0, why_not=why_not)
+            continue
+        for amount in REDUCED:
+            say(f"{way}, {amount} bytes")
+            yield _one_sum(strategy, way, names, amount, "auto" if way == chosen else "")
+
+
+def _one_sum(
+    strategy: Any, way: str, names: Sequence[str], amount: int, called: str
+) -> dict[str, Any]:
+    import tensorflow as tf
+
+    numbers = amount // 4
+    parts = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.fill([numbers], 1.0 + context.replica_id_in_sync_group)
+    )
+
+    def summed(part: Any) -> Any:
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, part)
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def step() -> Any:
+        return strategy.run(summed, args=(parts,))
+
+    def waited(result: Any) -> None:
+        for each in strategy.experimental_local_results(result):
+            _arrived(each)
+
+    for _ in range(WARM_UP):
+        result = step()
+        waited(result)
+    seconds, _ = _repeated(step, waited)
+    wanted = len(names) * (len(names) + 1) / 2
+    found = [each.numpy() for each in strategy.experimental_local_results(result)]
+    error = max(float(abs(each - wanted).max()) / wanted for each in found)
+    return _row(
+        way,
+        names,
+        amount,
+        seconds=seconds,
+        bytes=float(amount),
+        error=error,
+        reference_name=called,
+    )
+
+
+_MEASURES: Final = {
+    "compute": _compute,
+    "launched": _launched,
+    "together": _together,
+    "copies": _copies,
+    "all-reduce": _all_reduce,
+}
