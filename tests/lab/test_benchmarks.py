@@ -116,8 +116,10 @@ def test_that_the_fastest_all_reduce_is_named_by_size_and_auto_is_held_against_i
         "From 1 KiB on and below 4 KiB, ring is the fastest.",
         "From 4 KiB on and below 8 KiB, the ways do not differ beyond the noise.",
         "From 8 KiB on, hierarchical_copy is the fastest.",
-        'The plan\'s "auto" takes ring for these devices: hierarchical_copy is faster here at '
-        "8 KiB.",
+        (
+            'The plan\'s "auto" takes ring for these devices: hierarchical_copy is faster here at '
+            "8 KiB."
+        ),
     ]
 
 
