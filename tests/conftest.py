@@ -19,6 +19,7 @@ pytest_plugins = [
     "pytester",
     "isolation",
     "hygiene",
+    "file_scheduler",
     "fake_cards",
     "x_display",
     "fault_matrix",

@@ -126,6 +126,16 @@ def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> Non
     assert tab(bench).list.count() == 3
 
 
+def test_that_a_device_that_is_not_there_leaves_the_list_by_its_check(opened) -> None:
+    devices = DeviceSettings(visible=("GPU:0", "GPU:7"))
+    bench = opened(replace(on_everything(TWO_CARDS), devices=devices), TWO_CARDS)
+    tab(bench).choose("GPU:7")
+    tab(bench).list.setFocus()
+    QTest.keyClick(tab(bench).list, Qt.Key.Key_Space)
+    assert bench.plan.devices.visible == ("GPU:0",)
+    assert tab(bench).list.device == "GPU:0"
+
+
 @pytest.mark.parametrize(("width", "height"), [(725, 380), (520, 250)])
 def test_that_nothing_is_cut_off_at_the_side(opened, qtbot, width: int, height: int) -> None:
     eight = Machine(
