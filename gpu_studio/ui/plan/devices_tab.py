@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
@@ -21,135 +17,21 @@ from gpu_studio.plan.carving import set_slices
 from gpu_studio.plan.devices import CPU
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import (
-    forget_device,
-    hide_card,
     name_by_number,
     name_by_uuid,
     named_cards,
     names_by_uuid,
     set_devices,
-    show_card,
 )
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
 from gpu_studio.ui.kit.basic_widgets import ActionButton, Elided, Label, Paragraph
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
-from gpu_studio.ui.kit.table import CheckDelegate
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, coloured_icon
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.carving.card_editor import CardEditor
 from gpu_studio.ui.plan.carving.slice_bar import SliceBar
 from gpu_studio.ui.plan.carving.strips import NO_LIMIT, Strip, all_strips, in_words, said_of_all
+from gpu_studio.ui.plan.device_list import DeviceList
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
-
-ROW_PX = 28
-_CHECK = Qt.ItemDataRole.CheckStateRole
-
-
-class DeviceList(QListWidget):
-    """The physical devices.
-
-    `chosen(device)` is the device that the user selects, `edited(Change)` a change of what is
-    visible.
-    """
-
-    chosen = Signal(str)
-    edited = Signal(object)
-
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._view: PlanView | None = None
-        self._strips: tuple[Strip, ...] = ()
-        self.setAccessibleName("physical devices, checked where TensorFlow may see them")
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setUniformItemSizes(True)
-        self.setItemDelegate(CheckDelegate(theme, self))
-        self.setIconSize(QSize(14, 14))
-        self.currentRowChanged.connect(self._choose)
-        self.itemChanged.connect(self._check)
-        theme.changed.connect(self._draw)
-
-    @property
-    def device(self) -> str:
-        """The selected device; empty before there is one."""
-        row = self.currentRow()
-        return self._strips[row].device if 0 <= row < len(self._strips) else ""
-
-    def show_strips(self, strips: Sequence[Strip], view: PlanView) -> None:
-        """Show these devices. The selected one stays selected while it is listed."""
-        before, self._view = self.device, view
-        if tuple(strips) == self._strips:
-            return
-        same = [strip.device for strip in strips] == [strip.device for strip in self._strips]
-        self._strips = tuple(strips)
-        self.blockSignals(True)
-        if not same:
-            self.clear()
-            for _ in strips:
-                item = QListWidgetItem(self)
-                item.setSizeHint(QSize(0, ROW_PX))
-        self._draw()
-        devices = [strip.device for strip in strips]
-        first = next(
-            (row for row, strip in enumerate(strips) if strip.visible and strip.device != CPU), 0
-        )
-        self.setCurrentRow(devices.index(before) if before in devices else first)
-        self.blockSignals(False)
-
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """All rows."""
-        return QSize(160, self.count() * ROW_PX + 2)
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Some rows: the others are reached by scrolling."""
-        return QSize(120, min(self.count(), 3) * ROW_PX + 2)
-
-    def _draw(self) -> None:
-        blocked = self.blockSignals(True)
-        for row, strip in enumerate(self._strips):
-            self._draw_row(self.item(row), strip)
-        self.blockSignals(blocked)
-
-    def _draw_row(self, item: QListWidgetItem, strip: Strip) -> None:
-        bad = coloured_icon("warning", self._theme.tokens.bad)
-        # An instance's name fills the row, and its checkbox says the rest.
-        item.setText(strip.name if strip.instance else f"{strip.name}  ·  {_state(strip)}")
-        item.setData(Qt.ItemDataRole.DecorationRole, bad if strip.errors else None)
-        item.setCheckState(Qt.CheckState.Checked if strip.visible else Qt.CheckState.Unchecked)
-        always = strip.device == CPU
-        item.setFlags(
-            Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-            | (Qt.ItemFlag.NoItemFlags if always else Qt.ItemFlag.ItemIsUserCheckable)
-        )  # fmt: skip
-        item.setToolTip(strip.detail + ("\nTensorFlow always sees the CPU." if always else ""))
-
-    def _choose(self, row: int) -> None:
-        if 0 <= row < len(self._strips):
-            self.chosen.emit(self._strips[row].device)
-
-    def _check(self, item: QListWidgetItem) -> None:
-        if self._view is None:
-            return
-        strip, machine = self._strips[self.row(item)], self._view.machine
-        wanted = (
-            item.data(_CHECK) == Qt.CheckState.Checked.value
-            or item.checkState() == Qt.CheckState.Checked
-        )
-        if wanted == strip.visible:
-            return
-        device = strip.device
-        edit = show_card if wanted else forget_device if strip.missing else hide_card
-        text = f"{'show' if wanted else 'hide'} {strip.name}"
-        self.edited.emit(Change(lambda plan: edit(plan, device, machine), text))
-        self._draw()
-
-
-def _state(strip: Strip) -> str:
-    if strip.missing:
-        return "not here"
-    if strip.lost:
-        return "lost"
-    return strip.cut if strip.visible else "hidden"
-
 
 TIPS = {
     "memory_growth": (
@@ -358,7 +240,7 @@ class DevicesTab(QWidget):
 
     def choose(self, device: str) -> None:
         """Show this physical device. Raises KeyError if there is none of that name."""
-        self.list.setCurrentRow(list(self._strips).index(self._strips[device].device))
+        self.list.choose(self._strips[device].device)
 
     def _show_chosen(self) -> None:
         strip = self._strips.get(self.list.device)

@@ -7,7 +7,7 @@ from devices_bench import bench, cut, field, opened, tab
 from made_machines import TWO_CARDS
 from made_plans import on_everything
 from plan_bench import Bench, drag, type_over
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
@@ -25,6 +25,10 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 def sizes(bench: Bench) -> tuple[int, ...]:
     return slices_of(bench.plan, "GPU:0", bench.machine)
+
+
+def row_area(bench: Bench, row: int) -> QRect:
+    return tab(bench).list.visualRect(tab(bench).list.model().index(row, 0))
 
 
 def press(bench: Bench, name: str) -> None:
@@ -103,17 +107,17 @@ def test_that_the_large_bar_is_dragged_and_the_card_above_follows(opened, dresse
 
 
 def test_that_a_card_is_hidden_and_shown_by_its_check(bench: Bench) -> None:
-    row = tab(bench).list
-    row.setFocus()
-    row.setCurrentRow(1)
-    QTest.keyClick(row, Qt.Key.Key_Space)
+    devices = tab(bench).list
+    devices.setFocus()
+    devices.choose("GPU:1")
+    QTest.keyClick(devices, Qt.Key.Key_Space)
     assert bench.plan.devices.visible == ("GPU:0",)
     assert tab(bench).card.mend.isVisible()
     assert tab(bench).card.mend.accessibleName() == "Make visible: GPU 1"
     assert not tab(bench).card.fields.isVisible()
     QTest.mouseClick(tab(bench).card.mend, Qt.MouseButton.LeftButton)
     assert bench.plan.devices.visible == ()
-    assert row.currentRow() == 1
+    assert devices.device == "GPU:1"
 
 
 def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> None:
@@ -123,17 +127,34 @@ def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> Non
     assert "there is no such device" in tab(bench).card.problem.text
     QTest.mouseClick(tab(bench).card.mend, Qt.MouseButton.LeftButton)
     assert validate(bench.plan, TWO_CARDS) == []
-    assert tab(bench).list.count() == 3
+    assert tab(bench).list.model().rowCount() == 3
 
 
-def test_that_a_device_that_is_not_there_leaves_the_list_by_its_check(opened) -> None:
+@pytest.mark.parametrize("by", ["key", "pointer"])
+def test_that_a_device_that_is_not_there_leaves_the_list_by_its_check(opened, by: str) -> None:
     devices = DeviceSettings(visible=("GPU:0", "GPU:7"))
     bench = opened(replace(on_everything(TWO_CARDS), devices=devices), TWO_CARDS)
-    tab(bench).choose("GPU:7")
-    tab(bench).list.setFocus()
-    QTest.keyClick(tab(bench).list, Qt.Key.Key_Space)
+    listed = tab(bench).list
+    listed.choose("GPU:7")
+    if by == "key":
+        listed.setFocus()
+        QTest.keyClick(listed, Qt.Key.Key_Space)
+    else:
+        box = row_area(bench, 3).topLeft() + QPoint(10, row_area(bench, 3).height() // 2)
+        QTest.mouseClick(listed.viewport(), Qt.MouseButton.LeftButton, pos=box)
     assert bench.plan.devices.visible == ("GPU:0",)
-    assert tab(bench).list.device == "GPU:0"
+    assert listed.device == "GPU:0"
+
+
+def test_that_the_edit_of_a_check_can_be_undone(bench: Bench) -> None:
+    listed = tab(bench).list
+    listed.choose("GPU:1")
+    listed.setFocus()
+    QTest.keyClick(listed, Qt.Key.Key_Space)
+    assert listed.currentIndex().data() == "GPU 1  ·  hidden"
+    bench.document.undo_stack.undo()
+    assert listed.device == "GPU:1"
+    assert listed.currentIndex().data() == "GPU 1  ·  whole"
 
 
 @pytest.mark.parametrize(("width", "height"), [(725, 380), (520, 250)])
@@ -162,11 +183,10 @@ def test_that_a_box_that_is_not_checked_can_be_seen(opened, dressed, mode: str) 
         replace(on_everything(TWO_CARDS), devices=DeviceSettings(visible=("GPU:1",))), TWO_CARDS
     )
     image = tab(bench).list.viewport().grab().toImage()
-    row = tab(bench).list.visualItemRect(tab(bench).list.item(0))
+    row, checked = (row_area(bench, number) for number in (0, 1))
     seen = {image.pixelColor(x, row.center().y()).name() for x in range(4, 24)}
     assert dressed.tokens.muted in seen
     assert dressed.tokens.accent not in seen
-    checked = tab(bench).list.visualItemRect(tab(bench).list.item(1))
     assert dressed.tokens.accent in {
         image.pixelColor(x, checked.center().y()).name() for x in range(4, 24)
     }
@@ -229,7 +249,7 @@ def test_that_a_card_that_does_not_answer_is_drawn_lost_and_hidden_by_a_button(o
     bench = opened(on_everything(machine), machine)
     shown = tab(bench)
     shown.choose("GPU:1")
-    assert shown.list.item(1).text() == "GPU 1  ·  lost"
+    assert shown.list.model().index(1, 0).data() == "GPU 1  ·  lost"
     assert "GPU 1 does not answer" in shown.card.problem.text
     assert shown.card.mend.text() == "Hide it"
     QTest.mouseClick(shown.card.mend, Qt.MouseButton.LeftButton)
