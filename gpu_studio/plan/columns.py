@@ -241,34 +241,46 @@ def chosen_columns(header: Header, options: Mapping[str, Any], groups: str | Non
     inputs = tuple(values["inputs"])
     if not inputs and images is None:
         inputs = tuple(name for name in header.names if name and name not in kept)
-    named = {"inputs": inputs, "targets": targets, "texts": values["texts"]}
+    chosen = Chosen(inputs, targets, weight, groups, images)
+    _check_present(header, chosen, values["texts"])
+    _check_apart(chosen)
+    return chosen
+
+
+def _check_present(header: Header, chosen: Chosen, texts: Sequence[str]) -> None:
+    """Raise TableError for a column that is not there, or is there twice."""
+    weight = (chosen.weight,) if chosen.weight is not None else ()
+    named = {"inputs": chosen.inputs, "targets": chosen.targets, "texts": texts, "weight": weight}
     for option, names in named.items():
         for name in names:
             _check(header, name, option)
-    if weight is not None:
-        _check(header, weight, "weight")
-    if images is not None:
-        _check_images(header, images, (*inputs, *targets, weight, groups))
-    if groups is not None:
-        _check(header, groups, "")
-    if both := [name for name in inputs if name in (*targets, weight, groups)]:
+    if chosen.images is not None:
+        others = (*chosen.inputs, *chosen.targets, chosen.weight, chosen.groups)
+        _check_images(header, chosen.images, others)
+    if chosen.groups is not None:
+        _check(header, chosen.groups, "")
+
+
+def _check_apart(chosen: Chosen) -> None:
+    """Raise TableError where a column stands for two things, or nothing is left as an input."""
+    told = (*chosen.targets, chosen.weight)
+    if both := [name for name in chosen.inputs if name in (*told, chosen.groups)]:
         raise TableError(
             f"{printable(both[0])} is an input, and a target, weight or group as well",
             "leave it out of one of them",
             "inputs",
         )
-    if groups is not None and groups in (*targets, weight):
+    if chosen.groups is not None and chosen.groups in told:
         raise TableError(
-            f"{printable(groups)} is the group of a sample, and a target or weight as well",
+            f"{printable(chosen.groups)} is the group of a sample, and a target or weight as well",
             "give the groups a column of their own, and name it in data.groups",
         )
-    if not inputs and images is None:
+    if not chosen.inputs and chosen.images is None:
         raise TableError(
             "no column is left as an input",
             "name the columns that the model sees in data.options.inputs",
             "inputs",
         )
-    return Chosen(inputs, targets, weight, groups, images)
 
 
 def _check_images(header: Header, images: str, others: Sequence[str | None]) -> None:
