@@ -15,8 +15,9 @@ VENV_PYTHON := .venv/bin/python
 PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setup/prepare.py
 # Byte code is kept whatever the shell says: else each worker, and each process of a test, would compile all source anew.
 PYTEST = QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= $(VENV_PYTHON) -m pytest
-# A worker a core, but no more than fit into memory with a TensorFlow each; a file's tests stay together.
-IN_PARALLEL = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# One worker more than cores, as some tests wait for a window or a process, but no more than fit into memory with a
+# TensorFlow each; a file's tests stay together.
+IN_PARALLEL = --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
 SCRIPTS = packaging tests/support tests/benchmarks
 
@@ -31,7 +32,7 @@ run: ## Open the window with a plan for this machine; without a display, train t
 		exec $(VENV_PYTHON) -m gpu_studio train $(ARGS); \
 	fi
 
-test: ## Check the source, then run all tests (under ten minutes on two cores)
+test: ## Check the source, then run all tests (about twelve minutes on two cores)
 	@$(PREPARE) test
 	@$(MAKE) --no-print-directory static
 	@$(PYTEST) $(IN_PARALLEL) $(ARGS)

@@ -127,7 +127,6 @@ def test_that_a_step_that_cannot_be_measured_is_no_figure(gpu_studio, plan, mach
 def test_that_other_threads_an_operation_are_another_question_and_reach_the_process(
     gpu_studio, plan, machine, asked, monkeypatch
 ) -> None:
-    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
     gpu_studio("place", plan)
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
     gpu_studio("place", plan)

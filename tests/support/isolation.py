@@ -17,8 +17,6 @@ MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30
 """So many bytes must be free there: all that the tests write is an eighth of it."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1"}
-ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""The workers use every core already, and the tests' operations are small."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
     patch.setattr(tempfile, "tempdir", temporary_root(os.environ, MEMORY))
     network.install(patch)
-    for name, value in {**QUIET, **ONE_THREAD_AN_OPERATION}.items():
+    for name, value in QUIET.items():
         patch.setenv(name, value)
     if "QT_QPA_PLATFORM" not in os.environ:
         patch.setenv("QT_QPA_PLATFORM", "offscreen")

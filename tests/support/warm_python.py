@@ -37,6 +37,8 @@ TEXT = "-c"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
 HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV)
+ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
+"""The tests use every core already, and their operations are small. A test may say otherwise."""
 _SERVER_GONE = 1
 _servers: list[subprocess.Popen[bytes]] = []
 _starting = threading.Lock()
@@ -217,7 +219,7 @@ def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
         os.dup2(each, target)
         os.close(each)
     os.environ.clear()
-    os.environ.update(wanted["environment"])
+    os.environ.update(ONE_THREAD_AN_OPERATION | wanted["environment"])
     tempfile.tempdir = None  # the imports have asked for it, in another environment
     os.chdir(wanted["folder"])
     sys.argv = [wanted["program"], *wanted["arguments"]]
