@@ -20,7 +20,15 @@ from gpu_studio.trainer.data.stream_kinds import (
     is_stream,
     opener,
 )
-from gpu_studio.trainer.data.streams import PARTS, PEEKED, DatasetStream, Stream, arrays_of, stacked
+from gpu_studio.trainer.data.streams import (
+    PARTS,
+    PEEKED,
+    DatasetStream,
+    Stream,
+    arrays_of,
+    fits,
+    stacked,
+)
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.user_code import UserFunction, pulling
@@ -105,7 +113,15 @@ class PythonStream(Stream):
                 raise self._wrong(
                     f"{told} {name} of shape {leaf.shape}, and those before have {before}", advice
                 )
-            arrays.append(leaf if spec.dtype == tf.string else _typed(leaf, spec))
+            kept = _typed(leaf, spec)
+            if kept is None:
+                name = called(PARTS[int(path[0])], path[1:])
+                raise self._wrong(
+                    f"{told} {name} of type {leaf.dtype}, and those before have "
+                    f"{spec.dtype.name}, which does not hold it",
+                    f"Give {name} the same type in all, as astype does.",
+                )
+            arrays.append(kept)
         if self.batched:
             self._refuse_uneven(found, f"{told} parts")
             if not len(arrays[0]):
@@ -131,9 +147,17 @@ def _spec(same: tuple[Array, ...], *, batched: bool) -> tf.TensorSpec:
     return tf.TensorSpec([None, *shape[1:]] if batched else shape, dtype)
 
 
-def _typed(leaf: Array, spec: tf.TensorSpec) -> Array:
-    typed: Array = leaf.astype(spec.dtype.as_numpy_dtype, copy=False)
-    return typed
+def _typed(leaf: Array, spec: tf.TensorSpec) -> Array | None:
+    """Return an array in the type of those before it, None if that would change its values.
+
+    Floats lose digits only.
+    """
+    if spec.dtype == tf.string:
+        return leaf
+    wanted = np.dtype(spec.dtype.as_numpy_dtype)
+    whole = leaf.dtype.kind in "iu" and wanted.kind in "iu"
+    keeps = fits(leaf, wanted) if whole else np.can_cast(leaf.dtype, wanted, "same_kind")
+    return leaf.astype(wanted, copy=False) if keeps else None
 
 
 class GeneratorStream(PythonStream):

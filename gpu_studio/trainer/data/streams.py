@@ -28,6 +28,10 @@ PEEKED = 2
 PEEKED_ROWS = 64
 """Samples that are read beforehand where they come one by one."""
 PARTS = ("x", "y", "sample_weight")
+BEYOND_32_BITS = "Number classes anew from 0, or give measured values as floats."
+_WHOLE_TARGETS = np.dtype(np.int32)
+_WIDER = (tf.int64, tf.uint32, tf.uint64)
+"""Types of whole numbers that may not fit int32."""
 _WHAT = "Let it give x, (x, y) or (x, y, sample_weight), as Keras' fit takes it."
 
 
@@ -130,6 +134,11 @@ class Stream:
         if not 1 <= len(parts) <= len(PARTS):
             raise self._refused(f"gives {len(parts)} things at a time", _WHAT)
         x, y, weights = [*map(arrays_of, parts), (), ()][: len(PARTS)]
+        for path, leaf in leaves(y):
+            if not fits(leaf, _WHOLE_TARGETS):
+                raise self._refused(
+                    f"gives {called('y', path)} with whole numbers beyond 32 bits", BEYOND_32_BITS
+                )
         x, y = mapped(_as_sample, x), mapped(_as_target, y)
         weights = mapped(lambda each: each.astype(np.float32, copy=False), weights)
         if not flat(x):
@@ -184,6 +193,10 @@ class Stream:
             ) from error
         if not isinstance(error, tf.errors.OpError) or "IteratorGetNext" not in str(error):
             return
+        if BEYOND_32_BITS in said:
+            raise self._refused(
+                "gives targets with whole numbers beyond 32 bits", BEYOND_32_BITS
+            ) from error
         if isinstance(error, tf.errors.OutOfRangeError):
             raise self._refused(
                 "gave nothing when it was read again",
@@ -204,7 +217,18 @@ def _as_target(y: Array) -> Array:
     """Return targets in the types that they have in arrays: int32, float32, or texts."""
     if y.dtype.kind in "OSU":
         return y
-    return y.astype(np.float32 if y.dtype.kind == "f" else np.int32, copy=False)
+    return y.astype(np.float32 if y.dtype.kind == "f" else _WHOLE_TARGETS, copy=False)
+
+
+def fits(found: Array, wanted: np.dtype[Any]) -> bool:
+    """Whether all numbers keep their values as whole numbers of the type `wanted`.
+
+    So do arrays of anything but whole numbers, which are not looked at.
+    """
+    if found.dtype.kind not in "iu" or np.can_cast(found.dtype, wanted) or not found.size:
+        return True
+    limits = np.iinfo(wanted)
+    return int(found.min()) >= limits.min and int(found.max()) <= limits.max
 
 
 def arrays_of(part: Any) -> Any:
@@ -312,4 +336,13 @@ def _parts(*element: Any) -> Any:
 def _target(y: Any) -> Any:
     if y.dtype == tf.string:
         return y
-    return tf.cast(y, tf.float32 if y.dtype.is_floating else tf.int32)
+    if y.dtype.is_floating:
+        return tf.cast(y, tf.float32)
+    if y.dtype not in _WIDER:
+        return tf.cast(y, tf.int32)
+    # float64 holds each whole number of 32 bits exactly, and is beyond them where one of 64 is.
+    low, high = tf.cast(tf.int32.min, tf.float64), tf.cast(tf.int32.max, tf.float64)
+    values = tf.cast(y, tf.float64)
+    fit = tf.reduce_all((values >= low) & (values <= high))
+    with tf.control_dependencies([tf.debugging.Assert(fit, [BEYOND_32_BITS])]):
+        return tf.cast(y, tf.int32)

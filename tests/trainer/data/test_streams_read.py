@@ -49,6 +49,25 @@ def with_an_empty_one():
     yield X[:8], Y[:8]
     yield X[:0], Y[:0]
 
+def of_changing_types():
+    yield X[:8], Y[:8]
+    yield X[:8], Y[:8]
+    yield X[:8], Y[:8] + 0.5
+
+def of_growing_bytes():
+    for most in (200, 255, 256):
+        yield np.full((2, 4), most, np.min_scalar_type(most)), Y[:2]
+
+def with_large_targets():
+    yield X[:8], Y[:8] + 3_000_000_000
+
+def with_late_large_targets():
+    for number in range(4):
+        yield X[:8], Y[:8] + number * 1_000_000_000
+
+def with_late_large_dataset():
+    return tf.data.Dataset.from_tensor_slices((X, Y + np.arange(24) * 100_000_000)).batch(4)
+
 def of_all_lengths():
     for number in range(5):
         yield X[number][: 2 + number % 2], 1
@@ -90,6 +109,7 @@ def test_that_a_stream_without_validation_says_that_nothing_is_validated(written
             "of_all_lengths",
             "gives samples of different shapes: x is (2,) first, and (3,) in sample 1.",
         ),
+        ("with_large_targets", "that gives y with whole numbers beyond 32 bits."),
     ],
 )
 def test_that_what_cannot_be_batches_is_refused_in_words(
@@ -132,13 +152,59 @@ def test_that_a_generator_that_raises_is_told_by_its_line(written: Written) -> N
     assert failed.value.message == "own.py stopped in line 22 with KeyError: 'picture 17'"
 
 
-def test_that_a_generator_whose_batch_has_no_samples_is_told_which(written: Written) -> None:
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("with_an_empty_one", "own.py:with_an_empty_one: batch 2 has no samples."),
+        (
+            "of_changing_types",
+            "batch 2 has y of type float32, and those before have int32, which does not hold it.",
+        ),
+        (
+            "of_growing_bytes",
+            "batch 2 has x of type uint16, and those before have uint8, which does not hold it.",
+        ),
+        ("with_late_large_targets", "that gives y with whole numbers beyond 32 bits."),
+    ],
+)
+def test_that_a_later_batch_that_cannot_be_trained_on_is_told(
+    function: str, words: str, written: Written
+) -> None:
     from gpu_studio.trainer.batches import stream_parts
 
-    path = written(CODE)
-    stream = load_data(Data(python=f"{path}:with_an_empty_one"), 0, Path()).train.stream
-    with pytest.raises(Exception, match="no samples"):
+    stream = load_data(Data(python=f"{written(CODE)}:{function}"), 0, Path()).train.stream
+    with pytest.raises(Exception, match="DataError"):
         list(stream_parts(stream, 0, 2))
     with pytest.raises(DataError) as failed:
         stream.check()
-    assert failed.value.message == "own.py:with_an_empty_one: batch 2 has no samples."
+    assert words in failed.value.message
+
+
+def test_that_later_targets_of_a_dataset_beyond_32_bits_are_not_wrapped(written: Written) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.batches import stream_parts
+
+    path = written(CODE)
+    stream = load_data(Data(python=f"{path}:with_late_large_dataset"), 0, Path()).train.stream
+    with pytest.raises(tf.errors.InvalidArgumentError) as stopped:
+        list(stream_parts(stream, 0, 2))
+    with pytest.raises(DataError) as failed:
+        stream.blame(stopped.value)
+    assert "gives targets with whole numbers beyond 32 bits." in failed.value.message
+
+
+def test_that_targets_that_fit_32_bits_are_taken_from_any_whole_numbers() -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.data.streams import _target
+
+    for kind in (tf.int64, tf.uint32, tf.uint64, tf.uint8):
+        held = _target(tf.constant([0, 7, 127], kind))
+        assert held.dtype == tf.int32
+        assert held.numpy().tolist() == [0, 7, 127]
+    for least in (-(2**31), 2**31 - 1):
+        assert _target(tf.constant(least, tf.int64)).numpy() == least
+    for beyond in (tf.constant(2**31, tf.uint32), tf.constant(2**64 - 1, tf.uint64)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            _target(beyond)
