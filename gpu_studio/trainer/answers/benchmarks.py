@@ -12,15 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpu_studio import plan as plans
+from gpu_studio.trainer.answers import benchmark_timing as timing
+from gpu_studio.trainer.answers.benchmark_timing import (
+    WARM_UP,
+    arrived,
+    no_wait,
+    repeated,
+    row_of,
+    timed,
+)
+from gpu_studio.trainer.answers.benchmark_ways import all_reduce, copies
 from gpu_studio.trainer.environment import settle
 
 Say = Callable[[Any], None]
 """Says a text (what is done now) or a row (what was measured)."""
 
-WARM_UP: Final = 2
-REPEATS: Final = 7
-LEAST_S: Final = 0.04
-"""A repeat takes at least so long, so that the clock and Python's calls do not count."""
 LONGEST_S: Final = 1.5
 """Sizes of which one operation would take longer are left out."""
 CALLS: Final = 50
@@ -39,9 +45,6 @@ SIZES: Final[Mapping[str, Mapping[str, tuple[int, ...]]]] = {
 """What is computed on each kind of device: sides, channels, and elements."""
 SIDES: Final[Mapping[str, int]] = {"GPU": 4000, "CPU": 1000}
 """The side of the matrices of which fifty products are launched."""
-COPIED: Final = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 26)
-REDUCED: Final = (1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26)
-"""Bytes that are copied, and summed."""
 
 
 def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], bool]:
@@ -63,54 +66,6 @@ def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], boo
     for row in measure(names, logical, progress):
         progress(row)
     return {"tensorflow": tf.__version__, "devices": names}, False
-
-
-# Timing
-
-
-def _timed(call: Callable[[], Any], wait: Callable[[Any], None], *, once: bool = False) -> float:
-    """Return how many seconds one call takes, waiting for its result: the mean of some calls."""
-    calls, spent = 1, 0.0
-    while True:
-        began = time.perf_counter()
-        for _ in range(calls):
-            result = call()
-        wait(result)
-        spent = time.perf_counter() - began
-        if once or spent >= LEAST_S:
-            return spent / calls
-        calls = max(2 * calls, int(calls * LEAST_S / max(spent, 1e-7)))
-
-
-def _repeated(
-    call: Callable[[], Any], wait: Callable[[Any], None], beside: Callable[[], Any] | None = None
-) -> tuple[list[float], list[float]]:
-    """Time a call, and in turn another one on the host that it is held against.
-
-    They take turns so that a machine that slows down does so for both.
-    """
-    mine: list[float] = []
-    others: list[float] = []
-    for _ in range(REPEATS):
-        mine.append(_timed(call, wait))
-        if beside is not None:
-            others.append(_timed(beside, _no_wait))
-    return mine, others
-
-
-def _no_wait(_result: Any) -> None:
-    return
-
-
-def _arrived(result: Any) -> None:
-    """Wait until a tensor is computed, by reading a number of it: that is next on its stream."""
-    import tensorflow as tf
-
-    tf.reshape(result, [-1])[0].numpy()
-
-
-def _row(what: str, devices: Sequence[str], size: int, **more: Any) -> dict[str, Any]:
-    return {"what": what, "devices": list(devices), "size": size, **more}
 
 
 # Compute
@@ -149,7 +104,7 @@ def _over_sizes(
             row, longest = _MAKERS[what](name, dtype, size)
         # TensorFlow has no kernel for every type on every device: that is a finding, too.
         except tf.errors.OpError as error:
-            yield _row(what, [name], size, dtype=dtype, why_not=_first_line(error))
+            yield row_of(what, [name], size, dtype=dtype, why_not=_first_line(error))
             return
         yield row
         if longest > LONGEST_S / 8:
@@ -177,22 +132,26 @@ def _measured(
     operation: Callable[..., Any],
     beside: Callable[[], Any] | None,
     true: Callable[..., tuple[Any, Any]],
+    pause_s: float = 0.0,
     **work: float,
 ) -> tuple[dict[str, Any], float]:
-    """Time an operation on a device. `true` gives some of its numbers and the true ones."""
+    """Time an operation on a device, and another on the host, with a pause before each.
+
+    `true` gives some of its numbers and the true ones.
+    """
     import tensorflow as tf
 
     with tf.device(f"/device:{name}"):
         given = [tf.cast(tf.constant(each), _kept(dtype)) for each in arrays]
         for _ in range(WARM_UP):
             result = operation(*given)
-            _arrived(result)
-        once = _timed(lambda: operation(*given), _arrived, once=True)
+            arrived(result)
+        once = timed(lambda: operation(*given), arrived, once=True)
         found, wanted = true(result, [tf.cast(each, tf.float64).numpy() for each in given])
-        seconds, others = _repeated(lambda: operation(*given), _arrived, beside)
+        seconds, others = repeated(lambda: operation(*given), arrived, beside, pause_s)
     error = float(abs(found - wanted).max() / max(abs(wanted).max(), 1e-30))
     held = {"reference": others, "reference_name": "NumPy"} if beside is not None else {}
-    row = _row(what, [name], size, dtype=dtype, seconds=seconds, error=error, **work, **held)
+    row = row_of(what, [name], size, dtype=dtype, seconds=seconds, error=error, **work, **held)
     return row, once
 
 
@@ -222,6 +181,8 @@ def _matmul(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
         tf.linalg.matmul,
         (lambda: np.matmul(left, right, out=out)) if on_cpu else None,
         true,
+        # NumPy's idle threads spin for a while, on the cores that TensorFlow's need.
+        pause_s=timing.SPIN_S,
         flops=2.0 * size**3,
         bytes=3.0 * size**2 * _width(dtype),
     )
@@ -309,16 +270,16 @@ def _launched(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[st
         say(f"{CALLS} multiplications of {side} × {side}, {name}")
         with tf.device(f"/device:{name}"):
             left, right = (tf.constant(each) for each in _arrays([(side, side)] * 2))
-            _arrived(tf.linalg.matmul(left, right))
+            arrived(tf.linalg.matmul(left, right))
             launched, done = [], []
             for _ in range(3):
                 began = time.perf_counter()
                 for _ in range(CALLS):
                     result = tf.linalg.matmul(left, right)
                 launched.append(time.perf_counter() - began)
-                _arrived(result)
+                arrived(result)
                 done.append((time.perf_counter() - began) / CALLS)
-        yield _row(
+        yield row_of(
             "matmul",
             [name],
             side,
@@ -343,16 +304,16 @@ def _together(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[st
         with tf.device(f"/device:{name}"):
             given[name] = [tf.constant(each) for each in _arrays([(side, side)] * 2)]
             for _ in range(WARM_UP):
-                _arrived(tf.linalg.matmul(*given[name]))
-    once = _timed(lambda: _multiply(given[names[0]], names[0], 1), _no_wait)
-    calls = max(1, int(4 * LEAST_S / once))
+                arrived(tf.linalg.matmul(*given[name]))
+    once = timed(lambda: _multiply(given[names[0]], names[0], 1), no_wait)
+    calls = max(1, int(4 * timing.LEAST_S / once))
     seconds: dict[tuple[str, ...], list[float]] = {}
-    for _ in range(REPEATS):  # in turn, so that a machine that warms up does so for all
+    for _ in range(timing.REPEATS):  # in turn, so that a machine that warms up does so for all
         for some in [*((name,) for name in names), tuple(names)]:
             say(f"{' and '.join(some)}")
             seconds.setdefault(some, []).append(_at_once(some, given, calls) / calls)
     for some, found in seconds.items():
-        yield _row("matmul", some, side, seconds=found, count=calls, **work)
+        yield row_of("matmul", some, side, seconds=found, count=calls, **work)
 
 
 def _multiply(given: Sequence[Any], name: str, calls: int) -> None:
@@ -361,7 +322,7 @@ def _multiply(given: Sequence[Any], name: str, calls: int) -> None:
     with tf.device(f"/device:{name}"):
         for _ in range(calls):
             result = tf.linalg.matmul(*given)
-        _arrived(result)
+        arrived(result)
 
 
 def _at_once(names: Sequence[str], given: Any, calls: int) -> float:
@@ -386,126 +347,10 @@ def _at_once(names: Sequence[str], given: Any, calls: int) -> float:
     return time.perf_counter() - began
 
 
-# Copies
-
-
-def _copies(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
-    import numpy as np
-    import tensorflow as tf
-
-    for amount in COPIED:
-        host = np.random.default_rng(0).integers(0, 256, amount, np.uint8)
-        into = np.empty_like(host)
-        with tf.device("/device:CPU:0"):
-            on_host = tf.identity(tf.constant(host))
-        there = {}
-        for name in names:
-            with tf.device(f"/device:{name}"):
-                there[name] = tf.identity(on_host)
-                _arrived(there[name])
-        ways = [("host", name) for name in names] + [(name, "host") for name in names]
-        ways += [(one, other) for one in names for other in names if one != other]
-        for source, target in ways:
-            say(f"{source} to {target}")
-            tensor = on_host if source == "host" else there[source]
-            yield _one_copy(source, target, tensor, host, into)
-
-
-def _one_copy(source: str, target: str, tensor: Any, host: Any, into: Any) -> dict[str, Any]:
-    import numpy as np
-    import tensorflow as tf
-
-    device = "/device:CPU:0" if target == "host" else f"/device:{target}"
-
-    def copied() -> Any:
-        with tf.device(device):
-            return tf.identity(tensor)
-
-    for _ in range(WARM_UP):
-        result = copied()
-        _arrived(result)
-    seconds, others = _repeated(copied, _arrived, lambda: np.copyto(into, host))
-    same = bool((result.numpy() == host).all())
-    return _row(
-        "copy",
-        [source, target],
-        len(host),
-        dtype="uint8",
-        seconds=seconds,
-        bytes=float(len(host)),
-        reference=others,
-        reference_name="the host's own copy",
-        error=0.0 if same else 1.0,
-    )
-
-
-# All-reduce
-
-
-def _all_reduce(names: Sequence[str], logical: Any, say: Say) -> Iterator[dict[str, Any]]:
-    from gpu_studio.plan import ALL_REDUCES
-    from gpu_studio.plan.devices import why_not_nccl
-    from gpu_studio.trainer.errors import PlanRefused
-    from gpu_studio.trainer.strategies.mirrored import all_reduce_for, strategy_over
-
-    among = [device for device in logical if device.name in names]
-    chosen = all_reduce_for("auto", among)
-    for way in (each for each in ALL_REDUCES if each != "auto"):
-        try:
-            strategy = strategy_over(names, all_reduce_for(way, among))
-        except PlanRefused as refused:
-            why_not = why_not_nccl(among) if way == "nccl" else refused.message
-            yield _row(way, names, 0, why_not=why_not)
-            continue
-        for amount in REDUCED:
-            say(f"{way}, {amount} bytes")
-            yield _one_sum(strategy, way, names, amount, "auto" if way == chosen else "")
-
-
-def _one_sum(
-    strategy: Any, way: str, names: Sequence[str], amount: int, called: str
-) -> dict[str, Any]:
-    import tensorflow as tf
-
-    numbers = amount // 4
-    parts = strategy.experimental_distribute_values_from_function(
-        lambda context: tf.fill([numbers], 1.0 + context.replica_id_in_sync_group)
-    )
-
-    def summed(part: Any) -> Any:
-        context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, part)
-
-    @tf.function  # type: ignore[untyped-decorator]
-    def step() -> Any:
-        return strategy.run(summed, args=(parts,))
-
-    def waited(result: Any) -> None:
-        for each in strategy.experimental_local_results(result):
-            _arrived(each)
-
-    for _ in range(WARM_UP):
-        result = step()
-        waited(result)
-    seconds, _ = _repeated(step, waited)
-    wanted = len(names) * (len(names) + 1) / 2
-    found = [each.numpy() for each in strategy.experimental_local_results(result)]
-    error = max(float(abs(each - wanted).max()) / wanted for each in found)
-    return _row(
-        way,
-        names,
-        amount,
-        seconds=seconds,
-        bytes=float(amount),
-        error=error,
-        reference_name=called,
-    )
-
-
 _MEASURES: Final = {
     "compute": _compute,
     "launched": _launched,
     "together": _together,
-    "copies": _copies,
-    "all-reduce": _all_reduce,
+    "copies": copies,
+    "all-reduce": all_reduce,
 }

@@ -1,0 +1,67 @@
+"""How the benchmarks take their times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+WARM_UP: Final = 2
+REPEATS: Final = 7
+LEAST_S: Final = 0.04
+"""A repeat takes at least so long, so that the clock and Python's calls do not count."""
+SPIN_S: Final = 0.1
+"""Longer than idle threads of BLAS libraries spin: OpenBLAS's do for 2²⁶ ticks of the processor."""
+
+
+def timed(call: Callable[[], Any], wait: Callable[[Any], None], *, once: bool = False) -> float:
+    """Return how many seconds one call takes, waiting for its result: the mean of some calls."""
+    calls, spent = 1, 0.0
+    while True:
+        began = time.perf_counter()
+        for _ in range(calls):
+            result = call()
+        wait(result)
+        spent = time.perf_counter() - began
+        if once or spent >= LEAST_S:
+            return spent / calls
+        calls = max(2 * calls, int(calls * LEAST_S / max(spent, 1e-7)))
+
+
+def repeated(
+    call: Callable[[], Any],
+    wait: Callable[[Any], None],
+    beside: Callable[[], Any] | None = None,
+    pause_s: float = 0.0,
+) -> tuple[list[float], list[float]]:
+    """Time a call, and in turn another one on the host that it is held against.
+
+    They take turns so that a machine that slows down does so for both, with a pause after each.
+    """
+    mine: list[float] = []
+    others: list[float] = []
+    for _ in range(REPEATS):
+        mine.append(timed(call, wait))
+        if beside is not None:
+            time.sleep(pause_s)
+            beside()
+            others.append(timed(beside, no_wait))
+            time.sleep(pause_s)
+            wait(call())
+    return mine, others
+
+
+def no_wait(_result: Any) -> None:
+    """Wait for nothing: the call has done it all."""
+
+
+def arrived(result: Any) -> None:
+    """Wait until a tensor is computed, by reading a number of it: that is next on its stream."""
+    import tensorflow as tf
+
+    tf.reshape(result, [-1])[0].numpy()
+
+
+def row_of(what: str, devices: Sequence[str], size: int, **more: Any) -> dict[str, Any]:
+    """Return a measurement as it is said: what, on which devices, of what size."""
+    return {"what": what, "devices": list(devices), "size": size, **more}
