@@ -1,7 +1,8 @@
 """Make the guide's pictures anew from the real window: `make pictures`.
 
 Two plans of the guide are trained for real, in a folder that is removed afterwards. The window then
-shows these runs, on an invented machine with two cards, which it marks as simulated.
+shows these runs, on an invented machine with two cards, which it marks as simulated. Each picture
+is taken in light and in dark.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from gpu_studio.common.guide import guide
 
+if TYPE_CHECKING:
+    from gpu_studio.ui.kit.theme import ThemeManager
+    from gpu_studio.ui.window.main_window import MainWindow
+
 WIDTH, HEIGHT = 1024, 700
 PATIENCE_S = 300.0
+DRESSING_S = 1.0
+THEMES: Final[tuple[Literal["light"], Literal["dark"]]] = ("light", "dark")
 _PLAN = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 
 _CARVE = re.compile(r"\[\[devices.carve\]\].*?(?=\n\[)", re.DOTALL)
@@ -61,53 +69,70 @@ def _show(home: Path) -> None:
     from gpu_studio.ui.window.app import make_application
     from gpu_studio.ui.window.main_window import MainWindow
 
-    application, theme = make_application(), ThemeManager("light")
-    theme.dress(application)
+    theme = ThemeManager("light")
+    theme.dress(make_application())
+    window = MainWindow(home / "runs", home / "shown.plan.toml", theme)
+    camera = Camera(window, theme)
+    window.resize(WIDTH, HEIGHT)
+    window.inventory.refresh()
+    window.show()
+    camera.wait(lambda: window.inventory.machine is not None and window.document.plan is not None)
+    window.show_page("devices")
+    camera.wait(lambda: bool(window.findChildren(SideCard)))
+    window.findChildren(SideCard)[0].tabs.setCurrentIndex(1)  # not whatever else runs here
+    camera.take("devices", lambda: "cards" in window.sampler.picture.seen, 20.0)
+    window.show_page("plan")
+    window.plan_page.workspace.open("Devices")
+    camera.take("plan", lambda: True, 20.0)
+    window.plan_page.workspace.open("Layers")
+    camera.take("layers", lambda: True, 2.0)
+    run = find(home / "runs", "latest")
+    window.show_run(run)
+    camera.take("train", lambda: window.shown_run is not None, 4.0)
+    window.show_page("runs")
+    page = window.run_list.page
+    camera.wait(lambda: len(page.model.all) > 1)
+    page.select(*(row.id for row in page.model.all))
+    camera.take("runs", lambda: True, 4.0)
+    window.close()
 
-    def wait(ready: Callable[[], bool], more_s: float = 0.0) -> None:
+
+class Camera:
+    """Takes pictures of a window, each in both themes."""
+
+    def __init__(self, window: MainWindow, theme: ThemeManager) -> None:
+        self._window, self._theme = window, theme
+
+    def wait(self, ready: Callable[[], bool], more_s: float = 0.0) -> None:
+        """Let the window work until it is ready, and this long afterwards."""
+        from PySide6.QtWidgets import QApplication
+
         begun = time.monotonic()
         while not ready():
-            application.processEvents()
+            QApplication.processEvents()
             if time.monotonic() > begun + PATIENCE_S:
                 raise TimeoutError("The window did not show what the picture is to show.")
         begun = time.monotonic()
         while time.monotonic() < begun + more_s:
-            application.processEvents()
+            QApplication.processEvents()
 
-    def take(name: str, ready: Callable[[], bool], more_s: float = 0.0) -> None:
-        wait(ready, more_s)
-        path = guide().folder / "images" / f"{name}.png"
-        path.parent.mkdir(exist_ok=True)
+    def take(self, name: str, ready: Callable[[], bool], more_s: float = 0.0) -> None:
+        """Write the picture of this name, light and dark, once the window is ready."""
+        from gpu_studio.ui.window.guide_view import picture_in
+
+        self.wait(ready, more_s)
         # Without the status bar, which tells where the environment lies.
-        whole = window.pages.parentWidget()
+        whole = self._window.pages.parentWidget()
         assert whole is not None
-        image = whole.grab().toImage()
-        if not image.convertToFormat(image.Format.Format_RGB888).save(str(path), None, 0):
-            raise OSError(f"{path} could not be written.")
-
-    window = MainWindow(home / "runs", home / "shown.plan.toml", theme)
-    window.resize(WIDTH, HEIGHT)
-    window.inventory.refresh()
-    window.show()
-    wait(lambda: window.inventory.machine is not None and window.document.plan is not None)
-    window.show_page("devices")
-    wait(lambda: bool(window.findChildren(SideCard)))
-    window.findChildren(SideCard)[0].tabs.setCurrentIndex(1)  # not whatever else runs here
-    take("devices", lambda: "cards" in window.sampler.picture.seen, 20.0)
-    window.show_page("plan")
-    window.plan_page.workspace.open("Devices")
-    take("plan", lambda: True, 20.0)
-    window.plan_page.workspace.open("Layers")
-    take("layers", lambda: True, 2.0)
-    run = find(home / "runs", "latest")
-    window.show_run(run)
-    take("train", lambda: window.shown_run is not None, 4.0)
-    window.show_page("runs")
-    page = window.run_list.page
-    wait(lambda: len(page.model.all) > 1)
-    page.select(*(row.id for row in page.model.all))
-    take("runs", lambda: True, 4.0)
-    window.close()
+        for mode in THEMES:
+            self._theme.set_mode(mode)
+            self.wait(lambda: True, DRESSING_S)
+            path = guide().folder / picture_in(f"images/{name}.png", self._theme.tokens)
+            path.parent.mkdir(exist_ok=True)
+            image = whole.grab().toImage()
+            if not image.convertToFormat(image.Format.Format_RGB888).save(str(path), None, 0):
+                raise OSError(f"{path} could not be written.")
+        self._theme.set_mode(THEMES[0])
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def test_that_the_headings_of_a_page_have_anchors_of_their_own(page):
 def test_that_every_drawing_and_picture_is_shown_and_small():
     shown = {target for text in guide().pages.values() for _, target in LINK.findall(text)}
     for path in (*guide().folder.glob("drawings/*"), *guide().folder.glob("images/*")):
-        assert f"{path.parent.name}/{path.name}" in shown
+        assert f"{path.parent.name}/{path.name.replace('-dark.png', '.png')}" in shown
         assert path.stat().st_size < 150_000
         assert path.suffix == ".png" or "<title>" in path.read_text()
 
@@ -71,9 +71,8 @@ def test_that_every_drawing_and_picture_is_shown_and_small():
 def test_that_the_pictures_are_those_that_make_pictures_takes():
     script = Path(gpu_studio.__file__).parents[1] / "packaging/pictures.py"
     taken = re.findall(r'take\("(\w+)"', script.read_text())
-    assert sorted(f"{name}.png" for name in taken) == sorted(
-        path.name for path in guide().folder.glob("images/*")
-    )
+    in_both_themes = [f"{name}{theme}.png" for name in taken for theme in ("", "-dark")]
+    assert sorted(in_both_themes) == sorted(path.name for path in guide().folder.glob("images/*"))
 
 
 def test_that_every_word_of_the_program_is_explained():

@@ -93,12 +93,14 @@ class GuideView(QTextBrowser):
         self._set(f"<h1>Found: {escape(words)}</h1>{found or nothing}")
 
     def loadResource(self, kind: int, name: QUrl | str) -> Any:  # noqa: N802 - Qt's name
-        """A drawing of the guide in the theme's colours, or a picture; nothing else is loaded."""
+        """A drawing or a picture of the guide in the theme's colours; nothing else is loaded."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return None
         path = QUrl(name).path()
         if ".." in path or not path.startswith(("drawings/", "images/")):
             return None
+        if path.endswith(".png"):
+            path = picture_in(path, self._theme.tokens)
         content = read_regular(self._guide.folder / path, _LARGEST_PICTURE, follow=True)
         if path.endswith(".svg"):
             return drawn(content.decode(), self._theme.tokens, self.devicePixelRatioF())
@@ -129,6 +131,11 @@ class GuideView(QTextBrowser):
             return
         page = link.path().removesuffix(".md") or self.page
         self.wanted.emit(f"{page}#{link.fragment()}" if link.hasFragment() else page)
+
+
+def picture_in(path: str, tokens: Tokens) -> str:
+    """The path of a picture of the window in a theme: a page names the light one."""
+    return path if tokens.name == LIGHT.name else path.replace(".png", f"-{tokens.name}.png")
 
 
 def drawn(svg: str, tokens: Tokens, ratio: float) -> QPixmap:

@@ -179,6 +179,17 @@ def test_that_page_and_drawings_follow_the_theme_where_they_stand(shown: GuideWi
     shown.view._theme.set_mode("light")
 
 
+@pytest.mark.parametrize("path", sorted(guide().folder.glob("images/*-dark.png")), ids=str)
+def test_that_pictures_of_the_window_are_dark_where_the_window_is(
+    shown: GuideWindow, path: Path
+) -> None:
+    image, name = QTextDocument.ResourceType.ImageResource.value, path.name.replace("-dark", "")
+    for mode, is_dark in (("dark", True), ("light", False)):
+        shown.view._theme.set_mode(mode)
+        picture = shown.view.loadResource(image, QUrl(f"images/{name}")).toImage()
+        assert (picture.scaled(1, 1).pixelColor(0, 0).lightness() < 90) == is_dark
+
+
 def test_that_its_size_is_remembered(shown: GuideWindow, settings: Settings, theme, qtbot) -> None:
     shown.resize(700, 500)
     qtbot.keyClick(shown, Qt.Key.Key_Escape)
