@@ -69,7 +69,7 @@ _COMMANDS: Final = (
 )
 """What adds the commands, in the order of the help."""
 
-PAGES: Final = ("devices", "plan", "train", "runs")
+PAGES: Final = ("devices", "plan", "train", "runs", "lab")
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
 

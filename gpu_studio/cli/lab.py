@@ -22,7 +22,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow
+    from gpu_studio.lab.benchmarks import BenchmarkResult
     from gpu_studio.runs.benchmarks import KeptResult
 
 _SUMMARY = "measure what the devices, and the ways between them, can do"
@@ -164,6 +164,7 @@ def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> No
     import msgspec
 
     from gpu_studio.common.figures import moment
+    from gpu_studio.lab.benchmark_figures import HEADINGS, row_words
     from gpu_studio.lab.benchmarks import BENCHMARKS, judged
 
     verdict = judged(result)
@@ -174,36 +175,16 @@ def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> No
     say(f"{about.title}, {moment(result.begun)}")
     say(", ".join(f"{what} {name}" for what, name in result.machine.items()))
     say()
-    say_table([_HEADINGS, *map(_row, result.rows)])
+    say_table([tuple(each.upper() for each in HEADINGS), *map(row_words, result.rows)])
     say()
     for line in verdict:
         say(line)
     note(f"Kept in {path}")
 
 
-_HEADINGS: Final = ("WHAT", "DEVICES", "TYPE", "SIZE", "EACH", "±", "REACHES", "HELD AGAINST")
-
-
-def _row(row: BenchmarkRow) -> tuple[str, ...]:
-    import math
-
-    from gpu_studio.common.figures import UNKNOWN, grouped, share, size, span
-
-    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
-    against = "" if math.isnan(row.against) else f"{row.against:.2f} × {row.reference_name}"
-    devices = (" to " if row.what == "copy" else ", ").join(row.devices)
-    in_bytes = bool(row.bytes) and row.size == row.bytes
-    amount = size(row.size) if in_bytes else grouped(row.size) if row.size else ""
-    if not row.seconds:
-        return (row.what, devices, row.dtype, amount, UNKNOWN, UNKNOWN, row.why_not, "")
-    return (
-        *(row.what, devices, row.dtype, amount),
-        *(span(row.middle), spread, row.rate, against),
-    )
-
-
 def _compare(chosen: argparse.Namespace) -> int:
     from gpu_studio.common.figures import span
+    from gpu_studio.lab.benchmark_figures import row_words
     from gpu_studio.lab.benchmarks import BenchmarkError, changes, other_machine
 
     before, after = _named(chosen.before).result, _named(chosen.after).result
@@ -237,7 +218,7 @@ def _compare(chosen: argparse.Namespace) -> int:
         ("WHAT", "DEVICES", "TYPE", "SIZE", "BEFORE", "AFTER", "TIMES AS FAST")
     ]
     for each in sorted(told, key=lambda one: one.ratio):
-        what, devices, dtype, size, *_ = _row(each.after)
+        what, devices, dtype, size, *_ = row_words(each.after)
         both = span(each.before.middle), span(each.after.middle)
         rows.append((what, devices, dtype, size, *both, f"{each.ratio:.2f}"))
     if told:

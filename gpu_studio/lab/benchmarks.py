@@ -19,7 +19,7 @@ VERSION: Final = 1
 WITHIN_NOISE: Final = 0.05
 """Two medians that differ by less are not told apart."""
 _OF_MEDIAN: Final = 1.2533 * 1.4826
-_NO_COPY: Final = 4.0
+NO_COPY: Final = 4.0
 """So many times as fast as the host's own copy is no copy at all."""
 _ASYNCHRONOUS: Final = 0.5
 """The calls have returned in less than this share of the time: the device computes meanwhile."""
@@ -277,7 +277,7 @@ def _copies(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     for ways in {row.devices: row for row in rows}:
         largest = max((row for row in rows if row.devices == ways), key=lambda row: row.size)
         source, target = ways
-        if largest.against > _NO_COPY:
+        if largest.against > NO_COPY:
             yield (
                 f"{source} to {target}: no byte is copied, both read the same memory "
                 f"({span(largest.middle)} for {size(largest.bytes)})."

@@ -54,6 +54,14 @@ class KeptResult:
         """What it is called: the name of its file without the ending."""
         return self.path.name.removesuffix(SUFFIX)
 
+    @property
+    def benchmark(self) -> str:
+        """Of which benchmark it is; of one that cannot be read, by its name, or empty."""
+        if self.result is not None:
+            return self.result.benchmark
+        rest = self.name.partition("-")[2]
+        return next((each for each in BENCHMARKS if f"{rest}-".startswith(f"{each}-")), "")
+
 
 def kept_results(folder: Path | None = None) -> list[KeptResult]:
     """All results in the folder, the newest first. Raises OSError if it cannot be listed."""

@@ -34,7 +34,8 @@ WINGS: Mapping[str, frozenset[str]] = {
     "plan": frozenset({"kit", "machine"}),
     "train": frozenset({"kit", "machine"}),
     "runs": frozenset({"kit", "machine"}),
-    "window": frozenset({"devices", "kit", "machine", "plan", "runs", "train"}),
+    "lab": frozenset({"kit", "machine"}),
+    "window": frozenset({"devices", "kit", "lab", "machine", "plan", "runs", "train"}),
 }
 """The same for the wings of the window: the pages meet in `window` only."""
 START: Mapping[str, frozenset[str]] = {"__init__": frozenset(), "__main__": frozenset({"cli"})}

@@ -69,6 +69,11 @@ PRACTICE = Setting(
     "4x2GiB",
     "Which practice cards were chosen last, as --practice has them.",
 )
+LAB_ENTRY = Setting(
+    "lab/entry",
+    "",
+    "What the Lab page showed last: its half and its entry, as `benchmarks/copies`.",
+)
 RUNS_ORDER = Setting(
     "runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`."
 )

@@ -83,6 +83,8 @@ PLACES: Final[Mapping[str, str]] = {
     "CurvesCard": "runs#comparing",
     "DiffersCard": "runs#comparing",
     "QueueCard": "runs#queue",
+    "LabPage": "lab",
+    "BenchmarkView": "benchmarks",
     "CommandPalette": "shortcuts",
     "LessonPanel": "lessons",
     "LessonsDialog": "lessons",

@@ -33,6 +33,7 @@ from gpu_studio.ui.runs.live_watch import LiveWatch
 from gpu_studio.ui.window.actions import ACTIONS
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.lab.lab_page import LabPage
     from gpu_studio.ui.runs.runs_page import RunsPage
     from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
     from gpu_studio.ui.train.live_run import LiveRun
@@ -117,21 +118,23 @@ def make_services(
     )
 
 
-PageName = Literal["devices", "plan", "train", "runs"]
-PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
+PageName = Literal["devices", "plan", "train", "runs", "lab"]
+PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs", "lab")
 
 
 class Pages(QStackedWidget):
     """All pages, of which one is shown.
 
-    The Train and the Runs page are made when they are first needed.
+    The Train, the Runs and the Lab page are made when they are first needed.
 
-    `train_made(TrainPage)` and `runs_made(RunsPage)` fire then, `turned(name)` whenever a page was
-    turned to, and `run_shown` when the Train page shows another run.
+    `train_made(TrainPage)`, `runs_made(RunsPage)` and `lab_made(LabPage)` fire then,
+    `turned(name)` whenever a page was turned to, and `run_shown` when the Train page shows another
+    run.
     """
 
     train_made = Signal(object)
     runs_made = Signal(object)
+    lab_made = Signal(object)
     turned = Signal(str)
     run_shown = Signal()
 
@@ -141,6 +144,7 @@ class Pages(QStackedWidget):
         self._services = services
         self._train: TrainPage | None = None
         self._runs: RunsPage | None = None
+        self._lab: LabPage | None = None
         self._left_at: dict[PageName, QWidget] = {}
         self._places = {name: _place() for name in PAGES}
         for place in self._places.values():
@@ -190,6 +194,25 @@ class Pages(QStackedWidget):
             self._places["runs"].addWidget(self._runs)
             self.runs_made.emit(self._runs)
         return self._runs
+
+    @property
+    def lab(self) -> LabPage:
+        """The Lab page."""
+        if self._lab is None:
+            from gpu_studio.ui.lab.benchmarks_section import BenchmarksSection
+            from gpu_studio.ui.lab.lab_page import LabPage
+
+            services = self._services
+            benchmarks = BenchmarksSection(
+                services.theme,
+                services.notice,
+                lambda: services.live_machine.machine,
+                lambda: services.document.plan,
+            )
+            self._lab = LabPage(services.theme, services.settings, (benchmarks,))
+            self._places["lab"].addWidget(self._lab)
+            self.lab_made.emit(self._lab)
+        return self._lab
 
     def is_made(self, name: PageName) -> bool:
         """Whether this page is there already."""
@@ -243,6 +266,8 @@ class Pages(QStackedWidget):
         self.devices.close_parts()
         if self._runs is not None:
             self._runs.close_parts()
+        if self._lab is not None:
+            self._lab.close_parts()
         if self._train is not None:
             self._train.close_run()
 
@@ -251,6 +276,8 @@ class Pages(QStackedWidget):
             _ = self.train
         elif name == "runs":
             _ = self.runs
+        elif name == "lab":
+            _ = self.lab
 
 
 def _place() -> QStackedWidget:

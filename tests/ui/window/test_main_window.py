@@ -19,6 +19,7 @@ from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS, THEME
 from gpu_studio.ui.window.frame import Rail
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.plan_files import RecentMenu
+from gpu_studio.ui.window.services import PAGES
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 LONG_MS = 20_000
@@ -69,6 +70,7 @@ def test_that_the_pages_are_reached_by_keyboard(open_window, qtbot) -> None:
         (Qt.Key.Key_1, "devices"),
         (Qt.Key.Key_3, "train"),
         (Qt.Key.Key_4, "runs"),
+        (Qt.Key.Key_5, "lab"),
         (Qt.Key.Key_2, "plan"),
     ):
         qtbot.keyClick(window, key, CTRL)
@@ -346,7 +348,7 @@ def test_that_nothing_is_cut_in_the_smallest_window(open_window, qtbot) -> None:
     window = open_window()
     window.resize(1, 1)
     assert window.size().toTuple() == (1024, 680)
-    for page in ("devices", "plan", "train", "runs"):
+    for page in PAGES:
         window.show_page(page)
         assert window.centralWidget().minimumSizeHint().width() <= 1024
         assert window.minimumSizeHint().height() <= 680, page

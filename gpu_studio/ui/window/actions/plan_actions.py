@@ -231,6 +231,14 @@ VIEW: tuple[ActionSpec, ...] = (
         "runs",
     ),
     ActionSpec(
+        "page_lab",
+        "View",
+        "Lab page",
+        "What this machine can do, and what is worth it for a plan",
+        "Ctrl+5",
+        "lab",
+    ),
+    ActionSpec(
         "notice",
         "View",
         "Go to the message",

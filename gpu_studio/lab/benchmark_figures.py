@@ -1,0 +1,107 @@
+"""What a benchmark's result comes to, in short: its one figure, what it is of, rows in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, span
+from gpu_studio.lab.benchmarks import NO_COPY, BenchmarkResult, BenchmarkRow
+
+HEADINGS: Final = ("What", "Devices", "Type", "Size", "Each", "±", "Reaches", "Held against")
+NO_FIGURE: Final = "nothing measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The one `figure` of a result, and what it is `of`."""
+
+    figure: str
+    of: str
+
+
+def headline(result: BenchmarkResult) -> Headline:
+    """The figure that sums a result up; of a kind that is not known here, that of its first row."""
+    rows = [row for row in result.rows if row.seconds]
+    if not rows:
+        return Headline(NO_FIGURE, devices_in_words(result.rows))
+    found = _HEADLINES.get(result.benchmark, _of_any)(rows)
+    return found or _of_any(rows)
+
+
+def devices_in_words(rows: Sequence[BenchmarkRow]) -> str:
+    """The devices that rows are of: their names if they are few, else how many."""
+    names = list(dict.fromkeys(name for row in rows for name in row.devices if name != "host"))
+    return ", ".join(names) if len(names) < 3 else plural(len(names), "device")
+
+
+def row_words(row: BenchmarkRow) -> tuple[str, ...]:
+    """The words of a row, below HEADINGS."""
+    devices = (" to " if row.what == "copy" else ", ").join(row.devices)
+    about = (row.what, devices, row.dtype, amount_in_words(row))
+    if not row.seconds:
+        return (*about, UNKNOWN, UNKNOWN, row.why_not, "")
+    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
+    against = "" if math.isnan(row.against) else f"{row.against:.2f} × {row.reference_name}"
+    return (*about, span(row.middle), spread, row.rate, against)
+
+
+def amount_in_words(row: BenchmarkRow) -> str:
+    """How much one operation is about: bytes, or a plain number; empty if it is about nothing."""
+    in_bytes = bool(row.bytes) and row.size == row.bytes
+    return size(row.size) if in_bytes else grouped(row.size) if row.size else ""
+
+
+def _compute(rows: Sequence[BenchmarkRow]) -> Headline | None:
+    """The fastest product in float32: the type in which nearly all is trained by default."""
+    products = [row for row in rows if row.what == "matmul" and row.dtype == "float32"]
+    if not products:
+        return None
+    best = max(products, key=lambda row: row.flops / row.middle)
+    return Headline(best.rate, f"matmul, float32 · {devices_in_words(products)}")
+
+
+def _launched(rows: Sequence[BenchmarkRow]) -> Headline:
+    row = rows[0]
+    figure = f"{span(median(row.launched))} / {span(row.middle * row.count)}"
+    return Headline(figure, f"{row.count} × {grouped(row.size)}² · {row.devices[0]}")
+
+
+def _together(rows: Sequence[BenchmarkRow]) -> Headline | None:
+    alone = {row.devices[0]: row.middle for row in rows if len(row.devices) == 1}
+    for row in rows:
+        if len(row.devices) > 1 and all(name in alone for name in row.devices):
+            times = len(row.devices) * min(alone[name] for name in row.devices) / row.middle
+            ideal = sum(min(alone.values()) / alone[name] for name in row.devices)
+            return Headline(f"{times:.2f} × of {ideal:.3g}", devices_in_words(rows))
+    return None
+
+
+def _copies(rows: Sequence[BenchmarkRow]) -> Headline:
+    real = [row for row in rows if not row.against > NO_COPY]
+    if not real:
+        return Headline("no copy", f"one memory · {devices_in_words(rows)}")
+    best = max(real, key=lambda row: (row.size, row.bytes / row.middle))
+    return Headline(best.rate, " to ".join(best.devices))
+
+
+def _all_reduce(rows: Sequence[BenchmarkRow]) -> Headline:
+    largest = max(row.size for row in rows)
+    best = min((row for row in rows if row.size == largest), key=lambda row: row.middle)
+    return Headline(best.rate, f"{best.what}, {size(largest)} · {devices_in_words([best])}")
+
+
+def _of_any(rows: Sequence[BenchmarkRow]) -> Headline:
+    return Headline(rows[0].rate, devices_in_words(rows))
+
+
+_HEADLINES: Final[Mapping[str, Callable[[Sequence[BenchmarkRow]], Headline | None]]] = {
+    "compute": _compute,
+    "launched": _launched,
+    "together": _together,
+    "copies": _copies,
+    "all-reduce": _all_reduce,
+}
