@@ -52,7 +52,7 @@ def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
     )
 
 
-_ORDER = ("version", "name", "devices", "model", "data", "training", "distribution")
+_ORDER = ("version", "name", "devices", "model", "data", "training", "distribution", "cluster")
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:

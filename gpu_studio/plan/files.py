@@ -150,7 +150,7 @@ def dumps(plan: Plan) -> str:
     tables = to_tables(plan)
     lines = _key_lines({key: value for key, value in tables.items() if key not in SECTIONS})
     for section in SECTIONS:
-        lines += _section_lines(section, tables[section])
+        lines += _section_lines(section, tables.get(section, {}))
     return "\n".join(lines) + "\n"
 
 

@@ -10,12 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
 
+from gpu_studio.plan.cluster_values import Cluster, Kubernetes, Slurm
 from gpu_studio.plan.key_words import WORDS
 from gpu_studio.plan.options import (
     CHECKPOINT_LIMITS,
+    CLUSTER_LIMITS,
     DATA_LIMITS,
     EARLY_STOPPING_LIMITS,
+    KUBERNETES_LIMITS,
     PLACED_LIMITS,
+    SLURM_LIMITS,
     TRAINING_LIMITS,
     Option,
 )
@@ -96,6 +100,17 @@ TABLES: Mapping[str, tuple[type[Any], str, str]] = {
         "How the work is spread over the logical devices.",
     ),
     "distribution.placed": (Placed, "Placed", 'With `strategy = "placed"`: what runs where.'),
+    "cluster": (
+        Cluster,
+        "Cluster",
+        "With a strategy of several processes: how many there are, and what starts them.",
+    ),
+    "cluster.slurm": (Slurm, "Slurm", 'With `start = "slurm"`: what Slurm is asked for.'),
+    "cluster.kubernetes": (
+        Kubernetes,
+        "Kubernetes",
+        'With `start = "kubernetes"`: what the exported manifest asks for.',
+    ),
 }
 """The tables of a plan: their type, heading, and one sentence, in the order of a plan file."""
 
@@ -105,6 +120,9 @@ _LIMITS: Mapping[str, Sequence[Option]] = {
     "training.checkpoint": CHECKPOINT_LIMITS,
     "training.early_stopping": EARLY_STOPPING_LIMITS,
     "distribution.placed": PLACED_LIMITS,
+    "cluster": CLUSTER_LIMITS,
+    "cluster.slurm": SLURM_LIMITS,
+    "cluster.kubernetes": KUBERNETES_LIMITS,
 }
 _KINDS = {
     "str": "text",
@@ -118,6 +136,8 @@ _KINDS = {
     "tuple[Named, ...]": "a list of names, or of tables of a name and its options",
     "Mapping[str, tuple[str, ...]]": "a table: a device, or a list of devices, for each layer",
     "BatchScope": '"global" or "replica"',
+    "StartedBy": '"local", "slurm" or "kubernetes"',
+    "JobKind": '"job" or "jobset"',
     "DataSplit": '"random", "stratified", "ordered" or "grouped"',
 }
 
@@ -132,6 +152,11 @@ _DEFAULTS = {
     "distribution.parameter_device": "`CPU:0` for several devices",
     "training.schedule": "none: the learning rate stays as it is",
     "data.groups": '`"groups"`',
+    "cluster.slurm.folder": "the folder of runs",
+    "cluster.slurm.partition": "Slurm's own",
+    "cluster.kubernetes.image": "required to export a manifest",
+    "cluster.kubernetes.namespace": "that of `kubectl`",
+    "cluster.kubernetes.claim": "none: the run is lost with its pods",
 }
 
 

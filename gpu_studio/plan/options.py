@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gpu_studio.plan.cluster_values import Cluster, Slurm
 from gpu_studio.plan.values import (
     CheckpointSettings,
     Data,
@@ -279,6 +280,59 @@ PLACED_LIMITS = (
         most=10_000,
     ),
 )
+
+CLUSTER_LIMITS = (
+    Option("workers", "int", Cluster().workers, "processes that train", least=1, most=1024),
+    Option("servers", "int", Cluster().servers, "processes that hold variables", least=0, most=256),
+    Option(
+        "port",
+        "int",
+        Cluster().port,
+        "the first port that the processes listen on; 0 chooses free ones",
+        least=0,
+        most=65_535,
+    ),
+    Option(
+        "start_within",
+        "int",
+        Cluster().start_within,
+        "seconds until all are there; else the run fails, and names who is missing",
+        least=1,
+        most=86_400,
+    ),
+    Option(
+        "lost_after",
+        "int",
+        Cluster().lost_after,
+        "seconds of silence after which a worker is lost",
+        least=5,
+        most=3600,
+    ),
+    Option(
+        "restarts",
+        "int",
+        Cluster().restarts,
+        "how often all start again from the newest checkpoint after a loss",
+        least=0,
+        most=1000,
+    ),
+)
+
+_GPUS_PER_WORKER = Option(
+    "gpus_per_worker", "int", 0, "cards that each worker asks for", least=0, most=64
+)
+SLURM_LIMITS = (
+    _GPUS_PER_WORKER,
+    Option(
+        "cpus_per_worker",
+        "int",
+        Slurm().cpus_per_worker,
+        "cores that each worker asks for; 0 leaves it to Slurm",
+        least=0,
+        most=4096,
+    ),
+)
+KUBERNETES_LIMITS = (_GPUS_PER_WORKER,)
 
 
 def bounded(path: str, part: Any, limits: Iterable[Option]) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from gpu_studio.plan.edits.visibility import without as without_cards
 from gpu_studio.plan.keras_objects import LOSSES, METRICS
 from gpu_studio.plan.options import (
     CHECKPOINT_LIMITS,
+    CLUSTER_LIMITS,
     DATA_LIMITS,
     EARLY_STOPPING_LIMITS,
     PLACED_LIMITS,
@@ -111,7 +112,8 @@ def strategy(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy
     """Mirrored where there are several devices for it, else none."""
     several = len(replicas(replace(plan, distribution=Distribution(MIRRORED.name)), machine)) > 1
     for usual in (MIRRORED, NONE) if several else (NONE,):
-        yield changing(f"Use {usual.title}", "", distribution=Distribution(usual.name))
+        alone = Distribution(usual.name)
+        yield changing(f"Use {usual.title}", "", distribution=alone, cluster=None)
 
 
 def devices(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
@@ -146,6 +148,17 @@ def placed(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]
     """
     if not strategy_of(plan).places_layers:
         yield changing("Leave the placement out", "distribution", placed=None)
+
+
+def with_fewer(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+    """Let a lost worker end the run."""
+    yield changing("Never with fewer", "cluster", with_fewer=False)
+
+
+def cluster(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+    """Remove the part that the strategy does not use."""
+    if not strategy_of(plan).clusters:
+        yield changing("Leave the cluster out", "", cluster=None)
 
 
 def model_name(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
@@ -345,7 +358,9 @@ _NUMBERS = (
     ("training.early_stopping", EARLY_STOPPING_LIMITS),
     ("data", DATA_LIMITS),
     ("distribution.placed", PLACED_LIMITS),
+    ("cluster", CLUSTER_LIMITS),
 )
+
 REMEDIES: tuple[tuple[str, Remedies], ...] = (
     ("name", _name),
     ("devices.visible", visible),
@@ -375,5 +390,7 @@ REMEDIES: tuple[tuple[str, Remedies], ...] = (
         for option in limits
     ),
     ("distribution.placed", placed),
+    ("cluster.with_fewer", with_fewer),
+    ("cluster", cluster),
 )
 """The remedies for the problems of each field, or of what is in it."""

@@ -31,7 +31,7 @@ from gpu_studio.plan.values import (
 
 LISTS = ("carve", "callbacks", "phases")
 """Keys whose tables each stand under a heading of their own, `[[training.callbacks]]`."""
-SECTIONS = ("devices", "model", "data", "training", "distribution")
+SECTIONS = ("devices", "model", "data", "training", "distribution", "cluster")
 
 
 def from_tables(tables: Mapping[str, Any], source: str) -> Plan:
@@ -65,7 +65,8 @@ def to_tables(plan: Plan) -> dict[str, Any]:
     """The plan as tables in the order of a plan file, without None and empty tables."""
     tables: dict[str, Any] = {"version": plan.version, "name": plan.name}
     for section in SECTIONS:
-        tables[section] = _plain(getattr(plan, section))
+        if (part := getattr(plan, section)) is not None:
+            tables[section] = _plain(part)
     return tables
 
 
@@ -98,6 +99,8 @@ _LEFT_OUT = (
     "outputs",
     "class_weight",
     "frozen",
+    "setup",
+    "flags",
     "steps_per_epoch",
     "validation_steps",
     *LISTS,

@@ -7,7 +7,13 @@ from collections.abc import Callable, Collection, Iterator
 
 from gpu_studio.plan import freezing
 from gpu_studio.plan.devices import Machine
-from gpu_studio.plan.rules import device_rules, distribution_rules, source_rules, training_rules
+from gpu_studio.plan.rules import (
+    cluster_rules,
+    device_rules,
+    distribution_rules,
+    source_rules,
+    training_rules,
+)
 from gpu_studio.plan.values import VERSION, Plan, Problem
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
@@ -61,7 +67,13 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("training distribution", _alone(distribution_rules.micro_batches)),
         ("training distribution", _alone(distribution_rules.whole_weights)),
         ("devices distribution", distribution_rules.all_reduce),
-        ("devices training distribution", distribution_rules.enough_for_each),
+        ("devices training distribution cluster", distribution_rules.enough_for_each),
+        ("distribution cluster", _alone(cluster_rules.belongs)),
+        ("cluster", _alone(cluster_rules.numbers)),
+        ("distribution cluster", _alone(cluster_rules.servers)),
+        ("training distribution cluster", _alone(cluster_rules.elastic)),
+        ("cluster", _alone(cluster_rules.slurm)),
+        ("distribution cluster", _alone(cluster_rules.kubernetes)),
     )
 )
 """Each rule with the parts of a plan that it reads."""

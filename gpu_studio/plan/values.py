@@ -15,6 +15,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal
 
+from gpu_studio.plan.cluster_values import Cluster
+
 VERSION = 1
 
 BatchScope = Literal["global", "replica"]
@@ -224,6 +226,7 @@ class Plan:
     data: Data = Data()
     training: Training = Training()
     distribution: Distribution = Distribution()
+    cluster: Cluster | None = None
     version: int = VERSION
 
 

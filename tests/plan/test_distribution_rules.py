@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan, with_settings
+from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Plan, strategy_named, with_settings
+from gpu_studio.plan.values import listed
 
 FOUR_CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0, 0, 0] }]'
 FOUR_SLICES = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024, 1024, 1024] }]'
@@ -22,15 +23,12 @@ def test_that_every_strategy_that_runs_is_accepted_everywhere(strategy, machine)
     assert said(changed(f"distribution.strategy={strategy}"), machine) == []
 
 
-@pytest.mark.parametrize("strategy", ["multi_worker", "parameter_server", "tpu"])
-def test_that_a_strategy_of_a_later_version_is_refused_in_a_plain_sentence(strategy):
-    assert said(changed(f"distribution.strategy={strategy}")) == [
-        (
-            f'distribution.strategy is "{strategy}": this strategy comes with '
-            "a later version of GPU Studio; "
-            "until then choose none, one_device, mirrored, central_storage or placed."
-        )
-    ]
+@pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - set(RUNNABLE_STRATEGIES)))
+def test_that_a_strategy_that_does_not_run_is_refused_with_its_reason(strategy):
+    why = strategy_named(strategy).why_not.rstrip(".")
+    (sentence,) = said(changed(f"distribution.strategy={strategy}"))
+    assert sentence.startswith(f'distribution.strategy is "{strategy}": {why[0].lower()}{why[1:]}:')
+    assert sentence.endswith(f"choose {listed(RUNNABLE_STRATEGIES, 'or')}.")
 
 
 def test_that_an_unknown_strategy_is_refused_with_the_nearest():

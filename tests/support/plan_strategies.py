@@ -25,6 +25,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.callbacks import CALLBACKS
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.cluster_values import Cluster, Kubernetes, Slurm
 from gpu_studio.plan.data import COLOURS, SPLITS
 from gpu_studio.plan.keras_objects import LOSSES, METRICS
 from gpu_studio.plan.values import Callback, OutputTraining
@@ -144,11 +145,38 @@ DISTRIBUTION = st.builds(
     placed=st.none()
     | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3), st.booleans()),
 )
+CLUSTER = st.builds(
+    Cluster,
+    start=st.sampled_from(["local", "slurm", "kubernetes"]),
+    workers=WHOLE,
+    servers=WHOLE,
+    port=WHOLE,
+    start_within=WHOLE,
+    lost_after=WHOLE,
+    restarts=WHOLE,
+    with_fewer=st.booleans(),
+    trusted_network=st.booleans(),
+    slurm=st.none()
+    | st.builds(
+        Slurm, OPTIONAL_TEXT, TEXT, OPTIONAL_TEXT, WHOLE, WHOLE, several(TEXT), several(TEXT)
+    ),
+    kubernetes=st.none()
+    | st.builds(
+        Kubernetes,
+        st.sampled_from(["job", "jobset"]),
+        OPTIONAL_TEXT,
+        OPTIONAL_TEXT,
+        OPTIONAL_TEXT,
+        WHOLE,
+    ),
+)
 
 
 def plans() -> st.SearchStrategy[Plan]:
     """Any plan that a file can hold, nearly always one that the rules refuse."""
-    return st.builds(Plan, TEXT, DEVICES, MODEL, DATA_PART, TRAINING, DISTRIBUTION)
+    return st.builds(
+        Plan, TEXT, DEVICES, MODEL, DATA_PART, TRAINING, DISTRIBUTION, st.none() | CLUSTER
+    )
 
 
 def machines() -> st.SearchStrategy[Machine]:

@@ -13,7 +13,9 @@ from gpu_studio.plan.strategies import BY_NAME, PLACED, strategy_named, strategy
 
 def set_strategy(plan: Plan, strategy: str) -> Plan:
     """`plan` with another strategy, without the settings that only the previous one used."""
-    return replace(plan, distribution=strategy_named(strategy).instead_of(plan.distribution))
+    chosen = strategy_named(strategy)
+    cluster = plan.cluster if chosen.clusters else None
+    return replace(plan, distribution=chosen.instead_of(plan.distribution), cluster=cluster)
 
 
 def use_device(plan: Plan, name: str, machine: Machine, *, used: bool) -> Plan:

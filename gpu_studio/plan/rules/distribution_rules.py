@@ -28,6 +28,7 @@ from gpu_studio.plan.strategies import (
     PLACED,
     RUNNABLE_STRATEGIES,
     STRATEGIES,
+    cluster_of,
     placement_of,
     strategy_of,
 )
@@ -43,7 +44,8 @@ def strategy(plan: Plan) -> Iterator[Problem]:
         )
     elif chosen not in RUNNABLE_STRATEGIES:
         able = listed(RUNNABLE_STRATEGIES, "or")
-        advice = f"this strategy comes with a later version of GPU Studio; until then choose {able}"
+        why = strategy_of(plan).why_not
+        advice = f"{why[:1].lower()}{why[1:].rstrip('.')}: choose {able}"
         yield Problem("distribution.strategy", shown(chosen), advice)
 
 
@@ -80,7 +82,13 @@ def all_reduce(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     chosen = plan.distribution.all_reduce
     if chosen not in ALL_REDUCES:
         yield Problem("distribution.all_reduce", shown(chosen), choose_one(chosen, ALL_REDUCES))
-    if not strategy_of(plan).sums_gradients:
+    strategy = strategy_of(plan)
+    if not strategy.sums_gradients:
+        return
+    if chosen in ALL_REDUCES and chosen not in strategy.all_reduces:
+        said = f"{shown(chosen)} with strategy {shown(strategy.name)}"
+        advice = f"choose {listed(strategy.all_reduces, 'or')}, which work between processes"
+        yield Problem("distribution.all_reduce", said, advice)
         return
     if chosen == "nccl":
         yield from _nccl(plan, machine)
@@ -116,7 +124,9 @@ def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
         or not strategy_of(plan).replicates
     ):
         return
-    count = len(chosen.devices or _replica_devices(plan, machine))
+    cluster = cluster_of(plan)
+    each = max(1, len(chosen.devices or _replica_devices(plan, machine)))
+    count = each if cluster is None else each * cluster.workers
     if training.batch_size < count:
         advice = (
             f'{count} replicas share a batch: give {count} or more, or set batch_scope = "replica"'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.strategies.central_storage import CENTRAL_STORAGE
 from gpu_studio.plan.strategies.mirrored import MIRRORED
 from gpu_studio.plan.strategies.multi_worker import MULTI_WORKER
@@ -29,6 +30,7 @@ __all__ = [
     "RUNNABLE_STRATEGIES",
     "STRATEGIES",
     "Strategy",
+    "cluster_of",
     "placement_of",
     "strategy_named",
     "strategy_of",
@@ -66,3 +68,8 @@ def strategy_of(plan: Plan) -> Strategy:
 def placement_of(plan: Plan) -> Placed | None:
     """The plan's placement of layers, if its strategy places layers and the plan says how."""
     return plan.distribution.placed if strategy_of(plan).places_layers else None
+
+
+def cluster_of(plan: Plan) -> Cluster | None:
+    """The processes of a run of the plan; None if its strategy runs as a single one."""
+    return (plan.cluster or Cluster()) if strategy_of(plan).clusters else None

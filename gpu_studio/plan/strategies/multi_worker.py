@@ -24,5 +24,9 @@ MULTI_WORKER = Strategy(
     ),
     devices="many",
     picture="workers",
-    why_not="A run here is one process on one machine; several workers come with a later version.",
+    why_not="A run of this version is one process; one of several workers comes with a later one.",
+    replicates=True,
+    sums_gradients=True,
+    all_reduces=("auto", "nccl", "ring"),
+    clusters=True,
 )

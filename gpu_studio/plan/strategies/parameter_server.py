@@ -24,7 +24,7 @@ PARAMETER_SERVER = Strategy(
     ),
     devices="many",
     picture="servers",
-    why_not=(
-        "A run here is one process on one machine; workers and servers come with a later version."
-    ),
+    why_not=("A run of this version has no servers; they come with a later one."),
+    clusters=True,
+    serves=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpu_studio.plan.values import Caution, Distribution, Placed, Plan, Problem
+from gpu_studio.plan.values import ALL_REDUCES, Caution, Distribution, Placed, Plan, Problem
 
 Pace = Literal["one replica", "synchronous", "asynchronous"]
 DevicesUsed = Literal["none", "one", "many", "choice"]
@@ -25,10 +25,13 @@ class Strategy:
 
     - `devices` says what it does with `distribution.devices`: it uses "none" or "one" of them, puts
       a replica on each ("many"), or picks devices for layers from them ("choice").
-    - `replicates`: several devices each train a replica, in the one process of a run.
+    - `replicates`: several devices each train a replica, in each process of a run.
     - `sums_gradients`: it sums the replicas' gradients by `distribution.all_reduce`.
+    - `all_reduces`: the values of `distribution.all_reduce` that it can carry out.
     - `has_parameter_device`: it reads `distribution.parameter_device`.
     - `places_layers`: it reads `distribution.placed` and puts each layer of one model on a device.
+    - `clusters`: its run is several processes, which `[cluster]` describes; `serves` says that some
+      of them are parameter servers.
     - `picture`: how the Plan page draws it.
     - `less_communication`: advice for a run in which communication takes much of each step.
     - `refused_optimizers`: the optimizers, by their names in a plan, that Keras cannot carry out
@@ -51,8 +54,11 @@ class Strategy:
     why_not: str = ""
     replicates: bool = False
     sums_gradients: bool = False
+    all_reduces: tuple[str, ...] = ALL_REDUCES
     has_parameter_device: bool = False
     places_layers: bool = False
+    clusters: bool = False
+    serves: bool = False
     less_communication: str = ""
     refused_optimizers: tuple[str, ...] = ()
 

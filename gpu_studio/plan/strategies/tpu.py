@@ -21,5 +21,5 @@ TPU = Strategy(
     ),
     devices="many",
     picture="cores",
-    why_not="There is no TPU here: runs use this machine's CPU and its NVIDIA cards.",
+    why_not=("The package tensorflow has no kernels for a TPU (it lacks ConfigureDistributedTPU)."),
 )

@@ -123,13 +123,13 @@ def test_that_problems_are_listed_with_field_value_and_advice_and_train_says_why
     assert "in the way" not in words(page)
 
 
-def test_that_a_strategy_of_a_later_version_is_refused_in_words(
+def test_that_a_strategy_that_does_not_run_is_refused_in_words(
     page: PlanPage, window: MainWindow
 ) -> None:
     plan = replace(window.document.plan, distribution=Distribution("tpu"))
     window.document.switch(plan, None, "open")
     assert page.distribution.buttons["tpu"].isChecked()
-    assert "later version" in words(page)
+    assert "no kernels for a TPU" in words(page)
     assert not window.actions_["train"].isEnabled()
 
 

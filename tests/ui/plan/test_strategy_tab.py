@@ -24,7 +24,7 @@ OPTIONS = {
     "mirrored": ["replicas", "all_reduce"],
     "central_storage": ["replicas", "parameters"],
     "placed": ["placed"],
-    "multi_worker": [],
+    "multi_worker": ["replicas", "all_reduce"],
     "parameter_server": [],
     "tpu": [],
 }

@@ -1,0 +1,68 @@
+"""The part `[cluster]` of a plan: the processes of its run, and what starts them.
+
+Only a plan whose strategy runs as several processes has this part; where it leaves it out, the
+defaults hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+StartedBy = Literal["local", "slurm", "kubernetes"]
+JobKind = Literal["job", "jobset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slurm:
+    """What Slurm is asked for. `folder` is shared by the nodes and the machine that submits.
+
+    `time` is the limit as Slurm writes it, `04:00:00` or `1-12:00:00`. `setup` are lines of shell
+    that come before the workers, `flags` further options of `sbatch`.
+    """
+
+    folder: str | None = None
+    time: str = "01:00:00"
+    partition: str | None = None
+    gpus_per_worker: int = 0
+    cpus_per_worker: int = 0
+    setup: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """What the exported manifest asks for: an Indexed Job, or a JobSet where that is installed.
+
+    `claim` is a PersistentVolumeClaim, mounted at `/runs`; None keeps nothing.
+    """
+
+    kind: JobKind = "job"
+    image: str | None = None
+    namespace: str | None = None
+    claim: str | None = None
+    gpus_per_worker: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The processes of a run. Times are in seconds.
+
+    `port` is the first of those that the workers listen on; 0 chooses free ones. A run fails if not
+    all are there `start_within` so long. A worker that has been silent for `lost_after` is lost:
+    then all start again from the newest checkpoint, `restarts` times, `with_fewer` workers if one
+    cannot come back. TensorFlow's ports are open to whoever reaches them: `trusted_network` says
+    that only trusted programs do.
+    """
+
+    start: StartedBy = "local"
+    workers: int = 2
+    servers: int = 0
+    port: int = 0
+    start_within: int = 300
+    lost_after: int = 30
+    restarts: int = 3
+    with_fewer: bool = False
+    trusted_network: bool = False
+    slurm: Slurm | None = None
+    kubernetes: Kubernetes | None = None
