@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,10 +29,11 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio.lab.fits import Fit
-    from gpu_studio.lab.study import Point, Study
     from gpu_studio.lab.verdict import PointGroup, StudyVerdict
     from gpu_studio.plan import Machine
     from gpu_studio.runs.studies import StudyRuns
+    from gpu_studio.runs.study_shelf import OpenStudy
+    from gpu_studio.runs.study_view import StudySnapshot
 
 _SUMMARY = "measure a plan with other devices, strategies, batches or values, and judge"
 _TEMPLATES: Final = ("scaling-strong", "scaling-weak", "strategies", "batch", "sweep")
@@ -92,7 +94,19 @@ def register(commands: Commands) -> None:
     run.add_argument(
         "--dry-run", action="store_true", help="check every point and list what would be trained"
     )
+    run.add_argument(
+        "--detach", action="store_true", help="run it in the background, and return at once"
+    )
+    run.add_argument(
+        "--anew", action="store_true", help="measure again where the plan's code or data changed"
+    )
     add_json(run)
+    example = "examples:\n  gpu-studio study stop\n  gpu-studio --runs-dir DIR study stop"
+    stop = add_command(actions, "stop", "stop the study that is being run", example, _stop)
+    add_json(stop)
+    example = "example:\n  gpu-studio study list --json"
+    known = add_command(actions, "list", "the studies that were made or run here", example, _list)
+    add_json(known)
     example = "example:\n  gpu-studio study show digits.study.toml"
     show = add_command(actions, "show", "say what is measured, and the verdict", example, _show)
     _add_study(show)
@@ -116,6 +130,7 @@ def _new(chosen: argparse.Namespace) -> int:
     from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
     from gpu_studio.lab.templates import study_from
     from gpu_studio.plan.starter import spread
+    from gpu_studio.runs.study_shelf import remember
 
     machine = this_machine(users=chosen.plan is None)
     plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
@@ -128,6 +143,8 @@ def _new(chosen: argparse.Namespace) -> int:
     if not chosen.plan:
         plans.save(plan, path)
     write_output(target, [dumps_study(study).encode()])
+    with suppress(OSError):  # it is only not listed then
+        remember(runs_folder(chosen), target)
     runs = len(points) * study.repeats
     if chosen.json:
         say_json({"study": str(target), "plan": str(path), "points": len(points), "runs": runs})
@@ -143,42 +160,71 @@ def _seen_from(path: Path, target: Path) -> str:
     return path.name if same else str(path.absolute())
 
 
-def _read(chosen: argparse.Namespace) -> tuple[Study, tuple[Point, ...], Path]:
-    """The study that is named, its points, and the folder of its plan. Raises PlanError."""
-    from gpu_studio import plan as plans
-    from gpu_studio.common.paths import expanded
-    from gpu_studio.lab.study import load_study, points_of, unreadable_plan
-
-    study = load_study(chosen.study)
-    path = chosen.study.absolute().parent / expanded(study.plan)
-    if not path.exists():
-        raise unreadable_plan(study, path)
-    return study, points_of(study, plans.load(path)), path.parent
-
-
 def _run(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import this_machine
     from gpu_studio.common.practice import chosen as practice_cards
-    from gpu_studio.common.processes import counted_interrupts
-    from gpu_studio.runs.studies import StudyError, StudyRunner, StudyRuns
+    from gpu_studio.runs.study_shelf import open_study
 
     if practice_cards() is not None:
         raise RefusedError(
             "Practice cards compute on the CPU: how fast they are says nothing of real ones. Run "
             "the study without --practice."
         )
-    study, points, folder = _read(chosen)
-    machine, runs = this_machine(), runs_folder(chosen)
-    _check(chosen, points, folder, machine)
-    before = StudyRuns.read(runs, study, points)
+    opened = open_study(chosen.study)
+    machine = this_machine()
+    _check(chosen, opened, machine)
+    before = _measured(chosen, opened)
     _tell_before(before)
     if chosen.dry_run:
         for point, repeat in before.left:
-            say(f"{point.label}, repeat {repeat + 1}" if study.repeats > 1 else point.label)
+            repeats = before.study.repeats > 1
+            say(f"{point.label}, repeat {repeat + 1}" if repeats else point.label)
         return OK
+    return _start(chosen, opened) if chosen.detach else _train(chosen, opened, machine)
+
+
+def _measured(chosen: argparse.Namespace, opened: OpenStudy) -> StudyRuns:
+    """The runs of the study; with --anew without those whose plan's files have changed."""
+    from gpu_studio.runs.studies import StudyRuns
+
+    runs = runs_folder(chosen)
+    state = StudyRuns.read(runs, opened.study, opened.points)
+    if getattr(chosen, "anew", False) and not chosen.dry_run and state.changed:
+        state.noted.set_aside(state.changed)
+        state = StudyRuns.read(runs, opened.study, opened.points)
+    return state
+
+
+def _start(chosen: argparse.Namespace, opened: OpenStudy) -> int:
+    """Start the study in the background, and say how to follow and stop it."""
+    from gpu_studio.runs.studies import StudyError
+    from gpu_studio.runs.study_runner import start_detached
+
+    try:
+        process = start_detached(runs_folder(chosen), opened.path)
+    except StudyError as error:
+        raise RefusedError(str(error)) from error
+    if chosen.json:
+        say_json({"study": str(opened.path), "pid": process.pid})
+    note(
+        f"It runs in the background. See it with: gpu-studio study show {chosen.study}; stop it "
+        "with: gpu-studio study stop"
+    )
+    return OK
+
+
+def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> int:
+    from gpu_studio.common.processes import counted_interrupts
+    from gpu_studio.runs.studies import StudyError
+    from gpu_studio.runs.study_runner import StudyRunner
+    from gpu_studio.runs.study_shelf import remember
+
+    runs = runs_folder(chosen)
+    runner = StudyRunner(runs, opened, machine, note)
+    remember(runs, opened.path)
     with counted_interrupts() as interrupts:
         try:
-            after = StudyRunner(runs, study, points, folder, machine, note).run(interrupts)
+            after = runner.run(interrupts)
         except StudyError as error:
             raise RefusedError(str(error)) from error
         stopped = interrupts.came
@@ -190,39 +236,92 @@ def _run(chosen: argparse.Namespace) -> int:
     return FAILED if failed or after.left else OK
 
 
-def _check(
-    chosen: argparse.Namespace, points: tuple[Point, ...], folder: Path, machine: Machine
-) -> None:
+def _stop(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.study_runner import being_run, stop_running
+
+    runs = runs_folder(chosen)
+    path = being_run(runs)
+    if path is None:
+        raise RefusedError(f"No study is being run in {runs}.")
+    if problem := stop_running(runs):
+        raise RefusedError(problem)
+    if chosen.json:
+        say_json({"study": str(path)})
+    else:
+        say(f"Asked {path.name or 'it'} to stop: the run under way ends, what is done is kept.")
+    return OK
+
+
+def _list(chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.study_view import StudyDesk
+
+    found = StudyDesk(runs_folder(chosen)).look()
+    if chosen.json:
+        say_json([_listed(each) for each in found])
+        return OK
+    if not found:
+        note("No study was made or run here yet: gpu-studio study new scaling-strong my.plan.toml")
+        return OK
+    rows = [(each.name, each.progress, _verdict_in(each), str(each.path)) for each in found]
+    say_table([("STUDY", "RUNS", "VERDICT", "FILE"), *rows])
+    return OK
+
+
+def _verdict_in(each: StudySnapshot) -> str:
+    return each.problem.partition("\n")[0] or (each.verdict.headline if each.done else "")
+
+
+def _listed(each: StudySnapshot) -> dict[str, Any]:
+    return {
+        "study": each.name,
+        "file": str(each.path),
+        "problem": each.problem or None,
+        "runs": each.total,
+        "done": each.done,
+        "failed": len(each.failed),
+        "running": each.is_run,
+        "seconds_left": each.seconds_left,
+        "changed_since": each.stale,
+        "verdict": each.verdict.headline if each.done else None,
+        "chosen": each.verdict.chosen or None,
+    }
+
+
+def _check(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> None:
     """Refuse the study if the rules refuse any point, before anything is trained."""
-    from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import have_allowed
     from gpu_studio.runs.studies import study_problems
 
-    for point in points:
-        plan = plans.with_absolute_files(point.plan, folder)
-        have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
-    refused = list(study_problems(points, folder, machine))
+    for plan in opened.plans():
+        have_allowed(plan, allow=chosen.allow_code, may_ask=not (chosen.json or chosen.detach))
+    refused = list(study_problems(opened.points, opened.folder, machine))
     if refused:
         lines = [
             f"  {point.label}: {problem}" for point, error in refused for problem in error.problems
         ]
-        count = f"{len(refused)} of {len(points)} points"
+        count = f"{len(refused)} of {len(opened.points)} points"
         raise RefusedError("\n".join([f"{count} cannot be trained; nothing was begun:", *lines]))
 
 
 def _tell_before(state: StudyRuns) -> None:
-    from gpu_studio.common.figures import duration
+    from gpu_studio.common.figures import duration, plural
+    from gpu_studio.runs.study_files import in_words
 
     left, each = len(state.left), state.seconds_each
     about = f", about {duration(left * each)}" if each and left else ""
     note(f"{state.study.name}: {len(state.order)} runs, {len(state.done)} done, {left} left{about}")
+    if stale := state.changed:
+        files = in_words(path for each in stale for path in each.changed)
+        note(
+            f"{files} changed since {plural(len(stale), 'run')} of them read it. They still count: "
+            "study run --anew measures them again."
+        )
 
 
 def _show(chosen: argparse.Namespace) -> int:
-    from gpu_studio.runs.studies import StudyRuns
+    from gpu_studio.runs.study_shelf import open_study
 
-    study, points, _ = _read(chosen)
-    state = StudyRuns.read(runs_folder(chosen), study, points)
+    state = _measured(chosen, open_study(chosen.study))
     if not chosen.json:
         _tell_before(state)
     _tell(state, chosen)
@@ -230,7 +329,7 @@ def _show(chosen: argparse.Namespace) -> int:
 
 
 def _tell(state: StudyRuns, chosen: argparse.Namespace) -> None:
-    from gpu_studio.runs.results.report.study import judged
+    from gpu_studio.runs.studies import judged
 
     verdict, groups = judged(state), state.groups()
     if chosen.json:
@@ -299,14 +398,15 @@ def _law(fit: Fit) -> dict[str, Any]:
 
 
 def _report(chosen: argparse.Namespace) -> int:
-    from gpu_studio.runs.results.report.study import judged, write_study_report
-    from gpu_studio.runs.studies import StudyRuns
+    from gpu_studio.runs.results.report.study import write_study_report
+    from gpu_studio.runs.studies import judged
+    from gpu_studio.runs.study_shelf import open_study
 
-    study, points, _ = _read(chosen)
-    state = StudyRuns.read(runs_folder(chosen), study, points)
+    state = _measured(chosen, open_study(chosen.study))
     if not state.done:
         raise RefusedError(
-            f"Nothing of {study.name} has been measured yet: gpu-studio study run {chosen.study}"
+            f"Nothing of {state.study.name} has been measured yet: "
+            f"gpu-studio study run {chosen.study}"
         )
     target = chosen.to or chosen.study.with_name(f"{chosen.study.name.partition('.')[0]}.html")
     refuse_to_replace([target], force=chosen.force)

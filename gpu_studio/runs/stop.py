@@ -147,7 +147,7 @@ def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
     Raises PermissionError if it is another user's, ProcessLookupError or NoSuchProcess if there is
     none.
     """
-    if not _has_signed(run, holder):
+    if not has_signed(run.lock_file, holder):
         return _gone(run, holder)
     if psutil.Process(holder.pid).uids().effective != os.geteuid():
         raise PermissionError(holder.pid)
@@ -190,14 +190,12 @@ def _deliver(pid: int, number: signal.Signals) -> str:
     return ""
 
 
-def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
+def has_signed(lock_file: Path, holder: lock.Holder) -> bool:
     """Whether the process is the one that signed, and not a later one with the same id."""
     if holder.started is not None and holder.boot == kernel.boot_id():
         return kernel.started(holder.pid) == holder.started
     try:
-        return (
-            psutil.Process(holder.pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
-        )
+        return psutil.Process(holder.pid).create_time() <= lock_file.stat().st_mtime + _CLOCK_SLACK
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False
 

@@ -1,4 +1,4 @@
-"""Run a study, one ordinary run after another, and read what was measured.
+"""The runs of studies: which run measured which point, and what it measured.
 
 A run of a study says so in a file that is there before the run is: whoever carries the study on
 after a crash finds each run that was begun, and trains none twice.
@@ -6,38 +6,39 @@ after a crash finds each run that was begun, and trains none twice.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from gpu_studio.common.processes import Interrupts
-from gpu_studio.contract import events, lock
+from gpu_studio.contract import events
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import make_private_directory, read_json, write_private
-from gpu_studio.hardware import accompany
+from gpu_studio.contract.files import read_json, write_private
 from gpu_studio.lab.study import Point, Study, in_drawn_order
-from gpu_studio.lab.verdict import PointGroup
-from gpu_studio.plan import AbsolutePlan, Machine, PlanError, with_absolute_files
+from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
+from gpu_studio.plan import Machine, PlanError, with_absolute_files
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.labels import Labels, number_of, write_labels
-from gpu_studio.runs.launch import Launched, launch, problems_of
+from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.results.run_times import step_parts
-from gpu_studio.runs.state import is_live, live_runs, terminal_event
-from gpu_studio.runs.stop import StopLadder
+from gpu_studio.runs.state import is_live, terminal_event
+from gpu_studio.runs.study_files import Stamps
 
 FILE: Final = "study.json"
+SET_ASIDE: Final = "study-set-aside.json"
+"""What `study.json` is called in a run that no longer counts for its study."""
 TAG: Final = "study"
-RUNNER_LOCK: Final = "studies.lock"
-POLL_SECONDS: Final = 0.1
-MOST_ATTEMPTS: Final = 2
-"""So often a run is begun in one go if its trainer vanishes without a word."""
-Say = Callable[[str], None]
+
+
+COMPUTING: Final = "computing"
+COMMUNICATION: Final = "communication"
+INPUT: Final = "input"
+IDLE: Final = "idle"
+NOT_APART: Final = "computing or idle"
+"""What is no wait for input, in a run that was not profiled, as one on a single device."""
 
 
 class StudyError(Exception):
@@ -45,11 +46,16 @@ class StudyError(Exception):
 
 
 class StudyNote(msgspec.Struct, frozen=True):
-    """The content of `study.json`: the study's name, the key of the point, its repeat from 0."""
+    """The content of `study.json`: the study's name, the key of the point, its repeat from 0.
+
+    `file` is the study's file. `stamps` tell what the plan's own files held (see `study_files`).
+    """
 
     study: str
     point: str
     repeat: int
+    file: str = ""
+    stamps: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,8 @@ class Measured:
     note: StudyNote
     live: bool
     ended: events.Finished | events.Failed | None
+    changed: tuple[str, ...] = ()
+    """The files of its plan that hold something else by now, where its note says what they held."""
 
     @property
     def is_done(self) -> bool:
@@ -69,28 +77,82 @@ class Measured:
         return self.ended is not None and self.ended.state == "finished"
 
 
+class NotedRuns:
+    """The runs of a folder that belong to studies. What has ended is read once."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self._notes: dict[str, StudyNote | None] = {}
+        self._ended: dict[str, events.Finished | events.Failed] = {}
+        self._figures: dict[str, RunFigure] = {}
+        self._stamps = Stamps()
+
+    def look(self) -> list[Measured]:
+        """Every run of any study, the newest first. Raises OSError if the folder is unreadable."""
+        self._stamps.renew()
+        found, before, self._notes = list[Measured](), self._notes, {}
+        for run in directories(self.runs):
+            note = before[run.id] if run.id in before else note_of(run)
+            self._notes[run.id] = note
+            if note is not None:
+                found.append(self._measured(run, note))
+        return found
+
+    def figures(self, run: RunDirectory) -> RunFigure:
+        """What a run measured. Raises OSError."""
+        if run.id in self._figures:
+            return self._figures[run.id]
+        found = figures_of(run)
+        if run.id in self._ended:
+            self._figures[run.id] = found
+        return found
+
+    def set_aside(self, several: Sequence[Measured]) -> None:
+        """Let these runs count for their study no more. Raises OSError."""
+        for each in several:
+            (each.run.path / FILE).rename(each.run.path / SET_ASIDE)
+            self._notes.pop(each.run.id, None)
+
+    def _measured(self, run: RunDirectory, note: StudyNote) -> Measured:
+        ended, live = self._ended.get(run.id), False
+        if ended is None:
+            # The lock is asked first: what ends in between has then told its end.
+            live, ended = is_live(run), terminal_event(run)
+            if ended is not None and not live:
+                self._ended[run.id] = ended
+        return Measured(run, note, live, ended, self._stamps.changed(note.stamps))
+
+
 @dataclass(slots=True)
 class StudyRuns:
     """The runs of one study in a folder of runs, by point and repeat."""
 
     study: Study
     points: Sequence[Point]
+    noted: NotedRuns
     found: dict[tuple[str, int], Measured] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, runs: Path, study: Study, points: Sequence[Point]) -> StudyRuns:
+    def read(cls, runs: Path | NotedRuns, study: Study, points: Sequence[Point]) -> StudyRuns:
         """Find the runs of `study`: a finished one before one that lives, and that before others.
 
         Raises OSError if the folder cannot be read.
         """
-        made = cls(study, points)
-        for run in directories(runs):
-            note = note_of(run)
-            if note is not None and note.study == study.name:
-                each = Measured(run, note, is_live(run), terminal_event(run))
-                key = (note.point, note.repeat)
-                if key not in made.found or _rank(each) > _rank(made.found[key]):
-                    made.found[key] = each
+        noted = NotedRuns(runs) if isinstance(runs, Path) else runs
+        return cls.among(noted.look(), noted, study, points)
+
+    @classmethod
+    def among(
+        cls, every: Sequence[Measured], noted: NotedRuns, study: Study, points: Sequence[Point]
+    ) -> StudyRuns:
+        """The same, of runs that were found already."""
+        made = cls(study, points, noted)
+        for each in every:
+            key = (each.note.point, each.note.repeat)
+            if each.note.study == study.name and (
+                key not in made.found or _rank(each) > _rank(made.found[key])
+            ):
+                made.found[key] = each
         return made
 
     @property
@@ -113,6 +175,17 @@ class StudyRuns:
         return self.found.get((point.key, repeat))
 
     @property
+    def live(self) -> Measured | None:
+        """The run that trains now, if one does."""
+        every = (each for key in self.order if (each := self.of(*key)) is not None)
+        return next((each for each in every if each.live and not each.is_done), None)
+
+    @property
+    def changed(self) -> list[Measured]:
+        """The runs that count, but whose plan names files that hold something else by now."""
+        return [each for each in self.done if each.changed]
+
+    @property
     def seconds_each(self) -> float | None:
         """How long a run took on average, from its first event to its last; None before one."""
         seconds = [
@@ -128,7 +201,9 @@ class StudyRuns:
     def _group(self, name: str) -> PointGroup:
         points = [point for point in self.points if point.group == name]
         every = [self.of(point, repeat) for point in points for repeat in range(self.study.repeats)]
-        figures = [figures_of(each.run) for each in every if each is not None and each.is_done]
+        figures = [
+            self.noted.figures(each.run) for each in every if each is not None and each.is_done
+        ]
         good = [each for each in figures if each.rate is not None]
         failed = next((each.failed for each in figures if each.failed), "")
         memory: dict[str, int] = {}
@@ -147,6 +222,12 @@ class StudyRuns:
         )
 
 
+def judged(state: StudyRuns, groups: Sequence[PointGroup] | None = None) -> StudyVerdict:
+    """The verdict on what has been measured so far, as `groups` have it. Raises OSError."""
+    batch = state.points[0].plan.training.batch_size if state.points else 0
+    return verdict_of(state.study, state.groups() if groups is None else groups, batch)
+
+
 def _rank(each: Measured) -> tuple[bool, bool]:
     return each.is_done, each.live
 
@@ -159,10 +240,14 @@ def _means(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def note_of(run: RunDirectory) -> StudyNote | None:
     """The study that a run belongs to, and its point; None if to none."""
-    try:
+    with suppress(OSError):
         return read_json(run.path / FILE, msgspec.json.Decoder(StudyNote).decode)
-    except OSError:
-        return None
+    return None
+
+
+def write_note(run: RunDirectory, note: StudyNote) -> None:
+    """Say which point of which study a run measures. Raises OSError."""
+    write_private(run.path / FILE, msgspec.json.encode(note) + b"\n")
 
 
 @dataclass(slots=True)
@@ -202,6 +287,9 @@ def figures_of(run: RunDirectory) -> RunFigure:
     epochs = {call.epoch for call in calls}
     warm = [call for call in calls if call.epoch > min(epochs)] if len(epochs) > 1 else calls[1:]
     seconds, steps = sum(call.seconds for call in warm), sum(len(call.losses) for call in warm)
+    if not found.shares and seconds > 0:
+        waited = min(1.0, sum(call.input_seconds for call in warm) / seconds)
+        found.shares = {INPUT: waited, NOT_APART: 1 - waited}
     if seconds > 0 and steps:
         found.rate = sum(call.samples for call in warm) / seconds
         found.step_seconds = seconds / steps
@@ -217,10 +305,10 @@ def _shares(event: events.Communication) -> dict[str, float]:
     waited = min(1.0, event.input_seconds / event.seconds)
     rest = parts.of(1 - waited)
     return {
-        "computing": rest.compute,
-        "communication": rest.communication,
-        "input": waited,
-        "idle": rest.idle,
+        COMPUTING: rest.compute,
+        COMMUNICATION: rest.communication,
+        INPUT: waited,
+        IDLE: rest.idle,
     }
 
 
@@ -232,121 +320,3 @@ def study_problems(
         plan = with_absolute_files(point.plan, folder)
         if problems := problems_of(point.plan, plan, machine):
             yield point, PlanError(problems, f"{point.label}")
-
-
-class StudyRunner:
-    """Trains what is left of a study. `say` receives a line for each start and end.
-
-    `folder` is that of the plan. Ctrl+C ends `run` early: the run under way is stopped at once and
-    will be trained anew, what is done stays.
-    """
-
-    def __init__(
-        self,
-        runs: Path,
-        study: Study,
-        points: Sequence[Point],
-        folder: Path,
-        machine: Machine,
-        say: Say,
-    ) -> None:
-        self._runs, self._study, self._points = runs, study, points
-        self._folder, self._machine, self._say = folder, machine, say
-        self._attempts: dict[tuple[str, int], int] = {}
-
-    def run(self, interrupts: Interrupts) -> StudyRuns:
-        """Train until nothing is left, or until Ctrl+C, and return what there is then.
-
-        Raises StudyError if a study is being run in this folder already, or a run cannot be
-        started; OSError.
-        """
-        make_private_directory(self._runs)
-        try:
-            held = lock.take(self._runs / RUNNER_LOCK)
-        except lock.LockHeldError:
-            raise StudyError(
-                f"Another study is being run in {self._runs}. Two at a time would measure each "
-                "other: wait until it has ended, or stop it."
-            ) from None
-        try:
-            return self._work(interrupts)
-        finally:
-            held.release()
-
-    def _work(self, interrupts: Interrupts) -> StudyRuns:
-        while True:
-            state = StudyRuns.read(self._runs, self._study, self._points)
-            left = [key for key in state.left if self._tries(*key) < MOST_ATTEMPTS]
-            if not left or interrupts.came:
-                return state
-            # One that lives was begun before a crash of this process: it is waited for first.
-            live = [key for key in left if (each := state.of(*key)) and each.live]
-            point, repeat = (live or left)[0]
-            place = f"{len(state.done) + 1} of {len(state.order)}"
-            found = state.of(point, repeat)
-            if found is not None and found.live:
-                self._say(f"{place}: {point.label}: goes on, as run {_called(found.run)}")
-                self._follow(found.run, None, interrupts)
-            elif self._is_alone(interrupts):
-                self._attempts[point.key, repeat] = self._tries(point, repeat) + 1
-                self._train(point, repeat, place, interrupts)
-
-    def _tries(self, point: Point, repeat: int) -> int:
-        return self._attempts.get((point.key, repeat), 0)
-
-    def _is_alone(self, interrupts: Interrupts) -> bool:
-        """Wait until no other run is alive, which would be measured too; False after Ctrl+C."""
-        said = False
-        while others := live_runs(self._runs):
-            if not said:
-                self._say(f"Waits until run {_called(others[0])} has ended, to measure undisturbed")
-                said = True
-            if interrupts.came:
-                return False
-            interrupts.wait(POLL_SECONDS * 5)
-        return not interrupts.came
-
-    def _train(self, point: Point, repeat: int, place: str, interrupts: Interrupts) -> None:
-        plan: AbsolutePlan = with_absolute_files(point.plan, self._folder)
-        note = StudyNote(self._study.name, point.key, repeat)
-        launched = launch(
-            plan, self._runs, base=self._folder, machine=self._machine, fill=partial(_fill, note)
-        )
-        again = f", repeat {repeat + 1}" if self._study.repeats > 1 else ""
-        self._say(f"{place}: {point.label}{again}: run {_called(launched.directory)}")
-        recorder = accompany(launched.directory.path)
-        self._follow(launched.directory, launched, interrupts)
-        if recorder is not None:
-            recorder.wait()
-
-    def _follow(self, run: RunDirectory, launched: Launched | None, interrupts: Interrupts) -> None:
-        """Wait until a run is over; after Ctrl+C stop it, without a checkpoint."""
-        ladder: StopLadder | None = None
-        while is_live(run) or (launched is not None and launched.poll() is None):
-            if ladder is not None:
-                if ladder.advance() in ("gone", "stuck"):
-                    return
-                time.sleep(POLL_SECONDS)
-            elif interrupts.came:
-                self._say(f"Stops run {_called(run)}: what is done is kept")
-                ladder = StopLadder(run, now=True)
-            else:
-                interrupts.wait(POLL_SECONDS)
-        self._tell_end(run)
-
-    def _tell_end(self, run: RunDirectory) -> None:
-        ended = terminal_event(run)
-        if isinstance(ended, events.Failed):
-            self._say(f"  failed: {ended.message}")
-        elif ended is None:
-            self._say(f"  run {_called(run)} ended without a word; see {run.log_file}")
-
-
-def _fill(note: StudyNote, run: RunDirectory) -> None:
-    write_private(run.path / FILE, msgspec.json.encode(note) + b"\n")
-    write_labels(run, Labels(tags=(TAG,)))
-
-
-def _called(run: RunDirectory) -> str:
-    number = number_of(run)
-    return f"#{number}" if number else run.id

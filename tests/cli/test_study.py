@@ -9,6 +9,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_runs import PATIENCE_S, eventually, kill_trainers
 
@@ -16,7 +17,7 @@ from gpu_studio.cli.command import FAILED, INTERRUPTED, OK, REFUSED
 from gpu_studio.common.practice import PRACTICE
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import load
-from gpu_studio.runs import studies
+from gpu_studio.runs import study_runner
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.state import is_live, terminal_event
@@ -37,8 +38,8 @@ values = [16, 32]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Look more often than for real, and record no machine beside runs that take no time."""
-    monkeypatch.setattr(studies, "POLL_SECONDS", 0.005)
-    monkeypatch.setattr(studies, "accompany", lambda _run: None)
+    monkeypatch.setattr(study_runner, "POLL_SECONDS", 0.005)
+    monkeypatch.setattr(study_runner, "accompany", lambda _run: None)
 
 
 @pytest.fixture
@@ -194,3 +195,42 @@ def test_that_two_studies_are_not_run_at_once_and_a_study_waits_for_other_runs(
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == OK
     assert isinstance(other.directory, RunDirectory)
+
+
+@pytest.mark.processes
+def test_that_a_study_runs_in_the_background_is_listed_stopped_and_goes_on(
+    study, gpu_studio, trainer, runs_dir
+):
+    assert "No study was made or run here yet" in gpu_studio("study", "list").err
+    assert gpu_studio("study", "stop").code == REFUSED
+    trainer("--hold-at", "7")
+    begun = gpu_studio("study", "run", study, "--detach", "--json")
+    assert begun.code == OK, begun.err
+    eventually(lambda: any(is_live(run) for run in directories(runs_dir)), "a run")
+    (listed,) = gpu_studio("study", "list", "--json").document
+    assert (listed["file"], listed["running"], listed["done"]) == (str(study), True, 0)
+    refused = gpu_studio("study", "run", study, "--detach")
+    assert "being run already" in refused.err
+    assert "Asked batches.study.toml to stop" in gpu_studio("study", "stop").out
+    eventually(lambda: study_runner.being_run(runs_dir) is None, "the end of the study")
+    assert not any(is_live(run) for run in directories(runs_dir))
+    assert "4 runs are left. Go on with" in study_runner.last_said(runs_dir, study)
+    trainer()
+    assert gpu_studio("study", "run", study).code == OK
+    assert "batch_size" in gpu_studio("study", "list").out
+
+
+def test_that_what_was_measured_with_other_data_is_told_and_measured_anew_if_wanted(
+    study, gpu_studio, runs_dir, plan_file
+):
+    data = plan_file.with_name("mine.npz")
+    np.savez(data, x=np.zeros((4, 2)), y=np.zeros(4))
+    plan_file.write_text(plan_file.read_text().replace('name = "digits"', 'file = "mine.npz"'))
+    assert gpu_studio("study", "run", study).code == OK
+    np.savez(data, x=np.ones((5, 2)), y=np.zeros(5))
+    told = gpu_studio("study", "run", study)
+    assert "mine.npz changed since 4 runs of them read it. They still count" in told.err
+    assert len(directories(runs_dir)) == 4
+    assert gpu_studio("study", "run", study, "--anew").code == OK
+    assert len(directories(runs_dir)) == 8
+    assert "changed since" not in gpu_studio("study", "show", study).err

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_studio import __version__
 from gpu_studio.common.figures import UNKNOWN, duration, metric, rounded, share, size, span
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
+from gpu_studio.lab.verdict import PointGroup, StudyVerdict
 from gpu_studio.runs.labels import number_of
 from gpu_studio.runs.results.report.chart import (
     Axis,
@@ -182,9 +182,3 @@ def _runs(state: StudyRuns) -> Iterator[list[Child]]:
             took = duration(getattr(each.ended, "seconds", None))
             called = f"#{number}" if number else ""
             yield [called, each.run.id, point.label, str(repeat + 1), took]
-
-
-def judged(state: StudyRuns) -> StudyVerdict:
-    """The verdict on what has been measured so far. Raises OSError."""
-    batch = state.points[0].plan.training.batch_size if state.points else 0
-    return verdict_of(state.study, state.groups(), batch)
