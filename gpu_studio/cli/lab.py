@@ -23,10 +23,12 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio.lab.benchmarks import BenchmarkResult
+    from gpu_studio.lab.hand_placement import HandPlacement
+    from gpu_studio.plan import Machine, Plan
     from gpu_studio.runs.benchmarks import KeptResult
 
 _SUMMARY = "measure what the devices, and the ways between them, can do"
-_NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce")
+_NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce", "place")
 _EXAMPLES: Final = """\
 benchmarks:
   compute      multiply, convolve and go through memory, by type and size
@@ -34,20 +36,28 @@ benchmarks:
   together     the devices one after another, and all at once
   copies       between the host and each device, and from device to device
   all-reduce   each way to add up gradients, by size
+  place        operations on devices of your choice: which one has really executed each
 
 Each measures in a process of TensorFlow's own, with warm-up and repeats, and checks its results.
 
 examples:
   gpu-studio lab run compute
   gpu-studio lab run all-reduce --plan four-slices.plan.toml
+  gpu-studio lab run place --op a=matmul@CPU:0 --op b=matmul@CPU:1 --op "total=add(a,b)@CPU:0"
   gpu-studio lab show compute
   gpu-studio lab compare 20261124T0150 latest"""
 _RUN: Final = """\
 Without --plan, all devices are measured: every card, or this CPU. A benchmark of several devices
 takes two logical CPUs where there is no card. Ctrl+C keeps what was measured.
 
+Operations that are placed by hand are written NAME=KIND(INPUT,…)@DEVICE. The kinds are matmul, add,
+subtract, multiply, relu, tanh, softmax and transpose, of square matrices. What an operation takes
+besides its inputs is made up; without @DEVICE TensorFlow chooses. Without --op there is one
+multiplication on each device, and their sum on the CPU.
+
 examples:
   gpu-studio lab run copies
+  gpu-studio lab run place --op a=matmul@CPU:0 --op "b=relu(a)@GPU:3" --soft-placement off
   gpu-studio lab run together --plan four-slices.plan.toml --json
 
 exit codes:
@@ -68,6 +78,7 @@ def register(commands: Commands) -> None:
     run = add_command(actions, "run", "measure, and keep the result", _RUN, _run, trains=True)
     run.add_argument("benchmark", metavar="BENCHMARK", choices=_NAMES, help=", ".join(_NAMES))
     run.add_argument("--plan", metavar="PLAN", type=Path, help="measure the devices of this plan")
+    _add_by_hand(run)
     add_json(run)
     example = "examples:\n  gpu-studio lab show latest\n  gpu-studio lab show compute --json"
     show = add_command(actions, "show", "show a result, and what it says", example, _show)
@@ -80,6 +91,25 @@ def register(commands: Commands) -> None:
         "after", metavar="AFTER", nargs="?", default="latest", help="the later one"
     )
     add_json(compare)
+
+
+def _add_by_hand(run: argparse.ArgumentParser) -> None:
+    placed = run.add_argument_group("operations placed by hand, of the benchmark place")
+    placed.add_argument(
+        "--op",
+        metavar="OPERATION",
+        action="append",
+        help="an operation, after those whose results it takes: total=add(a,b)@CPU:0; may be given "
+        "several times",
+    )
+    placed.add_argument(
+        "--soft-placement",
+        choices=("on", "off"),
+        help="whether TensorFlow may take another device than was asked for (default: on)",
+    )
+    placed.add_argument(
+        "--side", metavar="N", type=int, help="the side of the square matrices (default: 1000)"
+    )
 
 
 def _list(chosen: argparse.Namespace) -> int:
@@ -132,7 +162,8 @@ def _run(chosen: argparse.Namespace) -> int:
     given = plans.load(chosen.plan) if chosen.plan else None
     try:
         plan = benchmark_plan(chosen.benchmark, machine, given)
-        result = run_benchmark(chosen.benchmark, plan, machine, note)
+        by_hand = _by_hand(chosen, plan, machine)
+        result = run_benchmark(chosen.benchmark, plan, machine, note, by_hand=by_hand)
     except BenchmarkError as error:
         raise RefusedError(str(error)) from error
     path = keep_result(result)
@@ -140,7 +171,30 @@ def _run(chosen: argparse.Namespace) -> int:
     if not result.complete:
         return INTERRUPTED if "cancelled" in result.why_not_complete else FAILED
     wrong = [r for r in result.rows if r.error is not None and r.error > tolerance(r.dtype)]
-    return FAILED if wrong else OK
+    refused = any(row.name and not row.devices for row in result.rows)
+    return FAILED if wrong or refused else OK
+
+
+def _by_hand(chosen: argparse.Namespace, plan: Plan, machine: Machine) -> HandPlacement | None:
+    """The operations that are given; None of another benchmark. Raises BenchmarkError."""
+    from gpu_studio.lab.benchmarks import BenchmarkError
+    from gpu_studio.lab.hand_placement import SIDE, HandPlacement, classic, operation_of
+    from gpu_studio.plan import logical_devices
+    from gpu_studio.plan.devices import default_devices
+    from gpu_studio.runs.benchmarks import BY_HAND
+
+    if chosen.benchmark != BY_HAND:
+        if chosen.op or chosen.soft_placement or chosen.side is not None:
+            raise BenchmarkError(
+                f"--op, --soft-placement and --side are of {BY_HAND}: leave them out, or run it."
+            )
+        return None
+    side = SIDE if chosen.side is None else chosen.side
+    soft = chosen.soft_placement != "off"
+    if not chosen.op:
+        names = default_devices(logical_devices(plan, machine))
+        return classic(names, side, soft_placement=soft)
+    return HandPlacement(tuple(map(operation_of, chosen.op)), soft, side)
 
 
 def _show(chosen: argparse.Namespace) -> int:

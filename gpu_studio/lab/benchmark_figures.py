@@ -12,6 +12,8 @@ from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, spa
 from gpu_studio.lab.benchmarks import NO_COPY, BenchmarkResult, BenchmarkRow
 
 HEADINGS: Final = ("What", "Devices", "Type", "Size", "Each", "±", "Reaches", "Held against")
+WAYS: Final = ("copy", "sent")
+"""What goes from the first of its devices to the second."""
 NO_FIGURE: Final = "nothing measured"
 
 
@@ -40,19 +42,30 @@ def devices_in_words(rows: Sequence[BenchmarkRow]) -> str:
 
 def row_words(row: BenchmarkRow) -> tuple[str, ...]:
     """The words of a row, below HEADINGS."""
-    devices = (" to " if row.what == "copy" else ", ").join(row.devices)
-    about = (row.what, devices, row.dtype, amount_in_words(row))
-    if not row.seconds:
-        return (*about, UNKNOWN, UNKNOWN, row.why_not, "")
-    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
+    devices = (" to " if row.what in WAYS else ", ").join(row.devices)
+    about = (what_in_words(row), devices or "nothing", row.dtype, amount_in_words(row))
     against = "" if math.isnan(row.against) else f"{row.against:.2f} × {row.reference_name}"
+    if row.name and row.what not in WAYS:
+        against = f"asked for {row.asked or 'any'}"
+    if not row.seconds:
+        return (*about, UNKNOWN, UNKNOWN, row.why_not, against)
+    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
     return (*about, span(row.middle), spread, row.rate, against)
+
+
+def what_in_words(row: BenchmarkRow) -> str:
+    """What was measured; of what was placed by hand also by what name: `total = add(a, b)`."""
+    if not row.name:
+        return row.what
+    if row.what in WAYS:
+        return f"{row.name} {row.what}"
+    taken = f"({', '.join(row.inputs)})" if row.inputs else ""
+    return f"{row.name} = {row.what}{taken}"
 
 
 def amount_in_words(row: BenchmarkRow) -> str:
     """How much one operation is about: bytes, or a plain number; empty if it is about nothing."""
-    in_bytes = bool(row.bytes) and row.size == row.bytes
-    return size(row.size) if in_bytes else grouped(row.size) if row.size else ""
+    return size(row.size) if row.in_bytes else grouped(row.size) if row.size else ""
 
 
 def _compute(rows: Sequence[BenchmarkRow]) -> Headline | None:
@@ -94,6 +107,11 @@ def _all_reduce(rows: Sequence[BenchmarkRow]) -> Headline:
     return Headline(best.rate, f"{best.what}, {size(largest)} · {devices_in_words([best])}")
 
 
+def _place(rows: Sequence[BenchmarkRow]) -> Headline | None:
+    whole = [row for row in rows if row.what == "all"]
+    return Headline(span(whole[0].middle), devices_in_words(whole)) if whole else None
+
+
 def _of_any(rows: Sequence[BenchmarkRow]) -> Headline:
     return Headline(rows[0].rate, devices_in_words(rows))
 
@@ -104,4 +122,5 @@ _HEADLINES: Final[Mapping[str, Callable[[Sequence[BenchmarkRow]], Headline | Non
     "together": _together,
     "copies": _copies,
     "all-reduce": _all_reduce,
+    "place": _place,
 }

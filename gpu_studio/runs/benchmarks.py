@@ -7,9 +7,9 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from platformdirs import user_data_path
 
@@ -26,6 +26,13 @@ from gpu_studio.lab.benchmarks import (
     loads_result,
     row_of,
 )
+from gpu_studio.lab.hand_placement import (
+    HandPlacement,
+    checked,
+    classic,
+    unknown_devices,
+    with_explanation,
+)
 from gpu_studio.plan import DeviceSettings, Machine, Plan, logical_devices
 from gpu_studio.plan.devices import default_devices
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask
@@ -34,6 +41,8 @@ LONGEST_S: Final = 1800.0
 SUFFIX: Final = ".benchmark.json"
 _LARGEST: Final = 8 * 1024 * 1024
 _TIME: Final = "%Y%m%dT%H%M%SZ"
+BY_HAND: Final = "place"
+"""The benchmark of operations that are placed by hand."""
 
 
 def benchmarks_folder() -> Path:
@@ -117,8 +126,9 @@ def _readable(kept: KeptResult) -> KeptResult:
 def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Plan:
     """The plan of which the devices are measured: those of `given`, else all that are there.
 
-    Without a card, two logical CPUs stand for the devices of a benchmark of several. Raises
-    BenchmarkError for a simulated machine or practice cards, and for too few devices.
+    Without a card, two logical CPUs stand for the devices of a benchmark of several, or of what is
+    placed by hand. Raises BenchmarkError for a simulated machine or practice cards, for too few
+    devices, and where a plan is needed and none is given.
     """
     wanted = BENCHMARKS[name]
     if machine.simulated:
@@ -128,8 +138,11 @@ def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Pl
             "Practice cards compute on the CPU: how fast they are says nothing of real ones. "
             "Measure without --practice."
         )
+    if given is None and wanted.of_a_plan:
+        raise BenchmarkError(f"{wanted.title} is measured of a plan: name it with --plan.")
     devices = given.devices if given is not None else DeviceSettings()
-    if given is None and wanted.several and not machine.cards:
+    spread = wanted.several or name == BY_HAND
+    if given is None and spread and not machine.cards:
         devices = DeviceSettings(carve=(plans.Carve("CPU:0", (0, 0)),))
     plan = Plan(name=f"benchmark {name}", devices=devices)
     names = default_devices(logical_devices(plan, machine))
@@ -147,15 +160,28 @@ def run_benchmark(
     machine: Machine,
     progress: Callable[[str], None],
     *,
+    by_hand: HandPlacement | None = None,
     command: Sequence[str] | None = None,
     cancel: threading.Event | None = None,
 ) -> BenchmarkResult:
     """Measure in a process of TensorFlow's. What was measured before an end is in the result.
 
-    Raises BenchmarkError if nothing was.
+    `by_hand` are the operations of the benchmark `place`; without them, one multiplication on each
+    device, and their sum on the CPU. Raises BenchmarkError if nothing was measured.
     """
     begun, rows, known, why_not = time.time(), list[BenchmarkRow](), _of_machine(machine), ""
-    about = {"benchmark": name, "plan": plans.dumps(plan)}
+    about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
+    logical = [each.name for each in logical_devices(plan, machine)]
+    explained: dict[str, str] = {}
+    if name == BY_HAND:
+        placement = by_hand or classic(default_devices(logical_devices(plan, machine)))
+        explained = unknown_devices(checked(placement), logical)
+        about = {**about, "plan": plans.dumps(_as_placed(plan, placement)), **placement.asked}
+        known["soft placement"] = "on" if placement.soft_placement else "off"
+
+    def take(part: dict[str, Any]) -> None:
+        rows.append(with_explanation(row_of(part), explained))
+
     try:
         found = ask(
             "benchmark",
@@ -164,7 +190,7 @@ def run_benchmark(
             timeout=LONGEST_S,
             fresh=True,
             progress=progress,
-            part=lambda part: rows.append(row_of(part)),
+            part=take,
             cancel=cancel,
         ).value
         known["TensorFlow"] = str(found.get("tensorflow", "unknown"))
@@ -175,6 +201,12 @@ def run_benchmark(
     if why_not and not rows:
         raise BenchmarkError(f"Nothing was measured: {why_not}.")
     return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not)
+
+
+def _as_placed(plan: Plan, placement: HandPlacement) -> Plan:
+    """The plan with the placement's soft placement, and TensorFlow's log of it."""
+    devices = replace(plan.devices, soft_placement=placement.soft_placement, log_placement=True)
+    return replace(plan, devices=devices)
 
 
 def _of_machine(machine: Machine) -> dict[str, str]:

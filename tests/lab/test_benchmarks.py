@@ -46,7 +46,7 @@ def test_that_a_result_comes_back_from_its_file_as_it_was():
         (b"", "no whole result"),
         (dumps_result(result("compute", row()))[:-40], "no whole result"),
         (b"[" * 100_000, "no whole result"),
-        (b'{"version": 99, "new": 1}', "version 99, and this GPU Studio reads up to 1"),
+        (b'{"version": 99, "new": 1}', "version 99, and this GPU Studio reads up to 2"),
         (dumps_result(result("copies")).replace(b"copies", b"copied"), "not known here"),
         (dumps_result(result("copies")).replace(b'"begun": 1.0', b'"begun": 1e999'), "mine"),
     ],

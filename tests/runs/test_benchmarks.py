@@ -63,7 +63,7 @@ def pid_file(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", list(BENCHMARKS))
+@pytest.mark.parametrize("name", [each.name for each in BENCHMARKS.values() if not each.of_a_plan])
 def test_that_each_benchmark_measures_here_and_computes_rightly(name):
     said: list[str] = []
     command = [*warm_python.command("-c"), SMALL]
@@ -71,9 +71,11 @@ def test_that_each_benchmark_measures_here_and_computes_rightly(name):
     assert result.complete
     measured = [row for row in result.rows if row.seconds]
     assert measured
+    if name == "place":  # of which a profile tells the times
+        measured = [row for row in measured if row.what == "all"]
     assert all(len(row.seconds) == 3 and min(row.seconds) > 0 for row in measured)
     assert all(row.error <= tolerance(row.dtype) for row in measured if row.error is not None)
-    left_out = {row.what for row in result.rows if not row.seconds}
+    left_out = {row.what for row in result.rows if not row.seconds and row.why_not}
     assert left_out == ({"nccl"} if name == "all-reduce" else set())
     assert result.machine["TensorFlow"].startswith("2.")
     assert said[0] == "importing TensorFlow"

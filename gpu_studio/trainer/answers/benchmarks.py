@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gpu_studio import plan as plans
 from gpu_studio.trainer.answers import benchmark_timing as timing
+from gpu_studio.trainer.answers.benchmark_hand import by_hand
 from gpu_studio.trainer.answers.benchmark_timing import (
     WARM_UP,
     arrived,
@@ -62,8 +63,11 @@ def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], boo
     tf.get_logger().setLevel("ERROR")
     logical = set_up(plan.devices)
     names = list(plans.devices.default_devices(logical))
-    measure = _MEASURES[about["benchmark"]]
-    for row in measure(names, logical, progress):
+    if about["benchmark"] == "place":
+        rows = by_hand(about, names, progress)
+    else:
+        rows = _MEASURES[about["benchmark"]](names, logical, progress)
+    for row in rows:
         progress(row)
     return {"tensorflow": tf.__version__, "devices": names}, False
 
