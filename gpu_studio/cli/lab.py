@@ -12,6 +12,7 @@ from gpu_studio.cli.command import (
     OK,
     Commands,
     RefusedError,
+    add_allowing,
     add_command,
     add_group,
     add_json,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from gpu_studio.runs.benchmarks import KeptResult
 
 _SUMMARY = "measure what the devices, and the ways between them, can do"
-_NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce", "place")
+_NAMES: Final = ("compute", "launched", "together", "copies", "all-reduce", "place", "input")
 _EXAMPLES: Final = """\
 benchmarks:
   compute      multiply, convolve and go through memory, by type and size
@@ -37,6 +38,7 @@ benchmarks:
   copies       between the host and each device, and from device to device
   all-reduce   each way to add up gradients, by size
   place        operations on devices of your choice: which one has really executed each
+  input        how fast the data of a plan can be read, alone
 
 Each measures in a process of TensorFlow's own, with warm-up and repeats, and checks its results.
 
@@ -44,6 +46,7 @@ examples:
   gpu-studio lab run compute
   gpu-studio lab run all-reduce --plan four-slices.plan.toml
   gpu-studio lab run place --op a=matmul@CPU:0 --op b=matmul@CPU:1 --op "total=add(a,b)@CPU:0"
+  gpu-studio lab run input --plan digits.plan.toml
   gpu-studio lab show compute
   gpu-studio lab compare 20261124T0150 latest"""
 _RUN: Final = """\
@@ -77,7 +80,10 @@ def register(commands: Commands) -> None:
     add_json(add_command(actions, "list", "list what was measured", example, _list))
     run = add_command(actions, "run", "measure, and keep the result", _RUN, _run, trains=True)
     run.add_argument("benchmark", metavar="BENCHMARK", choices=_NAMES, help=", ".join(_NAMES))
-    run.add_argument("--plan", metavar="PLAN", type=Path, help="measure the devices of this plan")
+    run.add_argument(
+        "--plan", metavar="PLAN", type=Path, help="measure the devices of this plan, or its data"
+    )
+    add_allowing(run)
     _add_by_hand(run)
     add_json(run)
     example = "examples:\n  gpu-studio lab show latest\n  gpu-studio lab show compute --json"
@@ -154,14 +160,25 @@ def _devices(result: BenchmarkResult) -> str:
 
 def _run(chosen: argparse.Namespace) -> int:
     from gpu_studio import plan as plans
-    from gpu_studio.cli.given_plan import this_machine
+    from gpu_studio.cli.given_plan import have_allowed, this_machine
     from gpu_studio.lab.benchmarks import BenchmarkError, tolerance
-    from gpu_studio.runs.benchmarks import benchmark_plan, keep_result, run_benchmark
+    from gpu_studio.runs.benchmarks import (
+        INPUT,
+        benchmark_plan,
+        data_alone,
+        keep_result,
+        run_benchmark,
+    )
 
     machine = this_machine()
-    given = plans.load(chosen.plan) if chosen.plan else None
+    given = None
+    if chosen.plan:
+        given = plans.with_absolute_files(plans.load(chosen.plan), chosen.plan.parent)
     try:
         plan = benchmark_plan(chosen.benchmark, machine, given)
+        if chosen.benchmark == INPUT:
+            data = data_alone(plans.AbsolutePlan(plan))
+            have_allowed(data, allow=chosen.allow_code, may_ask=not chosen.json)
         by_hand = _by_hand(chosen, plan, machine)
         result = run_benchmark(chosen.benchmark, plan, machine, note, by_hand=by_hand)
     except BenchmarkError as error:

@@ -112,6 +112,11 @@ def _place(rows: Sequence[BenchmarkRow]) -> Headline | None:
     return Headline(span(whole[0].middle), devices_in_words(whole)) if whole else None
 
 
+def _input(rows: Sequence[BenchmarkRow]) -> Headline | None:
+    read = [row for row in rows if row.what == "read"]
+    return Headline(read[0].rate, f"batches of {grouped(read[0].size)}") if read else None
+
+
 def _of_any(rows: Sequence[BenchmarkRow]) -> Headline:
     return Headline(rows[0].rate, devices_in_words(rows))
 
@@ -123,4 +128,5 @@ _HEADLINES: Final[Mapping[str, Callable[[Sequence[BenchmarkRow]], Headline | Non
     "copies": _copies,
     "all-reduce": _all_reduce,
     "place": _place,
+    "input": _input,
 }

@@ -76,6 +76,12 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             "Place by hand",
             "Which device has TensorFlow really executed each operation on?",
         ),
+        Benchmark(
+            "input",
+            "Input",
+            "How many samples a second can the data of a plan be read and prepared at, alone?",
+            of_a_plan=True,
+        ),
     )
 }
 
@@ -179,6 +185,22 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         reached = f"{size(self.bytes / self.middle)}/s" if self.bytes else ""
         bus = self.bus_bandwidth
         return reached if math.isnan(bus) else f"{reached}, bus {size(bus)}/s"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many samples a second a plan trains, and how that is known: `as in run …`."""
+
+    samples_per_second: float
+    known: str
+
+
+def with_pace(row: BenchmarkRow, pace: Pace | None) -> BenchmarkRow:
+    """The row of data that are read, held against the time in which training takes as many."""
+    if pace is None or row.what != "read" or not row.samples:
+        return row
+    taken = (row.samples / pace.samples_per_second,)
+    return msgspec.structs.replace(row, reference=taken, reference_name=pace.known)
 
 
 class BenchmarkResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Final
 
-from gpu_studio.common.figures import grouped, plural, share, size, span
+from gpu_studio.common.figures import grouped, plural, share, size, span, throughput
 from gpu_studio.lab.benchmark_results import (
     BENCHMARKS,
     VERSION,
@@ -15,12 +15,14 @@ from gpu_studio.lab.benchmark_results import (
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
+    Pace,
     RowChange,
     changes,
     dumps_result,
     loads_result,
     other_machine,
     row_of,
+    with_pace,
 )
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "BenchmarkError",
     "BenchmarkResult",
     "BenchmarkRow",
+    "Pace",
     "RowChange",
     "changes",
     "dumps_result",
@@ -39,6 +42,7 @@ __all__ = [
     "other_machine",
     "row_of",
     "tolerance",
+    "with_pace",
 ]
 
 NO_COPY: Final = 4.0
@@ -49,7 +53,7 @@ _ASYNCHRONOUS: Final = 0.5
 
 def judged(result: BenchmarkResult) -> list[str]:
     """What the result says, in sentences."""
-    measured = [row for row in result.rows if row.seconds or row.name]
+    measured = [row for row in result.rows if row.seconds or row.name or row.what == "read"]
     said = list(_JUDGES[result.benchmark](measured)) if measured else ["Nothing was measured."]
     wrong = [row for row in measured if row.error is not None and row.error > tolerance(row.dtype)]
     for row in wrong:
@@ -208,6 +212,31 @@ def _log_of_placements(operations: Sequence[BenchmarkRow]) -> Iterator[str]:
         yield "TensorFlow's own log of placements says the same."
 
 
+def _input(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
+    for row in rows:
+        if row.what == "load" and row.samples:
+            yield f"Loading {grouped(round(row.samples))} samples takes {span(row.middle)}: once."
+        elif row.what == "load":
+            yield f"Opening the data takes {span(row.middle)}; they are read batch by batch."
+        elif row.why_not:
+            yield row.why_not
+        else:
+            yield f"The data can be read at {row.rate}, in batches of {grouped(row.size)}."
+            yield from _pace_of_training(row)
+
+
+def _pace_of_training(row: BenchmarkRow) -> Iterator[str]:
+    if not row.reference:
+        yield "Nothing is known of how fast the plan trains: train it, and measure again."
+        return
+    yield (
+        f"That is {row.against:.1f} times the pace at which it trains ({row.reference_name}, "
+        f"{throughput(row.samples / median(row.reference))})."
+    )
+    if row.against < 1 + 2 * WITHIN_NOISE:
+        yield "Training waits for its data: a faster device would not train faster."
+
+
 _JUDGES: Final = {
     "compute": _compute,
     "launched": _launched,
@@ -215,6 +244,7 @@ _JUDGES: Final = {
     "copies": _copies,
     "all-reduce": _all_reduce,
     "place": _place,
+    "input": _input,
 }
 
 

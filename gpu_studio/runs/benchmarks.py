@@ -22,9 +22,11 @@ from gpu_studio.lab.benchmarks import (
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
+    Pace,
     dumps_result,
     loads_result,
     row_of,
+    with_pace,
 )
 from gpu_studio.lab.hand_placement import (
     HandPlacement,
@@ -33,9 +35,13 @@ from gpu_studio.lab.hand_placement import (
     unknown_devices,
     with_explanation,
 )
-from gpu_studio.plan import DeviceSettings, Machine, Plan, logical_devices
+from gpu_studio.plan import AbsolutePlan, DeviceSettings, Machine, Plan, logical_devices
 from gpu_studio.plan.devices import default_devices
+from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask
+from gpu_studio.runs.questions.plan_question import NotAllowedError, refuse_unless_allowed
+from gpu_studio.runs.results.measured_steps import MeasuredSteps
+from gpu_studio.runs.results.run_figures import figures_of
 
 LONGEST_S: Final = 1800.0
 SUFFIX: Final = ".benchmark.json"
@@ -43,6 +49,8 @@ _LARGEST: Final = 8 * 1024 * 1024
 _TIME: Final = "%Y%m%dT%H%M%SZ"
 BY_HAND: Final = "place"
 """The benchmark of operations that are placed by hand."""
+INPUT: Final = "input"
+"""The benchmark of the data of a plan."""
 
 
 def benchmarks_folder() -> Path:
@@ -140,6 +148,8 @@ def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Pl
         )
     if given is None and wanted.of_a_plan:
         raise BenchmarkError(f"{wanted.title} is measured of a plan: name it with --plan.")
+    if given is not None and wanted.of_a_plan:
+        return given
     devices = given.devices if given is not None else DeviceSettings()
     spread = wanted.several or name == BY_HAND
     if given is None and spread and not machine.cards:
@@ -161,13 +171,16 @@ def run_benchmark(
     progress: Callable[[str], None],
     *,
     by_hand: HandPlacement | None = None,
+    pace: Pace | None = None,
     command: Sequence[str] | None = None,
     cancel: threading.Event | None = None,
 ) -> BenchmarkResult:
     """Measure in a process of TensorFlow's. What was measured before an end is in the result.
 
     `by_hand` are the operations of the benchmark `place`; without them, one multiplication on each
-    device, and their sum on the CPU. Raises BenchmarkError if nothing was measured.
+    device, and their sum on the CPU. The files of a plan whose data are read must be absolute, and
+    `pace` is how fast it trains, if that is known; without it, as its newest run did. Raises
+    BenchmarkError if nothing was measured, or the data are code that is not allowed.
     """
     begun, rows, known, why_not = time.time(), list[BenchmarkRow](), _of_machine(machine), ""
     about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
@@ -179,8 +192,15 @@ def run_benchmark(
         about = {**about, "plan": plans.dumps(_as_placed(plan, placement)), **placement.asked}
         known["soft placement"] = "on" if placement.soft_placement else "off"
 
+    if name == INPUT:
+        data = data_alone(AbsolutePlan(plan))
+        _refuse_unless_allowed(data)
+        about, pace = {**about, "plan": plans.dumps(data)}, pace or newest_pace(AbsolutePlan(plan))
+        known["data"] = _name_of(plan.data)
+
     def take(part: dict[str, Any]) -> None:
-        rows.append(with_explanation(row_of(part), explained))
+        row = with_pace(row_of(part), pace)
+        rows.append(with_explanation(row, explained))
 
     try:
         found = ask(
@@ -201,6 +221,47 @@ def run_benchmark(
     if why_not and not rows:
         raise BenchmarkError(f"Nothing was measured: {why_not}.")
     return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not)
+
+
+def data_alone(plan: AbsolutePlan) -> AbsolutePlan:
+    """The plan without what its data do not need: nothing of its model is run."""
+    training = plans.Training(
+        batch_size=plan.training.batch_size,
+        batch_scope=plan.training.batch_scope,
+        steps_per_epoch=plan.training.steps_per_epoch,
+        seed=plan.training.seed,
+        epochs=plan.training.epochs,
+    )
+    blank = AbsolutePlan(Plan(name=plan.name))
+    return replace(
+        blank,
+        devices=plan.devices,
+        data=plan.data,
+        training=training,
+        distribution=plan.distribution,
+    )
+
+
+def _refuse_unless_allowed(plan: AbsolutePlan) -> None:
+    try:
+        refuse_unless_allowed(plan)
+    except NotAllowedError as error:
+        raise BenchmarkError(str(error)) from error
+
+
+def _name_of(data: plans.Data) -> str:
+    return str(data.python or data.table or data.folder or data.file or data.name)
+
+
+def newest_pace(plan: AbsolutePlan, runs: Path | None = None) -> Pace | None:
+    """How fast the newest run trained that trains like this plan; None if there is none."""
+    try:
+        for run in MeasuredSteps(runs or runs_dir()).alike(plan):
+            if rate := figures_of(run).samples_per_second:
+                return Pace(rate, f"as in run {run.id}")
+    except OSError:
+        return None
+    return None
 
 
 def _as_placed(plan: Plan, placement: HandPlacement) -> Plan:

@@ -159,8 +159,8 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
     policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
     seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
-    cut = _cut(plan, dataset, spread)
-    passes = _passes(plan, dataset, cut, spread)
+    cut = cut_of(plan, dataset, spread)
+    passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
     for note in notes_on(plan, model, dataset, dataset.train.range()):
@@ -338,7 +338,8 @@ def _refuse_unknown_monitors(plan: Plan, dataset: Dataset, meters: Meters) -> No
             )
 
 
-def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
+def cut_of(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
+    """Return how the training split is cut into batches. Raises TrainerError if it cannot be."""
     replicas = spread.strategy.num_replicas_in_sync
     batch = plan.training.batch_size * (replicas if plan.training.batch_scope == "replica" else 1)
     if batch < replicas:
@@ -355,7 +356,7 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
     return Cut(len(dataset.train), batch, parts)
 
 
-def _passes(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
+def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
     """Return the passes over the training samples.
 
     Raises PlanRefused if they cannot be read as often as the plan asks, or if their length is

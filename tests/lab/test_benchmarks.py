@@ -16,12 +16,14 @@ from gpu_studio.lab.benchmarks import (
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
+    Pace,
     changes,
     dumps_result,
     judged,
     loads_result,
     other_machine,
     row_of,
+    with_pace,
 )
 
 GIB = 1024**3
@@ -121,6 +123,22 @@ def test_that_the_fastest_all_reduce_is_named_by_size_and_auto_is_held_against_i
             "8 KiB."
         ),
     ]
+
+
+def test_that_reading_is_held_against_the_pace_of_training():
+    read = row("read", size=64, seconds=(0.01,) * 3, samples=64.0)
+    loaded = row("load", "host", size=9, seconds=(1.5,), samples=1797.0)
+    held = with_pace(read, Pace(1600.0, "as in run x"))
+    assert judged(result("input", with_pace(loaded, Pace(1.0, "")), held)) == [
+        "Loading 1,797 samples takes 1.50 s: once.",
+        "The data can be read at 6,400 samples/s, in batches of 64.",
+        "That is 4.0 times the pace at which it trains (as in run x, 1,600 samples/s).",
+    ]
+    slow = judged(result("input", with_pace(read, Pace(6400.0, "as in run x"))))
+    assert slow[-1].startswith("Training waits for its data")
+    assert "train it, and measure again" in judged(result("input", with_pace(read, None)))[-1]
+    ended = row("read", size=64, why_not="The data ended.")
+    assert judged(result("input", ended)) == ["The data ended."]
 
 
 def test_that_a_wrong_result_is_said_whatever_its_speed():

@@ -11,12 +11,24 @@ import pytest
 import warm_python
 
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkError, BenchmarkResult, judged, tolerance
-from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
+from gpu_studio.plan import (
+    AbsolutePlan,
+    Card,
+    Carve,
+    Data,
+    DeviceSettings,
+    Machine,
+    ModelSettings,
+    Plan,
+    Training,
+)
 from gpu_studio.runs.benchmarks import (
     benchmark_plan,
+    data_alone,
     keep_result,
     kept_results,
     load_result,
+    newest_pace,
     result_named,
     run_benchmark,
 )
@@ -124,6 +136,22 @@ def test_that_devices_are_those_of_the_plan_or_all_that_are_there():
     assert benchmark_plan("together", HERE).devices.carve == (Carve("CPU:0", (0, 0)),)
     two = Machine(tuple(Card(n, f"GPU-{n}", "a card") for n in range(2)))
     assert benchmark_plan("together", two).devices == DeviceSettings()
+
+
+def test_that_input_is_of_a_plan_and_runs_nothing_of_its_model(tmp_path):
+    with pytest.raises(BenchmarkError, match="name it with --plan"):
+        benchmark_plan("input", HERE)
+    code = tmp_path / "code.py"
+    code.write_text("def load(): ...")
+    model, data = ModelSettings(python=f"{code}:build"), Data(name="digits")
+    plan = AbsolutePlan(Plan(model=model, data=data, training=Training(batch_size=7)))
+    assert benchmark_plan("input", HERE, plan) is plan
+    alone = data_alone(plan)
+    assert (alone.model, alone.data, alone.training.batch_size) == (ModelSettings(), data, 7)
+    own = Plan(data=Data(python=f"{code}:load"))
+    with pytest.raises(BenchmarkError, match="is not allowed yet"):
+        run_benchmark("input", own, HERE, print, command=["/bin/false"])
+    assert newest_pace(plan, tmp_path / "none") is None
 
 
 @pytest.mark.parametrize(

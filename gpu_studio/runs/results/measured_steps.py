@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -46,13 +47,21 @@ class MeasuredSteps:
         Such a run has the same model, data, devices, batch, optimizer and placement. None if no
         such run has measured a step. Raises OSError if the directory cannot be read.
         """
+        for run in self.alike(plan):
+            timeline = _timeline(run)
+            if timeline is not None:
+                return MeasuredStep(run.id, timeline)
+        return None
+
+    def alike(self, plan: AbsolutePlan) -> Iterator[RunDirectory]:
+        """The runs that train like `plan`, the newest first.
+
+        Raises OSError if the directory cannot be read.
+        """
         wanted = what_a_step_depends_on(plan)
         for run in directories(self._runs)[:MOST_RUNS]:
             if self._plan_of(run) == wanted and not _changed_since(run, wanted):
-                timeline = _timeline(run)
-                if timeline is not None:
-                    return MeasuredStep(run.id, timeline)
-        return None
+                yield run
 
     def _plan_of(self, run: RunDirectory) -> AbsolutePlan | None:
         if run.path not in self._plans:

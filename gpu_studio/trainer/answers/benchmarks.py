@@ -14,6 +14,7 @@ from typing import Any, Final
 from gpu_studio import plan as plans
 from gpu_studio.trainer.answers import benchmark_timing as timing
 from gpu_studio.trainer.answers.benchmark_hand import by_hand
+from gpu_studio.trainer.answers.benchmark_input import read_alone
 from gpu_studio.trainer.answers.benchmark_timing import (
     WARM_UP,
     arrived,
@@ -65,11 +66,24 @@ def benchmark(about: dict[str, Any], progress: Say) -> tuple[dict[str, Any], boo
     names = list(plans.devices.default_devices(logical))
     if about["benchmark"] == "place":
         rows = by_hand(about, names, progress)
+    elif about["benchmark"] == "input":
+        rows = _explained(read_alone(plan, logical, progress))
     else:
         rows = _MEASURES[about["benchmark"]](names, logical, progress)
     for row in rows:
         progress(row)
     return {"tensorflow": tf.__version__, "devices": names}, False
+
+
+def _explained(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Say what user's code or TensorFlow raises as a run would: in plain words."""
+    from gpu_studio.trainer.errors import TrainerError
+    from gpu_studio.trainer.failures import explain
+
+    try:
+        yield from rows
+    except Exception as error:
+        raise TrainerError(explain(error).message) from error
 
 
 # Compute
