@@ -98,6 +98,7 @@ def _know_values(parser: argparse.ArgumentParser) -> None:
         "STUDY": FilesCompleter(["study.toml"]),
         "COMMAND": FilesCompleter(["plan.toml"]),  # a plan opens the window
         "FILE": FilesCompleter(),
+        "WHAT": _kinds_or_files,
         "PATH": FilesCompleter(),
         "DIR": DirectoriesCompleter(),
     }
@@ -114,6 +115,16 @@ def _know_values(parser: argparse.ArgumentParser) -> None:
 
 def _nothing(**_asked: object) -> Words:
     return {}
+
+
+def _kinds_or_files(*, prefix: str, **_asked: object) -> list[str]:
+    """What `export` prints, and files."""
+    from argcomplete.completers import FilesCompleter
+
+    from gpu_studio.export.jobs import KINDS
+
+    words = [each for each in ("script", *KINDS) if each.startswith(prefix)]
+    return [*words, *FilesCompleter()(prefix)]
 
 
 def _quietly(values: Callable[[argparse.Namespace, str], Words]) -> Callable[..., Words]:

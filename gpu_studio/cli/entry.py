@@ -16,6 +16,7 @@ from gpu_studio.cli import (
     completion,
     desktop,
     devices,
+    export,
     guide,
     lab,
     lesson,
@@ -51,7 +52,7 @@ from gpu_studio.cli.without_terminal import has_terminal, told
 
 _COMMANDS: Final = (
     plans.register,
-    plans.register_export,
+    export.register,
     model.register,
     place.register,
     train.register,

@@ -1,7 +1,4 @@
-"""`check`, `starter` and `export`: work with plans without training.
-
-`export` writes a plan as a script in plain TensorFlow and Keras.
-"""
+"""`check` and `starter`: work with plans without training."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from gpu_studio.cli.command import (
     OK,
     REFUSED,
     Commands,
-    RefusedError,
     add_command,
     add_force,
     add_json,
@@ -29,7 +25,6 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
-    from gpu_studio.placement.plan_facts import PlanFacts
     from gpu_studio.plan.card_memory import AvailableMemory
 
 _CHECK = """examples:
@@ -174,141 +169,3 @@ def _limit_in_words(device: plans.PlannedDevice, available: AvailableMemory) -> 
     if device.limit_mib is not None:
         return size(device.limit_mib * MIB)
     return "no memory limit" if available.mib is None else f"up to {size(available.mib * MIB)}"
-
-
-_EXPORT_SUMMARY = (
-    "write a plan as a script in plain TensorFlow and Keras, which "
-    "trains the same without GPU Studio"
-)
-_EXPORT = """examples:
-  gpu-studio export digits.plan.toml
-  gpu-studio export digits.plan.toml --to train.py
-  gpu-studio export digits.plan.toml --to train.py --set training.epochs=50 --force"""
-
-
-def register_export(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(commands, "export", _EXPORT_SUMMARY, _EXPORT, export)
-    add_plan(parser)
-    parser.add_argument(
-        "--to",
-        metavar="FILE.py",
-        type=Path,
-        help="the script to write, with what it reads beside it (default: stdout)",
-    )
-    add_force(parser, "FILE.py if it is there")
-    add_set(parser)
-    add_machine(parser, "write for the machine described in FILE")
-
-
-def export(chosen: argparse.Namespace) -> int:
-    """Write the script of a plan to stdout or a file, and beside the file what the script reads."""
-    from gpu_studio import plan as plans
-    from gpu_studio.cli.given_plan import described_machine
-    from gpu_studio.export import files_beside
-    from gpu_studio.runs.launch import problems_of
-    from gpu_studio.runs.sources import ConsentProblem
-
-    written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-    plan = plans.with_absolute_files(written, chosen.plan.parent)
-    machine = described_machine(chosen.machine) if chosen.machine else None
-    found = problems_of(written, plan, machine)
-    # Where code may not run, the script is written without a look at what it makes.
-    refused = [problem for problem in found if isinstance(problem, ConsentProblem)]
-    if problems := [problem for problem in found if problem not in refused]:
-        raise plans.PlanError(problems, str(chosen.plan))
-    script = _script(written, plan, chosen, may_look=not refused)
-    if chosen.to is None:
-        say(script.rstrip("\n"))
-        _tell_what_else_it_reads(files_beside(written), chosen.plan)
-    else:
-        _write_script(chosen.to, script, files_beside(written), chosen)
-    return OK
-
-
-def _script(
-    written: plans.Plan, plan: plans.AbsolutePlan, chosen: argparse.Namespace, *, may_look: bool
-) -> str:
-    from gpu_studio.cli.given_plan import described_machine, this_machine
-    from gpu_studio.export import ExportError, UnseenError, python_script
-
-    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
-    base = chosen.plan.absolute().parent
-    known = _known(plan)
-    if known.model is None and plan.model.python is not None and may_look:
-        known = _looked_at(plan, "how the model was compiled", of_model=True)
-    seen = known.data
-    if seen is None and plan.data.python is not None:
-        seen = _looked_at(plan, f"what {written.data.python} returns", of_model=False).data
-    try:
-        try:
-            return python_script(written, machine, base, seen, known.model)
-        except UnseenError:
-            looked = _looked_at(plan, "what is learnt", of_model=plan.model.name is None)
-            return python_script(written, machine, base, looked.data, looked.model)
-    except ExportError as error:
-        raise RefusedError(str(error)) from error
-
-
-def _known(plan: plans.AbsolutePlan) -> PlanFacts:
-    """Return what was learnt of the data and the model when they were last looked at."""
-    from gpu_studio.placement.plan_facts import PlanFacts, decoded
-    from gpu_studio.runs.questions.ask import AskError
-    from gpu_studio.runs.questions.plan_question import kept_about
-
-    try:
-        kept = kept_about(plan)
-    except AskError:
-        kept = None
-    return decoded(kept) if kept else PlanFacts()
-
-
-def _looked_at(plan: plans.AbsolutePlan, what: str, *, of_model: bool) -> PlanFacts:
-    """Look at the data, and at the model for them; functions are called if that is allowed."""
-    from gpu_studio.placement.plan_facts import decoded
-    from gpu_studio.runs.questions.ask import AskError
-    from gpu_studio.runs.questions.plan_question import ask_about, ask_about_data
-
-    look = ask_about if of_model else ask_about_data
-    try:
-        facts = decoded(look(plan, progress=lambda text: note(f"{text}…")))
-    except AskError as error:
-        raise RefusedError(f"A script depends on {what}. {error}") from error
-    if problem := facts.data_error or facts.model_error:
-        advice = facts.advice or (facts.model.advice if facts.model else ())
-        raise RefusedError(" ".join((problem, *advice)))
-    return facts
-
-
-def _write_script(
-    target: Path, script: str, beside: dict[str, Path], chosen: argparse.Namespace
-) -> None:
-    from gpu_studio.common.safe_files import is_stream, write_output
-
-    if is_stream(target):
-        write_output(target, [script.encode()])
-        _tell_what_else_it_reads(beside, chosen.plan)
-        return
-    contents = {target: script.encode()}
-    contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
-    new = {path: content for path, content in contents.items() if not _holds_already(path, content)}
-    refuse_to_replace(new, force=chosen.force)
-    for path, content in new.items():
-        write_output(path, [content])
-    note(f"{target}: written. Run it with: python {target}")
-
-
-def _holds_already(path: Path, content: bytes) -> bool:
-    from gpu_studio.common.safe_files import read_regular
-
-    if not path.is_file() or path.stat().st_size != len(content):
-        return False
-    return read_regular(path, len(content), follow=True) == content
-
-
-def _tell_what_else_it_reads(beside: dict[str, Path], plan: Path) -> None:
-    for name in beside:
-        note(
-            f"On another machine the script needs {name}: `gpu-studio export "
-            f"{plan} --to FILE.py` writes it too."
-        )

@@ -81,6 +81,11 @@ class ScriptFacts:
         return strategy_of(self.plan).replicates
 
     @property
+    def clusters(self) -> bool:
+        """Whether the script is started several times, once for each worker."""
+        return strategy_of(self.plan).clusters
+
+    @property
     def placed(self) -> Placed | None:
         """Where the layers are, if each one has a device of its own."""
         return placement_of(self.plan)

@@ -47,7 +47,7 @@ def cut(x, y):
 """
 
 _RESULTS = """\
-def results_of(losses, sizes$with_metrics):
+def results_of($losses, sizes$with_metrics):
     \"\"\"The mean loss over the samples$and_metrics of a pass.\"\"\"
     # Only here does Python wait for the devices: reading a number makes it wait.
     results = {"loss": float(np.average(np.array(losses, np.float64), weights=sizes))}
@@ -57,8 +57,13 @@ def results_of(losses, sizes$with_metrics):
 
 _READ_METRICS = """\
 for metric in metrics:
+    $summed
     results[metric.name] = float(metric.result())
     metric.reset_state()"""
+
+_SUMMED = """\
+for variable in metric.variables:  # each worker has counted its own samples
+    variable.assign(on_all(strategy, variable.value))"""
 
 _EVALUATE = """\
 def evaluate($parameters):
@@ -67,7 +72,7 @@ def evaluate($parameters):
     $loop
         losses.append(evaluate_step($batch))
         sizes.append(len(x))
-    return results_of(losses, sizes$with_metrics)
+    return results_of($losses, sizes$with_metrics)
 """
 
 _LOOP = "for x, y in batches(split, batch_size, in_order):"
@@ -107,7 +112,11 @@ def evaluated(facts: ScriptFacts, split: str, target: str, indent: int) -> str:
 
 def _results(facts: ScriptFacts) -> str:
     return fill(
-        _RESULTS, metrics=_READ_METRICS if facts.plan.training.metrics else "", **words(facts)
+        _RESULTS,
+        metrics=fill(_READ_METRICS, summed=_SUMMED if facts.clusters else "")
+        if facts.plan.training.metrics
+        else "",
+        **words(facts),
     )
 
 
@@ -135,4 +144,5 @@ def words(facts: ScriptFacts) -> dict[str, str]:
     return {
         "with_metrics": ", metrics" if there else "",
         "and_metrics": " and the metrics" if there else "",
+        "losses": "strategy, losses" if facts.clusters and there else "losses",
     }

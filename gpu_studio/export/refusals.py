@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_studio.export.keras_objects import METRIC_CLASSES
@@ -22,7 +22,7 @@ from gpu_studio.plan.keras_objects import (
 )
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.strategies import CENTRAL_STORAGE, PLACED
-from gpu_studio.plan.values import PlanError, shown
+from gpu_studio.plan.values import PlanError, Problem, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 
@@ -51,8 +51,14 @@ def _refuse_invalid(plan: Plan) -> None:
             f"its own. Choose one of {', '.join(WRITTEN)}."
         )
     # Not against this machine: a plan may be exported because it is meant for another one.
-    if problems := validate(plan):
+    if problems := writable(plan, validate(plan)):
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
+
+
+def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
+    """The problems but this: a strategy of several processes, which runs later than scripts do."""
+    clusters = strategy_of(plan).clusters and plan.distribution.strategy in WRITTEN
+    return [each for each in problems if not (clusters and each.field == "distribution.strategy")]
 
 
 def check_fitted(plan: Plan, machine: Machine | None) -> None:
@@ -62,6 +68,11 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
         raise ExportError(
             "Keras' fit computes a whole model on one device, and only fit trains what this plan "
             "names: no script can place its layers. Choose another strategy, or train it by a run."
+        )
+    if strategy_of(plan).clusters:
+        raise ExportError(
+            "Keras' fit cannot train over several workers, and only fit trains what this plan "
+            "names: no script can do both. Choose another strategy."
         )
     if plan.distribution.strategy == CENTRAL_STORAGE.name:
         raise ExportError(

@@ -32,6 +32,7 @@ from gpu_studio.export.script_text import (
 from gpu_studio.export.steps import steps
 from gpu_studio.export.strategies import strategy
 from gpu_studio.export.training import saves, training
+from gpu_studio.export.workers import RUN_WORKERS
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan, visible_cards
 from gpu_studio.plan.catalogue import DATA, MODELS
@@ -130,8 +131,7 @@ from pathlib import Path
 # TensorFlow and CUDA read these once, while TensorFlow is imported: later is too late.
 os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-# A cluster left over in the environment would make TensorFlow wait for its workers.
-os.environ.pop("TF_CONFIG", None)
+$alone
 # CUDA numbers the fastest card first unless told to number them as nvidia-smi does.
 os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
 $visible
@@ -147,6 +147,10 @@ BATCH_SIZE = $batch  # $scope
 SEED = $seed  # of the initial weights, the order of the samples, the splits
 """
 
+_ALONE = """\
+# A cluster left over in the environment would make TensorFlow wait for its workers.
+os.environ.pop("TF_CONFIG", None)"""
+
 _ABOUT = """\
 {name}
 
@@ -156,12 +160,15 @@ from a plan, and is not needed to run it. What is needed:
 
     pip install "tensorflow>=2.20,<2.22" "keras>=3.15,<4" "numpy>=1.26"{parquet}
 
-(for NVIDIA cards: "tensorflow[and-cuda]>=2.20,<2.22"). Run it with
-
-    python train.py
-    python train.py --epochs 1{output}
+(for NVIDIA cards: "tensorflow[and-cuda]>=2.20,<2.22"). {run}
 
 It prints one line for each epoch{saves}."""
+
+_RUN = """\
+Run it with
+
+    python train.py
+    python train.py --epochs 1{output}"""
 
 _PRACTISED = """
 
@@ -177,6 +184,10 @@ _VISIBLE = """\
 # whatever slot it is in; `nvidia-smi -L` lists those of another machine.
 os.environ["CUDA_VISIBLE_DEVICES"] = {value}"""
 
+_VISIBLE_BY_WORKER = """\
+# TensorFlow sees these cards only, unless who starts the workers gives each its own.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", {value})"""
+
 _HIDDEN = """\
 # The plan hides all cards: everything runs on the CPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1\""""
@@ -191,8 +202,9 @@ def opening(facts: ScriptFacts) -> str:
         _HEADER,
         about=sentences(_about(facts)),
         before_os=_modules(facts, plan_has_code),
-        after_os="import sys" if plan_has_code else "",
-        visible=_visible(facts.plan.devices, facts.machine),
+        after_os="\n".join(_modules_after(facts, plan_has_code)),
+        alone="" if facts.clusters else _ALONE,
+        visible=_visible(facts.plan.devices, facts.machine, clusters=facts.clusters),
         allocator=_ALLOCATOR
         if any(carve.device != "CPU:0" for carve in facts.plan.devices.carve)
         else "",
@@ -208,9 +220,17 @@ def _modules(facts: ScriptFacts, plan_has_code: bool) -> str:
     """Return the imports of the standard library that stand before `os`, in their order."""
     table = facts.source.table
     names = {"importlib.util", "inspect"} if plan_has_code else set()
+    if facts.clusters:
+        names |= {"io", "json"}
     if table is not None and table.reads_by:
         names.add(table.reads_by)
     return "\n".join(f"import {name}" for name in sorted(names))
+
+
+def _modules_after(facts: ScriptFacts, plan_has_code: bool) -> list[str]:
+    """Return the imports that stand after `os`."""
+    signals = ["import signal"] if facts.clusters else []
+    return [*signals, *(["import sys"] if plan_has_code else [])]
 
 
 def _reads_parquet(facts: ScriptFacts) -> bool:
@@ -232,10 +252,12 @@ def _cuda_name(name: str, machine: Machine | None) -> str:
     return card.uuid if card else name.removeprefix("GPU:")
 
 
-def _visible(devices: DeviceSettings, machine: Machine | None) -> str:
+def _visible(devices: DeviceSettings, machine: Machine | None, *, clusters: bool) -> str:
     if not devices.visible:
         return ""
     cards = _cuda_names(devices, machine)
+    if cards and clusters:
+        return _VISIBLE_BY_WORKER.format(value=literal(",".join(cards)))
     return _VISIBLE.format(value=literal(",".join(cards))) if cards else _HIDDEN
 
 
@@ -251,13 +273,14 @@ def _scope(several: bool, shared: bool) -> str:
 
 def _about(facts: ScriptFacts) -> list[str]:
     plan = facts.plan
+    output = " --output somewhere/else" if saves(facts) else ""
     text = _ABOUT.format(
         name="\0",
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
         data=_described(plan.data.name, path_of(plan.data), DATA),
         version=__version__,
         parquet=' "pyarrow>=20"' if _reads_parquet(facts) else "",
-        output=" --output somewhere/else" if saves(facts) else "",
+        run=RUN_WORKERS if facts.clusters else _RUN.format(output=output),
         saves=", and saves the model where --output says" if saves(facts) else "",
     )
     if facts.machine is not None and facts.machine.practice:

@@ -6,7 +6,7 @@ that decides which epoch was the best.
 
 from __future__ import annotations
 
-from gpu_studio.export import passes
+from gpu_studio.export import passes, workers
 from gpu_studio.export import steps as compiled
 from gpu_studio.export.data import split_names
 from gpu_studio.export.facts import ScriptFacts
@@ -70,7 +70,8 @@ def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
 def after_stopping(facts: ScriptFacts) -> str:
     """Return the lines after the last epoch."""
     rule = facts.plan.training.early_stopping
-    return _RESTORE if rule and rule.restore_best else ""
+    kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
+    return "\n".join(filter(None, [_RESTORE if rule and rule.restore_best else "", kept]))
 
 
 _MAIN = """\
@@ -79,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     $output
+    $resume
     arguments = parser.parse_args()
     $directory
 
@@ -92,7 +94,7 @@ if __name__ == "__main__":
 """The function `main` of a script, which both of its forms have."""
 
 _TRAIN = """\
-def train(arguments):
+def train($parameters):
     \"\"\"Train from the first step to the last.\"\"\"
     $strategy
     $precision
@@ -113,20 +115,22 @@ def train(arguments):
 
     $count_steps
     $before
-    for epoch in range(arguments.epochs):
-        losses, sizes = [], []
-        for x, y in batches(training, batch_size, shuffled(samples, epoch)):
+    for epoch in range($epochs):
+        losses, sizes = $begun
+        $order
+        for x, y in batches(training, batch_size, $in_order):
             $share
             losses.append(train_step($batch))
             sizes.append(len(x))
             $in_epoch
-        results = results_of(losses, sizes$with_metrics)
+        results = results_of($losses, sizes$with_metrics)
         $validate
-        show(f"epoch {epoch + 1}/{arguments.epochs}", results)
+        $show
         if not np.isfinite(results["loss"]):
             raise SystemExit("The loss is no number any more: lower the learning rate.")
         $save
         $stop
+        $keep
     $after
     $test
 
@@ -139,6 +143,17 @@ _ON_HOST = """\
 with tf.device("CPU:0"):
     train(arguments)"""
 
+_ON_HOST_OF_WORKER = """\
+# First of all: TensorFlow starts its devices when it joins the cluster.
+strategy = make_strategy()
+heed_signals()
+# The host computes what nothing below puts on a device.
+with tf.device("CPU:0"):
+    train(arguments, strategy)"""
+
+_RESUME = 'parser.add_argument("--resume", action="store_true")'
+_BEGUN = 'state.pop("losses", []), state.pop("sizes", [])'
+_REST = "rest = shuffled(samples, epoch)[sum(sizes) :]  # without what is done"
 _OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
 _DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
 
@@ -175,7 +190,7 @@ optimizer.build(model.trainable_variables)"""
 def training(facts: ScriptFacts) -> str:
     """The functions `train` and `main`."""
     metrics = bool(facts.plan.training.metrics)
-    counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
+    counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0 or facts.clusters
     steps = call(
         f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4
     )
@@ -183,7 +198,7 @@ def training(facts: ScriptFacts) -> str:
     return fill(
         _TRAIN,
         main=main(facts),
-        strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
+        **_epochs(facts),
         precision=precision(facts),
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
@@ -198,10 +213,10 @@ def training(facts: ScriptFacts) -> str:
         if metrics
         else "",
         make_steps=steps,
-        before="\n".join(filter(None, [stopping_setup(facts), saving_setup(facts)])),
+        before=_before(facts),
         share="shares = share_out(strategy, x, y)" if facts.several else "",
         batch=_training_batch(facts),
-        count_steps="step = 0" if counts else "",
+        count_steps="step = 0" if counts and not facts.clusters else "",
         in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving_in_epoch(facts)])),
         validate=_validated(facts),
         save=saving_at_end_of_epoch(facts),
@@ -212,11 +227,45 @@ def training(facts: ScriptFacts) -> str:
     )
 
 
+def _epochs(facts: ScriptFacts) -> dict[str, str]:
+    """Return what the loop over the epochs begins with, and what shows and keeps one."""
+    shown = 'show(f"epoch {epoch + 1}/{arguments.epochs}", results)'
+    if facts.clusters:
+        return {
+            "parameters": "arguments, strategy",
+            "strategy": "",
+            "epochs": 'state.get("epoch", 0), arguments.epochs',
+            "begun": _BEGUN,
+            "order": _REST,
+            "in_order": "rest",
+            "show": f"if first:\n    {shown}",
+            "keep": "keep(epoch + 1)",
+        }
+    return {
+        "parameters": "arguments",
+        "strategy": "strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
+        "epochs": "arguments.epochs",
+        "begun": "[], []",
+        "order": "",
+        "in_order": "shuffled(samples, epoch)",
+        "show": shown,
+        "keep": "",
+    }
+
+
+def _before(facts: ScriptFacts) -> str:
+    """Return the lines before the first epoch."""
+    if facts.clusters:
+        return workers.setup(facts)
+    return "\n".join(filter(None, [stopping_setup(facts), saving_setup(facts)]))
+
+
 def main(facts: ScriptFacts) -> str:
     """Return the function `main`, and its call."""
     return fill(
         _MAIN,
         output=_OUTPUT if saves(facts) else "",
+        resume=_RESUME if facts.clusters else "",
         directory=_DIRECTORY if saves(facts) else "",
         begin=_begin(facts),
     )
@@ -224,6 +273,8 @@ def main(facts: ScriptFacts) -> str:
 
 def _begin(facts: ScriptFacts) -> str:
     """Return the lines that call `train`."""
+    if facts.clusters:
+        return _ON_HOST_OF_WORKER
     chooses_devices = written_as(facts.plan).has_scope or facts.placed is not None
     return _ON_HOST if chooses_devices else "train(arguments)"
 
@@ -301,30 +352,32 @@ def _tested(facts: ScriptFacts) -> str:
     if not facts.tests:
         return ""
     prefixed = 'show("test", {f"test_{name}": value for name, value in results.items()})'
+    if facts.clusters:
+        prefixed = f"if first:\n    {prefixed}"
     return f"{passes.evaluated(facts, 'test', 'results', 4)}\n{prefixed}"
 
 
 _SAVE = """\
 $if_due    # The last $keep stay, and the best by $monitor.
     path = arguments.output / f"epoch-{epoch + 1:05}$suffix"
-    model.$save(path)
+    $save(path)
     saved.append(path)
     if len(saved) > $keep:
-        saved.pop(0).unlink()
+        saved.pop(0).unlink($missing)
     value = results[$key]
     if best is None or value $sign best:
         best = value
-        model.$save(arguments.output / "best$suffix")"""
+        $save(arguments.output / "best$suffix")"""
 
 _EVERY_STEPS = """\
 if step % $every == 0:
-    model.$save(arguments.output / "last-step$suffix")"""
+    $save(arguments.output / "last-step$suffix")"""
 
 
 def saves(facts: ScriptFacts) -> bool:
     """Return whether anything is saved."""
     settings = facts.plan.training.checkpoint
-    return settings.every_epochs > 0 or settings.every_steps > 0
+    return settings.every_epochs > 0 or settings.every_steps > 0 or facts.clusters
 
 
 def saving_setup(facts: ScriptFacts) -> str:
@@ -335,6 +388,8 @@ def saving_setup(facts: ScriptFacts) -> str:
 def saving_in_epoch(facts: ScriptFacts) -> str:
     """Return the lines after each step."""
     every = facts.plan.training.checkpoint.every_steps
+    if facts.clusters:
+        return workers.in_epoch(facts)
     return fill(_EVERY_STEPS, every=str(every), **_saving_words(facts)) if every else ""
 
 
@@ -343,9 +398,10 @@ def _saving_words(facts: ScriptFacts) -> dict[str, str]:
 
     Of a model that a function makes, only the weights are saved: its classes need not be Keras'.
     """
-    if facts.plan.model.python is not None:
-        return {"save": "save_weights", "suffix": ".weights.h5"}
-    return {"save": "save", "suffix": ".keras"}
+    weights = facts.plan.model.python is not None
+    save = "save" if facts.clusters else "model.save_weights" if weights else "model.save"
+    missing = "missing_ok=True" if facts.clusters else ""
+    return {"save": save, "suffix": ".weights.h5" if weights else ".keras", "missing": missing}
 
 
 def saving_at_end_of_epoch(facts: ScriptFacts) -> str:

@@ -46,7 +46,7 @@ def purpose(name: str) -> Purpose:
     return {
         "window": Purpose("runtime", ("qt", "x11")),
         "check": Purpose("dev"),
-        "test": Purpose("dev", ("qt", "x11", "display"), welcome=("compiler", "desktop")),
+        "test": Purpose("dev", ("qt", "x11", "display"), welcome=("compiler", "desktop", "slurm")),
     }[name]
 
 

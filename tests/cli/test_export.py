@@ -137,3 +137,48 @@ def test_that_a_script_with_data_of_ones_own_asks_what_they_are(
     failed = gpu_studio("export", plan_file, *settings)
     assert (failed.code, failed.out) == (2, "")
     assert "No rows." in failed.err
+
+
+WORKERS = "distribution.strategy=multi_worker"
+
+
+def test_that_what_starts_workers_goes_to_stdout_by_its_word(gpu_studio, plan_file, machine):
+    image = 'cluster.kubernetes={ image = "tensorflow/tensorflow:2.21.0" }'
+    for kind, begins in (
+        ("script", "# "),
+        ("tf_config", '{"cluster": '),
+        ("launch", "#!/usr/bin/env bash\n"),
+        ("sbatch", "#!/bin/bash\n"),
+        ("kubernetes", "# "),
+    ):
+        answer = gpu_studio("export", plan_file, "--to", kind, "--set", WORKERS, image)
+        assert (answer.code, answer.out.startswith(begins)) == (0, True), answer.err
+        assert ("It starts train.py" in answer.err) == (kind in ("launch", "sbatch"))
+
+
+def test_that_the_ending_of_a_file_says_what_it_is_and_the_script_lies_beside_it(
+    gpu_studio, plan_file, machine, tmp_path
+):
+    target = tmp_path / "out" / "job.sbatch"
+    target.parent.mkdir()
+    settings = ("--set", WORKERS, "data.name=digits")
+    answer = gpu_studio("export", plan_file, "--to", target, *settings)
+    assert (answer.code, answer.out) == (0, "")
+    assert "sbatch job.sbatch" in answer.err
+    names = sorted(path.name for path in target.parent.iterdir())
+    assert names == ["digits.npz", "job.sbatch", "train.py"]
+    assert "#SBATCH --ntasks=2" in target.read_text()
+    (target.parent / "train.py").write_text("mine")
+    refused = gpu_studio("export", plan_file, "--to", target.with_name("l.sh"), *settings)
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert not target.with_name("l.sh").exists()
+
+
+def test_that_workers_of_a_plan_of_one_process_are_refused_before_anything_is_looked_at(
+    gpu_studio, plan_file, machine
+):
+    answer = gpu_studio("export", plan_file, "--to", "sbatch")
+    assert (answer.code, answer.out) == (2, "")
+    assert "multi_worker" in answer.err
+    answer = gpu_studio("export", plan_file, "--to", "kubernetes", "--set", WORKERS)
+    assert (answer.code, "cluster.kubernetes.image" in answer.err) == (2, True)

@@ -95,7 +95,9 @@ def test_that_scripts_compile_and_import_nothing_of_gpu_studio(scripts):
             for alias in node.names
         }
         modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        modules -= {"tensorflow.python.distribute"}
         more = {"importlib.util", "inspect", "sys"} if path.name.startswith("own") else set()
+        more |= {"io", "json", "signal"} if path.name.startswith("workers") else set()
         assert imported == {"argparse", "os", "keras", "numpy", "tensorflow"} | more, path.name
         assert modules <= {"pathlib"}
 

@@ -96,8 +96,8 @@ def test_that_what_can_be_done_without_is_installed_but_not_insisted_on(system, 
     assert asked(system)[-1].endswith("install --yes --no-install-recommends absent")
 
 
-def test_that_the_tests_welcome_a_compiler_and_the_desktops_own_checks(system):
-    assert prepare.purpose("test").welcome == ("compiler", "desktop")
+def test_that_the_tests_welcome_a_compiler_the_desktops_own_checks_and_slurm(system):
+    assert prepare.purpose("test").welcome == ("compiler", "desktop", "slurm")
 
 
 def test_that_another_system_is_told_and_goes_on(system, monkeypatch, capsys):

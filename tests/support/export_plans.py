@@ -13,6 +13,7 @@ from gpu_studio.plan.catalogue import MODELS
 
 IMAGES = ("data.name=synthetic", "data.options={ shape = [9, 8, 3], samples = 150, classes = 3 }")
 MIRRORED = "distribution.strategy=mirrored"
+WORKERS = "distribution.strategy=multi_worker"
 PLACED = "distribution.strategy=placed"
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 LEFT_OUT = ("data.test_fraction=0", "data.validation_fraction=0")
@@ -157,6 +158,37 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     ),
     "many slices": ("devices.carve=[{ device = 'GPU:0', slices_mib = [" + "1111, " * 20 + "] }]",),
     "growth": ("devices.carve=", "devices.memory_growth=true", 'devices.visible=["GPU:0"]'),
+    "workers": (WORKERS, "model.name=cnn", "model.options={ dropout = 0.3 }"),
+    "workers without much": (
+        WORKERS,
+        "training.metrics=[]",
+        "training.checkpoint.every_epochs=0",
+        "distribution.all_reduce=ring",
+        *LEFT_OUT,
+    ),
+    "workers with rules": (
+        WORKERS,
+        TWO,
+        "model.name=cifar_cnn",
+        *IMAGES,
+        'training.metrics=["auc", "f1_score"]',
+        "training.early_stopping={ patience = 2 }",
+        "training.checkpoint.every_steps=5",
+        "training.checkpoint.every_epochs=2",
+        "training.options={ clipnorm = 0.5 }",
+        "training.mixed_precision=true",
+    ),
+    "workers of logical CPUs": (
+        WORKERS,
+        'devices.visible=["CPU:0"]',
+        "distribution.all_reduce=auto",
+    ),
+    "workers on cards": (
+        WORKERS,
+        "devices.carve=",
+        'devices.visible=["GPU:0", "GPU:1"]',
+        "distribution.all_reduce=nccl",
+    ),
     "ring": (MIRRORED, "distribution.all_reduce=ring"),
     "nccl": ("devices.carve=", MIRRORED, "distribution.all_reduce=nccl"),
     "hierarchical": (MIRRORED, "distribution.all_reduce=hierarchical_copy"),

@@ -36,7 +36,7 @@ SERVING = "--serve"
 TEXT = "-c"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
-HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV)
+HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGUSR1)
 ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
 """The tests use every core already, and their operations are small. A test may say otherwise."""
 _SERVER_GONE = 1

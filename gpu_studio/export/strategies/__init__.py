@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.strategies import central_storage, mirrored, none, one_device, placed
+from gpu_studio.export.strategies import (
+    central_storage,
+    mirrored,
+    multi_worker,
+    none,
+    one_device,
+    placed,
+)
 from gpu_studio.export.strategies.written import Written
-from gpu_studio.plan import CENTRAL_STORAGE, MIRRORED, NONE, ONE_DEVICE, PLACED, Plan
+from gpu_studio.plan import (
+    CENTRAL_STORAGE,
+    MIRRORED,
+    NONE,
+    ONE_DEVICE,
+    PLACED,
+    Plan,
+)
+from gpu_studio.plan.strategies.multi_worker import MULTI_WORKER
 
 __all__ = ["WRITTEN", "strategy", "written_as"]
 
@@ -16,6 +31,7 @@ WRITTEN: Mapping[str, Written] = {
     ONE_DEVICE.name: one_device.WRITTEN,
     MIRRORED.name: mirrored.WRITTEN,
     CENTRAL_STORAGE.name: central_storage.WRITTEN,
+    MULTI_WORKER.name: multi_worker.WRITTEN,
     PLACED.name: placed.WRITTEN,
 }
 """The strategies that a script can be written for, by their names in a plan."""

@@ -1,0 +1,108 @@
+"""A script for Slurm's `sbatch`, which starts the workers of a script as the tasks of a job."""
+
+from __future__ import annotations
+
+import shlex
+
+from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
+from gpu_studio.export.jobs.shell_text import filled
+from gpu_studio.export.script_text import comment
+from gpu_studio.plan import Plan
+from gpu_studio.plan.cluster_values import Slurm
+from gpu_studio.plan.strategies import cluster_of
+
+_SBATCH = r"""#!/bin/bash
+# @name@
+#
+#     sbatch @file@
+#     sbatch @file@ --resume          goes on from what was kept in @kept@
+#     scancel --signal=TERM JOB       all workers keep their state after the same step, and end
+#
+# The same state is kept when the time limit is near: then submit it with --resume.
+# Its folder, with @script@, must be the same on all nodes. GPU Studio wrote it from a plan,
+# and is not needed to run it.
+#
+@options@
+# The first output stays when Slurm starts the job again.
+#SBATCH --open-mode=append --output=%x-%j.out
+# So many seconds before the time limit, the workers are told.
+#SBATCH --signal=USR1@120
+@setup@
+set -u
+[ -z "${SLURM_CPUS_PER_TASK:-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
+python=${PYTHON:-python3}
+restarts=@restarts@
+
+# A line for each task: the address of its node. Every start has ports of its own, so that
+# none meets what an earlier one left behind; no other job of this node has them.
+addresses() {
+    local port=$((10000 + SLURM_JOB_ID % 220 * 100 + started * SLURM_NTASKS)) task node
+    srun --label printenv SLURMD_NODENAME | sort -n | while read -r task node; do
+        printf '%s:%s\n' "$(scontrol -o show node "$node" |
+            sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p')" $((port + ${task%:}))
+    done
+}
+
+# Each task is a worker. One that ends badly ends all: they cannot go on without it.
+workers() {
+    mapfile -t all < <(addresses)
+    [ "${#all[@]}" -eq "$SLURM_NTASKS" ] || return 1
+    CLUSTER=$(printf ', "%s"' "${all[@]}")
+    export CLUSTER=${CLUSTER#, }
+    @run@srun --kill-on-bad-exit=1 bash -c '
+        export TF_CONFIG="{\"cluster\": {\"worker\": [$CLUSTER]},
+            \"task\": {\"type\": \"worker\", \"index\": $SLURM_PROCID}}"
+        exec "$0" "$@"' "$python" @script@ @output@"$@"
+}
+
+# Slurm has started the job again: after a node failed, or another job went first.
+[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || set -- --resume "$@"
+started=0
+@start@
+"""
+
+_ONCE = 'workers "$@"'
+_AGAIN = """\
+until workers "$@"; do
+    status=$?
+    [ "$started" -lt "$restarts" ] || exit "$status"
+    started=$((started + 1))
+    echo "All workers start again from what they kept." >&2
+    set -- --resume "$@"
+done"""
+
+
+def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
+    """The script of a job. `name` is the plan's name as Slurm takes one.
+
+    It trains as many tasks as the plan has workers, starts all again when one is lost, and ends
+    with the workers' own exit status.
+    """
+    cluster = cluster_of(plan)
+    wanted = (cluster.slurm if cluster else None) or Slurm()
+    again = restarts(plan)
+    return filled(
+        _SBATCH,
+        name=comment(plan.name),
+        file=file,
+        script=SCRIPT,
+        options="\n".join(f"#SBATCH {each}" for each in _options(wanted, name, worker_count(plan))),
+        setup="\n".join(wanted.setup),
+        restarts=str(again),
+        output=f"--output {shlex.quote(f'{wanted.folder}/{name}')} " if wanted.folder else "",
+        kept=f"{wanted.folder}/{name}" if wanted.folder else "./trained",
+        run="" if again else "exec ",
+        start=_AGAIN if again else _ONCE,
+    )
+
+
+def _options(wanted: Slurm, name: str, workers: int) -> list[str]:
+    """The options of the job, as the lines of a script give them to sbatch."""
+    options = [f"--job-name={name}", f"--ntasks={workers}", f"--time={wanted.time}"]
+    if wanted.partition is not None:
+        options.append(f"--partition={shlex.quote(wanted.partition)}")
+    if wanted.gpus_per_worker:
+        options.append(f"--gpus-per-task={wanted.gpus_per_worker}")
+    if wanted.cpus_per_worker:
+        options.append(f"--cpus-per-task={wanted.cpus_per_worker}")
+    return [*options, *wanted.flags]

@@ -1,0 +1,112 @@
+"""The text of what starts workers: TF_CONFIG, launch commands, jobs for Slurm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from training_runs import small_plan
+
+from gpu_studio.export import ExportError
+from gpu_studio.export.jobs import KINDS, SUFFIXES, job_text
+from gpu_studio.plan import Plan
+
+WORKERS = "distribution.strategy=multi_worker"
+
+
+def plan_of(*settings: str) -> Plan:
+    return small_plan(WORKERS, *settings)
+
+
+def text_of(kind: str, *settings: str) -> str:
+    return job_text(kind, plan_of(*settings), "small", "", {})
+
+
+def test_that_each_worker_has_its_tf_config_on_a_line():
+    lines = text_of("tf_config", "cluster.workers=3", "cluster.port=4000").splitlines()
+    told = [json.loads(line) for line in lines]
+    workers = ["127.0.0.1:4000", "127.0.0.1:4001", "127.0.0.1:4002"]
+    assert [each["cluster"] for each in told] == [{"worker": workers}] * 3
+    assert [each["task"] for each in told] == [
+        {"type": "worker", "index": index} for index in range(3)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_that_a_plan_of_one_process_has_nothing_that_starts_workers(kind):
+    with pytest.raises(ExportError, match="multi_worker"):
+        job_text(kind, small_plan(), "small", "", {})
+    assert kind in SUFFIXES.values()
+
+
+@pytest.mark.parametrize("kind", ["launch", "sbatch"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (),
+        ("cluster.port=4000", "cluster.restarts=0", "cluster.workers=1"),
+        ('devices.visible=["GPU:1", "GPU-5d0"]', "devices.carve="),
+        ('cluster.slurm={ setup = ["module load cuda", "x=\'a b\'"], folder = "/my \'runs" }',),
+    ],
+)
+def test_that_a_shell_can_read_the_scripts(kind, settings):
+    text = text_of(kind, *settings)
+    read = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
+    assert (read.returncode, read.stderr) == (0, "")
+    assert "@" not in text.replace('"$@"', "").replace("USR1@120", "").replace("[@]", "").replace(
+        "}[@]}", ""
+    )
+
+
+def test_that_nothing_in_a_plan_s_name_becomes_a_command():
+    for kind in ("launch", "sbatch", "kubernetes"):
+        plan = plan_of(
+            'cluster.kubernetes={ image = "a" }', 'name="x\\n#SBATCH --wrap=ls\\n@script@ $(ls)"'
+        )
+        lines = job_text(kind, plan, "small", "", {}).splitlines()
+        (named,) = [line for line in lines if "--wrap" in line]
+        assert named == "# x\\n#SBATCH --wrap=ls\\n@script@ $(ls)"
+
+
+def test_that_launch_commands_share_out_the_cards_that_the_plan_names():
+    assert "cards=(1 GPU-5d0)" in text_of(
+        "launch", 'devices.visible=["GPU:1", "GPU-5d0"]', "devices.carve="
+    )
+    assert "nvidia-smi" in text_of("launch")
+    assert "cards=()" in text_of("launch", 'devices.visible=["CPU:0"]')
+
+
+def test_that_launch_commands_take_the_plan_s_ports_or_free_ones():
+    assert "seq 4000 4001" in text_of("launch", "cluster.port=4000")
+    assert "bind" in text_of("launch")
+
+
+def test_that_slurm_is_asked_for_what_the_plan_says():
+    wanted = (
+        'cluster.slurm={ time = "04:00:00", partition = "gpu", gpus_per_worker = 2, '
+        'cpus_per_worker = 8, setup = ["module load cuda"], flags = ["--account=abc"], '
+        'folder = "/scratch/me" }'
+    )
+    lines = text_of("sbatch", "cluster.workers=4", wanted).splitlines()
+    options = [line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH")]
+    assert options == [
+        "--job-name=small",
+        "--ntasks=4",
+        "--time=04:00:00",
+        "--partition=gpu",
+        "--gpus-per-task=2",
+        "--cpus-per-task=8",
+        "--account=abc",
+        "--open-mode=append --output=%x-%j.out",
+        "--signal=USR1@120",
+    ]
+    assert "module load cuda" in lines
+    assert any("--output /scratch/me/small" in line for line in lines)
+
+
+def test_that_a_job_that_is_never_started_again_hands_on_slurm_s_own_status():
+    once, again = text_of("sbatch", "cluster.restarts=0"), text_of("sbatch")
+    assert "    exec srun --kill-on-bad-exit=1" in once
+    assert "until" not in once
+    assert 'until workers "$@"; do' in again

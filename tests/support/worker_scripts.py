@@ -1,0 +1,59 @@
+"""Scripts of several workers, started for real by the files that are exported with them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import psutil
+import warm_python
+from exported_scripts import write_script
+
+from gpu_studio.contract.directory import slug
+from gpu_studio.export import files_beside
+from gpu_studio.export.jobs import SCRIPT, job_text
+from gpu_studio.plan import Plan
+
+
+def write_job(kind: str, plan: Plan, folder: Path, file: str) -> Path:
+    """What starts the workers of a plan, with its script and data beside it."""
+    script = write_script(plan, folder)
+    assert script.name == SCRIPT
+    beside = {name: path.read_bytes() for name, path in files_beside(plan).items()}
+    path = folder / file
+    path.write_text(job_text(kind, plan, slug(plan.name), script.read_text(), beside, file))
+    return path
+
+
+def warm_interpreter(folder: Path) -> Path:
+    """A program to be called as Python is: TensorFlow is there at once, and GPU Studio is not."""
+    path = folder / "warm-python"
+    *words, script = warm_python.command(SCRIPT)
+    assert script == SCRIPT
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    path.chmod(0o700)
+    return path
+
+
+def workers_of(pid: int, number: int) -> list[psutil.Process]:
+    """The processes below `pid` that are the worker of this number."""
+    found = []
+    for process in psutil.Process(pid).children(recursive=True):
+        try:
+            config = process.environ().get("TF_CONFIG", "")
+        except psutil.Error:
+            continue
+        if f'"index": {number}' in config:
+            found.append(process)
+    return found
+
+
+def losses_by_epoch(output: str) -> dict[int, dict[str, float]]:
+    """The measures that were printed last for each epoch, by its number from 1 on."""
+    found = {}
+    for line in output.splitlines():
+        if line.startswith("epoch "):
+            number = int(line.split()[1].partition("/")[0])
+            pairs = (word.split("=") for word in line.split()[2:])
+            found[number] = {name: float(value) for name, value in pairs}
+    return found
