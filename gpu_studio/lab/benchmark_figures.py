@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +11,9 @@ from statistics import median
 from typing import Final
 
 from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, span
-from gpu_studio.lab.benchmarks import NO_COPY, BenchmarkResult, BenchmarkRow
+from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_without_copy
 
-HEADINGS: Final = ("What", "Devices", "Type", "Size", "Each", "±", "Reaches", "Held against")
+HEADINGS: Final = ("What", "Devices", "Type", "Size", "Reaches", "Each", "±", "Held against")
 WAYS: Final = ("copy", "sent")
 """What goes from the first of its devices to the second."""
 NO_FIGURE: Final = "nothing measured"
@@ -48,9 +50,34 @@ def row_words(row: BenchmarkRow) -> tuple[str, ...]:
     if row.name and row.what not in WAYS:
         against = f"asked for {row.asked or 'any'}"
     if not row.seconds:
-        return (*about, UNKNOWN, UNKNOWN, row.why_not, against)
+        return (*about, row.why_not, UNKNOWN, UNKNOWN, against)
     spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
-    return (*about, span(row.middle), spread, row.rate, against)
+    return (*about, row.rate, span(row.middle), spread, against)
+
+
+def csv_of(result: BenchmarkResult, separator: str = ",") -> str:
+    """The rows for a spreadsheet or a program, in base units: s, FLOP/s, bytes/s."""
+    written = io.StringIO()
+    lines = csv.writer(written, delimiter=separator, lineterminator="\n")
+    lines.writerow(_COLUMNS)
+    for row in result.rows:
+        about = (row.what, " ".join(row.devices), row.dtype, row.size)
+        if not row.seconds:
+            lines.writerow((*about, *[""] * (len(_COLUMNS) - len(about) - 1), row.why_not))
+            continue
+        times = (row.middle, min(row.seconds), max(row.seconds), len(row.seconds))
+        paces = (row.flops / row.middle, row.bytes / row.middle)
+        held = (row.reference_name, "" if math.isnan(row.against) else row.against)
+        error = "" if row.error is None else row.error
+        lines.writerow((*about, *times, *paces, *held, error, row.why_not))
+    return written.getvalue()
+
+
+_COLUMNS: Final = (
+    *("what", "devices", "type", "size", "median_seconds", "fastest_seconds", "slowest_seconds"),
+    *("repeats", "flops_per_second", "bytes_per_second", "held_against", "times_as_fast"),
+    *("relative_error", "why_not"),
+)
 
 
 def what_in_words(row: BenchmarkRow) -> str:
@@ -94,17 +121,21 @@ def _together(rows: Sequence[BenchmarkRow]) -> Headline | None:
 
 
 def _copies(rows: Sequence[BenchmarkRow]) -> Headline:
-    real = [row for row in rows if not row.against > NO_COPY]
+    """The fastest way that copies bytes at all: whether it does, its largest copy tells."""
+    none = ways_without_copy(rows)
+    largest = {row.devices: row for row in sorted(rows, key=lambda row: row.size)}
+    real = [row for way, row in largest.items() if way not in none]
     if not real:
         return Headline("no copy", f"one memory · {devices_in_words(rows)}")
-    best = max(real, key=lambda row: (row.size, row.bytes / row.middle))
-    return Headline(best.rate, " to ".join(best.devices))
+    best = max(real, key=lambda row: row.bytes / row.middle)
+    return Headline(best.rate, f"{' to '.join(best.devices)}, {size(best.size)}")
 
 
 def _all_reduce(rows: Sequence[BenchmarkRow]) -> Headline:
     largest = max(row.size for row in rows)
     best = min((row for row in rows if row.size == largest), key=lambda row: row.middle)
-    return Headline(best.rate, f"{best.what}, {size(largest)} · {devices_in_words([best])}")
+    pace = f"{size(best.bytes / best.middle)}/s"
+    return Headline(pace, f"{best.what}, {size(largest)} · {devices_in_words([best])}")
 
 
 def _place(rows: Sequence[BenchmarkRow]) -> Headline | None:

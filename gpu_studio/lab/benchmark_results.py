@@ -238,6 +238,8 @@ def loads_result(data: bytes, name: str) -> BenchmarkResult:
         raise BenchmarkError(
             f"{name} is no whole result of a benchmark ({error}): measure again, and remove it."
         ) from error
+    if wrong := next(filter(None, map(_why_not_sane, result.rows)), ""):
+        raise BenchmarkError(f"{name} is no result of a benchmark ({wrong}): remove it.")
     if result.benchmark not in BENCHMARKS or not math.isfinite(result.begun):
         raise BenchmarkError(f"{name} is of a benchmark that is not known here: remove it.")
     return result
@@ -294,6 +296,21 @@ def other_machine(before: BenchmarkResult, after: BenchmarkResult) -> list[str]:
 def row_of(part: Mapping[str, Any]) -> BenchmarkRow:
     """A row as who measures says it. Raises BenchmarkError for anything else."""
     try:
-        return msgspec.convert(part, BenchmarkRow)
+        row = msgspec.convert(part, BenchmarkRow)
     except msgspec.ValidationError as error:
         raise BenchmarkError(f"A measurement cannot be read ({error}).") from error
+    if wrong := _why_not_sane(row):
+        raise BenchmarkError(f"A measurement cannot be read ({wrong}).")
+    return row
+
+
+def _why_not_sane(row: BenchmarkRow) -> str:
+    """What in a row nothing can have measured: all else divides by its times."""
+    times = (*row.seconds, *row.launched, *row.reference)
+    if not all(0 < each < math.inf for each in times):
+        return f"{row.what} took a time that is none"
+    if not all(0 <= each < math.inf for each in (row.flops, row.bytes, row.samples, row.size)):
+        return f"{row.what} is of an amount that is none"
+    if row.seconds and not row.count > 0:
+        return f"{row.what} was done {row.count} times"
+    return ""

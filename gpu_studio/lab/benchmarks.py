@@ -42,6 +42,7 @@ __all__ = [
     "other_machine",
     "row_of",
     "tolerance",
+    "ways_without_copy",
     "with_pace",
 ]
 
@@ -133,11 +134,26 @@ def _together(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
             yield "Logical CPUs are one processor: each alone may use all of its cores."
 
 
+def ways_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
+    """The ways on which no byte moves: between the host and CPUs, which read the same memory.
+
+    The largest copy tells: a few bytes take as long as the asking for them. A card is another
+    matter: its links may well be many times as fast as the host's own copy.
+    """
+    largest = {row.devices: row for row in sorted(rows, key=lambda row: row.size)}
+    return {
+        way
+        for way, row in largest.items()
+        if row.against > NO_COPY and not any(name.startswith("GPU") for name in way)
+    }
+
+
 def _copies(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
+    none = ways_without_copy(rows)
     for ways in {row.devices: row for row in rows}:
         largest = max((row for row in rows if row.devices == ways), key=lambda row: row.size)
         source, target = ways
-        if largest.against > NO_COPY:
+        if ways in none:
             yield (
                 f"{source} to {target}: no byte is copied, both read the same memory "
                 f"({span(largest.middle)} for {size(largest.bytes)})."

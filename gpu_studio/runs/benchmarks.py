@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import threading
@@ -51,6 +52,8 @@ BY_HAND: Final = "place"
 """The benchmark of operations that are placed by hand."""
 INPUT: Final = "input"
 """The benchmark of the data of a plan."""
+_TRASH: Final = ".trash"
+_KEPT_IN_TRASH_S: Final = 86_400.0
 
 
 def benchmarks_folder() -> Path:
@@ -144,7 +147,7 @@ def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Pl
     if machine.practice:
         raise BenchmarkError(
             "Practice cards compute on the CPU: how fast they are says nothing of real ones. "
-            "Measure without --practice."
+            "Measure without them."
         )
     if given is None and wanted.of_a_plan:
         raise BenchmarkError(f"{wanted.title} is measured of a plan: name it with --plan.")
@@ -159,7 +162,7 @@ def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Pl
     if wanted.several and len(names) < 2:
         raise BenchmarkError(
             f"{wanted.title} needs two devices, and there is {names[0] if names else 'none'}: "
-            "carve it in a plan, and measure with --plan."
+            "carve it in a plan, and measure the devices of that plan."
         )
     return plan
 
@@ -174,13 +177,15 @@ def run_benchmark(
     pace: Pace | None = None,
     command: Sequence[str] | None = None,
     cancel: threading.Event | None = None,
+    measured: Callable[[BenchmarkRow], None] | None = None,
 ) -> BenchmarkResult:
     """Measure in a process of TensorFlow's. What was measured before an end is in the result.
 
     `by_hand` are the operations of the benchmark `place`; without them, one multiplication on each
     device, and their sum on the CPU. The files of a plan whose data are read must be absolute, and
-    `pace` is how fast it trains, if that is known; without it, as its newest run did. Raises
-    BenchmarkError if nothing was measured, or the data are code that is not allowed.
+    `pace` is how fast it trains, if that is known; without it, as its newest run did.
+    `measured` is called with each row as it comes. Raises BenchmarkError if nothing was measured,
+    or the data are code that is not allowed.
     """
     begun, rows, known, why_not = time.time(), list[BenchmarkRow](), _of_machine(machine), ""
     about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
@@ -201,6 +206,8 @@ def run_benchmark(
     def take(part: dict[str, Any]) -> None:
         row = with_pace(row_of(part), pace)
         rows.append(with_explanation(row, explained))
+        if measured is not None:
+            measured(rows[-1])
 
     try:
         found = ask(
@@ -288,6 +295,31 @@ def keep_result(result: BenchmarkResult, folder: Path | None = None) -> Path:
         write_private(path, dumps_result(result))
         return path
     raise FileExistsError(folder / stem)
+
+
+def delete_result(kept: KeptResult) -> Path:
+    """Move a result to the trash of its folder, and return where it lies now. Raises OSError.
+
+    What was deleted a day ago or earlier is removed for good.
+    """
+    trash = kept.path.parent / _TRASH
+    if trash.is_symlink():
+        why_not = "this is a link, which is not followed: remove it"
+        raise NotADirectoryError(errno.ENOTDIR, why_not, str(trash))
+    make_private_directory(trash)
+    for old in trash.iterdir():
+        if old.lstat().st_mtime < time.time() - _KEPT_IN_TRASH_S:
+            old.unlink()
+    os.utime(kept.path, follow_symlinks=False)
+    return kept.path.rename(trash / kept.path.name)
+
+
+def restore_result(path: Path) -> Path:
+    """Move a result out of the trash again. Raises OSError, also if another has its name now."""
+    target = path.parent.parent / path.name
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    return path.rename(target)
 
 
 def _free(folder: Path, stem: str) -> Iterator[Path]:

@@ -103,6 +103,8 @@ def test_that_what_is_faster_than_the_memory_is_called_no_copy():
     assert "10 GiB/s for 1 GiB, 1.00 times" in judged(result("copies", slow))[0]
     none = msgspec.structs.replace(slow, devices=("host", "CPU:1"), seconds=(0.001,))
     assert "no byte is copied" in judged(result("copies", none))[0]
+    fast = msgspec.structs.replace(none, devices=("GPU:0", "GPU:1"))
+    assert "no byte is copied" not in judged(result("copies", fast))[0], "a link, 100 times as fast"
 
 
 def test_that_the_fastest_all_reduce_is_named_by_size_and_auto_is_held_against_it():

@@ -74,6 +74,9 @@ LAB_ENTRY = Setting(
     "",
     "What the Lab page showed last: its half and its entry, as `benchmarks/copies`.",
 )
+LAB_DEVICES = Setting(
+    "lab/devices", "machine", "machine or plan: whose devices the benchmarks measure."
+)
 RUNS_ORDER = Setting(
     "runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`."
 )

@@ -1,61 +1,182 @@
-"""A benchmark beside the list: what its result says, its rows, and what it was measured on."""
+"""A benchmark beside the list: the verdict, the picture that shows why, the rows, the results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu_studio.lab.benchmark_figures import HEADINGS, row_words
-from gpu_studio.lab.benchmarks import Benchmark, BenchmarkRow, judged
+from gpu_studio.common.figures import moment, plural
+from gpu_studio.lab.benchmark_figures import headline
+from gpu_studio.lab.benchmark_pictures import pictures
+from gpu_studio.lab.benchmarks import (
+    Benchmark,
+    BenchmarkResult,
+    BenchmarkRow,
+    changes,
+    judged,
+    other_machine,
+)
 from gpu_studio.runs.benchmarks import KeptResult
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph
-from gpu_studio.ui.kit.table import PlainTable, Table
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit.action_set import ActionSet
+from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Label, Paragraph
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.lab.lab_section import LabView
+from gpu_studio.ui.lab.picture_card import PictureCard
+from gpu_studio.ui.lab.results_side import ResultsSide
+from gpu_studio.ui.lab.rows_card import RowsCard
+from gpu_studio.ui.lab.verdict_card import Tone, VerdictCard, headline_of
+
+HOW_IT_MEASURES = (
+    "It takes a minute or two, in a process of its own, and uses the devices as much as it can: "
+    "let no run train meanwhile. What was measured is kept."
+)
+_SHARES = (3, 2)
+_WORDS_WIDTH = 420
 
 
-class RowsModel(PlainTable[BenchmarkRow]):
-    """The rows of a result, in words."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of a benchmark: one of its kept `results`, or the `rows` measured until now.
 
-    headers = HEADINGS
-    right = frozenset({3, 4, 5})
+    While it is measured `words` say what is being measured.
+    """
 
-    def key(self, row: BenchmarkRow) -> object:
-        """What was measured."""
-        return row.key
+    benchmark: Benchmark
+    results: Sequence[KeptResult] = ()
+    kept: KeptResult | None = None
+    measuring: bool = False
+    words: str = ""
+    rows: Sequence[BenchmarkRow] = ()
 
-    def text(self, row: BenchmarkRow, column: int) -> str:
-        """The words of a cell."""
-        return row_words(row)[column]
+    @property
+    def result(self) -> BenchmarkResult | None:
+        """What the picture and the rows are of; None if there is nothing that can be shown."""
+        if self.measuring:
+            return BenchmarkResult(self.benchmark.name, 0.0, {}, tuple(self.rows))
+        return self.kept.result if self.kept is not None else None
 
 
 class BenchmarkView(LabView):
-    """Shows the newest of the results that it is given."""
+    """Shows what it is told to; what is pressed in it are actions, or told by its parts."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__("Measured on", parent)
-        del theme
-        self.title, self.words = Label("", "title"), Paragraph("", "muted")
-        self.rows = RowsModel(self)
-        self.table = Table(self.rows, "What was measured")
-        self.machine = Paragraph("", "muted")
-        verdict, rows = CardFrame(), CardFrame()
-        verdict.body.addWidget(self.title)
-        verdict.body.addWidget(self.words)
-        rows.body.addWidget(self.table)
-        self.middle.addWidget(verdict)
-        self.middle.addWidget(rows, 1)
-        self.side.body.addWidget(self.machine)
-        self.side.body.addStretch(1)
+    def __init__(
+        self, theme: ThemeManager, actions: ActionSet, parent: QWidget | None = None
+    ) -> None:
+        super().__init__("", parent)
+        self.verdict, self.picture, self.rows = VerdictCard(), PictureCard(theme), RowsCard()
+        self.right = ResultsSide(theme, actions)
+        self.nothing = Nothing()
+        self._wanted: dict[str, str] = {}
+        self._benchmark = ""
+        self._same: tuple[str, bool, KeptResult | None] = ("", False, None)
+        self.picture.chosen.connect(self._want_picture)
+        self._lay_out()
 
-    def show_results(self, benchmark: Benchmark, results: Sequence[KeptResult]) -> None:
-        """Show what was measured by this benchmark."""
-        newest = results[0] if results else None
-        result = newest.result if newest is not None else None
-        self.title.setText(benchmark.title)
-        lines = judged(result) if result is not None else [newest.why_not] if newest else []
-        self.words.setText(" ".join(lines) or benchmark.question)
-        self.rows.set_rows(result.rows if result is not None else ())
-        machine = result.machine if result is not None else {}
-        self.machine.setText("\n".join(f"{name}: {value}" for name, value in machine.items()))
+    def show_benchmark(self, shown: Shown) -> None:
+        """Show this."""
+        result = shown.result
+        same = (shown.benchmark.name, shown.measuring, shown.kept) == self._same
+        if not same:
+            self.rows.end_comparison()
+        self._same = shown.benchmark.name, shown.measuring, shown.kept
+        self._benchmark = shown.benchmark.name
+        self._say(shown)
+        made = pictures(result) if result is not None else ()
+        self.picture.show_pictures(made, self._wanted.get(self._benchmark, ""))
+        self.picture.setVisible(bool(made))
+        self.rows.show_rows(result.rows if result is not None else ())
+        some = result is not None and bool(result.rows)
+        self._below.setCurrentWidget(self._split if some else self.nothing)
+        self.nothing.say(*_nothing(shown))
+        machine: Mapping[str, str] = result.machine if result is not None else {}
+        self.right.show_results(shown.results, None if shown.measuring else shown.kept, machine)
+
+    def compare(self, shown: KeptResult, other: KeptResult) -> None:
+        """Show what has changed from the earlier of the two to the later.
+
+        Raises BenchmarkError if they have nothing in common.
+        """
+        assert shown.result is not None
+        assert other.result is not None
+        before, after = sorted((shown.result, other.result), key=lambda each: each.begun)
+        words = f"{moment(before.begun)} → {moment(after.begun)}"
+        self.rows.show_changes(words, changes(before, after), other_machine(before, after))
+
+    def _say(self, shown: Shown) -> None:
+        if shown.measuring:
+            many = plural(len(shown.rows), "measurement")
+            self.verdict.say(f"Measuring: {shown.words}", f"{many} until now.")
+            return
+        if shown.kept is None:
+            self.verdict.say(shown.benchmark.title, shown.benchmark.question)
+            return
+        if shown.kept.result is None:
+            self.verdict.say("This result cannot be read.", shown.kept.why_not, "bad")
+            return
+        self.verdict.say(*verdict(shown.benchmark, shown.kept.result))
+
+    def _want_picture(self, title: str) -> None:
+        self._wanted[self._benchmark] = title
+
+    def _lay_out(self) -> None:
+        self._split = QSplitter(Qt.Orientation.Vertical)
+        self._split.setChildrenCollapsible(False)
+        self._split.setHandleWidth(GAP)
+        for part, share in zip((self.picture, self.rows), _SHARES, strict=True):
+            self._split.addWidget(part)
+            self._split.setStretchFactor(self._split.count() - 1, share)
+        self._below = QStackedWidget()
+        self._below.addWidget(self._split)
+        self._below.addWidget(self.nothing)
+        self.middle.addWidget(self.verdict)
+        self.middle.addWidget(self._below, 1)
+        self.side.body.setContentsMargins(2 * GRID - 2, GRID + 2, 2 * GRID - 2, GRID + 6)
+        self.side.body.addWidget(self.right)
+        self.side.setAccessibleName("Results")
+
+
+def verdict(benchmark: Benchmark, result: BenchmarkResult) -> tuple[str, str, Tone]:
+    """What a result says: a sentence, what more there is to say, and how good the news are."""
+    sentences, found = judged(result), headline(result)
+    words = headline_of(sentences, f"{benchmark.title}: {found.figure} ({found.of})")
+    wrong = any(each.startswith("WRONG RESULT") for each in sentences)
+    return *words, "bad" if wrong else "good" if result.complete else "warning"
+
+
+def _nothing(shown: Shown) -> tuple[str, str]:
+    if shown.measuring:
+        return "Measuring…", "The first figures come when TensorFlow is there, and has warmed up."
+    if shown.kept is not None and shown.kept.result is None:
+        return "Nothing to show", "Measure again, and delete this result."
+    if shown.kept is not None:
+        return "Nothing was measured", "The result has no rows: measure again."
+    return "Not measured yet", HOW_IT_MEASURES
+
+
+class Nothing(CardFrame):
+    """Says in the middle why there is nothing to see."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        inside = QWidget()
+        inside.setMaximumWidth(_WORDS_WIDTH)
+        column = QVBoxLayout(inside)
+        self.title, self.words = Label("", "heading"), Paragraph("", "muted")
+        for label in (self.title, self.words):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            column.addWidget(label)
+        self.body.addStretch(2)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(inside, 100)
+        row.addStretch(1)
+        self.body.addLayout(row)
+        self.body.addStretch(3)
+
+    def say(self, title: str, words: str) -> None:
+        """Show these words."""
+        self.title.setText(title)
+        self.words.setText(words)

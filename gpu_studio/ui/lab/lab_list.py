@@ -127,8 +127,9 @@ class LineDelegate(QStyledItemDelegate):
         line: Line = index.data(ROW_ROLE)
         width = self._view.viewport().width()
         if line.entry is not None:
-            lines = 1 if _title_room(line.entry, width)[1] else 2
-            return QSize(width, 2 * _PADDING - 4 + (lines + 1) * _LINE)
+            high = max(_title_size(line.entry, width)[1], _LINE)
+            below = _LINE if line.entry.state or line.entry.running else 0
+            return QSize(width, 2 * _PADDING - 4 + high + below)
         words = QFontMetrics(font("section" if line.heads else "caption"))
         area = words.boundingRect(0, 0, width - 2 * _PADDING, 400, int(_WORDS), line.words)
         above = 2 * GRID if line.heads and index.row() else GRID // 2
@@ -170,9 +171,10 @@ class LineDelegate(QStyledItemDelegate):
 
     def _paint_entry(self, painter: QPainter, area: QRectF, entry: LabEntry) -> None:
         tokens = self._theme.tokens
-        room, _fits = _title_room(entry, round(area.width()) + 2 * _PADDING)
+        room = _title_size(entry, round(area.width()) + 2 * _PADDING)[0]
         ink = {"muted": tokens.muted, "bad": tokens.bad}.get(entry.tone, tokens.text)
         upper = QRectF(area.left(), area.top(), area.width(), _LINE)
+        below = _LINE if entry.state or entry.running else 0
         painter.setFont(font("caption"))
         painter.setPen(QColor(tokens.accent if entry.running else ink))
         painter.drawText(upper, int(RIGHT), _figure(entry, area.width()))
@@ -187,7 +189,7 @@ class LineDelegate(QStyledItemDelegate):
         painter.setFont(font("strong"))
         painter.setPen(QColor(tokens.text))
         painter.drawText(
-            QRectF(area.left(), area.top(), room, area.height() - _LINE), int(_TITLE), entry.title
+            QRectF(area.left(), area.top(), room, area.height() - below), int(_TITLE), entry.title
         )
 
     def _paint_dot(self, painter: QPainter, line: QRectF) -> None:
@@ -199,12 +201,13 @@ class LineDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-def _title_room(entry: LabEntry, width: int) -> tuple[int, bool]:
-    """The width for the title beside the figure, and whether it fits there on one line."""
+def _title_size(entry: LabEntry, width: int) -> tuple[int, int]:
+    """The width for the title beside the figure, and the height that it takes there."""
     inside = width - 2 * _PADDING
     figure = QFontMetrics(font("caption")).horizontalAdvance(_figure(entry, inside))
     room = inside - (figure + GRID if figure else 0)
-    return room, QFontMetrics(font("strong")).horizontalAdvance(entry.title) <= room
+    area = QFontMetrics(font("strong")).boundingRect(0, 0, room, 400, int(_TITLE), entry.title)
+    return room, area.height()
 
 
 def _figure(entry: LabEntry, width: float) -> str:

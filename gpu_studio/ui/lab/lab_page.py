@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
@@ -22,7 +23,12 @@ _BETWEEN = "/"
 
 
 class LabPage(Page):
-    """Sections of entries, of which one is chosen and shown. Read only while it is seen."""
+    """Sections of entries, of which one is chosen and shown. Read only while it is seen.
+
+    `turned` fires when another entry is shown.
+    """
+
+    turned = Signal()
 
     def __init__(
         self,
@@ -125,6 +131,7 @@ class LabPage(Page):
         self.views.setCurrentWidget(section.view)
         self._settings.set(LAB_ENTRY, f"{name}{_BETWEEN}{key}")
         self._tell()
+        self.turned.emit()
 
     def _tell(self) -> None:
         shown = self.sections.get(self._shown)

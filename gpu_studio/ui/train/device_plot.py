@@ -131,7 +131,6 @@ def _now(record: CardRecord, key: str) -> CardNow | None:
 
 # Anything further above the curves than this would flatten them: it is given in words instead.
 _FARTHEST: Final = 4.0
-NO_SAMPLE: Final = "No sample in view"
 _SOON: Final = 5.0
 """Seconds that a run may go before its recording has begun."""
 
@@ -156,7 +155,7 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
         caption=_both(
             caption(devices), _about_cards(history, record, cards, far=not shown and wanted is None)
         ),
-        nothing=NO_SAMPLE,
+        nothing="no sample in view",
         cards=word,
         cards_shown=shown,
     )
@@ -320,7 +319,7 @@ class DevicePlot(TimePlot):
     ) -> None:
         self.name, self._first = name, first
         self.tabs = _tabs(name)
-        super().__init__("Memory", theme, time, parent, nothing=NO_SAMPLE)
+        super().__init__("Memory", theme, time, parent, nothing="no sample in view")
         self.tabs.setToolTip(self.title.toolTip())
         self._settings = settings
         self._cards = settings.get(CARDS) if settings else CARDS.default

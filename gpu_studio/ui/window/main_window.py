@@ -161,6 +161,7 @@ class MainWindow(WindowFrame):
                 **wiring.of_chosen_runs(lambda: self.run_list),
                 **wiring.of_shown_run(pages, lambda: self.run_list.find()),
                 **wiring.of_plots(pages),
+                **wiring.of_benchmarks(pages),
             }
         )
 

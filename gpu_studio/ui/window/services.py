@@ -33,6 +33,7 @@ from gpu_studio.ui.runs.live_watch import LiveWatch
 from gpu_studio.ui.window.actions import ACTIONS
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.lab.benchmarks_section import BenchmarksSection
     from gpu_studio.ui.lab.lab_page import LabPage
     from gpu_studio.ui.runs.runs_page import RunsPage
     from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
@@ -145,6 +146,7 @@ class Pages(QStackedWidget):
         self._train: TrainPage | None = None
         self._runs: RunsPage | None = None
         self._lab: LabPage | None = None
+        self._benchmarks: BenchmarksSection | None = None
         self._left_at: dict[PageName, QWidget] = {}
         self._places = {name: _place() for name in PAGES}
         for place in self._places.values():
@@ -199,20 +201,21 @@ class Pages(QStackedWidget):
     def lab(self) -> LabPage:
         """The Lab page."""
         if self._lab is None:
-            from gpu_studio.ui.lab.benchmarks_section import BenchmarksSection
             from gpu_studio.ui.lab.lab_page import LabPage
 
             services = self._services
-            benchmarks = BenchmarksSection(
-                services.theme,
-                services.notice,
-                lambda: services.live_machine.machine,
-                lambda: services.document.plan,
-            )
-            self._lab = LabPage(services.theme, services.settings, (benchmarks,))
+            self._benchmarks = make_benchmarks(services)
+            self._lab = LabPage(services.theme, services.settings, (self._benchmarks,))
             self._places["lab"].addWidget(self._lab)
             self.lab_made.emit(self._lab)
         return self._lab
+
+    @property
+    def benchmarks(self) -> BenchmarksSection:
+        """The benchmarks half of the Lab page."""
+        _ = self.lab
+        assert self._benchmarks is not None
+        return self._benchmarks
 
     def is_made(self, name: PageName) -> bool:
         """Whether this page is there already."""
@@ -278,6 +281,23 @@ class Pages(QStackedWidget):
             _ = self.runs
         elif name == "lab":
             _ = self.lab
+
+
+def make_benchmarks(services: Services) -> BenchmarksSection:
+    """The benchmarks half of the Lab page."""
+    from gpu_studio.ui.lab.benchmarks_section import Around, BenchmarksSection
+
+    around = Around(
+        machine=lambda: services.live_machine.machine,
+        plan=lambda: services.document.absolute,
+        training=lambda: bool(services.live_watch.live),
+    )
+    made = BenchmarksSection(
+        services.theme, services.settings, services.actions, services.notice, around
+    )
+    for teller in (services.live_machine, services.document, services.live_watch):
+        teller.changed.connect(made.look_again)
+    return made
 
 
 def _place() -> QStackedWidget:

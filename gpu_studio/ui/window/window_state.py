@@ -15,11 +15,13 @@ from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.notice import Tone
 from gpu_studio.ui.kit.settings import PLAN_TAB
 from gpu_studio.ui.runs.run_permissions import OF_RUNS, why_not
+from gpu_studio.ui.window.actions.lab_actions import OF_BENCHMARKS
 from gpu_studio.ui.window.actions.train_actions import OF_CHECKPOINTS, OF_LOG, OF_PLOTS
 from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
     from gpu_studio.runs.reading.history import History
+    from gpu_studio.ui.lab.lab_page import LabPage
     from gpu_studio.ui.runs.run_rows import RunRow
     from gpu_studio.ui.runs.runs_page import RunsPage
     from gpu_studio.ui.train.live_run import LiveRun
@@ -35,6 +37,7 @@ NOTHING_DONE: Final = "Nothing is being done with checkpoints"
 NOT_LIVE: Final = "The run that is shown has ended"
 BEGINNING: Final = "A run is just being started"
 NO_RUN_IN_HAND: Final = "Show a run, or select one on the Runs page"
+NO_BENCHMARK: Final = "Choose a benchmark on the Lab page"
 NOT_RESUMING: Final = "The open plan goes on with no run"
 NOTHING_TO_ALLOW: Final = "The open plan names no Python file that is not allowed"
 
@@ -60,11 +63,14 @@ class WindowState(QObject):
         pages.run_shown.connect(self.follow_run)
         pages.train_made.connect(self._watch)
         pages.runs_made.connect(self._watch_list)
+        pages.lab_made.connect(self._watch_lab)
+        pages.turned.connect(self._follow_benchmarks)
         for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
             follow()
         self.follow_chosen(())
         self.follow_run()
         self._follow_resuming()
+        self._follow_benchmarks()
         self._keep_tab()
 
     def _watch(self, page: TrainPage) -> None:
@@ -77,6 +83,21 @@ class WindowState(QObject):
     def _watch_list(self, page: RunsPage) -> None:
         """Follow what is selected on the Runs page."""
         page.selection_changed.connect(lambda: self.follow_chosen(page.chosen))
+
+    def _watch_lab(self, page: LabPage) -> None:
+        """Follow what is chosen on the Lab page, and what can be done to it."""
+        page.turned.connect(self._follow_benchmarks)
+        self._pages.benchmarks.permissions_changed.connect(self._follow_benchmarks)
+
+    def _follow_benchmarks(self) -> None:
+        """Allow what can be done to the benchmark in sight; measuring can always be cancelled."""
+        pages = self._pages
+        made = pages.is_made("lab")
+        chosen = pages.lab.chosen if made and pages.current == "lab" else None
+        in_sight = chosen is not None and chosen[0] == pages.benchmarks.name
+        for name in OF_BENCHMARKS:
+            asked = in_sight or (made and name == "cancel_measuring")
+            self._actions.allow(name, pages.benchmarks.why_not(name) if asked else NO_BENCHMARK)
 
     def follow_chosen(self, chosen: Sequence[RunRow]) -> None:
         """Allow what can be done to the runs that are selected on the Runs page."""

@@ -31,6 +31,7 @@ from gpu_studio.ui.window.scripts import Scripts
 from gpu_studio.ui.window.services import PAGES, Pages, Services
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.lab.result_files import FileKind
     from gpu_studio.ui.train.plot_files import Kind
     from gpu_studio.ui.train.train_page import TrainPage
     from gpu_studio.ui.window.run_list import RunList
@@ -217,6 +218,25 @@ def of_shown_run(pages: Pages, find_runs: Callable[[], object]) -> Handlers:
         "newest_line": lambda: pages.train.to_newest_line(),
         "copy_log": lambda: pages.train.copy_log(),
         "save_log": lambda: pages.train.save_log(),
+    }
+
+
+def of_benchmarks(pages: Pages) -> Handlers:
+    """The actions about the benchmark that the Lab page shows."""
+
+    def save(kind: FileKind) -> None:
+        pages.benchmarks.save(kind)
+
+    return {
+        "measure": lambda: pages.benchmarks.measure(),
+        "cancel_measuring": lambda: pages.benchmarks.cancel(),
+        "compare_results": lambda: pages.benchmarks.offer_comparison(),
+        "copy_result_picture": lambda: pages.benchmarks.copy_picture(),
+        "copy_result_rows": lambda: pages.benchmarks.copy_rows(),
+        "save_result_png": partial(save, "png"),
+        "save_result_svg": partial(save, "svg"),
+        "save_result_csv": partial(save, "csv"),
+        "delete_result": lambda: pages.benchmarks.delete(),
     }
 
 

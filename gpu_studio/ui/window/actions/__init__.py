@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.window.actions.lab_actions import BENCHMARK
 from gpu_studio.ui.window.actions.plan_actions import (
     CODE,
     DEVICES,
@@ -25,6 +26,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     *RUN[1:],
     *QUEUE,
     *RUNS,
+    *BENCHMARK,
     *CHECKPOINTS,
     *HABITS,
     *VIEW,
