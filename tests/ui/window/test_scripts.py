@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.placement.plan_facts import DataFacts, PlanFacts
-from gpu_studio.plan import Data, ModelSettings
+from gpu_studio.plan import Data, DeviceSettings, Distribution, ModelSettings
+from gpu_studio.plan.cluster_values import Cluster, Kubernetes
 from gpu_studio.ui.window.main_window import MainWindow
 
 
@@ -62,3 +64,68 @@ def test_that_a_function_of_ones_own_is_in_the_script_once_its_data_were_looked_
 def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:
     window.scripts.write(tmp_path / "nowhere" / "train.py")
     assert "could not be written" in window.notice.text
+
+
+def several_workers(window: MainWindow) -> None:
+    plan = replace(
+        window.document.plan,
+        devices=DeviceSettings(),
+        distribution=Distribution("multi_worker"),
+        cluster=Cluster(workers=3, kubernetes=Kubernetes(image="tensorflow/tensorflow:2.21.0")),
+    )
+    window.document.replace(plan, "take three workers")
+
+
+@pytest.mark.parametrize(
+    ("name", "holds", "beside"),
+    [
+        ("digits.sh", "workers=3", {"digits.npz", "train.py"}),
+        ("digits.sbatch", "#SBATCH --ntasks=3", {"digits.npz", "train.py"}),
+        ("digits.yaml", "completions: 3", set()),
+        ("digits.jsonl", '"index": 2', set()),
+    ],
+)
+def test_that_the_ending_says_what_is_written_for_several_workers(
+    window: MainWindow, tmp_path: Path, name: str, holds: str, beside: set[str]
+) -> None:
+    several_workers(window)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    window.scripts.write(folder / name)
+    assert holds in (folder / name).read_text()
+    assert {path.name for path in folder.iterdir()} - {name} == beside
+    assert name in window.notice.text
+
+
+def test_that_the_dialog_offers_what_starts_workers_only_where_there_are_several(
+    window: MainWindow,
+) -> None:
+    def offered() -> list[str]:
+        window.scripts.choose_and_write()
+        dialog = window.findChild(QFileDialog)
+        assert dialog is not None
+        filters = dialog.nameFilters()
+        dialog.selectNameFilter(filters[-2])
+        dialog.filterSelected.emit(filters[-2])
+        names.append(Path(dialog.selectedFiles()[0]).suffix)
+        dialog.reject()
+        dialog.setParent(None)
+        return filters
+
+    names: list[str] = []
+    assert offered() == ["Python (*.py)", "All files (*)"]
+    several_workers(window)
+    assert len(offered()) == 6
+    assert names == [".py", ".jsonl"]
+
+
+def test_that_a_job_replaces_no_other_script(window: MainWindow, tmp_path: Path) -> None:
+    several_workers(window)
+    (tmp_path / "train.py").write_text("mine")
+    window.scripts.write(tmp_path / "job.sbatch")
+    assert not (tmp_path / "job.sbatch").exists()
+    assert (tmp_path / "train.py").read_text() == "mine"
+    assert "train.py is there already" in window.notice.text
+    window.document.replace(replace(window.document.plan, cluster=Cluster()), "leave the image out")
+    window.scripts.write(tmp_path / "job.yaml")
+    assert "cluster.kubernetes.image" in window.notice.text
