@@ -116,6 +116,11 @@ Without one, everything works from here:
   gpu-studio runs list   see what has been trained
   gpu-studio --help      see all commands"""
 
+NOT_WHOLE = """gpu-studio: {error}: a package that GPU Studio needs is not in its environment, \
+{prefix}.
+Make that whole: with `make setup` in a source tree, else by installing GPU Studio again \
+(pip install --force-reinstall, pipx reinstall, uv tool install --force, apt install --reinstall)"""
+
 NO_WINDOW = """gpu-studio: the window cannot be opened: {error}
 Install what is missing (on Debian: apt install libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1), \
 or train from here:
@@ -159,6 +164,9 @@ def _in_words_if_refused(work: Callable[[], int]) -> int:
     except OSError as error:
         note(f"gpu-studio: {_in_words(error)}")
         return REFUSED
+    except ModuleNotFoundError as error:
+        note(NOT_WHOLE.format(error=error, prefix=sys.prefix))
+        return REFUSED
     except _refusals() as error:
         note(f"gpu-studio: {error}")
         return REFUSED
@@ -171,6 +179,8 @@ def show_window(chosen: argparse.Namespace) -> int:
         return REFUSED
     try:
         app = import_module("gpu_studio.ui.window.app")
+    except ModuleNotFoundError:
+        raise
     except ImportError as error:
         note(NO_WINDOW.format(error=error))
         return REFUSED

@@ -81,17 +81,26 @@ def show(text: str, whole: str = "") -> None:
 
 def _noted(text: str) -> Path | None:
     """Where the text now stands in a file, in place of that of the last time."""
-    from platformdirs import user_log_path
+    from gpu_studio.common.safe_files import replace_whole
 
-    from gpu_studio.contract.files import make_private_directory, write_private
-
-    log = user_log_path("gpu-studio") / "start.log"
+    log = _log_folder() / "start.log"
     try:
-        make_private_directory(log.parent)
-        write_private(log, f"{text}\n".encode(errors="backslashreplace"))
+        for folder in (log.parent.parent, log.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_whole(log, [f"{text}\n".encode(errors="backslashreplace")])
     except OSError:
         return None
     return log
+
+
+def _log_folder() -> Path:
+    """Where the window's errors are noted, too; also in an environment that lacks packages."""
+    try:
+        from platformdirs import user_log_path
+    except ImportError:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+        return state / "gpu-studio/log"
+    return user_log_path("gpu-studio")
 
 
 def _means(text: str) -> Iterator[list[str]]:

@@ -133,7 +133,7 @@ def test_that_a_page_or_a_new_plan_can_be_asked_for_by_both_commands(opened, pla
         opened.clear()
         assert command(["--new", str(plan_file)]) == 2
         assert "leave out --new" in capsys.readouterr().err
-        assert command(["--page", "lab"]) == 2
+        assert command(["--page", "attic"]) == 2
         capsys.readouterr()
 
 

@@ -113,6 +113,23 @@ def test_that_a_missing_library_is_named_in_another_programs_dialog(
     assert reason in log(isolated_home).read_text()
 
 
+@pytest.mark.parametrize("name", ["PySide6", "msgspec", "platformdirs"])
+def test_that_an_environment_that_lacks_a_package_is_told_with_the_way_to_make_it_whole(
+    start, programs, tmp_path: Path, isolated_home, name
+) -> None:
+    """One package alone may be missing, also one by which this very message is written."""
+    missing = tmp_path / "broken" / name
+    missing.mkdir(parents=True)
+    told_by_python = f"No module named {name!r}"
+    text = f"raise ModuleNotFoundError({told_by_python!r}, name={name!r})\n"
+    (missing / "__init__.py").write_text(text)
+    told = programs("zenity")
+    assert start(DISPLAY=":4077", PYTHONPATH=str(missing.parent)) == 2
+    assert told_by_python in told.read_text()
+    assert "make setup" in told.read_text()
+    assert told_by_python in log(isolated_home).read_text()
+
+
 def test_that_an_error_that_nobody_foresaw_is_told_and_its_traceback_noted(
     start, programs, tmp_path: Path, isolated_home
 ) -> None:
