@@ -130,7 +130,7 @@ def _new(chosen: argparse.Namespace) -> int:
     from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
     from gpu_studio.lab.templates import study_from
     from gpu_studio.plan.starter import spread
-    from gpu_studio.runs.study_shelf import remember
+    from gpu_studio.runs.study_shelf import plan_as_written, remember
 
     machine = this_machine(users=chosen.plan is None)
     plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
@@ -138,7 +138,7 @@ def _new(chosen: argparse.Namespace) -> int:
     target = chosen.to or Path(f"{stem}-{chosen.template}{SUFFIX}")
     path = chosen.plan or target.with_name(f"{stem}.plan.toml")
     refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
-    study = study_from(chosen.template, plan, _seen_from(path, target), machine)
+    study = study_from(chosen.template, plan, plan_as_written(path, target), machine)
     points = points_of(study, plan)
     if not chosen.plan:
         plans.save(plan, path)
@@ -152,12 +152,6 @@ def _new(chosen: argparse.Namespace) -> int:
         say(str(target))
         note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
     return OK
-
-
-def _seen_from(path: Path, target: Path) -> str:
-    """The plan's path as the study writes it: from its own folder where that is the same."""
-    same = path.absolute().parent == target.absolute().parent
-    return path.name if same else str(path.absolute())
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -243,14 +243,19 @@ def _axis(path: str, table: Any, found: list[Problem]) -> StudyAxis | None:
         found.append(Problem(path, shown(table), advice))
         return None
     if key == "field":
-        return StudyAxis(
-            name, tuple(AxisChoice(_in_words(name, each), {name: each}) for each in given)
-        )
+        return axis_of(name, given)
     if any(not isinstance(each, Mapping) or not each for each in given):
         found.append(Problem(f"{path}.choices", shown(given), "give tables of fields of the plan"))
         return None
     flat = [_flat(each) for each in given]
     return StudyAxis(name, tuple(AxisChoice(_said(each), each) for each in flat))
+
+
+def axis_of(field: str, values: Sequence[Any]) -> StudyAxis:
+    """An axis with these values of one field of the plan."""
+    return StudyAxis(
+        field, tuple(AxisChoice(_in_words(field, each), {field: each}) for each in values)
+    )
 
 
 def _said(fields: Mapping[str, Any]) -> str:
@@ -350,15 +355,22 @@ def _point(study: Study, plan: Plan, choices: tuple[AxisChoice, ...]) -> Point:
         fields["training.batch_scope"] = HELD[study.held]
     for choice in choices:
         fields |= choice.fields
-    # An empty text takes a field back to its default, as with --set.
-    settings = [f"{key}={inline(value) if value != '' else ''}" for key, value in fields.items()]
-    made = with_settings(plan, settings)
+    made = plan_with(plan, fields)
     text = plan_text(replace(made, name=""))
     key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     label = ", ".join(choice.label for choice in choices)
     return Point(
         choices, replace(made, name=f"{study.name}: {label}" if label else study.name), key
     )
+
+
+def plan_with(plan: Plan, fields: Mapping[str, Any]) -> Plan:
+    """The plan with these values at these fields. Raises PlanError.
+
+    An empty text takes a field back to its default, as with --set.
+    """
+    settings = [f"{key}={inline(value) if value != '' else ''}" for key, value in fields.items()]
+    return with_settings(plan, settings)
 
 
 def in_drawn_order(study: Study, points: Sequence[Point]) -> list[tuple[Point, int]]:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from gpu_studio.lab.study import DEVICES, AxisChoice, Study, StudyAxis, Template, points_of
+from gpu_studio.lab.study import (
+    DEVICES,
+    AxisChoice,
+    Study,
+    StudyAxis,
+    Template,
+    axis_of,
+    points_of,
+)
 from gpu_studio.plan import (
     ALL_REDUCES,
     MIRRORED,
@@ -37,6 +45,7 @@ _SHORT: Final[dict[str, Any]] = {
     "training.early_stopping": "",
 }
 """What is laid over a plan of which only the pace is measured."""
+PACE_ONLY: Final = tuple(_SHORT)
 _TITLES: Final[dict[Template, str]] = {
     "scaling-strong": "Scaling of {}, strong",
     "scaling-weak": "Scaling of {}, weak",
@@ -73,11 +82,7 @@ def study_from(template: Template, plan: Plan, path: str, machine: Machine) -> S
 
 
 def _axis(field: str, values: Sequence[Any]) -> StudyAxis:
-    name = field.rpartition(".")[2]
-    return StudyAxis(
-        field,
-        tuple(AxisChoice(f"{name} {value}", {field: value}) for value in dict.fromkeys(values)),
-    )
+    return axis_of(field, list(dict.fromkeys(values)))
 
 
 def _scaling(template: Template, title: str, plan: Plan, path: str, names: Sequence[str]) -> Study:

@@ -93,7 +93,7 @@ def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> St
     alike = measured if study.template.startswith("scaling") else []
     late = filter(None, map(straggler, alike))
     return StudyVerdict(
-        found.headline, (*found.more, *late, *failed), found.chosen, found.fits, noise
+        found.headline, (*late, *failed, *found.more), found.chosen, found.fits, noise
     )
 
 
@@ -157,9 +157,9 @@ def _of_scaling(
     place = recommended(1 / fitted)
     speed = rates / rates[0] * devices[0] if devices[0] > 1 else rates / rates[0]
     slack = _slack(noise, groups)
-    chosen, first = int(devices[place]), _devices(int(devices[0]))
+    chosen, first = int(devices[place]), devices_in_words(int(devices[0]))
     if len(groups) == 1:
-        head = f"{_capital(_devices(chosen))}: {rounded(rates[0])} samples a second."
+        head = f"{_capital(devices_in_words(chosen))}: {rounded(rates[0])} samples a second."
     elif place == 0:
         gained = float(np.max(rates[1:]) / rates[0] - 1)
         why = f"more are slower, by {share(-gained)} at least"
@@ -170,7 +170,7 @@ def _of_scaling(
         head = f"{_capital(first)} {'is' if devices[0] == 1 else 'are'} enough: {why}."
     else:
         times = rates[place] / rates[0]
-        head = f"{_capital(_devices(chosen))}: {times:.2g} times as fast as {first}."
+        head = f"{_capital(devices_in_words(chosen))}: {times:.2g} times as fast as {first}."
     head = " ".join(filter(None, (head, _gains(devices, rates, slack))))
     more = [*_fit_words(fits), *misfit, _noise_words(noise, slack)]
     if study.template == "scaling-strong" and fits and batch and len(groups) > 1:
@@ -214,7 +214,7 @@ def _gains(devices: Array, rates: Array, slack: float) -> str:
     for place in range(1, len(devices)):
         gain, count = float(rates[place] / rates[place - 1] - 1), int(devices[place])
         single = devices[place] - devices[place - 1] == 1 and count < len(_ORDINALS)
-        which = f"the {_ORDINALS[count]}" if single else f"going on to {_devices(count)}"
+        which = f"the {_ORDINALS[count]}" if single else f"going on to {devices_in_words(count)}"
         if abs(gain) <= slack:
             words.append(f"{which} makes no difference beyond the noise")
         else:
@@ -272,8 +272,9 @@ def _batch_words(law: Fit, devices: Array, batch: int) -> str:
         factor *= 2
     if factor in (1, 2 * _MOST_BATCH):
         return ""
+    several = _capital(devices_in_words(int(most)))
     return (
-        f"{_capital(_devices(int(most)))} would be {speed:.2g} times as fast as one with a batch "
+        f"{several} would be {speed:.2g} times as fast as one with a batch "
         f"of {batch * factor:,}, if what does not divide does not grow with it."
     )
 
@@ -281,7 +282,8 @@ def _batch_words(law: Fit, devices: Array, batch: int) -> str:
 def _of_rates(study: Study, groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict:
     ranked = sorted(groups, key=lambda each: -each.rate)
     best, slack = ranked[0], _slack(noise, groups)
-    head = f"{_capital(best.label)} is the fastest: {rounded(best.rate)} samples a second."
+    kind = "strategy " if study.template == "strategies" else ""
+    head = f"{_capital(kind + best.label)} is the fastest: {rounded(best.rate)} samples a second."
     alike = [each.label for each in ranked[1:] if best.rate / each.rate - 1 <= slack]
     behind = [each for each in ranked[1:] if each.label not in alike]
     if alike and noise is not None:
@@ -327,7 +329,8 @@ def _of_sweep(groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict
     return StudyVerdict(head, more, best.label, (), noise)
 
 
-def _devices(count: int) -> str:
+def devices_in_words(count: int) -> str:
+    """So many devices: `two devices`, `one device`, `12 devices`."""
     words = _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
     return f"{words} device{'' if count == 1 else 's'}"
 

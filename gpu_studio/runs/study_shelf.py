@@ -109,3 +109,9 @@ def open_study(path: Path) -> OpenStudy:
         raise unreadable_plan(study, plan_file)
     plan = plans.load(plan_file)
     return OpenStudy(path, study, plan_file, plan, points_of(study, plan))
+
+
+def plan_as_written(plan_file: Path, study: Path) -> str:
+    """The plan's path as the study in a file writes it: its name where the folder is the same."""
+    same = plan_file.absolute().parent == study.absolute().parent
+    return plan_file.name if same else str(plan_file.absolute())

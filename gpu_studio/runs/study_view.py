@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished
+from gpu_studio.lab.outcome import figure_of, words_of_plan
 from gpu_studio.lab.study import Point
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict
 from gpu_studio.plan import PlanError
@@ -117,10 +118,23 @@ class StudySnapshot:
         return self.seconds_each * (self.total - self.done) - begun
 
     @property
+    def figure(self) -> str:
+        """The one figure that sums it up; empty before there is one."""
+        return figure_of(self.opened.study, self.groups, self.verdict) if self.opened else ""
+
+    @property
+    def plan_words(self) -> str:
+        """What the verdict's plan is called: `Plan with two devices`; empty if it chose none."""
+        opened = self.opened
+        return words_of_plan(opened.study, self.verdict, opened.points) if opened else ""
+
+    @property
     def progress(self) -> str:
         """How far it is, in a few words: `4 of 12 runs · running`."""
         if self.problem:
             return "cannot be read"
+        if self.opened is None:
+            return "reading…"
         words = f"{self.done} of {self.total} runs"
         return f"{words} · running" if self.is_run or self.live else words
 

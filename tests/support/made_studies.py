@@ -19,7 +19,8 @@ from gpu_studio.lab.study import SUFFIX, Point, Study, dumps_study
 from gpu_studio.lab.templates import study_from
 from gpu_studio.plan import Machine, Plan, loads, save, with_absolute_files
 from gpu_studio.plan.files import dumps
-from gpu_studio.runs.studies import StudyNote, write_note
+from gpu_studio.runs.labels import Labels, write_labels
+from gpu_studio.runs.studies import TAG, StudyNote, write_note
 from gpu_studio.runs.study_files import stamps_of
 from gpu_studio.runs.study_shelf import OpenStudy, open_study
 
@@ -92,6 +93,7 @@ def write_run(
     run.plan_file.write_text(dumps(plan))
     note = StudyNote(opened.study.name, point.key, repeat, str(opened.path), stamps_of(plan))
     write_note(run, note)
+    write_labels(run, Labels(tags=(TAG,)))
     now = time.time()
     told = _events(run, point, step_seconds, computing)
     if failed:

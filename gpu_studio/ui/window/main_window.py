@@ -33,6 +33,9 @@ from gpu_studio.ui.window.run_control import CodeConsent, RunControl, RunPlans
 from gpu_studio.ui.window.scripts import Scripts
 from gpu_studio.ui.window.services import PAGES, Given, PageName, Pages, make_services
 from gpu_studio.ui.window.session import ComingBack
+from gpu_studio.ui.window.study_control import StudyControl
+from gpu_studio.ui.window.study_files import StudyFiles
+from gpu_studio.ui.window.study_making import StudyMaking
 from gpu_studio.ui.window.window_state import WindowState
 from gpu_studio.ui.window.word_tips import WordTips
 
@@ -74,6 +77,9 @@ class MainWindow(WindowFrame):
         self.run_plans = RunPlans(services, pages, files)
         self.run_ends = RunEnds(services, pages)
         self.queue = QueueControl(services, pages, self.consent)
+        self.studies = StudyControl(services, pages, self.consent, files)
+        self.study_making = StudyMaking(services, self.studies)
+        self.study_files = StudyFiles(services, self.studies)
         self.quitting = Quitting(services, pages, self.queue)
         self.repairs = Repairs(services, pages, files)
         self.practising = Practising(services, pages)
@@ -156,6 +162,7 @@ class MainWindow(WindowFrame):
                 **wiring.of_runs(self.runs, self.run_plans, self.quitting, self.run_ends),
                 **wiring.of_settings(services, self.quitting, self.run_ends),
                 **wiring.of_queue(self.queue),
+                **wiring.of_studies(self.studies, self.study_making, self.study_files),
                 **wiring.of_practice(self.practising),
                 **wiring.of_lessons(self.lessons),
                 **wiring.of_chosen_runs(lambda: self.run_list),
@@ -275,6 +282,8 @@ class MainWindow(WindowFrame):
         for part in (
             self.runs,
             self.queue,
+            self.studies,
+            self.study_files,
             self.run_ends,
             self.lessons,
             self._settling,

@@ -202,10 +202,14 @@ class Pages(QStackedWidget):
         """The Lab page."""
         if self._lab is None:
             from gpu_studio.ui.lab.lab_page import LabPage
+            from gpu_studio.ui.lab.studies_section import StudiesSection
 
             services = self._services
+            studies = StudiesSection(
+                services.theme, services.notice, services.runs_dir, services.actions
+            )
             self._benchmarks = make_benchmarks(services)
-            self._lab = LabPage(services.theme, services.settings, (self._benchmarks,))
+            self._lab = LabPage(services.theme, services.settings, (studies, self._benchmarks))
             self._places["lab"].addWidget(self._lab)
             self.lab_made.emit(self._lab)
         return self._lab

@@ -18,6 +18,7 @@ from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME
 from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.window.actions.plan_actions import PARTS
+from gpu_studio.ui.window.actions.study_actions import NEW_STUDIES
 from gpu_studio.ui.window.actions.train_actions import AXES, FORMATS, OF_CHECKPOINTS
 from gpu_studio.ui.window.lessons import Lessons
 from gpu_studio.ui.window.live_runs import RunEnds
@@ -29,6 +30,9 @@ from gpu_studio.ui.window.repairs import FILE, Repairs
 from gpu_studio.ui.window.run_control import CodeConsent, RunControl, RunPlans
 from gpu_studio.ui.window.scripts import Scripts
 from gpu_studio.ui.window.services import PAGES, Pages, Services
+from gpu_studio.ui.window.study_control import StudyControl
+from gpu_studio.ui.window.study_files import StudyFiles
+from gpu_studio.ui.window.study_making import StudyMaking
 
 if TYPE_CHECKING:
     from gpu_studio.ui.lab.result_files import FileKind
@@ -157,6 +161,24 @@ def of_queue(queue: QueueControl) -> Handlers:
         "queue_start": queue.start_now,
         "queue_go_on": queue.go_on,
         "queue_remove": queue.remove,
+    }
+
+
+def of_studies(studies: StudyControl, making: StudyMaking, files: StudyFiles) -> Handlers:
+    """The actions about studies."""
+    return {
+        **{f"new_study_{name}": partial(making.new, name) for name in NEW_STUDIES},
+        "open_study": making.open,
+        "edit_study": making.edit,
+        "run_study": studies.run,
+        "stop_study": studies.stop,
+        "study_plan": studies.open_plan,
+        "study_runs": studies.show_runs,
+        "report_study": partial(files.ask, "html"),
+        "save_study_png": partial(files.ask, "png"),
+        "save_study_svg": partial(files.ask, "svg"),
+        "save_study_csv": partial(files.ask, "csv"),
+        "forget_study": studies.forget,
     }
 
 

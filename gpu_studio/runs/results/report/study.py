@@ -11,6 +11,9 @@ import numpy as np
 from gpu_studio import __version__
 from gpu_studio.common.figures import UNKNOWN, duration, metric, rounded, share, size, span
 from gpu_studio.common.safe_files import write_output
+from gpu_studio.lab.fits import Array
+from gpu_studio.lab.study import Study
+from gpu_studio.lab.study_picture import StudyPicture, in_figures, picture_of
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict
 from gpu_studio.runs.labels import number_of
 from gpu_studio.runs.results.report.chart import (
@@ -19,13 +22,12 @@ from gpu_studio.runs.results.report.chart import (
     ChartLine,
     Child,
     Markup,
+    log_axis,
     number_axis,
     tag,
 )
 from gpu_studio.runs.results.report.elements import figure, listed, moment, page, section, table
 from gpu_studio.runs.studies import StudyRuns
-
-_CURVE_POINTS = 80
 
 
 def write_study_report(state: StudyRuns, verdict: StudyVerdict, path: Path) -> None:
@@ -43,7 +45,7 @@ def study_report(state: StudyRuns, verdict: StudyVerdict) -> str:
         tag("div", tag("span", verdict.headline), class_="outcome"),
         tag("div", f"{done} · plan {study.plan} · {study.template}", class_="origin"),
     )
-    charts = (figure(chart) for chart in _charts(groups, verdict, study.template))
+    charts = (figure(chart) for chart in _charts(study, groups, verdict))
     return page(
         study.name,
         header,
@@ -58,61 +60,37 @@ def study_report(state: StudyRuns, verdict: StudyVerdict) -> str:
     )
 
 
-def _charts(groups: Sequence[PointGroup], verdict: StudyVerdict, template: str) -> Iterator[Chart]:
-    measured = sorted(
-        (each for each in groups if each.x and each.rates), key=lambda each: each.x or 0
-    )
-    if len(measured) < 2:
+def _charts(study: Study, groups: Sequence[PointGroup], verdict: StudyVerdict) -> Iterator[Chart]:
+    picture = picture_of(study, groups, verdict)
+    if picture is None or picture.by_name or len(picture.points) < 2:
         return
-    x = np.array([each.x for each in measured], dtype=float)
-    losses = template == "sweep" and all(each.losses for each in measured)
-    values = [each.losses if losses else each.rates for each in measured]
-    words = "; ".join(
-        f"{each.label}: {rounded(float(np.mean(some)))}"
-        for each, some in zip(measured, values, strict=True)
+    x = np.array([each.x for each in picture.points])
+    means = np.array([each.mean for each in picture.points])
+    lines = [ChartLine("mean of the repeats", x, means), *_spread(x, picture)]
+    if (law := picture.fitted) is not None:
+        lines.append(ChartLine(law.name, law.x, law.y, 1))
+        if law.low is not None and law.high is not None:
+            lines.append(ChartLine("95 %, least", law.x, law.low, 1, faint=True))
+            lines.append(ChartLine("95 %, most", law.x, law.high, 1, faint=True))
+    if picture.ideal is not None:
+        lines.append(ChartLine(picture.ideal.name, picture.ideal.x, picture.ideal.y, 2))
+    values = np.concatenate([line.y for line in lines])
+    low = float(np.nanmin(values)) if picture.losses else 0.0
+    across = (
+        log_axis(x[0], x[-1])
+        if picture.log
+        else Axis(x[0], x[-1], tuple((float(each), in_figures(float(each))) for each in x))
     )
-    if template.startswith("scaling"):
-        yield _speed_up(x, values, verdict, words)
-        return
-    means = np.array([np.mean(each) for each in values])
-    lines = [ChartLine("mean of the repeats", x, means), *_spread(x, values)]
-    title = "Loss" if losses else "Samples a second"
-    every = [value for some in values for value in some]
-    low = min(every) if losses else 0.0
-    yield Chart(title, lines, number_axis(x[0], x[-1]), number_axis(low, max(every)), words)
+    axis = number_axis(low, float(np.nanmax(values)), picture.unit)
+    title = f"{picture.title} by {picture.axis.rpartition('.')[2].replace('_', ' ')}"
+    yield Chart(title, lines, across, axis, picture.words)
 
 
-def _speed_up(
-    x: np.ndarray, values: Sequence[Sequence[float]], verdict: StudyVerdict, words: str
-) -> Chart:
-    """Speed-up over the fewest devices, with the spread of the repeats, the law and its band."""
-    base = float(np.mean(values[0]))
-    scaled = [[value / base for value in each] for each in values]
-    means = np.array([np.mean(each) for each in scaled])
-    lines = [ChartLine("measured", x, means), *_spread(x, scaled)]
-    if verdict.fits:
-        law, steps = verdict.fits[0], np.linspace(x[0], x[-1], _CURVE_POINTS)
-        scale = 1.0 / float(law.seconds_at(x[:1])[0])
-        grows = steps / x[0] if "weak" in law.law or law.law == "gustafson" else 1.0
-        low, high = law.band_at(steps)
-        lines.append(ChartLine("fitted", steps, grows / law.seconds_at(steps) / scale, 1))
-        if np.isfinite(low).all():
-            lines += [
-                ChartLine(name, steps, grows / edge / scale, 1, faint=True)
-                for name, edge in (("95 %, most", low), ("95 %, least", high))
-            ]
-    lines.append(ChartLine("ideal", x, x / x[0], 2))
-    top = max(float(np.max(line.y[np.isfinite(line.y)])) for line in lines)
-    axis = number_axis(0.0, top, " ×")
-    counts = Axis(x[0], x[-1], tuple((float(each), f"{each:.0f}") for each in x))
-    return Chart("Speed-up by devices", lines, counts, axis, words)
-
-
-def _spread(x: np.ndarray, values: Sequence[Sequence[float]]) -> list[ChartLine]:
-    if max(map(len, values)) < 2:
+def _spread(x: Array, picture: StudyPicture) -> list[ChartLine]:
+    if max(len(each.values) for each in picture.points) < 2:
         return []
     return [
-        ChartLine(name, x, np.array([end(each) for each in values]), 0, faint=True)
+        ChartLine(name, x, np.array([end(each.values) for each in picture.points]), 0, faint=True)
         for name, end in (("least", min), ("most", max))
     ]
 

@@ -14,6 +14,7 @@ from gpu_studio.ui.window.actions.plan_actions import (
     VIEW,
 )
 from gpu_studio.ui.window.actions.run_actions import ADD, HABITS, QUEUE, RUN, RUNS
+from gpu_studio.ui.window.actions.study_actions import STUDIES
 from gpu_studio.ui.window.actions.train_actions import CHECKPOINTS, LOG, PLACEMENT, PLOTS
 
 ACTIONS: tuple[ActionSpec, ...] = (
@@ -25,6 +26,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     *ADD,
     *RUN[1:],
     *QUEUE,
+    *STUDIES,
     *RUNS,
     *BENCHMARK,
     *CHECKPOINTS,

@@ -1,0 +1,198 @@
+"""The studies half of the Lab page: each study that is known here, followed while it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QPoint, QTimer, Signal
+from PySide6.QtWidgets import QMenu, QWidget
+
+from gpu_studio.runs.study_shelf import known_files
+from gpu_studio.runs.study_view import StudyDesk, StudySnapshot
+from gpu_studio.ui.kit.action_set import ActionSet
+from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
+from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit.task import BackgroundTask
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.lab.lab_section import LabEntry, LabSection
+from gpu_studio.ui.lab.study_view import StudyView
+
+LOOK_MS: Final = 1000
+TEMPLATE_ACTIONS: Final = (
+    "new_study_scaling-strong",
+    "new_study_scaling-weak",
+    "new_study_strategies",
+    "new_study_batch",
+    "new_study_sweep",
+)
+_MENU: Final = (
+    ("save_study_png", "save_study_svg", "save_study_csv"),
+    ("edit_study", "forget_study"),
+)
+
+
+class StudiesSection(LabSection):
+    """The entries are the known studies. `shown` fires whenever another snapshot is shown."""
+
+    shown = Signal()
+
+    name = "studies"
+    heading = "STUDIES · is it worth it for my plan?"
+    nothing = (
+        "None yet. “New study” trains the open plan at several points, such as on one to four "
+        "devices, and says what is worth it."
+    )
+
+    def __init__(self, theme: ThemeManager, notice: Notice, runs: Path, actions: ActionSet) -> None:
+        super().__init__()
+        self._notice, self._runs = notice, runs
+        self.desk = StudyDesk(runs)
+        self._found = [StudySnapshot(path, _stem(path)) for path in known_files(runs)]
+        self._shown, self._wanted = "", ""
+        self._view = StudyView(
+            theme, actions["study_plan"], actions["study_runs"], actions["edit_study"]
+        )
+        self._looking = BackgroundTask("studies", self)
+        self._looking.done.connect(self._take)
+        self._clock = QTimer(self)
+        self._clock.setInterval(LOOK_MS)
+        self._clock.timeout.connect(self.look)
+        self._make_buttons(actions)
+
+    @property
+    def entries(self) -> Sequence[LabEntry]:
+        """A line for each study, with its figure and how far it is."""
+        return [_entry(each) for each in self._found]
+
+    @property
+    def view(self) -> StudyView:
+        """The study that is chosen."""
+        return self._view
+
+    @property
+    def buttons(self) -> Sequence[QWidget]:
+        """What can be done with the study that is chosen."""
+        return (self.run_button, self.stop_button, self.report_button, self.more)
+
+    @property
+    def lasting_buttons(self) -> Sequence[QWidget]:
+        """The button for a new one."""
+        return (self.new_button,)
+
+    @property
+    def caption(self) -> str:
+        """The file of the study."""
+        return self._shown
+
+    @property
+    def snapshot(self) -> StudySnapshot | None:
+        """The study that is chosen; None before one is."""
+        return next((each for each in self._found if str(each.path) == self._shown), None)
+
+    @property
+    def snapshots(self) -> Sequence[StudySnapshot]:
+        """Every study, as it was seen last."""
+        return self._found
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the studies are being read."""
+        return self._looking.busy
+
+    def show_entry(self, key: str) -> None:
+        """Show this study."""
+        self._shown = key
+        if (snapshot := self.snapshot) is not None:
+            self._view.show_study(snapshot)
+        self.shown.emit()
+
+    def want(self, path: Path) -> None:
+        """Show the study in this file, as soon as it has been read."""
+        self._wanted = str(path)
+        self._looking.forget()
+        self.look()
+
+    def watch(self) -> None:
+        """Look at once, and again and again."""
+        self._clock.start()
+        self.look()
+
+    def rest(self) -> None:
+        """Look no more."""
+        self._clock.stop()
+
+    def close_parts(self) -> None:
+        """Leave no thread behind."""
+        self.rest()
+        self._looking.close()
+
+    def look(self) -> None:
+        """Read what is new, unless that is being done."""
+        if not self._looking.busy:
+            besides = [Path(self._wanted)] if self._wanted else []
+            self._looking.start(partial(_look, self.desk, besides))
+
+    def _make_buttons(self, actions: ActionSet) -> None:
+        self.run_button = ActionButton(actions["run_study"])
+        self.stop_button = ActionButton(actions["stop_study"], text="Stop")
+        self.report_button = ActionButton(actions["report_study"], text="Report")
+        self.menu, self.new_menu = QMenu("More"), QMenu("New study")
+        for place, names in enumerate(_MENU):
+            if place:
+                self.menu.addSeparator()
+            self.menu.addActions([actions[name] for name in names])
+        self.new_menu.addActions([actions[name] for name in TEMPLATE_ACTIONS])
+        self.new_menu.addSeparator()
+        self.new_menu.addAction(actions["open_study"])
+        self.more, self.new_button = Button("⋯"), Button("New study ▾", "primary")
+        self.more.setAccessibleName("More about the study")
+        self.more.setToolTip("What else can be done with the study")
+        self.more.setFixedWidth(44)
+        self.new_button.setAccessibleName("New study")
+        self.new_button.setToolTip("Measure the open plan at several points")
+        for button, menu in ((self.more, self.menu), (self.new_button, self.new_menu)):
+            menu.setToolTipsVisible(True)
+            menu.setParent(button, menu.windowFlags())
+            button.clicked.connect(partial(_open, menu, button))
+
+    def _take(self, found: tuple[list[StudySnapshot], str]) -> None:
+        snapshots, why_not = found
+        if why_not:
+            self._notice.say(why_not, "bad", about="studies")
+            return
+        before, self._found = [*map(id, self._found)], snapshots
+        if before != [*map(id, snapshots)]:
+            self.changed.emit()
+            if (snapshot := self.snapshot) is not None:
+                self._view.show_study(snapshot)
+            self.shown.emit()
+        if self._wanted and any(str(each.path) == self._wanted for each in snapshots):
+            wanted, self._wanted = self._wanted, ""
+            self.wanted.emit(wanted)
+
+
+def _look(desk: StudyDesk, besides: Sequence[Path]) -> tuple[list[StudySnapshot], str]:
+    try:
+        return desk.look(*besides), ""
+    except OSError as error:
+        return [], f"The studies cannot be read: {error}."
+
+
+def _open(menu: QMenu, button: QWidget) -> None:
+    menu.popup(button.mapToGlobal(QPoint(0, button.height() + 2)))
+
+
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def _entry(each: StudySnapshot) -> LabEntry:
+    going = each.is_run or each.live is not None
+    if each.problem:
+        return LabEntry(str(each.path), each.name, "", each.progress, tone="bad")
+    figure = each.figure or ("" if each.done else "not measured")
+    tone = "plain" if each.figure else "muted"
+    return LabEntry(str(each.path), each.name, figure, each.progress, going, tone)  # type: ignore[arg-type]
