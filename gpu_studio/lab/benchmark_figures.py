@@ -14,7 +14,7 @@ from gpu_studio.common.figures import UNKNOWN, grouped, plural, share, size, spa
 from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_without_copy
 
 HEADINGS: Final = ("What", "Devices", "Type", "Size", "Reaches", "Each", "±", "Held against")
-WAYS: Final = ("copy", "sent")
+WAYS: Final = ("copy", "pinned copy", "overlapped copy", "sent")
 """What goes from the first of its devices to the second."""
 NO_FIGURE: Final = "nothing measured"
 
@@ -46,11 +46,10 @@ def row_words(row: BenchmarkRow) -> tuple[str, ...]:
     """The words of a row, below HEADINGS."""
     devices = (" to " if row.what in WAYS else ", ").join(row.devices)
     about = (what_in_words(row), devices or "nothing", row.dtype, amount_in_words(row))
-    against = "" if math.isnan(row.against) else f"{row.against:.2f} × {row.reference_name}"
-    if row.name and row.what not in WAYS:
-        against = f"asked for {row.asked or 'any'}"
+    against = f"asked for {row.asked or 'any'}" if row.name and row.what not in WAYS else ""
     if not row.seconds:
         return (*about, row.why_not, UNKNOWN, UNKNOWN, against)
+    against = against or _held_against(row)
     spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
     return (*about, row.rate, span(row.middle), spread, against)
 
@@ -78,6 +77,12 @@ _COLUMNS: Final = (
     *("repeats", "flops_per_second", "bytes_per_second", "held_against", "times_as_fast"),
     *("relative_error", "why_not"),
 )
+
+
+def _held_against(row: BenchmarkRow) -> str:
+    if row.reference:
+        return f"{row.against:.2f} × {row.reference_name}"
+    return "what auto takes" if row.reference_name == "auto" else row.reference_name
 
 
 def what_in_words(row: BenchmarkRow) -> str:

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Literal
 
-from gpu_studio.common.figures import amount_in, flops, grouped, size, span, throughput, unit_of
+from gpu_studio.common.figures import (
+    amount_in,
+    flops,
+    grouped,
+    plural,
+    size,
+    span,
+    throughput,
+    unit_of,
+)
 from gpu_studio.lab.benchmark_figures import amount_in_words
 from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_without_copy
 
@@ -282,15 +291,20 @@ def _by_size(
     unit: Unit,
     value: Callable[[BenchmarkRow, float], float],
 ) -> Curves:
+    several = len({len(row.devices) for row in rows}) > 1
+    by_name: dict[str, list[BenchmarkRow]] = {}
+    for row in rows:
+        name = f"{row.what}, {plural(len(row.devices), 'device')}" if several else row.what
+        by_name.setdefault(name, []).append(row)
     curves = []
-    for what in dict.fromkeys(row.what for row in rows):
+    for name, mine in by_name.items():
         marks = []
-        for row in sorted((row for row in rows if row.what == what), key=lambda row: row.size):
+        for row in sorted(mine, key=lambda row: row.size):
             y = value(row, row.middle)
             ends = sorted((value(row, min(row.seconds)), value(row, max(row.seconds))))
-            said = f"{what}, {size(row.size)}: {in_unit(y, unit)}"
+            said = f"{name}, {size(row.size)}: {in_unit(y, unit)}"
             marks.append(Mark(float(row.size), y, ends[0], ends[1], said))
-        curves.append(Curve(what, tuple(marks)))
+        curves.append(Curve(name, tuple(marks)))
     return Curves(title, "size", "bytes", y_name, unit, tuple(curves))
 
 

@@ -24,10 +24,12 @@ from gpu_studio.lab.benchmark_results import (
     row_of,
     with_pace,
 )
+from gpu_studio.lab.published_peaks import PUBLISHED
 
 __all__ = [
     "BENCHMARKS",
     "NO_COPY",
+    "OVERLAPPED",
     "VERSION",
     "Benchmark",
     "BenchmarkError",
@@ -48,6 +50,8 @@ __all__ = [
 
 NO_COPY: Final = 4.0
 """So many times as fast as the host's own copy is no copy at all."""
+OVERLAPPED: Final = "overlapped copy"
+"""A copy while its device computes."""
 _ASYNCHRONOUS: Final = 0.5
 """The calls have returned in less than this share of the time: the device computes meanwhile."""
 
@@ -83,15 +87,23 @@ def _compute(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
             name = f"{row.what} in {row.dtype}"
             if name not in best or _pace(row) > _pace(best[name]):
                 best[name] = row
-        said = [f"{name} {row.rate}" for name, row in best.items()]
+        said = [f"{name} {row.rate}{_of_peak(row)}" for name, row in best.items()]
         yield f"{device} reaches at most: {'; '.join(said)}."
         held = [row for row in mine if row.reference]
         if held:
             largest = max(held, key=lambda row: (row.what == "matmul", row.size))
             yield (
-                f"Its {largest.what} of {grouped(largest.size)} is {largest.against:.2f} times as "
-                f"fast as {largest.reference_name}."
+                f"Its {largest.what} of {grouped(largest.size)} in {largest.dtype} is "
+                f"{largest.against:.2f} times as fast as {largest.reference_name}."
             )
+        elif mine[0].reference_name:
+            yield f"It is held against nothing: {mine[0].reference_name}."
+
+
+def _of_peak(row: BenchmarkRow) -> str:
+    if not row.reference_name.startswith(PUBLISHED):
+        return ""
+    return f" ({share(row.against)} of {PUBLISHED})"
 
 
 def _pace(row: BenchmarkRow) -> float:
@@ -140,7 +152,8 @@ def ways_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
     The largest copy tells: a few bytes take as long as the asking for them. A card is another
     matter: its links may well be many times as fast as the host's own copy.
     """
-    largest = {row.devices: row for row in sorted(rows, key=lambda row: row.size)}
+    copies = (row for row in rows if row.what == "copy")
+    largest = {row.devices: row for row in sorted(copies, key=lambda row: row.size)}
     return {
         way
         for way, row in largest.items()
@@ -150,22 +163,36 @@ def ways_without_copy(rows: Sequence[BenchmarkRow]) -> set[tuple[str, ...]]:
 
 def _copies(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     none = ways_without_copy(rows)
-    for ways in {row.devices: row for row in rows}:
-        largest = max((row for row in rows if row.devices == ways), key=lambda row: row.size)
-        source, target = ways
-        if ways in none:
+    for what, ways in {(row.what, row.devices): row for row in rows}:
+        each = (row for row in rows if (row.what, row.devices) == (what, ways))
+        largest = max(each, key=lambda row: row.size)
+        way = " to ".join(ways) + ("" if what == "copy" else f", {what.removesuffix(' copy')}")
+        if what == OVERLAPPED:
             yield (
-                f"{source} to {target}: no byte is copied, both read the same memory "
+                f"{way}: a copy of {size(largest.bytes)} and computing take {span(largest.middle)} "
+                f"at once, {largest.against:.2f} times as fast as one after the other; 2 is the "
+                "ideal."
+            )
+        elif what == "copy" and ways in none:
+            yield (
+                f"{way}: no byte is copied, both read the same memory "
                 f"({span(largest.middle)} for {size(largest.bytes)})."
             )
-            continue
-        held = (
-            f", {largest.against:.2f} times {largest.reference_name}" if largest.reference else ""
-        )
-        yield f"{source} to {target}: {largest.rate} for {size(largest.bytes)}{held}."
+        else:
+            told = f" ({largest.told})" if largest.told else ""
+            times = f", {largest.against:.2f} times {largest.reference_name}"
+            held = times if largest.reference else ""
+            yield f"{way}{told}: {largest.rate} for {size(largest.bytes)}{held}."
 
 
 def _all_reduce(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
+    for names in dict.fromkeys(row.devices for row in rows):
+        mine = [row for row in rows if row.devices == names]
+        among = plural(len(names), "device")
+        yield from (f"{among}: {each}" for each in _ways_to_add_up(mine))
+
+
+def _ways_to_add_up(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     """Name the fastest way by size; one is named only where it is faster beyond the noise."""
     best: list[tuple[int, str]] = []
     for amount in sorted({row.size for row in rows}):
@@ -177,17 +204,36 @@ def _all_reduce(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     for place, (amount, name) in enumerate(best):
         until = f" and below {size(best[place + 1][0])}" if place + 1 < len(best) else ""
         what = f"{name} is the fastest" if name else "the ways do not differ beyond the noise"
-        yield f"From {size(amount)} on{until}, {what}."
+        yield f"from {size(amount)} on{until}, {what}."
+    smallest = min(rows, key=lambda row: (row.size, row.middle))
+    widest = max(rows, key=lambda row: row.bus_bandwidth)
+    yield (
+        f"the latency is {span(smallest.middle)} ({smallest.what}, {size(smallest.size)}); the bus "
+        f"reaches {size(widest.bus_bandwidth)}/s ({widest.what}, {size(widest.size)})."
+    )
+    yield from _of_auto(rows)
+
+
+def _of_auto(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     chosen = [row for row in rows if row.reference_name == "auto"]
-    if chosen:
-        largest = max(chosen, key=lambda row: row.size)
-        fastest = min((r for r in rows if r.size == largest.size), key=lambda row: row.middle)
-        agrees = not fastest.is_faster_than(largest)
-        yield (
-            f'The plan\'s "auto" takes {largest.what} for these devices: '
-            f"{'the measurement agrees' if agrees else f'{fastest.what} is faster here'} at "
-            f"{size(largest.size)}."
-        )
+    if not chosen:
+        return
+    slower = [
+        row
+        for row in chosen
+        if any(each.size == row.size and each.is_faster_than(row) for each in rows)
+    ]
+    way = chosen[0].what
+    if not slower:
+        yield f'the plan\'s "auto" takes {way}: the measurement agrees at every size.'
+        return
+    largest = max(slower, key=lambda row: row.size)
+    fastest = min((r for r in rows if r.size == largest.size), key=lambda row: row.middle)
+    yield (
+        f'the plan\'s "auto" takes {way}, and at {plural(len(slower), "size")} of {len(chosen)} '
+        f"another is faster: at {size(largest.size)} {fastest.what}, "
+        f"{largest.middle / fastest.middle:.2f} times."
+    )
 
 
 def _place(rows: Sequence[BenchmarkRow]) -> Iterator[str]:

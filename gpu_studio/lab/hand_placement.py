@@ -178,7 +178,7 @@ def why_not_there(device: str, there: Sequence[str], *, soft_placement: bool) ->
 
 def with_explanation(row: BenchmarkRow, explained: Mapping[str, str]) -> BenchmarkRow:
     """The row of an operation, with why it has no device, or another one, if nothing says so."""
-    if not row.asked and not row.told:
+    if not row.name or row.what == "sent":
         return row
     if row.devices:
         moved = row.asked and row.devices != (row.asked,)

@@ -36,6 +36,7 @@ from gpu_studio.lab.hand_placement import (
     unknown_devices,
     with_explanation,
 )
+from gpu_studio.lab.published_peaks import against_peak
 from gpu_studio.plan import AbsolutePlan, DeviceSettings, Machine, Plan, logical_devices
 from gpu_studio.plan.devices import default_devices
 from gpu_studio.runs.paths import runs_dir
@@ -50,6 +51,8 @@ _LARGEST: Final = 8 * 1024 * 1024
 _TIME: Final = "%Y%m%dT%H%M%SZ"
 BY_HAND: Final = "place"
 """The benchmark of operations that are placed by hand."""
+OF_CARDS: Final = ("compute", "launched", "together")
+"""The benchmarks of which a row is held against the published peak of its card."""
 INPUT: Final = "input"
 """The benchmark of the data of a plan."""
 _TRASH: Final = ".trash"
@@ -191,6 +194,7 @@ def run_benchmark(
     about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
     logical = [each.name for each in logical_devices(plan, machine)]
     explained: dict[str, str] = {}
+    cards = _cards(plan, machine)
     if name == BY_HAND:
         placement = by_hand or classic(default_devices(logical_devices(plan, machine)))
         explained = unknown_devices(checked(placement), logical)
@@ -205,6 +209,8 @@ def run_benchmark(
 
     def take(part: dict[str, Any]) -> None:
         row = with_pace(row_of(part), pace)
+        if name in OF_CARDS and len(row.devices) == 1:
+            row = against_peak(row, cards.get(row.devices[0], ""))
         rows.append(with_explanation(row, explained))
         if measured is not None:
             measured(rows[-1])
@@ -228,6 +234,15 @@ def run_benchmark(
     if why_not and not rows:
         raise BenchmarkError(f"Nothing was measured: {why_not}.")
     return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not)
+
+
+def _cards(plan: Plan, machine: Machine) -> dict[str, str]:
+    """The name of the card of each logical device that is a whole one, or a slice of one.
+
+    An instance of a card has a part of its peak, which nobody publishes.
+    """
+    known = {each.name: machine.card(each.physical) for each in logical_devices(plan, machine)}
+    return {name: card.name for name, card in known.items() if card and not card.instance}
 
 
 def data_alone(plan: AbsolutePlan) -> AbsolutePlan:

@@ -38,6 +38,28 @@ def cuda_driver(library: str = "") -> dict[str, Any]:
         return nothing | {"why_not": f"{library} is too old: {error}"}
 
 
+_MEMORY_TYPE, _HOST_MEMORY, _UNKNOWN_POINTER = 2, 1, 1
+"""CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_MEMORYTYPE_HOST, CUDA_ERROR_INVALID_VALUE (cuda.h)."""
+
+
+def is_pinned(address: int, library: str = LIBRARY) -> bool | None:
+    """Whether CUDA has pinned the host's memory at this address; None if that cannot be asked.
+
+    Of memory that it was never told of, the driver says that the value is invalid.
+    """
+    kind = ctypes.c_uint()
+    try:
+        cuda = ctypes.CDLL(library)
+        code = cuda.cuPointerGetAttribute(
+            ctypes.byref(kind), _MEMORY_TYPE, ctypes.c_uint64(address)
+        )
+    except (OSError, AttributeError):
+        return None
+    if code:
+        return False if code == _UNKNOWN_POINTER else None
+    return kind.value == _HOST_MEMORY
+
+
 def _ask(cuda: Any) -> dict[str, Any]:
     version = _version(cuda)
     if code := cuda.cuInit(0):

@@ -116,15 +116,45 @@ def test_that_the_fastest_all_reduce_is_named_by_size_and_auto_is_held_against_i
     said = judged(
         result("all-reduce", *ways(1024, 1.0, 2.0), *ways(4096, 1.0, 1.0), *ways(8192, 3, 1))
     )
-    assert said == [
-        "From 1 KiB on and below 4 KiB, ring is the fastest.",
-        "From 4 KiB on and below 8 KiB, the ways do not differ beyond the noise.",
-        "From 8 KiB on, hierarchical_copy is the fastest.",
+    assert [each for each in said if "latency" not in each] == [
+        "2 devices: from 1 KiB on and below 4 KiB, ring is the fastest.",
+        "2 devices: from 4 KiB on and below 8 KiB, the ways do not differ beyond the noise.",
+        "2 devices: from 8 KiB on, hierarchical_copy is the fastest.",
         (
-            'The plan\'s "auto" takes ring for these devices: hierarchical_copy is faster here at '
-            "8 KiB."
+            '2 devices: the plan\'s "auto" takes ring, and at 1 size of 3 another is faster: at '
+            "8 KiB hierarchical_copy, 3.00 times."
         ),
     ]
+
+
+def test_that_an_all_reduce_has_a_latency_and_a_bus_bandwidth_as_nccl_tests_defines_it():
+    names = tuple(f"GPU:{n}" for n in range(4))
+    small = row("ring", *names, size=1024, seconds=(20e-6,) * 5, bytes=1024.0)
+    large = row("ring", *names, size=GIB, seconds=(0.5,) * 5, bytes=float(GIB))
+    assert large.bus_bandwidth == 2 * GIB * 2 * 3 / 4
+    assert large.rate == "2 GiB/s, bus 3 GiB/s"
+    said = judged(result("all-reduce", small, large))
+    assert "4 devices: the latency is 20.0 µs (ring, 1 KiB); the bus reaches 3 GiB/s" in said[1]
+    auto = msgspec.structs.replace(large, reference_name="auto")
+    assert judged(result("all-reduce", auto))[-1].endswith("the measurement agrees at every size.")
+    assert math.isnan(row(seconds=(1.0,), bytes=1.0).bus_bandwidth)
+
+
+def test_that_each_number_of_devices_is_judged_by_itself():
+    two = row("ring", "GPU:0", "GPU:1", size=1024, seconds=(1.0,) * 5, bytes=1024.0)
+    three = msgspec.structs.replace(two, devices=("GPU:0", "GPU:1", "GPU:2"))
+    said = judged(result("all-reduce", two, three))
+    assert [each.partition(":")[0] for each in said] == ["2 devices"] * 2 + ["3 devices"] * 2
+
+
+def test_that_a_copy_while_its_card_computes_is_told_apart_from_one_that_is_waited_for():
+    copy = row("copy", "host", "GPU:0", size=GIB, seconds=(0.1,), bytes=GIB, told="pageable")
+    both = row("overlapped copy", "host", "GPU:0", size=GIB, seconds=(0.2,), reference=(0.4,))
+    pinned = row("pinned copy", "host", "GPU:0", size=GIB, seconds=(0.05,), bytes=GIB)
+    said = judged(result("copies", copy, both, pinned))
+    assert said[0] == "host to GPU:0 (pageable): 10 GiB/s for 1 GiB."
+    assert "at once, 2.00 times as fast as one after the other" in said[1]
+    assert said[2] == "host to GPU:0, pinned: 20 GiB/s for 1 GiB."
 
 
 def test_that_reading_is_held_against_the_pace_of_training():

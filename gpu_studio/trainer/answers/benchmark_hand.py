@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from gpu_studio.trainer.answers.benchmark_timing import WARM_UP, arrived, repeated, row_of
+from gpu_studio.trainer.answers.benchmark_timing import (
+    WARM_UP,
+    arrived,
+    from_host,
+    repeated,
+    row_of,
+)
 
 Say = Callable[[Any], None]
 """Says a text (what is done now) or a row (what was measured)."""
@@ -110,7 +116,7 @@ def _given(operations: Sequence[Mapping[str, Any]], side: int) -> list[list[Any]
     with tf.device("/device:CPU:0"):
         return [
             [
-                tf.constant(random.uniform(-1, 1, (side, side)).astype(np.float32))
+                from_host(random.uniform(-1, 1, (side, side)).astype(np.float32))
                 for _ in range(kinds[one["kind"]][0] - len(one["inputs"]))
             ]
             for one in operations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -62,6 +63,54 @@ def arrived(result: Any) -> None:
     tf.reshape(result, [-1])[0].numpy()
 
 
+def from_host(array: Any) -> Any:
+    """Return the array as a tensor on the device in force. Raises OpError if there is no memory.
+
+    Memory is tried first: where the host has none left, TensorFlow 2.21 writes an array to address
+    0 and crashes (`tf.constant` of NumPy's, pywrap_tensor.cc).
+    """
+    import tensorflow as tf
+
+    with tf.device("/device:CPU:0"):
+        arrived(tf.fill(array.shape, tf.zeros((), array.dtype)))
+    return tf.constant(array)
+
+
 def row_of(what: str, devices: Sequence[str], size: int, **more: Any) -> dict[str, Any]:
     """Return a measurement as it is said: what, on which devices, of what size."""
     return {"what": what, "devices": list(devices), "size": size, **more}
+
+
+class NotMeasuredError(Exception):
+    """Something cannot be measured as it was meant to be: why, as a clause."""
+
+
+def measured_or_why(
+    measure: Callable[[], dict[str, Any]],
+    what: str,
+    devices: Sequence[str],
+    size: int,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the measurement; if there is no memory for it, or no kernel, a row that says so."""
+    import tensorflow as tf
+
+    try:
+        return measure()
+    except (MemoryError, NotMeasuredError, tf.errors.OpError) as error:
+        return row_of(what, devices, size, why_not=why_not(error), **more)
+
+
+def why_not(error: Exception) -> str:
+    """Why something could not be measured: TensorFlow's first line, or want of memory in words."""
+    said = str(getattr(error, "message", None) or error)
+    lines = _NODE.sub("", said).strip().splitlines()
+    first = lines[0][:200] if lines else type(error).__name__
+    if isinstance(error, MemoryError) or any(each in str(error) for each in _NO_MEMORY):
+        return f"out of memory: {first}"
+    return first
+
+
+_NODE: Final = re.compile(r"\{\{.*?\}\}\s*")
+_NO_MEMORY: Final = ("OOM when allocating", "Dst tensor is not initialized", "ran out of memory")
+"""What TensorFlow says where a device has no memory left; the second of a copy to a full card."""

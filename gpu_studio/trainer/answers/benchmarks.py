@@ -18,10 +18,12 @@ from gpu_studio.trainer.answers.benchmark_input import read_alone
 from gpu_studio.trainer.answers.benchmark_timing import (
     WARM_UP,
     arrived,
+    from_host,
     no_wait,
     repeated,
     row_of,
     timed,
+    why_not,
 )
 from gpu_studio.trainer.answers.benchmark_ways import all_reduce, copies
 from gpu_studio.trainer.environment import settle
@@ -92,6 +94,9 @@ def _explained(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _compute(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
     for name in _one_of_each(names):
         for dtype in _types(name):
+            if dtype == "tf32" and (why := _why_no_tf32()):
+                yield row_of("matmul", [name], 0, dtype=dtype, why_not=why)
+                continue
             for what, sizes in SIZES[name[:3]].items():
                 yield from _over_sizes(what, sizes, name, dtype, say)
 
@@ -110,6 +115,17 @@ def _types(name: str) -> tuple[str, ...]:
     )
 
 
+def _why_no_tf32() -> str:
+    """Say which card has no TF32, in which float32 would be computed again; empty if none."""
+    import tensorflow as tf
+
+    for card in tf.config.list_physical_devices("GPU"):
+        capability = tf.config.experimental.get_device_details(card).get("compute_capability")
+        if capability and tuple(capability) < (8, 0):
+            return f"a card of compute capability {'.'.join(map(str, capability))} has no TF32"
+    return ""
+
+
 def _over_sizes(
     what: str, sizes: Iterable[int], name: str, dtype: str, say: Say
 ) -> Iterator[dict[str, Any]]:
@@ -120,18 +136,13 @@ def _over_sizes(
         tf.config.experimental.enable_tensor_float_32_execution(dtype == "tf32")
         try:
             row, longest = _MAKERS[what](name, dtype, size)
-        # TensorFlow has no kernel for every type on every device: that is a finding, too.
-        except tf.errors.OpError as error:
-            yield row_of(what, [name], size, dtype=dtype, why_not=_first_line(error))
+        # No kernel for a type, or no memory for a size: that is a finding, too.
+        except (MemoryError, tf.errors.OpError) as error:
+            yield row_of(what, [name], size, dtype=dtype, why_not=why_not(error))
             return
         yield row
         if longest > LONGEST_S / 8:
             return
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(getattr(error, "message", None) or error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
 
 
 def _arrays(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
@@ -150,6 +161,7 @@ def _measured(
     operation: Callable[..., Any],
     beside: Callable[[], Any] | None,
     true: Callable[..., tuple[Any, Any]],
+    beside_name: str = "NumPy",
     pause_s: float = 0.0,
     **work: float,
 ) -> tuple[dict[str, Any], float]:
@@ -160,7 +172,7 @@ def _measured(
     import tensorflow as tf
 
     with tf.device(f"/device:{name}"):
-        given = [tf.cast(tf.constant(each), _kept(dtype)) for each in arrays]
+        given = [tf.cast(from_host(each), _kept(dtype)) for each in arrays]
         for _ in range(WARM_UP):
             result = operation(*given)
             arrived(result)
@@ -168,7 +180,7 @@ def _measured(
         found, wanted = true(result, [tf.cast(each, tf.float64).numpy() for each in given])
         seconds, others = repeated(lambda: operation(*given), arrived, beside, pause_s)
     error = float(abs(found - wanted).max() / max(abs(wanted).max(), 1e-30))
-    held = {"reference": others, "reference_name": "NumPy"} if beside is not None else {}
+    held = {"reference": others, "reference_name": beside_name} if beside is not None else {}
     row = row_of(what, [name], size, dtype=dtype, seconds=seconds, error=error, **work, **held)
     return row, once
 
@@ -184,7 +196,7 @@ def _matmul(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
 
     left, right = _arrays([(size, size), (size, size)])
     out = np.empty_like(left)
-    on_cpu = name.startswith("CPU") and dtype == "float32"
+    on_cpu = name.startswith("CPU")
 
     def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
         some = tf.cast(result[:3, :7], tf.float64).numpy()
@@ -199,6 +211,7 @@ def _matmul(name: str, dtype: str, size: int) -> tuple[dict[str, Any], float]:
         tf.linalg.matmul,
         (lambda: np.matmul(left, right, out=out)) if on_cpu else None,
         true,
+        beside_name=_numpy_in(dtype),
         # NumPy's idle threads spin for a while, on the cores that TensorFlow's need.
         pause_s=timing.SPIN_S,
         flops=2.0 * size**3,
@@ -216,6 +229,10 @@ def _convolution(name: str, dtype: str, size: int) -> tuple[dict[str, Any], floa
 
     images, kernel = _arrays([(_BATCH, _SIDE, _SIDE, size), (_WINDOW, _WINDOW, size, size)])
     out = _SIDE - _WINDOW + 1
+    # The product that a convolution is, once each window is a row of a matrix.
+    rows, columns = _arrays([(_BATCH * out**2, _WINDOW**2 * size), (_WINDOW**2 * size, size)])
+    product = np.empty((len(rows), size), np.float32)
+    on_cpu = name.startswith("CPU")
 
     def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
         some = tf.cast(result[0, 5, 7], tf.float64).numpy()
@@ -233,8 +250,10 @@ def _convolution(name: str, dtype: str, size: int) -> tuple[dict[str, Any], floa
         dtype,
         (images, kernel),
         convolved,
-        None,
+        (lambda: np.matmul(rows, columns, out=product)) if on_cpu else None,
         true,
+        beside_name=f"a product of as many operations by {_numpy_in(dtype)}",
+        pause_s=timing.SPIN_S,
         flops=2.0 * _BATCH * out**2 * _WINDOW**2 * size**2,
         bytes=float(moved * _width(dtype)),
     )
@@ -247,7 +266,7 @@ def _element_wise(name: str, dtype: str, size: int) -> tuple[dict[str, Any], flo
 
     left, right = _arrays([(size,), (size,)])
     out = np.empty_like(left)
-    on_cpu = name.startswith("CPU") and dtype == "float32"
+    on_cpu = name.startswith("CPU")
 
     def true(result: Any, given: list[Any]) -> tuple[Any, Any]:
         return tf.cast(result[:100], tf.float64).numpy(), given[0][:100] * given[1][:100]
@@ -261,9 +280,14 @@ def _element_wise(name: str, dtype: str, size: int) -> tuple[dict[str, Any], flo
         tf.multiply,
         (lambda: np.multiply(left, right, out=out)) if on_cpu else None,
         true,
+        beside_name=_numpy_in(dtype),
         flops=float(size),
         bytes=3.0 * size * _width(dtype),
     )
+
+
+def _numpy_in(dtype: str) -> str:
+    return "NumPy" if dtype == "float32" else "NumPy in float32"
 
 
 def _width(dtype: str) -> int:
@@ -287,7 +311,7 @@ def _launched(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[st
         side = SIDES[name[:3]]
         say(f"{CALLS} multiplications of {side} × {side}, {name}")
         with tf.device(f"/device:{name}"):
-            left, right = (tf.constant(each) for each in _arrays([(side, side)] * 2))
+            left, right = (from_host(each) for each in _arrays([(side, side)] * 2))
             arrived(tf.linalg.matmul(left, right))
             launched, done = [], []
             for _ in range(3):
@@ -320,7 +344,7 @@ def _together(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[st
     given = {}
     for name in names:
         with tf.device(f"/device:{name}"):
-            given[name] = [tf.constant(each) for each in _arrays([(side, side)] * 2)]
+            given[name] = [from_host(each) for each in _arrays([(side, side)] * 2)]
             for _ in range(WARM_UP):
                 arrived(tf.linalg.matmul(*given[name]))
     once = timed(lambda: _multiply(given[names[0]], names[0], 1), no_wait)
