@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import warm_python
+from made_benchmarks import SMALL
 
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkError, BenchmarkResult, judged, tolerance
 from gpu_studio.plan import (
@@ -34,17 +35,6 @@ from gpu_studio.runs.benchmarks import (
 )
 
 HERE = Machine(cpu_cores=2, cpu_name="a CPU")
-SMALL = """
-import sys
-from gpu_studio.trainer import ask
-from gpu_studio.trainer.answers import benchmark_timing, benchmark_ways, benchmarks
-benchmark_timing.LEAST_S, benchmark_timing.REPEATS, benchmarks.CALLS = 0.001, 3, 5
-benchmarks.SIZES = {"CPU": {"matmul": (64, 128), "convolution": (8,), "element-wise": (4096,)}}
-benchmarks.SIDES = {"CPU": 128}
-benchmark_timing.SPIN_S = 0.0
-benchmark_ways.COPIED = benchmark_ways.REDUCED = (4096, 65536)
-sys.exit(ask.main(sys.argv[1:]))
-"""
 FAKE = """
 import json, os, sys, time
 to = int(sys.argv[sys.argv.index("--to") + 1])

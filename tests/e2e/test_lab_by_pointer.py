@@ -1,0 +1,88 @@
+"""The whole window, a process of its own on a real X server.
+
+A benchmark is chosen, measured on the devices of the open plan, and its heat map is read.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import warm_python
+from made_benchmarks import SMALL
+from x_program import QUIET_S, Program, facts_with, started, told, xdotool
+
+from gpu_studio.plan import Carve, DeviceSettings, Plan, save
+from gpu_studio.runs.benchmarks import kept_results
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).parents[1] / "support" / "lab_window.py"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def environment(x_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """Settings that are nobody's, and benchmarks that take no time."""
+    return {
+        **x_environment,
+        "GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"),
+        "BENCHMARKS": shlex.join([*warm_python.command("-c"), SMALL]),
+        "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}",
+    }
+
+
+def settled(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
+    """What is seen once nothing new has been told for a second: layouts still move it."""
+    assert program.stdout is not None
+    while select.select([program.stdout], [], [], QUIET_S)[0]:
+        line = program.stdout.readline()
+        assert line, "the window ended"
+        facts = json.loads(line)
+    return facts
+
+
+@pytest.mark.timeout(240)
+def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs, tmp_path) -> None:
+    plan = tmp_path / "two.plan.toml"
+    save(Plan(name="Two", devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))), plan)
+    command = [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan)]
+    point = partial(xdotool, environment)
+
+    def click(place: list[int]) -> None:
+        left, top, width, height = place
+        point("mousemove", left + min(width // 2, 60), top + height // 2, "click", 1)
+
+    with started(command, environment) as program:
+        facts_with(program, "page", bool)
+        window = point(
+            "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
+        ).split()[-1]
+        point("windowfocus", "--sync", window)
+        point("key", "ctrl+5")
+        facts: dict[str, Any] = facts_with(program, "parts", lambda parts: "Copies" in parts)
+        click(settled(program, facts)["parts"]["Copies"])
+        facts = facts_with(program, "chosen", lambda chosen: chosen == "copies")
+        assert facts["figure"] == "not measured"
+        click(facts["parts"]["devices"])
+        point("key", "Down", "Return")
+        facts = facts_with(program, "devices", lambda name: "Two" in name)
+        click(facts["parts"]["measure"])
+        told(program, "running", lambda name: name == "copies")
+        facts = settled(program, facts_with(program, "results", lambda count: count == 1))
+        ways = {name: place for name, place in facts["parts"].items() if " to " in name}
+        assert len(ways) == 6, "host and two logical CPUs, each to each other"
+        one = next(name for name in ways if name.startswith("CPU:1 to CPU:0"))
+        left, top, width, height = ways[one]
+        point("mousemove", left + width // 2, top + height // 2)
+        assert told(program, "readout", bool) == one
+    (kept,) = kept_results()
+    assert kept.result is not None
+    assert kept.result.complete
+    assert {row.devices for row in kept.result.rows} >= {("CPU:0", "CPU:1"), ("host", "CPU:1")}
