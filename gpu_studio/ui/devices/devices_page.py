@@ -35,6 +35,7 @@ from gpu_studio.ui.kit.basic_widgets import (
     Label,
     Page,
     Paragraph,
+    show_if,
 )
 from gpu_studio.ui.kit.theme import ThemeManager, font, mix, readable
 from gpu_studio.ui.kit.words import sentence
@@ -276,7 +277,7 @@ class DevicesPage(Page):
         self.caption.setText(self._caption())
         self.marked.setText(picture.marked)
         self.marked.setVisible(bool(picture.marked))
-        self.stop_practising.setVisible(bool(picture.practice))
+        show_if(self.stop_practising, bool(picture.practice))
         if watched:
             self._show(rows_of(picture, machine, self.sampler.trouble))
         elif machine is not None:
@@ -284,7 +285,7 @@ class DevicesPage(Page):
         self._devices.setVisible(bool(self.model.rows))
         why = picture.why if watched else machine.why_no_cards if machine else ""
         none = not picture.cards if watched else machine is not None and not machine.cards
-        self.absence.setVisible(none and bool(self.model.rows) and not self._inventory.error)
+        show_if(self.absence, none and bool(self.model.rows) and not self._inventory.error)
         self.why.setText(sentence(why))
         if watched and self._live is not None and self.isVisible():
             self.plot.show_devices(self.model.rows)

@@ -323,8 +323,15 @@ def let_go_of_focus(widget: QWidget) -> None:
     Otherwise Qt would move it to whatever field comes next.
     """
     focused = widget.window().focusWidget()
-    if focused is not None and widget.isAncestorOf(focused):
+    if focused is not None and (focused is widget or widget.isAncestorOf(focused)):
         widget.window().setFocus()
+
+
+def show_if(widget: QWidget, wanted: bool) -> None:
+    """Show `widget`, or hide it without its focus going to whatever field comes next."""
+    if not wanted and widget.isVisible():
+        let_go_of_focus(widget)
+    widget.setVisible(wanted)
 
 
 def tab_after(anchor: QWidget, widgets: Iterable[QWidget]) -> None:

@@ -5,11 +5,19 @@ from typing import get_args
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QColor
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural, size_from_mib, used_of, whole_duration
 from gpu_studio.contract.events import State
-from gpu_studio.ui.kit.basic_widgets import ActionButton, CardFrame, Elided, Label, PrimaryButton
+from gpu_studio.ui.kit.basic_widgets import (
+    ActionButton,
+    Button,
+    CardFrame,
+    Elided,
+    Label,
+    PrimaryButton,
+    show_if,
+)
 from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.kit.status_line import StatusLine
 from gpu_studio.ui.kit.theme import ICONS, ThemeManager, font, mix, state_colour
@@ -223,3 +231,22 @@ def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeMan
 )
 def test_that_figures_carry_their_units(text: str, wanted: str) -> None:
     assert text == wanted
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_that_what_is_hidden_does_not_hand_its_focus_to_the_field_that_comes_next(qtbot, is_part):
+    window, group = QWidget(), QWidget()
+    qtbot.addWidget(window)
+    first, following = Button("first"), Button("next")
+    QVBoxLayout(group).addWidget(first)
+    for each in (group, following):
+        (window.layout() or QVBoxLayout(window)).addWidget(each)
+    window.show()
+    window.activateWindow()
+    first.setFocus()
+    qtbot.waitUntil(first.hasFocus)
+    show_if(group if is_part else first, False)
+    assert not first.isVisible()
+    assert not following.hasFocus()
+    show_if(group if is_part else first, True)
+    assert first.isVisible()
