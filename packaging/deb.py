@@ -4,7 +4,8 @@ Below /opt/gpu-studio lie the packages that GPU Studio needs, as they are in .ve
 only for building against them. Python itself and the libraries that Qt loads are Debian's. The
 menu's entry, icons, completion and the manual page lie below /usr/share. The same source and the
 same packages give the same bytes. With --cuda it carries TensorFlow's CUDA libraries as well, if
-.venv has them.
+.venv has them; with --screenshots and the address of a folder on the web, its description for
+software centres names the screenshots that lie there.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 import artefacts
+import metainfo
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -100,6 +102,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--wheel", type=Path, help="a wheel of GPU Studio that is there already")
     parser.add_argument("--python", type=Path, default=Path("/usr/bin", PYTHON))
     parser.add_argument("--outdir", type=Path, default=artefacts.ROOT / "dist")
+    parser.add_argument("--screenshots", default="", metavar="ADDRESS")
     chosen = parser.parse_args(words)
     os.environ.update(artefacts.with_epoch())
     # Not in /tmp, which may be the memory: it becomes as large as what is installed.
@@ -108,6 +111,8 @@ def main(words: Sequence[str]) -> int:
         wheel = chosen.wheel or _wheel(Path(folder))
         try:
             fill(root, wheel, chosen.packages, chosen.python, cuda=chosen.cuda)
+            if chosen.screenshots:
+                metainfo.describe(root / "usr/share", chosen.screenshots)
         except LookupError as error:
             sys.stderr.write(f"GPU Studio: {error}\n")
             return 1

@@ -1,0 +1,51 @@
+"""The description for software centres, with screenshots where an address for them is known."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImageReader
+
+from gpu_studio.common.paths import resource
+
+PACKAGING = Path(__file__).parents[2] / "packaging"
+ADDRESS = "https://example.org/gpu studio & more/"
+
+
+@pytest.fixture
+def metainfo(monkeypatch):
+    monkeypatch.syspath_prepend(PACKAGING)
+    import metainfo
+
+    return metainfo
+
+
+def test_that_a_description_with_screenshots_is_accepted(metainfo, tmp_path: Path):
+    if shutil.which("appstreamcli") is None:
+        pytest.skip("needs appstreamcli; on Debian: sudo apt-get install appstream")
+    path = tmp_path / metainfo.METAINFO
+    path.parent.mkdir()
+    shutil.copyfile(resource("desktop") / metainfo.METAINFO, path)
+    metainfo.describe(tmp_path, "https://example.org/gpu-studio/")
+    command = ("appstreamcli", "validate", "--strict", "--no-net", path)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert path.read_text().count("<image>https://example.org/gpu-studio/") == len(metainfo.SHOWN)
+
+
+def test_that_the_screenshots_are_there_and_large_enough_to_be_shown(metainfo):
+    for name in metainfo.SHOWN:
+        size = QImageReader(str(PACKAGING / "screenshots" / name)).size()
+        assert size.width() >= 1024
+        assert size.height() >= 576
+
+
+def test_that_an_address_is_written_as_xml_and_what_is_none_is_refused(metainfo):
+    assert "/gpu studio &amp; more/train-dark.png" in metainfo.with_screenshots(
+        "  <content_rating/>", ADDRESS
+    )
+    with pytest.raises(LookupError, match="no address of the web"):
+        metainfo.with_screenshots("", "/usr/share/screenshots")
