@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SUMMARY = "put GPU Studio into the desktop's menu, and take it out again"
 _ABOUT = """\
 The menu gets an entry that starts the window with the Python that runs this command. Plan files
-(*.plan.toml) and study files (*.study.toml) get a type and an icon of their own; plans open with a
+(*.plan.toml) and study files (*.study.toml) get a type and an icon of their own; both open with a
 double click. bash, zsh and fish get completion, and man a page, which it finds where ~/.local/bin
 is in PATH. This is for you alone: it needs no root, and lies below $XDG_DATA_HOME
 (~/.local/share). Done again from another Python, the entry starts that one.

@@ -101,6 +101,7 @@ _EXAMPLES = (
 _WINDOW_EXAMPLES = f"""examples:
   gpu-studio-window
   gpu-studio-window digits.plan.toml
+  gpu-studio-window digits-batch.study.toml
   gpu-studio-window --new
   gpu-studio-window --page devices
   gpu-studio-window --simulate 8xH100
@@ -301,7 +302,9 @@ def make_window_parser() -> argparse.ArgumentParser:
         argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES
     )
     _add_window_options(parser)
-    parser.add_argument("plan", metavar="PLAN", nargs="?", type=Path, help="the plan file to open")
+    parser.add_argument(
+        "plan", metavar="FILE", nargs="?", type=Path, help="the plan or study file to open"
+    )
     return parser
 
 

@@ -124,6 +124,11 @@ class Point:
         return next((each.x for each in self.choices if SEED not in each.fields), None)
 
 
+def is_study(path: Path) -> bool:
+    """Whether a file is a study, by its name."""
+    return path.name.endswith(SUFFIX)
+
+
 def load_study(path: Path) -> Study:
     """Read the study in a file. Raises PlanError with everything that is wrong, in words."""
     if not path.exists():

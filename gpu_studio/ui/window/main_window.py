@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QCloseEvent, QShowEvent
 
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.lab.study import is_study
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.kit.theme import ThemeManager
@@ -176,6 +177,7 @@ class MainWindow(WindowFrame):
         services, pages = self.services, self.pages
         wiring.connect_plans(self.plan_files, self.scripts, services, pages)
         services.facts.consent_wanted.connect(self.consent.ask)
+        self.plan_files.study_named.connect(self.studies.show_study)
         self.lessons.guide_wanted.connect(partial(wiring.open_guide, services, pages))
         self.runs.started.connect(services.live_watch.add)
         self.runs.started.connect(pages.show_run)
@@ -219,8 +221,11 @@ class MainWindow(WindowFrame):
     def _begin(self, plan_path: Path | None, *, fresh: bool) -> None:
         """Hold the plan that is wanted, and come back to what was shown.
 
-        But a run that is alive, and was not followed before, is shown.
+        But a run that is alive, and was not followed before, is shown. The file of a study is shown
+        on the Lab page, over the plan that was open last.
         """
+        study = plan_path if plan_path is not None and is_study(plan_path) else None
+        plan_path = plan_path if study is None else None
         last, comes_back = self.session, plan_path is None and not fresh
         self.plan_files.begin(plan_path, fresh=fresh)
         live = live_run(self.services.runs_dir) if comes_back else None
@@ -235,6 +240,8 @@ class MainWindow(WindowFrame):
         if not fresh:
             self.repairs.begin_again(plan_path, turns=live is None)
         self.session.follow()
+        if study is not None:
+            self.studies.show_study(study)
 
     def _settle(self) -> None:
         """Do what the first painted window need not wait for."""

@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gpu_studio import plan as plans
+from gpu_studio.lab.study import is_study
 from gpu_studio.plan import Machine, Plan, PlanError
 from gpu_studio.plan.starter import template
 from gpu_studio.plan.values import printable
@@ -39,7 +40,8 @@ class PlanFiles(QObject):
     `broken(path, PlanError)` brings a file that holds no plan that can be used, and
     `mending(draft)` the text of one as it was left. `restored(draft)` fires when a plan was opened
     with changes that are in no file, `half_typed` when a text came with them that is no plan yet,
-    and `compared(path, plan)` has a plan that the open one shall be held against.
+    and `compared(path, plan)` has a plan that the open one shall be held against. `study_named`
+    has a file that is a study, which leaves the open plan alone.
     """
 
     opened = Signal()
@@ -50,6 +52,7 @@ class PlanFiles(QObject):
     mending = Signal(object)
     recent_changed = Signal()
     compared = Signal(object, object)
+    study_named = Signal(object)
 
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
@@ -154,6 +157,9 @@ class PlanFiles(QObject):
         Nobody is asked to leave the open plan for one that cannot be opened.
         """
         path = path.absolute()
+        if is_study(path):
+            self.study_named.emit(path)
+            return
         try:
             if self.drafts.of(path) is None:
                 plans.load(path)

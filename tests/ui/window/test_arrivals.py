@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from made_studies import made_study
 
 from gpu_studio.contract import open_windows
 from gpu_studio.contract.open_windows import OpenWindow, WindowRequest, hand_over, surroundings
@@ -89,6 +90,30 @@ def test_that_a_window_with_unsaved_edits_refuses_all_but_the_plan_that_it_has_o
     assert ask(page="devices")
     assert ask(plan=str(plan_file))
     assert (listed.page, listed.document.plan.training.epochs) == ("plan", 99)
+
+
+def test_that_a_study_is_shown_whatever_is_unsaved_and_the_plan_stays(
+    listed: MainWindow, ask, tmp_path: Path, qtbot
+) -> None:
+    study = made_study(tmp_path)
+    change(listed)
+    plan = listed.document.plan
+    assert ask(plan=str(study.path))
+    assert (listed.page, listed.document.plan) == ("lab", plan)
+    qtbot.waitUntil(lambda: listed.studies.snapshot is not None)
+    assert listed.studies.snapshot.path == study.path
+    listed.show_page("devices")
+    listed.plan_files.change_to(study.path)
+    assert (listed.page, listed.document.plan) == ("lab", plan)
+
+
+def test_that_a_window_can_begin_with_a_study(open_window, tmp_path: Path, qtbot) -> None:
+    study = made_study(tmp_path)
+    window = open_window(study.path)
+    assert window.page == "lab"
+    qtbot.waitUntil(lambda: window.studies.snapshot is not None)
+    assert window.studies.snapshot.path == study.path
+    qtbot.waitUntil(lambda: window.document.plan is not None)
 
 
 def test_that_a_window_with_a_text_to_mend_or_a_question_refuses(
