@@ -12,6 +12,7 @@ from typing import Final
 
 from gpu_studio import __version__
 from gpu_studio.cli import (
+    cluster,
     code,
     completion,
     desktop,
@@ -61,6 +62,7 @@ _COMMANDS: Final = (
     study.register,
     lab.register,
     code.register,
+    cluster.register,
     devices.register,
     devices.register_doctor,
     desktop.register,

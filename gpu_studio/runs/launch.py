@@ -18,6 +18,7 @@ from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import Resume, RunDirectory, pass_on
 from gpu_studio.plan.rules.device_rules import allocator
+from gpu_studio.runs.cluster_start import machine_problems
 from gpu_studio.runs.queue_entry import note_in
 from gpu_studio.runs.sources import file_problems
 
@@ -61,11 +62,12 @@ def launch(
     `python`. `queued_as` is the queue entry that it comes from. `environment` is added to this
     process's own. `fill` writes further files into the directory before others can see it.
 
-    Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written;
-    OSError if the directory cannot be written or the process not started, with nothing left behind.
+    Raises PlanError if the plan is not valid (on `machine`, if one is given), or if the machines
+    of a cluster lack something, with nothing written; OSError if the directory cannot be written
+    or the process not started, with nothing left behind.
     """
     folder = (base or Path.cwd()).absolute()
-    if problems := problems_of(plan, plan, machine):
+    if problems := problems_of(plan, plan, machine) or machine_problems(plan, runs):
         raise plans.PlanError(problems, plan.name)
     command = list(trainer or trainer_command(python))
     directory = RunDirectory.prepare(runs, plan.name)

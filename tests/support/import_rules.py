@@ -9,15 +9,18 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-BELOW_FRONT_ENDS = frozenset({"contract", "export", "hardware", "lab", "placement", "plan", "runs"})
+BELOW_FRONT_ENDS = frozenset(
+    {"contract", "export", "hardware", "hosts", "lab", "placement", "plan", "runs"}
+)
 ROOMS: Mapping[str, frozenset[str]] = {
     "common": frozenset(),
     "plan": frozenset(),
     "placement": frozenset({"plan"}),
     "contract": frozenset({"plan"}),
     "hardware": frozenset({"contract", "plan"}),
+    "hosts": frozenset({"contract", "hardware", "plan"}),
     "lab": frozenset({"plan"}),
-    "runs": frozenset({"contract", "hardware", "lab", "plan"}),
+    "runs": frozenset({"contract", "hardware", "hosts", "lab", "plan"}),
     "export": frozenset({"placement", "plan"}),
     "trainer": frozenset({"contract", "placement", "plan"}),
     "ui": BELOW_FRONT_ENDS,

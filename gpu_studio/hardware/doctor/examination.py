@@ -105,17 +105,21 @@ def lines(report: Report, width: int = 100) -> str:
 
     Below it what to type.
     """
-    findings = gathered(report.findings)
+    rows = finding_lines(gathered(report.findings), width)
+    topology = report.facts.survey.topology
+    if len(topology.nodes) > 1:
+        rows += ["", as_text(topology)]
+    return "\n".join([*rows, "", ending(report.findings)])
+
+
+def finding_lines(findings: Sequence[Finding], width: int) -> list[str]:
+    """Each finding in a terminal of `width` columns: mark, title, what was found, what to type."""
     titles = max((len(finding.title) for finding in findings), default=0)
-    rows = [
+    return [
         line
         for finding in findings
         for line in _lines(finding, titles, max(width - titles - 4, 30))
     ]
-    topology = report.facts.survey.topology
-    if len(topology.nodes) > 1:
-        rows += ["", as_text(topology)]
-    return "\n".join([*rows, "", _ending(report)])
 
 
 def _lines(finding: Finding, titles: int, width: int) -> list[str]:
@@ -125,11 +129,12 @@ def _lines(finding: Finding, titles: int, width: int) -> list[str]:
     return [f"{finding.mark} {finding.title:<{titles}}  {first}", *below]
 
 
-def _ending(report: Report) -> str:
-    bad = sum(finding.state == "bad" for finding in report.findings)
+def ending(findings: Sequence[Finding]) -> str:
+    """Whether something must be mended, in a sentence."""
+    bad = sum(finding.state == "bad" for finding in findings)
     if bad:
         return f"{bad} thing{'s' if bad > 1 else ''} must be mended (✘)."
-    warnings = sum(finding.state == "warning" for finding in report.findings)
+    warnings = sum(finding.state == "warning" for finding in findings)
     return "Nothing must be mended." if warnings else "All is well."
 
 

@@ -1,0 +1,195 @@
+"""Slurm by its own commands: what it says of a request before and of a job after it is submitted.
+
+Nothing is kept here: Slurm knows its jobs. Every command is given up after a time, as the
+controller may not answer.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+COMMAND_S: Final = 20.0
+
+REASONS: Final[Mapping[str, str]] = {
+    "None": "it is being started",
+    "Priority": "jobs of higher priority go first",
+    "Resources": "it waits until enough nodes are free",
+    "Dependency": "it waits for another job to end",
+    "BeginTime": "it may not begin yet",
+    "JobHeldUser": "you hold it back: scontrol release lets it go",
+    "JobHeldAdmin": "an administrator holds it back",
+    "Licenses": "it waits for a licence",
+    "ReqNodeNotAvail": "a node that it asks for is not available now",
+    "PartitionConfig": "its partition does not allow what it asks for, such as its time",
+    "PartitionDown": "its partition is down",
+    "PartitionInactive": "its partition takes no jobs now",
+    "PartitionNodeLimit": "it asks for more nodes than its partition gives to one job",
+    "PartitionTimeLimit": "it asks for more time than its partition gives to one job",
+    "Reservation": "it waits for its reservation",
+    "NodeDown": "a node that it needs is down",
+    "QOSMaxJobsPerUserLimit": "you have as many jobs running as your quality of service allows",
+    "QOSMaxCpuPerUserLimit": "you use as many cores as your quality of service allows",
+    "QOSMaxGRESPerUser": "you use as many cards as your quality of service allows",
+    "AssocGrpGRES": "your account uses as many cards as it may",
+    "AssocGrpCpuLimit": "your account uses as many cores as it may",
+    "AssocGrpJobsLimit": "your account has as many jobs running as it may",
+    "AssocMaxJobsLimit": "your account has as many jobs running as it may",
+    "InvalidAccount": "its account is not valid here",
+    "InvalidQOS": "its quality of service is not valid here",
+    "NodeFail": "a node failed, and Slurm has put it back into the queue",
+}
+"""Why a job waits, by Slurm's own reason, as the rest of a sentence."""
+
+
+class SlurmError(Exception):
+    """Slurm said no, or nothing: in its words."""
+
+
+def run(command: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
+    """What a command of Slurm writes to stdout; `text` is its input. Raises SlurmError."""
+    return _done(command, text, folder).stdout.strip()
+
+
+def _done(
+    command: Sequence[str], text: str | None, folder: Path | None
+) -> subprocess.CompletedProcess[str]:
+    try:
+        done = subprocess.run(
+            command,
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise SlurmError(f"there is no command {command[0]} on this machine") from error
+    except subprocess.TimeoutExpired as error:
+        raise SlurmError(f"{command[0]} did not answer in {COMMAND_S:.0f} s") from error
+    except OSError as error:
+        raise SlurmError(f"{command[0]}: {error.strerror or error}") from error
+    if done.returncode != 0:
+        raise SlurmError(words_of(done.stderr or done.stdout) or f"{command[0]} failed")
+    return done
+
+
+def words_of(text: str) -> str:
+    """What an error of Slurm's says, without the names of its programs."""
+    lines = [re.sub(r"^(\w+: )*(error: )?", "", line).strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith("Batch job submission failed")]
+    last = (
+        re.sub(r"^.*Batch job submission failed: ", "", text.strip().splitlines()[-1])
+        if text.strip()
+        else ""
+    )
+    return (said[-1] if said else last).removeprefix("allocation failure: ").rstrip(".")
+
+
+def would_start(script: str) -> str:
+    """What Slurm says of a job that is not submitted: when and where it would start.
+
+    Raises SlurmError for one that can never run, or that is not allowed.
+    """
+    done = _done(["sbatch", "--test-only"], script, None)
+    said = words_of(done.stderr or done.stdout)
+    found = re.search(r"to start at (\S+).* on nodes (\S+)", said)
+    return f"It could start at {found[1].replace('T', ' ')} on {found[2]}" if found else said
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as Slurm tells it: its state (`PENDING`, `RUNNING`, …), why it waits, its nodes."""
+
+    id: str
+    name: str
+    state: str
+    reason: str
+    nodes: str
+    elapsed: str
+    limit: str
+    restarts: int = 0
+    exit_code: str = ""
+
+    @property
+    def words(self) -> str:
+        """Its state in a sentence."""
+        if self.state == "PENDING":
+            return _waits(self)
+        plain = f"{self.state.lower().replace('_', ' ')}."
+        status = self.exit_code.partition(":")[0]
+        return _WORDS.get(self.state, plain).format(job=self, status=status)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has left the queue."""
+        return self.state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED")
+
+
+def _waits(job: Job) -> str:
+    base = job.reason.partition(",")[0]
+    words = REASONS.get(base)
+    again = " again, after Slurm has put it back into the queue" if job.restarts else ""
+    return f"waits{again}: {words} ({job.reason})." if words else f"waits{again}: {job.reason}."
+
+
+_WORDS: Final[Mapping[str, str]] = {
+    "RUNNING": "runs on {job.nodes} since {job.elapsed}, of {job.limit}.",
+    "COMPLETING": "is ending.",
+    "COMPLETED": "has ended well.",
+    "TIMEOUT": "was ended by its time limit of {job.limit}.",
+    "CANCELLED": "was cancelled.",
+    "FAILED": "has failed, with exit status {status}.",
+    "NODE_FAIL": "has lost a node.",
+    "OUT_OF_MEMORY": "ran out of memory.",
+}
+
+
+def job_of(number: str) -> Job:
+    """What Slurm says of a job. Raises SlurmError for one that it does not know any more."""
+    said = run(["scontrol", "-o", "show", "job", number])
+    pairs = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", said))
+    return Job(
+        pairs.get("JobId", number),
+        pairs.get("JobName", ""),
+        pairs.get("JobState", "UNKNOWN"),
+        pairs.get("Reason", "None"),
+        pairs.get("NodeList", ""),
+        pairs.get("RunTime", ""),
+        pairs.get("TimeLimit", ""),
+        int(pairs.get("Restarts", "0")),
+        pairs.get("ExitCode", ""),
+    )
+
+
+def most_minutes(partition: str | None) -> float | None:
+    """The longest time that a partition gives to a job, in minutes; None if it has no limit.
+
+    Without a name, that of the default one. Raises SlurmError.
+    """
+    named = [] if partition is None else ["-p", partition]
+    for line in run(["sinfo", "-h", "-o", "%P %l", *named]).splitlines():
+        name, limit = line.split()
+        if partition is not None or name.endswith("*"):
+            return None if limit == "infinite" else minutes(limit)
+    return None
+
+
+def minutes(time: str) -> float:
+    """A time as Slurm writes it (`30`, `30:00`, `04:00:00`, `1-12`, `1-12:30:00`), in minutes."""
+    days, _, rest = time.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if days:
+        hours, more, seconds = [*parts, 0, 0][:3]
+    elif len(parts) == 3:
+        hours, more, seconds = parts
+    else:
+        hours, (more, seconds) = 0, [*parts, 0][:2]
+    return (int(days or 0) * 24 + hours) * 60 + more + seconds / 60

@@ -1,0 +1,89 @@
+"""A cluster plan is examined on this machine before its workers start."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from training_runs import small_plan
+
+from gpu_studio.hardware.doctor.findings import Finding
+from gpu_studio.hosts.examination import examined, filesystem_of, named_files
+from gpu_studio.plan import AbsolutePlan, with_absolute_files
+from gpu_studio.runs.cluster_start import machine_problems
+
+WORKERS = "distribution.strategy=multi_worker"
+
+
+def plan_of(folder: Path, *settings: str) -> AbsolutePlan:
+    return with_absolute_files(small_plan(WORKERS, *settings), folder)
+
+
+def by_check(findings: list[Finding]) -> dict[str, Finding]:
+    return {each.check: each for each in findings}
+
+
+def test_that_workers_on_this_machine_are_examined_here(tmp_path: Path) -> None:
+    found = by_check(examined(plan_of(tmp_path, "cluster.workers=3"), tmp_path / "runs"))
+    assert found["hosts"].found.startswith("All 3 answered")
+    for check in ("port", "reach", "versions", "memory"):
+        assert check in found
+    assert {found[each].state for each in ("hosts", "port", "reach", "versions")} == {"good"}
+
+
+def test_that_a_plan_of_one_process_has_nothing_to_examine(tmp_path: Path) -> None:
+    plan = with_absolute_files(small_plan(), tmp_path)
+    assert examined(plan, tmp_path) == []
+
+
+def test_that_a_port_that_another_program_has_is_found(tmp_path: Path) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        found = by_check(examined(plan_of(tmp_path, f"cluster.port={port}"), tmp_path))
+    assert (found["port"].state, "worker 0" in found["port"].found.lower()) == ("bad", True)
+
+
+def test_that_a_run_is_refused_in_words_where_its_workers_could_not_start(tmp_path: Path) -> None:
+    assert machine_problems(plan_of(tmp_path), tmp_path) == []
+    assert machine_problems(with_absolute_files(small_plan(), tmp_path), tmp_path) == []
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        (problem,) = machine_problems(plan_of(tmp_path, f"cluster.port={port}"), tmp_path)
+    assert "address already in use. End the program that listens there" in str(problem)
+
+
+def test_that_missing_data_and_code_are_found(tmp_path: Path) -> None:
+    own = ("data.name=", "data.options={}", "data.python=mine.py:load")
+    found = by_check(examined(plan_of(tmp_path, *own), tmp_path))
+    assert (found["code"].state, str(tmp_path / "mine.py") in found["code"].found) == ("bad", True)
+    table = ("data.name=", "data.options={}", "data.file=numbers.npz")
+    (tmp_path / "numbers.npz").write_bytes(b"1")
+    found = by_check(examined(plan_of(tmp_path, *table), tmp_path))
+    assert (found["data"].state, "numbers.npz" in found["data"].found) == ("good", True)
+
+
+def test_that_files_are_named_once_each(tmp_path: Path) -> None:
+    own = ("model.name=", "model.options={}", "model.python=m.py:net", "data.name=")
+    more = ("data.options={}", "data.python=m.py:load", "model.weights=w.weights.h5")
+    data, code = named_files(plan_of(tmp_path, *own, *more))
+    assert (data, code) == ([str(tmp_path / "w.weights.h5")], [str(tmp_path / "m.py")])
+
+
+def test_that_the_kernel_names_the_disk_of_a_folder() -> None:
+    assert filesystem_of(Path("/proc/self")) == "proc"
+
+
+@pytest.mark.processes
+def test_that_nothing_heavy_is_imported_for_it() -> None:
+    program = (
+        "import sys; import gpu_studio.hosts.examination; "
+        "sys.exit(bool({'tensorflow', 'keras', 'PySide6', 'numpy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -1,0 +1,115 @@
+"""Slurm's words, and a real Slurm of three nodes that is asked before anything is submitted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from slurm_practice import practice_slurm
+from training_runs import small_plan, until
+
+from gpu_studio.cli.entry import run_command
+from gpu_studio.hosts.slurm import Job, SlurmError, job_of, minutes, run, words_of, would_start
+from gpu_studio.plan import save
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("30", 30),
+        ("30:30", 30.5),
+        ("04:00:00", 240),
+        ("1-12", 2160),
+        ("1-12:30", 2190),
+        ("2-00:00:30", 2880.5),
+    ],
+)
+def test_that_slurm_s_times_are_read(time: str, expected: float) -> None:
+    assert minutes(time) == expected
+
+
+def test_that_slurm_s_words_are_told_without_the_names_of_its_programs() -> None:
+    refused = "sbatch: error: Batch job submission failed: Invalid partition name specified\n"
+    assert words_of(refused) == "Invalid partition name specified"
+    assert words_of("allocation failure: Requested node configuration is not available\n") == (
+        "Requested node configuration is not available"
+    )
+    assert words_of("") == ""
+
+
+def job(state: str, reason: str = "None", restarts: int = 0) -> Job:
+    return Job("7", "digits", state, reason, "n[0-1]", "00:01:00", "01:00:00", restarts, "137:0")
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (job("PENDING", "Resources"), "waits: it waits until enough nodes are free (Resources)."),
+        (
+            job("PENDING", "ReqNodeNotAvail,_UnavailableNodes:n1"),
+            (
+                "waits: a node that it asks for is not available now "
+                "(ReqNodeNotAvail,_UnavailableNodes:n1)."
+            ),
+        ),
+        (job("PENDING", "NewReason"), "waits: NewReason."),
+        (
+            job("PENDING", "BeginTime", 1),
+            (
+                "waits again, after Slurm has put it back into the queue: it may not begin yet "
+                "(BeginTime)."
+            ),
+        ),
+        (job("RUNNING"), "runs on n[0-1] since 00:01:00, of 01:00:00."),
+        (job("TIMEOUT"), "was ended by its time limit of 01:00:00."),
+        (job("FAILED"), "has failed, with exit status 137."),
+        (job("BOOT_FAIL"), "boot fail."),
+    ],
+)
+def test_that_the_state_of_a_job_is_told_in_words(told: Job, words: str) -> None:
+    assert told.words == words
+
+
+def test_that_a_machine_without_slurm_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SlurmError, match="no command squeue"):
+        run(["squeue"])
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_that_a_real_slurm_is_asked_before_the_start_and_each_node_examines_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan_file, runs = tmp_path / "workers.plan.toml", tmp_path / "runs"
+    runs.mkdir()
+    plan = small_plan("distribution.strategy=multi_worker", "cluster.workers=3")
+    save(plan, plan_file)
+    monkeypatch.setenv("PYTHON", sys.executable)
+    with practice_slurm(tmp_path / "slurm") as slurm:
+        monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+
+        def examined(*settings: str) -> tuple[int, str]:
+            words = ["--runs-dir", str(runs), "cluster", "examine", str(plan_file), "--on-nodes"]
+            code = run_command([*words, "--set", "cluster.start=slurm", *settings])
+            return code, " ".join(capsys.readouterr().out.split())
+
+        code, told = examined()
+        assert (code, "All 3 answered" in told) == (0, True), told
+        assert "Each worker reaches each, both ways" in told
+        assert list(runs.iterdir()) == []
+        code, told = examined("cluster.workers=30")
+        assert (code, "Requested node configuration is not available" in told) == (1, True)
+        code, told = examined("cluster.slurm={ time = '02:00:00' }")
+        assert (code, "gives 60 minutes at most" in told) == (1, True)
+        assert "on n" in would_start("#!/bin/bash\n#SBATCH --ntasks=2\ntrue\n")
+
+        first = slurm.run("sbatch", "--parsable", "--ntasks=6", "--wrap", "sleep 600")
+        until(lambda: job_of(first).state == "RUNNING", 30)
+        second = slurm.run("sbatch", "--parsable", "--ntasks=6", "--wrap", "true")
+        until(lambda: job_of(second).reason in ("Resources", "Priority"), 30)
+        assert "waits:" in job_of(second).words
+        slurm.run("scancel", first)
+        assert slurm.ended(second) == "COMPLETED"
+        assert (job_of(first).words, job_of(second).words) == ("was cancelled.", "has ended well.")
