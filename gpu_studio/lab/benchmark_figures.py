@@ -128,7 +128,8 @@ def _together(rows: Sequence[BenchmarkRow]) -> Headline | None:
 def _copies(rows: Sequence[BenchmarkRow]) -> Headline:
     """The fastest way that copies bytes at all: whether it does, its largest copy tells."""
     none = ways_without_copy(rows)
-    largest = {row.devices: row for row in sorted(rows, key=lambda row: row.size)}
+    copies = (row for row in rows if row.what == "copy")
+    largest = {row.devices: row for row in sorted(copies, key=lambda row: row.size)}
     real = [row for way, row in largest.items() if way not in none]
     if not real:
         return Headline("no copy", f"one memory · {devices_in_words(rows)}")

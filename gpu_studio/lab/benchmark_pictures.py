@@ -22,9 +22,16 @@ from gpu_studio.common.figures import (
     unit_of,
 )
 from gpu_studio.lab.benchmark_figures import amount_in_words
-from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_without_copy
+from gpu_studio.lab.benchmarks import (
+    OVERLAPPED,
+    BenchmarkResult,
+    BenchmarkRow,
+    ways_without_copy,
+)
+from gpu_studio.lab.published_peaks import PUBLISHED
 
 Unit = Literal["seconds", "flops a second", "bytes a second", "bytes", "flops a byte"]
+Line = tuple[tuple[float, float], ...]
 HOST: Final = "host"
 
 
@@ -84,12 +91,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points of one kind, joined or not, and the line that they cannot cross, if there is one."""
+    """Points of one kind, joined or not, and the line that they cannot cross, if there is one.
+
+    `published` is the line that they should come near to.
+    """
 
     name: str
     marks: tuple[Mark, ...]
     joined: bool = True
-    ceiling: tuple[tuple[float, float], ...] = ()
+    ceiling: Line = ()
+    published: Line = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +161,14 @@ def _compute(rows: Sequence[BenchmarkRow]) -> Iterator[Picture]:
     devices = _devices(rows)
     for device in devices:
         of = f" of {device}" if len(devices) > 1 else ""
-        yield _roofline(f"Roofline{of}", [row for row in rows if row.devices == (device,)])
+        mine = [row for row in rows if row.devices == (device,) and row.flops and row.bytes]
+        if mine:
+            yield _roofline(f"Roofline{of}", mine)
     for device in devices:
         of = f" of {device}" if len(devices) > 1 else ""
-        mine = [row for row in rows if row.devices == (device,) and row.what != "element-wise"]
-        if mine:
-            yield _best(f"Best by type{of}", device, mine)
+        products = [r for r in rows if r.devices == (device,) and r.what != "element-wise"]
+        if products:
+            yield _best(f"Best by type{of}", device, products)
 
 
 def _roofline(title: str, rows: Sequence[BenchmarkRow]) -> Curves:
@@ -170,7 +183,9 @@ def _roofline(title: str, rows: Sequence[BenchmarkRow]) -> Curves:
     for dtype in types:
         mine = [row for row in rows if row.dtype == dtype]
         marks = tuple(_on_roofline(row) for row in mine)
-        curves.append(Curve(dtype, marks, joined=False, ceiling=_ceiling(mine, left, right)))
+        ceiling = _roof(*_reached(mine), left, right)
+        published = _roof(*_published(mine), left, right)
+        curves.append(Curve(dtype, marks, joined=False, ceiling=ceiling, published=published))
     return Curves(
         title,
         "FLOP a byte",
@@ -187,18 +202,26 @@ def _on_roofline(row: BenchmarkRow) -> Mark:
     return Mark(row.flops / row.bytes, row.flops / row.middle, min(pace), max(pace), said)
 
 
-def _ceiling(
-    rows: Sequence[BenchmarkRow], left: float, right: float
-) -> tuple[tuple[float, float], ...]:
-    """The most FLOP/s that were measured, and before it what the most bytes a second allow."""
-    top = max(row.flops / row.middle for row in rows)
-    pace = max((row.bytes / row.middle for row in rows if row.what == "element-wise"), default=0.0)
-    if not pace:
+def _reached(rows: Sequence[BenchmarkRow]) -> tuple[float, float]:
+    """The most FLOP/s and bytes/s that were measured."""
+    pace = (row.bytes / row.middle for row in rows if row.what == "element-wise")
+    return max(row.flops / row.middle for row in rows), max(pace, default=0.0)
+
+
+def _published(rows: Sequence[BenchmarkRow]) -> tuple[float, float]:
+    """The FLOP/s and bytes/s that the card's maker publishes; 0 where nothing is known."""
+    held = [row for row in rows if row.reference and row.reference_name.startswith(PUBLISHED)]
+    top = (row.flops / median(row.reference) for row in held if row.what != "element-wise")
+    pace = (row.bytes / median(row.reference) for row in held if row.what == "element-wise")
+    return max(top, default=0.0), max(pace, default=0.0)
+
+
+def _roof(top: float, pace: float, left: float, right: float) -> Line:
+    """What so many bytes a second allow, up to so many FLOP/s; nothing if one is not known."""
+    if not top or not pace:
         return ()
-    knee = top / pace
-    return tuple(
-        (x, min(top, pace * x)) for x in sorted({left, min(max(knee, left), right), right})
-    )
+    knee = min(max(top / pace, left), right)
+    return tuple((x, min(top, pace * x)) for x in sorted({left, knee, right}))
 
 
 def _best(title: str, device: str, rows: Sequence[BenchmarkRow]) -> Bars:
@@ -257,31 +280,34 @@ def _matrix(title: str, rows: Sequence[BenchmarkRow], none: set[tuple[str, ...]]
     cells = {}
     for row in rows:
         pace, way = row.bytes / row.middle, " to ".join(row.devices)
-        if row.devices in none:
+        if row.what == OVERLAPPED:
+            said = f"{way}: {row.against:.2f} times as fast as {row.reference_name}, 2 is the ideal"
+            cell = Cell(f"{row.against:.2f} ×", said, row.against)
+        elif row.devices in none:
             cell = Cell("no copy", f"{way}: no byte is copied, both read the same memory")
         else:
             cell = Cell(amount_in(pace, unit), f"{way}: {size(pace)}/s", pace)
         cells[row.devices[0], row.devices[1]] = cell
-    return Heat(title, tuple(there), f"{unit}/s", cells)
+    overlapped = any(row.what == OVERLAPPED for row in rows)
+    return Heat(title, tuple(there), "times as fast" if overlapped else f"{unit}/s", cells)
 
 
 def _all_reduce(rows: Sequence[BenchmarkRow]) -> Iterator[Picture]:
-    """Bus bandwidth tells what the link carries; it is what the NCCL tests call `busbw`.
+    """Of each number of devices, the most first: what the link carries, and how long it takes."""
+    by_devices: dict[tuple[str, ...], list[BenchmarkRow]] = {}
+    for row in rows:
+        by_devices.setdefault(row.devices, []).append(row)
 
-    See github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md: 2 (n − 1) / n of the bytes for each of n
-    devices.
-    """
-
-    def time(row: BenchmarkRow, seconds: float) -> float:
-        del row
+    def time(_row: BenchmarkRow, seconds: float) -> float:
         return seconds
 
     def bus(row: BenchmarkRow, seconds: float) -> float:
-        devices = len(row.devices)
-        return row.bytes / seconds * 2 * (devices - 1) / devices
+        return row.bus_bandwidth * row.middle / seconds
 
-    yield _by_size("Bus bandwidth by size", rows, "bus bandwidth", "bytes a second", bus)
-    yield _by_size("Time by size", rows, "time", "seconds", time)
+    for devices in sorted(by_devices, key=len, reverse=True):
+        among, mine = plural(len(devices), "device"), by_devices[devices]
+        yield _by_size(f"Bus bandwidth, {among}", mine, "bus bandwidth", "bytes a second", bus)
+        yield _by_size(f"Time, {among}", mine, "time", "seconds", time)
 
 
 def _by_size(
@@ -291,20 +317,15 @@ def _by_size(
     unit: Unit,
     value: Callable[[BenchmarkRow, float], float],
 ) -> Curves:
-    several = len({len(row.devices) for row in rows}) > 1
-    by_name: dict[str, list[BenchmarkRow]] = {}
-    for row in rows:
-        name = f"{row.what}, {plural(len(row.devices), 'device')}" if several else row.what
-        by_name.setdefault(name, []).append(row)
     curves = []
-    for name, mine in by_name.items():
+    for what in dict.fromkeys(row.what for row in rows):
         marks = []
-        for row in sorted(mine, key=lambda row: row.size):
+        for row in sorted((row for row in rows if row.what == what), key=lambda row: row.size):
             y = value(row, row.middle)
             ends = sorted((value(row, min(row.seconds)), value(row, max(row.seconds))))
-            said = f"{name}, {size(row.size)}: {in_unit(y, unit)}"
+            said = f"{what}, {size(row.size)}: {in_unit(y, unit)}"
             marks.append(Mark(float(row.size), y, ends[0], ends[1], said))
-        curves.append(Curve(name, tuple(marks)))
+        curves.append(Curve(what, tuple(marks)))
     return Curves(title, "size", "bytes", y_name, unit, tuple(curves))
 
 

@@ -238,7 +238,8 @@ def loads_result(data: bytes, name: str) -> BenchmarkResult:
         raise BenchmarkError(
             f"{name} is no whole result of a benchmark ({error}): measure again, and remove it."
         ) from error
-    if wrong := next(filter(None, map(_why_not_sane, result.rows)), ""):
+    found = (_why_not_sane(row) or _why_not_of(result.benchmark, row) for row in result.rows)
+    if wrong := next(filter(None, found), ""):
         raise BenchmarkError(f"{name} is no result of a benchmark ({wrong}): remove it.")
     if result.benchmark not in BENCHMARKS or not math.isfinite(result.begun):
         raise BenchmarkError(f"{name} is of a benchmark that is not known here: remove it.")
@@ -302,6 +303,27 @@ def row_of(part: Mapping[str, Any]) -> BenchmarkRow:
     if wrong := _why_not_sane(row):
         raise BenchmarkError(f"A measurement cannot be read ({wrong}).")
     return row
+
+
+def _why_not_of(benchmark: str, row: BenchmarkRow) -> str:
+    """What a row of this benchmark has not that was measured; empty if it has all."""
+    if not row.seconds or benchmark not in _NEEDED:
+        return ""
+    devices, amounts = _NEEDED[benchmark]
+    if len(row.devices) < devices:
+        return f"{row.what} is of {len(row.devices)} devices"
+    missing = [name for name in amounts if not getattr(row, name)]
+    return f"{row.what} has no {missing[0]}" if missing else ""
+
+
+_NEEDED: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
+    "compute": (1, ()),
+    "launched": (1, ("launched", "count")),
+    "together": (1, ("flops",)),
+    "copies": (2, ("bytes",)),
+    "all-reduce": (1, ("bytes",)),
+}
+"""By benchmark, how many devices a measured row has at least, and what else is not empty."""
 
 
 def _why_not_sane(row: BenchmarkRow) -> str:

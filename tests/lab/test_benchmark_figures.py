@@ -78,3 +78,11 @@ def test_that_rows_for_programs_are_whole_numbers_of_base_units():
     assert lines[-1]["median_seconds"] == ""
     tabs = csv_of(result, separator="\t").splitlines()
     assert tabs[0].split("\t")[:2] == ["what", "devices"]
+
+
+def test_that_the_figure_of_copies_is_that_of_plain_ones():
+    plain = made("copies", CARDS[:1])
+    way = ("host", "GPU:0")
+    fast = row("pinned copy", *way, size=1 << 28, seconds=(1e-6,), bytes=float(1 << 28))
+    with_pinned = BenchmarkResult("copies", 1.0, {}, (*plain.rows, fast))
+    assert headline(with_pinned) == headline(plain)

@@ -10,6 +10,7 @@ from made_benchmarks import CARDS, GIB, ROWS, made, row
 
 from gpu_studio.lab.benchmark_pictures import Bars, Curves, Heat, described, in_unit, pictures
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkResult
+from gpu_studio.lab.published_peaks import against_peak
 
 
 def test_that_every_kind_that_is_measured_in_seconds_has_its_picture():
@@ -83,6 +84,7 @@ def test_that_a_way_on_which_nothing_is_copied_has_no_figure():
 
 def test_that_bus_bandwidth_is_that_of_the_nccl_tests():
     bus, time = pictures(made("all-reduce"))
+    assert (bus.title, time.title) == ("Bus bandwidth, 4 devices", "Time, 4 devices")
     (nccl, ring) = bus.curves
     assert (nccl.name, ring.name) == ("nccl", "ring")
     seconds = time.curves[0].marks[-1].y
@@ -124,3 +126,42 @@ def test_that_values_on_axes_have_their_units():
     assert in_unit(1024.0, "bytes a second") == "1 KiB/s"
     assert in_unit(2e9, "flops a second") == "2 GFLOP/s"
     assert (in_unit(0.25, "flops a byte"), in_unit(1000, "flops a byte")) == ("0.25", "1,000")
+
+
+def test_that_published_peaks_are_lines_over_what_was_reached():
+    card = "NVIDIA H100 80GB HBM3"
+    rows = tuple(against_peak(each, card) for each in made("compute", CARDS[:1]).rows)
+    (roof, _best) = pictures(made("compute", rows=rows))
+    peaks = {curve.name: curve.published[-1][1] for curve in roof.curves}
+    assert peaks["bfloat16"] == pytest.approx(989.5e12)
+    assert peaks["float32"] == pytest.approx(67e12)
+    assert roof.curves[0].published[0][1] == pytest.approx(3350e9 * roof.curves[0].published[0][0])
+    unknown = tuple(against_peak(each, "a card") for each in made("compute", CARDS[:1]).rows)
+    (roof, _best) = pictures(made("compute", rows=unknown))
+    assert all(curve.published == () for curve in roof.curves)
+
+
+def test_that_pinned_and_overlapped_copies_have_matrices_of_their_own():
+    plain = made("copies", CARDS[:1]).rows
+    way = ("host", "GPU:0")
+    pinned = row("pinned copy", *way, size=1 << 26, seconds=(1e-3,), bytes=float(1 << 26))
+    both = row(
+        "overlapped copy",
+        *way,
+        size=1 << 26,
+        seconds=(1e-3,),
+        bytes=float(1 << 26),
+        reference=(1.9e-3,),
+        reference_name="one after the other",
+    )
+    made_of = pictures(made("copies", rows=(*plain, pinned, both)))
+    titles = [picture.title for picture in made_of]
+    assert titles == ["64 MiB", "4 KiB", "pinned copy, 64 MiB", "overlapped copy, 64 MiB"]
+    assert made_of[2].cells[way].text == "62.5"
+    assert made_of[3].cells[way].text == "1.90 ×"
+    assert "2 is the ideal" in made_of[3].cells[way].said
+
+
+def test_that_what_has_no_bytes_lies_on_no_roofline():
+    one = row("matmul", "CPU:0", seconds=(0.1,), flops=1e9)
+    assert [picture.title for picture in pictures(made("compute", rows=(one,)))] == ["Best by type"]

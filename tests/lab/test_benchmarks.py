@@ -59,6 +59,23 @@ def test_that_what_is_no_result_is_refused_with_what_to_do(data, said):
         loads_result(data, "mine")
 
 
+@pytest.mark.parametrize(
+    ("kind", "bad", "said"),
+    [
+        ("compute", row(seconds=(0.0,), flops=1.0, bytes=1.0), "took a time that is none"),
+        ("together", row(seconds=(1.0,), bytes=1.0), "has no flops"),
+        ("compute", row(seconds=(1.0,), flops=-1.0, bytes=1.0), "amount that is none"),
+        ("launched", row(seconds=(1.0,)), "has no launched"),
+        ("copies", row("copy", "host", seconds=(1.0,), bytes=1.0), "is of 1 devices"),
+        ("all-reduce", row("ring", "CPU:0", seconds=(1.0,)), "has no bytes"),
+    ],
+    ids=range(6),
+)
+def test_that_rows_that_nothing_can_have_measured_are_refused(kind, bad, said):
+    with pytest.raises(BenchmarkError, match=said):
+        loads_result(dumps_result(result(kind, bad)), "mine")
+
+
 @pytest.mark.parametrize("part", [{}, {"what": 1}, {"what": "x", "devices": "CPU:0", "size": 1}])
 def test_that_a_measurement_that_is_none_is_refused(part):
     with pytest.raises(BenchmarkError, match="cannot be read"):

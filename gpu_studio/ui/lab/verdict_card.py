@@ -14,6 +14,7 @@ from gpu_studio.ui.kit.theme import GRID
 Tone = Literal["", "good", "warning", "bad"]
 _LONGEST_HEADLINE: Final = 120
 _MOST_HEIGHT: Final = 80
+_MOST_SENTENCES: Final = 4
 
 
 class VerdictCard(CardFrame):
@@ -55,8 +56,10 @@ class VerdictCard(CardFrame):
 
 
 def headline_of(sentences: Sequence[str], otherwise: str) -> tuple[str, str]:
-    """The first sentence if it is short, and the others; else `otherwise`, and all of them."""
+    """The first of few sentences if it is short, and the others; else `otherwise`, and all."""
     whole = " ".join(sentences)
+    if len(sentences) > _MOST_SENTENCES:
+        return otherwise, whole
     first, stop, rest = whole.partition(". ")
     if not stop:
         first, rest = whole.removesuffix("."), ""

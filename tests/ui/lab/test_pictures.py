@@ -104,11 +104,11 @@ def test_that_the_card_offers_every_picture_and_keeps_the_chosen_one(theme, qtbo
     chosen: list[str] = []
     card.chosen.connect(chosen.append)
     card.which.menu.actions()[1].trigger()
-    assert (card.picture, chosen) == (both[1], ["Time by size"])
-    assert card.title.text() == "Time by size"
-    card.show_pictures(both, "Time by size")
+    assert (card.picture, chosen) == (both[1], ["Time, 4 devices"])
+    assert card.title.text() == "Time, 4 devices"
+    card.show_pictures(both, "Time, 4 devices")
     assert card.picture is both[1]
-    card.show_pictures(pictures(made("launched")), "Time by size")
+    card.show_pictures(pictures(made("launched")), "Time, 4 devices")
     assert card.picture.title == "Returned, and done"
     assert card.which.isHidden()
 

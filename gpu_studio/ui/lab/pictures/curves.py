@@ -81,7 +81,7 @@ def axes(picture: Curves) -> tuple[LogAxis, LogAxis]:
     xs = [mark.x for curve in picture.curves for mark in curve.marks]
     ys = [each for c in picture.curves for m in c.marks for each in (m.low, m.high)]
     # The lines go on to the ends, and need no room of their own but at their top.
-    ys += [y for curve in picture.curves for _, y in curve.ceiling[-1:]]
+    ys += [y for c in picture.curves for line in (c.ceiling, c.published) for _, y in line[-1:]]
     return _axis(xs, picture.x_unit), _axis(ys, picture.y_unit)
 
 
@@ -120,6 +120,10 @@ def paint(painter: QPainter, picture: Curves, area: QRectF, tokens: Tokens) -> N
         joined = [(mark.x, mark.y) for mark in curve.marks] if curve.joined else []
         for line in (curve.ceiling, joined):
             painter.drawPolyline(QPolygonF([_at(plot, x, y, *point) for point in line]))
+        if curve.published:
+            painter.setPen(QPen(QColor(tokens.device_colour(number)), 1, Qt.PenStyle.DotLine))
+            peak = [_at(plot, x, y, *point) for point in curve.published]
+            painter.drawPolyline(QPolygonF(peak))
         _paint_spreads(painter, curve.marks, plot, (x, y), QColor(tokens.device_colour(number)))
         for mark in curve.marks:
             draw_mark(painter, tokens, number, _at(plot, x, y, mark.x, mark.y))
@@ -166,7 +170,9 @@ def _paint_axes(
         words.moveRight(min(words.right(), plot.right() + _A_LABEL / 2 - 24))
         painter.drawText(words, int(_CENTRE), name)
     below = QRectF(plot.left(), plot.bottom() + 19, plot.width(), 16)
+    published = any(curve.published for curve in picture.curves)
     both_names = f"{picture.y_name} over {picture.x_name}, both logarithmic"
+    both_names += " · dotted: published" if published else ""
     right = Qt.TextElideMode.ElideRight
     painter.drawText(
         below, int(LEFT), painter.fontMetrics().elidedText(both_names, right, int(below.width()))
