@@ -6,7 +6,7 @@ Values in, sentences out. A difference within the noise of the measurements is c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,9 +35,9 @@ class PointGroup:
     """What was measured at one point, a value of each repeat: `x` is the point as a number.
 
     `rates` are samples a second, `step_seconds` those of a step, `losses` the last loss (that of
-    validation where there is one), `memory` the peak bytes by logical device. `computing` are the
-    seconds of a step that each device computes, where the profiler saw them. `failed` says in a
-    sentence why it could not be measured.
+    validation where there is one), `memory` the peak bytes by logical device. `computing` has,
+    of each run that was profiled, the seconds of a step that each device computes. `failed` says in
+    a sentence why it could not be measured.
     """
 
     label: str
@@ -46,7 +46,7 @@ class PointGroup:
     step_seconds: tuple[float, ...] = ()
     losses: tuple[float, ...] = ()
     memory: dict[str, int] = field(default_factory=dict)
-    computing: dict[str, float] = field(default_factory=dict)
+    computing: tuple[Mapping[str, float], ...] = ()
     shares: dict[str, float] = field(default_factory=dict)
     failed: str = ""
 
@@ -133,18 +133,31 @@ def fits_of(study: Study, groups: Sequence[PointGroup]) -> tuple[Fit, ...]:
 
 
 def straggler(group: PointGroup) -> str:
-    """Name the device that computes longest in each step if the others wait for it; else empty."""
-    if len(group.computing) < 2:
+    """Name the device that computes longest in each step if the others wait for it; else empty.
+
+    It is the same one in every run that was profiled: in a single one of several, it is noise.
+    """
+    found = [_slowest(each) for each in group.computing]
+    devices = {device for device, _, _ in found}
+    if len(devices) != 1 or any(longest < usual * _STRAGGLES for _, longest, usual in found):
         return ""
-    device, longest = max(group.computing.items(), key=lambda each: each[1])
-    others = [value for name, value in group.computing.items() if name != device]
-    usual = float(np.median(others))
-    if usual <= 0 or longest < usual * _STRAGGLES:
-        return ""
+    (device,) = devices
+    longest = float(np.median([each for _, each, _ in found]))
+    usual = float(np.median([each for _, _, each in found]))
     return (
-        f"{group.label}: {device} computes {span(longest)} of each step, the others {span(usual)}. "
-        f"Every step waits for {device}."
+        f"{group.label}: {device} computes {span(longest)} in a profiled step, the others "
+        f"{span(usual)}. Every step waits for {device}."
     )
+
+
+def _slowest(computing: Mapping[str, float]) -> tuple[str, float, float]:
+    """The device that computes longest, its seconds, and the median of the others' seconds.
+
+    Those of a device by itself are infinite: nobody waits for it.
+    """
+    device, longest = max(computing.items(), key=lambda each: each[1])
+    others = [value for name, value in computing.items() if name != device]
+    return device, longest, float(np.median(others)) if others else math.inf
 
 
 def _of_scaling(

@@ -216,7 +216,7 @@ class StudyRuns:
             step_seconds=tuple(each.step_seconds for each in good if each.step_seconds),
             losses=tuple(each.loss for each in good if each.loss is not None),
             memory=memory,
-            computing=_means([each.computing for each in good]),
+            computing=tuple(each.computing for each in good if each.computing),
             shares=_means([each.shares for each in good]),
             failed=failed,
         )

@@ -113,10 +113,17 @@ def test_that_differences_within_the_noise_are_called_that():
 
 def test_that_the_device_that_all_wait_for_is_named():
     times = {"GPU:0": 0.010, "GPU:1": 0.016, "GPU:2": 0.010}
-    late = straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=times))
+    late = straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=(times, times)))
     assert "Every step waits for GPU:1." in late
     even = dict.fromkeys(times, 0.010)
-    assert straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=even)) == ""
+    assert straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=(even,))) == ""
+    assert straggler(PointGroup("1 device", 1.0, (1.0,), (1.0,), computing=({"GPU:0": 1.0},))) == ""
+
+
+def test_that_a_device_that_is_late_in_one_run_of_several_is_no_straggler():
+    late, early = {"CPU:0": 0.0127, "CPU:1": 0.0089}, {"CPU:0": 0.0080, "CPU:1": 0.0088}
+    for computing in ((late, early), (early, late), (late, {"CPU:0": 0.008, "CPU:1": 0.013})):
+        assert straggler(PointGroup("2 devices", 2.0, (1.0,), (1.0,), computing=computing)) == ""
 
 
 def test_that_a_sweep_has_its_best_by_the_loss_with_the_spread_over_seeds():

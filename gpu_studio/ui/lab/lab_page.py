@@ -48,6 +48,8 @@ class LabPage(Page):
         self.list.chosen.connect(self._show)
         for section in sections:
             self._add(section)
+        for button in (each for section in sections for each in section.lasting_buttons):
+            self.add_button(button)
         self._fill()
         self._recall()
 
@@ -98,9 +100,8 @@ class LabPage(Page):
     def _add(self, section: LabSection) -> None:
         section.setParent(self)
         self.views.addWidget(section.view)
-        for button in (*section.buttons, *section.lasting_buttons):
-            self.add_button(button)
         for button in section.buttons:
+            self.add_button(button)
             button.hide()
         section.changed.connect(self._fill)
         section.wanted.connect(partial(self._want, section))

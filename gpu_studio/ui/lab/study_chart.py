@@ -178,12 +178,12 @@ class _Pen:
         painter.setFont(font("caption"))
         self._paint_axes(painter)
         picture = self.picture
-        if picture.ideal is not None:
-            self._paint_curve(painter, picture.ideal, 2, _DOTTED, 1.6)
         if picture.fitted is not None:
             self._paint_curve(painter, picture.fitted, 1, _DASHED, 2.0)
         elif not picture.by_name and len(picture.points) > 1:
             self._paint_means(painter)
+        if picture.ideal is not None:  # over the band of the fitted one
+            self._paint_curve(painter, picture.ideal, 2, _DOTTED, 1.6)
         for point in picture.points:
             self._paint_point(painter, point, marked=point.label == marked)
 
