@@ -98,7 +98,9 @@ def register(commands: Commands) -> None:
         "--detach", action="store_true", help="run it in the background, and return at once"
     )
     run.add_argument(
-        "--anew", action="store_true", help="measure again where the plan's code or data changed"
+        "--anew",
+        action="store_true",
+        help="measure again what failed, and where the plan's code or data has changed",
     )
     add_json(run)
     example = "examples:\n  gpu-studio study stop\n  gpu-studio --runs-dir DIR study stop"
@@ -178,13 +180,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _measured(chosen: argparse.Namespace, opened: OpenStudy) -> StudyRuns:
-    """The runs of the study; with --anew without those whose plan's files have changed."""
+    """The runs of the study; with --anew without what is to be measured again."""
     from gpu_studio.runs.studies import StudyRuns
 
     runs = runs_folder(chosen)
     state = StudyRuns.read(runs, opened.study, opened.points)
-    if getattr(chosen, "anew", False) and not chosen.dry_run and state.changed:
-        state.noted.set_aside(state.changed)
+    if getattr(chosen, "anew", False) and not chosen.dry_run and state.anew:
+        state.noted.set_aside(state.anew)
         state = StudyRuns.read(runs, opened.study, opened.points)
     return state
 
@@ -340,7 +342,7 @@ def _row(group: PointGroup) -> tuple[str, ...]:
     from gpu_studio.common.figures import UNKNOWN, metric, rounded, span
 
     if not group.rates:
-        return (group.label, group.failed or "not measured yet", "", "", "", "0")
+        return (group.label, "failed" if group.failed else "not measured yet", "", "", "", "0")
     middle = group.rate
     apart = (max(group.rates) - min(group.rates)) / 2 / middle
     spread = f"{apart:.1%}".replace("%", " %") if len(group.rates) > 1 else UNKNOWN

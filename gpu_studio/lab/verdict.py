@@ -16,6 +16,8 @@ from gpu_studio.common.figures import metric, rounded, share, span
 from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
 from gpu_studio.lab.study import Study
 
+NOTHING_YET: Final = "Nothing has been measured yet."
+NO_POINT: Final = "No point could be measured."
 WORTH: Final = 0.01
 """The fewest devices that come within this share of the best time are recommended."""
 _MISFIT: Final = 0.03
@@ -75,8 +77,14 @@ class StudyVerdict:
 def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> StudyVerdict:
     """Judge what has been measured so far. `batch` is the global batch of a strong scaling."""
     measured = [group for group in groups if group.rates]
+    failed = [
+        f"{group.label} could not be measured: {group.failed}"
+        for group in groups
+        if group.failed and not group.rates
+    ]
     if not measured:
-        return StudyVerdict("Nothing has been measured yet.")
+        done = bool(groups) and len(failed) == len(groups)
+        return StudyVerdict(NO_POINT if done else NOTHING_YET, tuple(failed))
     noise = noise_of(measured)
     if study.template.startswith("scaling") and all(group.x for group in measured):
         found = _of_scaling(study, sorted(measured, key=lambda each: each.x or 0), noise, batch)
@@ -84,11 +92,6 @@ def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> St
         found = _of_sweep(measured, noise)
     else:
         found = _of_rates(study, measured, noise)
-    failed = [
-        f"{group.label} could not be measured: {group.failed}"
-        for group in groups
-        if group.failed and not group.rates
-    ]
     # Elsewhere a device may compute longer by design: it keeps the variables, or has more layers.
     alike = measured if study.template.startswith("scaling") else []
     late = filter(None, map(straggler, alike))

@@ -186,6 +186,11 @@ class StudyRuns:
         return [each for each in self.done if each.changed]
 
     @property
+    def anew(self) -> list[Measured]:
+        """The runs to be measured anew, if that is asked for: the changed ones, and what failed."""
+        return [each for each in self.done if each.changed or isinstance(each.ended, events.Failed)]
+
+    @property
     def seconds_each(self) -> float | None:
         """How long a run took on average, from its first event to its last; None before one."""
         seconds = [

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished
 from gpu_studio.lab.outcome import figure_of, words_of_plan
 from gpu_studio.lab.study import Point
-from gpu_studio.lab.verdict import PointGroup, StudyVerdict
+from gpu_studio.lab.verdict import NOTHING_YET, PointGroup, StudyVerdict
 from gpu_studio.plan import PlanError
 from gpu_studio.plan.values import printable
 from gpu_studio.runs.labels import number_of
@@ -25,7 +26,7 @@ from gpu_studio.runs.study_runner import being_run
 from gpu_studio.runs.study_shelf import OpenStudy, known_files, open_study
 
 PointState = Literal["waiting", "running", "done", "failed"]
-_SILENT: Final = StudyVerdict("Nothing has been measured yet.")
+_SILENT: Final = StudyVerdict(NOTHING_YET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +141,11 @@ class StudySnapshot:
 
 
 class StudyDesk:
-    """Reads the known studies of a folder of runs. It is for one thread at a time."""
+    """Reads the known studies of a folder of runs. Threads wait for each other."""
 
     def __init__(self, runs: Path) -> None:
         self._runs = runs
+        self._lock = threading.Lock()
         self._noted = NotedRuns(runs)
         self._opened: dict[Path, tuple[object, OpenStudy]] = {}
         self._seen: dict[Path, tuple[object, StudySnapshot]] = {}
@@ -151,6 +153,10 @@ class StudyDesk:
 
     def look(self, *besides: Path) -> list[StudySnapshot]:
         """Every known study, and those in the files `besides`. Raises OSError."""
+        with self._lock:
+            return self._look(besides)
+
+    def _look(self, besides: Sequence[Path]) -> list[StudySnapshot]:
         measured = self._noted.look()
         running = being_run(self._runs)
         paths = dict.fromkeys((*besides, *known_files(self._runs, measured)))
@@ -160,10 +166,14 @@ class StudyDesk:
         return found
 
     def measure_anew(self, snapshot: StudySnapshot) -> int:
-        """Let the runs count no more whose plan named files that have changed. Raises OSError."""
-        stale = snapshot.state.changed if snapshot.state else []
-        self._noted.set_aside(stale)
-        return len(stale)
+        """Let the runs that failed, and those whose plan's files have changed, count no more.
+
+        Returns how many those are. Raises OSError.
+        """
+        several = snapshot.state.anew if snapshot.state else []
+        with self._lock:
+            self._noted.set_aside(several)
+        return len(several)
 
     def _snapshot(self, path: Path, measured: Sequence[Measured], *, is_run: bool) -> StudySnapshot:
         opened = self._open(path)

@@ -234,3 +234,12 @@ def test_that_what_was_measured_with_other_data_is_told_and_measured_anew_if_wan
     assert gpu_studio("study", "run", study, "--anew").code == OK
     assert len(directories(runs_dir)) == 8
     assert "changed since" not in gpu_studio("study", "show", study).err
+
+
+def test_that_a_point_that_failed_is_tried_again_if_wanted(study, gpu_studio, trainer, runs_dir):
+    trainer("--fail-at", "1")
+    told = gpu_studio("study", "run", study)
+    assert (told.code, "No point could be measured." in told.out) == (FAILED, True)
+    trainer()
+    assert gpu_studio("study", "run", study, "--anew").code == OK
+    assert len(directories(runs_dir)) == 8

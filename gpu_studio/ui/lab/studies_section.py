@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -57,6 +57,8 @@ class StudiesSection(LabSection):
         )
         self._looking = BackgroundTask("studies", self)
         self._looking.done.connect(self._take)
+        self._setting_aside = BackgroundTask("runs to be measured anew", self)
+        self._setting_aside.done.connect(self._go_on)
         self._clock = QTimer(self)
         self._clock.setInterval(LOOK_MS)
         self._clock.timeout.connect(self.look)
@@ -115,6 +117,12 @@ class StudiesSection(LabSection):
         self._looking.forget()
         self.look()
 
+    def measure_anew(self, then: Callable[[], object]) -> None:
+        """Let what failed or has changed count no more, and do `then` once that is so."""
+        snapshot = self.snapshot
+        if snapshot is not None:
+            self._setting_aside.start(lambda: (_set_aside(self.desk, snapshot), then))
+
     def watch(self) -> None:
         """Look at once, and again and again."""
         self._clock.start()
@@ -128,6 +136,7 @@ class StudiesSection(LabSection):
         """Leave no thread behind."""
         self.rest()
         self._looking.close()
+        self._setting_aside.close()
 
     def look(self) -> None:
         """Read what is new, unless that is being done."""
@@ -158,6 +167,14 @@ class StudiesSection(LabSection):
             menu.setParent(button, menu.windowFlags())
             button.clicked.connect(partial(_open, menu, button))
 
+    def _go_on(self, told: tuple[str, Callable[[], object]]) -> None:
+        why_not, then = told
+        self.look()
+        if why_not:
+            self._notice.say(why_not, "bad", about="studies")
+        else:
+            then()
+
     def _take(self, found: tuple[list[StudySnapshot], str]) -> None:
         snapshots, why_not = found
         if why_not:
@@ -172,6 +189,14 @@ class StudiesSection(LabSection):
         if self._wanted and any(str(each.path) == self._wanted for each in snapshots):
             wanted, self._wanted = self._wanted, ""
             self.wanted.emit(wanted)
+
+
+def _set_aside(desk: StudyDesk, snapshot: StudySnapshot) -> str:
+    try:
+        desk.measure_anew(snapshot)
+    except OSError as error:
+        return f"The runs cannot be set aside: {error.strerror or error}."
+    return ""
 
 
 def _look(desk: StudyDesk, besides: Sequence[Path]) -> tuple[list[StudySnapshot], str]:

@@ -290,7 +290,11 @@ class StudyView(LabView):
             if snapshot.stale
             else ""
         )
-        self.changed_note.say(words, "warning", "Measure anew", self.anew_wanted.emit)
+        going = snapshot.is_run or snapshot.live is not None
+        if not words and snapshot.failed and not going:
+            words = f"{plural(len(snapshot.failed), 'run')} of this study failed."
+        label = "" if going else "Measure anew"
+        self.changed_note.say(words, "warning", label, self.anew_wanted.emit)
 
     def _show_picture(self, snapshot: StudySnapshot) -> None:
         opened = snapshot.opened

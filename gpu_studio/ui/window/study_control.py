@@ -186,16 +186,8 @@ class StudyControl(QObject):
         )
 
     def measure_anew(self) -> None:
-        """Let the runs whose code or data has changed count no more, and measure them again."""
-        snapshot = self.snapshot
-        if snapshot is None:
-            return
-        try:
-            self.section.desk.measure_anew(snapshot)
-        except OSError as error:
-            self._say(f"The runs cannot be set aside: {error.strerror or error}.")
-        self.section.look()
-        self.run()
+        """Let what failed or has changed count no more, and measure it again."""
+        self.section.measure_anew(self.run)
 
     def _check(
         self, look: Callable[[], Sequence[str]], then: Callable[[Sequence[str]], None]

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QCheckBox
 from real_runs import PATIENCE_S, fake_trainer, kill_trainers
 
 from gpu_studio.contract import lock
-from gpu_studio.lab.study import load_study
+from gpu_studio.lab.study import axis_of, load_study
 from gpu_studio.plan import load, save
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import TRAINER_VARIABLE
@@ -280,3 +280,22 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     qtbot.waitUntil(lambda: not again.studies.processes, timeout=WAIT_MS)
     assert again.notice.accessibleName() == "digits.study.toml is done."
     assert again.studies.section.view.headline.text().startswith("Batch_size")
+
+
+@pytest.mark.processes
+def test_that_a_study_that_failed_is_measured_anew_by_one_press(
+    showing, qtbot, tmp_path, runs, trainer
+):
+    axes = (axis_of("training.batch_size", [16]),)
+    study = made_study(tmp_path, "batch", repeats=1, axes=axes)
+    write_run(runs, study, study.points[0], failed="The disk was full.")
+    window = showing(study)
+    view = window.studies.section.view
+    assert view.headline.text() == "No point could be measured."
+    assert "The disk was full." in view.why.text()
+    assert view.changed_note.text == "1 run of this study failed."
+    view.changed_note.button.click()
+    qtbot.waitUntil(lambda: window.studies.snapshot.verdict.chosen != "", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
+    assert view.changed_note.text == ""
+    assert len(directories(runs)) == 2
