@@ -114,8 +114,8 @@ def test_that_a_straggler_and_a_point_that_failed_are_named_first(make, runs_dir
     view = view_of(make())
     lines = view.why.text().splitlines()
     assert lines[0] == (
-        "2 devices: CPU:1 computes 9.00 ms in a profiled step, the others 4.00 ms. Every step waits "
-        "for CPU:1."
+        "2 devices: CPU:1 computes 9.00 ms in a profiled step, the others 4.00 ms. Every step "
+        "waits for CPU:1."
     )
     assert lines[1] == "4 devices could not be measured: Out of memory on GPU:3."
     assert "failed" in model_as_text(view.few, range(4)).splitlines()[4]
