@@ -30,6 +30,8 @@ class Headline:
 def headline(result: BenchmarkResult) -> Headline:
     """The figure that sums a result up; of a kind that is not known here, that of its first row."""
     rows = [row for row in result.rows if row.seconds]
+    if not rows and any(row.told for row in result.rows):
+        return Headline("refused", plural(len(result.rows), "operation"))
     if not rows:
         return Headline(NO_FIGURE, devices_in_words(result.rows))
     found = _HEADLINES.get(result.benchmark, _of_any)(rows)
@@ -40,6 +42,20 @@ def devices_in_words(rows: Sequence[BenchmarkRow]) -> str:
     """The devices that rows are of: their names if they are few, else how many."""
     names = list(dict.fromkeys(name for row in rows for name in row.devices if name != "host"))
     return ", ".join(names) if len(names) < 3 else plural(len(names), "device")
+
+
+OPERATION_HEADINGS: Final = ("Operation", "Asked for", "Executed on", "Each", "±", "Said of it")
+
+
+def operation_words(row: BenchmarkRow) -> tuple[str, ...]:
+    """The words of a row of what was placed by hand, below OPERATION_HEADINGS."""
+    sent = row.what in WAYS
+    asked = "" if sent or row.what == "all" else row.asked or "any"
+    executed = (" to " if sent else ", ").join(row.devices) or "nothing"
+    spread = UNKNOWN if math.isnan(row.spread) else share(row.spread)
+    said = row.why_not or row.told
+    what = f"{what_in_words(row)}, {size(row.bytes)}" if sent else what_in_words(row)
+    return what, asked, executed, span(row.middle), spread, said
 
 
 def row_words(row: BenchmarkRow) -> tuple[str, ...]:

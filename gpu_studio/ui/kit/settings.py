@@ -77,6 +77,9 @@ LAB_ENTRY = Setting(
 LAB_DEVICES = Setting(
     "lab/devices", "machine", "machine or plan: whose devices the benchmarks measure."
 )
+LAB_BY_HAND: Setting[tuple[str, ...]] = Setting(
+    "lab/by-hand", (), "The operations that were placed by hand last, as --op has them."
+)
 RUNS_ORDER = Setting(
     "runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`."
 )

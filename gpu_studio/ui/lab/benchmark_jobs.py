@@ -11,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.lab.benchmarks import BenchmarkError, BenchmarkResult, BenchmarkRow
+from gpu_studio.lab.hand_placement import HandPlacement
 from gpu_studio.plan import Machine, Plan
 from gpu_studio.runs.benchmarks import keep_result, run_benchmark
 from gpu_studio.ui.kit.task import BackgroundTask, Report
@@ -51,13 +52,15 @@ class BenchmarkJobs(QObject):
         self._task.done.connect(self._end)
         self._task.failed.connect(self._fail)
 
-    def start(self, benchmark: str, plan: Plan, machine: Machine) -> None:
-        """Measure this, unless something is being measured."""
+    def start(
+        self, benchmark: str, plan: Plan, machine: Machine, by_hand: HandPlacement | None = None
+    ) -> None:
+        """Measure this, unless something is being measured; `by_hand` is for what is placed so."""
         if self.measuring:
             return
         self.measuring, self.words, self.rows = benchmark, "starting", ()
         self.cancelling = False
-        self._task.start_work(partial(_measured, benchmark, plan, machine, self._command))
+        self._task.start_work(partial(_measured, benchmark, plan, machine, by_hand, self._command))
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -92,13 +95,21 @@ def _measured(
     benchmark: str,
     plan: Plan,
     machine: Machine,
+    by_hand: HandPlacement | None,
     command: Sequence[str] | None,
     report: Report,
     cancelled: threading.Event,
 ) -> MeasuringEnd:
     try:
         result = run_benchmark(
-            benchmark, plan, machine, report, command=command, cancel=cancelled, measured=report
+            benchmark,
+            plan,
+            machine,
+            report,
+            by_hand=by_hand,
+            command=command,
+            cancel=cancelled,
+            measured=report,
         )
     except BenchmarkError as error:
         return MeasuringEnd(benchmark, None, why_not="" if cancelled.is_set() else str(error))

@@ -19,10 +19,13 @@ from gpu_studio.lab.benchmarks import (
     judged,
     other_machine,
 )
-from gpu_studio.runs.benchmarks import KeptResult
+from gpu_studio.runs.benchmarks import BY_HAND, KeptResult
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Label, Paragraph
+from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit.settings import Settings
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.lab.hand_card import HandCard
 from gpu_studio.ui.lab.lab_section import LabView
 from gpu_studio.ui.lab.picture_card import PictureCard
 from gpu_studio.ui.lab.results_side import ResultsSide
@@ -33,7 +36,7 @@ HOW_IT_MEASURES = (
     "It takes a minute or two, in a process of its own, and uses the devices as much as it can: "
     "let no run train meanwhile. What was measured is kept."
 )
-_SHARES = (3, 2)
+_SHARES = (3, 3, 2)
 _WORDS_WIDTH = 420
 
 
@@ -63,9 +66,15 @@ class BenchmarkView(LabView):
     """Shows what it is told to; what is pressed in it are actions, or told by its parts."""
 
     def __init__(
-        self, theme: ThemeManager, actions: ActionSet, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        settings: Settings,
+        notice: Notice,
+        actions: ActionSet,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__("", parent)
+        self.by_hand = HandCard(theme, settings, notice)
         self.verdict, self.picture, self.rows = VerdictCard(), PictureCard(theme), RowsCard()
         self.right = ResultsSide(theme, actions)
         self.nothing = Nothing()
@@ -88,7 +97,12 @@ class BenchmarkView(LabView):
         self.picture.show_pictures(made, self._wanted.get(self._benchmark, ""))
         self.picture.setVisible(bool(made))
         self.rows.show_rows(result.rows if result is not None else ())
-        some = result is not None and bool(result.rows)
+        by_hand = self._benchmark == BY_HAND
+        self.by_hand.setVisible(by_hand)
+        if by_hand:
+            self.by_hand.show_executed(_executed(result))
+        self.rows.setVisible(result is not None and bool(result.rows))
+        some = by_hand or (result is not None and bool(result.rows))
         self._below.setCurrentWidget(self._split if some else self.nothing)
         self.nothing.say(*_nothing(shown))
         machine: Mapping[str, str] = result.machine if result is not None else {}
@@ -125,7 +139,8 @@ class BenchmarkView(LabView):
         self._split = QSplitter(Qt.Orientation.Vertical)
         self._split.setChildrenCollapsible(False)
         self._split.setHandleWidth(GAP)
-        for part, share in zip((self.picture, self.rows), _SHARES, strict=True):
+        parts = (self.by_hand, self.picture, self.rows)
+        for part, share in zip(parts, _SHARES, strict=True):
             self._split.addWidget(part)
             self._split.setStretchFactor(self._split.count() - 1, share)
         self._below = QStackedWidget()
@@ -138,12 +153,21 @@ class BenchmarkView(LabView):
         self.side.setAccessibleName("Results")
 
 
+def _executed(result: BenchmarkResult | None) -> dict[tuple[str, str, str], str]:
+    """The device that executed each operation, by its name, its kind and the device asked for."""
+    rows = result.rows if result is not None else ()
+    return {
+        (row.name, row.what, row.asked): row.devices[0] for row in rows if row.name and row.devices
+    }
+
+
 def verdict(benchmark: Benchmark, result: BenchmarkResult) -> tuple[str, str, Tone]:
     """What a result says: a sentence, what more there is to say, and how good the news are."""
     sentences, found = judged(result), headline(result)
     words = headline_of(sentences, f"{benchmark.title}: {found.figure} ({found.of})")
     wrong = any(each.startswith("WRONG RESULT") for each in sentences)
-    return *words, "bad" if wrong else "good" if result.complete else "warning"
+    refused = any(row.name and not row.devices for row in result.rows)
+    return *words, "bad" if wrong else "warning" if refused or not result.complete else "good"
 
 
 def _nothing(shown: Shown) -> tuple[str, str]:

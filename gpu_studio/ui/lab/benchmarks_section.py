@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 from gpu_studio.common.figures import moment, plural
 from gpu_studio.lab.benchmark_figures import headline
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkError
-from gpu_studio.plan import AbsolutePlan, Machine, Plan
-from gpu_studio.runs.benchmarks import KeptResult, benchmark_plan, load_result
+from gpu_studio.lab.hand_placement import problems
+from gpu_studio.plan import AbsolutePlan, Machine, Plan, logical_devices
+from gpu_studio.runs.benchmarks import BY_HAND, KeptResult, benchmark_plan, load_result
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
 from gpu_studio.ui.kit.notice import Notice
@@ -76,7 +77,7 @@ class BenchmarksSection(LabSection):
         super().__init__()
         self._settings, self._notice, self._around = settings, notice, around
         self._shown = ""
-        self._view = BenchmarkView(theme, actions)
+        self._view = BenchmarkView(theme, settings, notice, actions)
         self.jobs = BenchmarkJobs(self, command)
         self.shelf = ResultShelf(notice, self)
         self.files = ResultFiles(self._view.picture.file, self._view)
@@ -144,6 +145,8 @@ class BenchmarksSection(LabSection):
             only = BENCHMARKS[self._shown].of_a_plan
             name = plan.name if plan is not None else ""
             side.offer_devices(name, of_plan=self._of_plan, only_plan=only)
+            if self._shown == BY_HAND:
+                self._view.by_hand.show_devices(self._devices())
             measuring = self.jobs.measuring == self._shown
             why_not = self.why_not("measure")
             busy = TRAINING if not why_not and self._around.training() else ""
@@ -177,7 +180,8 @@ class BenchmarksSection(LabSection):
         plan, _why_not = self.plan_to_measure()
         machine = self._around.machine()
         if plan is not None and machine is not None:
-            self.jobs.start(self._shown, plan, machine)
+            by_hand = self._view.by_hand.placement if self._shown == BY_HAND else None
+            self.jobs.start(self._shown, plan, machine, by_hand)
 
     def cancel(self) -> None:
         """Measure no more."""
@@ -235,6 +239,7 @@ class BenchmarksSection(LabSection):
         self.shelf.changed.connect(self._follow_results)
         self.files.reported.connect(self._notice.say)
         self._view.right.chosen.connect(self._choose)
+        self._view.by_hand.changed.connect(self.look_again)
         self._view.right.devices_chosen.connect(self._choose_devices)
 
     @property
@@ -251,9 +256,23 @@ class BenchmarksSection(LabSection):
         of_plan = self._of_plan or BENCHMARKS[self._shown].of_a_plan
         given = self._around.plan() if of_plan else None
         try:
-            return benchmark_plan(self._shown, machine, given), ""
+            plan = benchmark_plan(self._shown, machine, given)
         except BenchmarkError as error:
             return None, str(error)
+        wrong = problems(self._view.by_hand.placement) if self._shown == BY_HAND else ()
+        return (None, " ".join(wrong)) if wrong else (plan, "")
+
+    def _devices(self) -> list[str]:
+        """The logical devices that operations can be placed on; none where nothing is measured."""
+        machine = self._around.machine()
+        given = self._around.plan() if self._of_plan else None
+        try:
+            plan = benchmark_plan(BY_HAND, machine, given) if machine is not None else None
+        except BenchmarkError:
+            plan = None
+        if plan is None or machine is None:
+            return []
+        return [each.name for each in logical_devices(plan, machine)]
 
     def _entry(self, name: str) -> LabEntry:
         title, results = BENCHMARKS[name].title, self.shelf.of(name)

@@ -8,7 +8,12 @@ from typing import Any
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural, span
-from gpu_studio.lab.benchmark_figures import HEADINGS, row_words
+from gpu_studio.lab.benchmark_figures import (
+    HEADINGS,
+    OPERATION_HEADINGS,
+    operation_words,
+    row_words,
+)
 from gpu_studio.lab.benchmarks import BenchmarkRow, RowChange
 from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Paragraph
 from gpu_studio.ui.kit.options import tab_bar
@@ -21,10 +26,21 @@ _OF_CHANGES = ("What", "Size", "Times as fast", "Before", "After", "Type", "Devi
 
 
 class RowsModel(PlainTable[BenchmarkRow]):
-    """The rows of a result, in words."""
+    """The rows of a result, in words; of what was placed by hand, who executed each."""
 
-    headers = HEADINGS
+    headers: tuple[str, ...] = HEADINGS
     right = frozenset({3, 5, 6})
+
+    def set_rows(self, rows: Sequence[BenchmarkRow]) -> None:
+        """Show these rows, below the headings of their kind."""
+        by_hand = any(row.name for row in rows)
+        headers: tuple[str, ...] = OPERATION_HEADINGS if by_hand else HEADINGS
+        if headers != self.headers:
+            self.beginResetModel()
+            self.rows, self.headers = (), headers
+            self.right = frozenset({3, 4} if by_hand else {3, 5, 6})
+            self.endResetModel()
+        super().set_rows(rows)
 
     def key(self, row: BenchmarkRow) -> object:
         """What was measured."""
@@ -32,7 +48,8 @@ class RowsModel(PlainTable[BenchmarkRow]):
 
     def text(self, row: BenchmarkRow, column: int) -> str:
         """The words of a cell."""
-        return row_words(row)[column]
+        words = operation_words if self.headers == OPERATION_HEADINGS else row_words
+        return words(row)[column]
 
 
 class ChangesModel(PlainTable[RowChange]):

@@ -85,6 +85,7 @@ PLACES: Final[Mapping[str, str]] = {
     "QueueCard": "runs#queue",
     "LabPage": "lab",
     "BenchmarkView": "lab#a-benchmark-on-the-page",
+    "HandCard": "lab#placing-operations-by-hand",
     "ResultsSide": "lab#results",
     "RowsCard": "benchmarks#what-the-results-say",
     "CommandPalette": "shortcuts",

@@ -438,3 +438,52 @@ def test_that_a_file_that_cannot_be_written_is_explained(make, qtbot, tmp_path):
         bench.section.files.save(made("copies"), "csv", tmp_path / "missing" / "a.csv")
     assert "another place" in told.args[0]
     assert told.args[1] == "bad"
+
+
+# Placed by hand
+
+
+def test_that_operations_are_measured_as_they_are_placed(make, qtbot, tmp_path):
+    rows = [
+        row("matmul", "CPU:0", name="product_0", asked="CPU:0", seconds=(0.1,), flops=1e6),
+        row("matmul", "CPU:0", name="product_1", asked="CPU:1", seconds=(0.1,), flops=1e6),
+    ]
+    command, held = saying(tmp_path, rows)
+    held.unlink()
+    bench = make(command=command)
+    bench.page.choose("benchmarks", "place")
+    hand = bench.view.by_hand
+    assert not hand.isHidden()
+    assert bench.view.rows.isHidden()
+    assert hand.board.lanes == ("CPU:0", "CPU:1", "")
+    bench.actions["measure"].trigger()
+    qtbot.waitUntil(lambda: not bench.section.jobs.measuring)
+    model = bench.view.rows.rows
+    assert model.headers[:3] == ("Operation", "Asked for", "Executed on")
+    words = [[model.text(each, column) for column in range(3)] for each in model.rows]
+    assert words[1] == ["product_1 = matmul", "CPU:1", "CPU:0"]
+    assert "product_1, matmul on CPU:1, executed on CPU:0" in hand.board.accessibleDescription()
+    bench.page.choose("benchmarks", "compute")
+    assert hand.isHidden()
+    assert model.headers[0] == "What"
+
+
+def test_that_an_operation_too_few_is_told_before_measuring(make):
+    bench = make()
+    bench.page.choose("benchmarks", "place")
+    for name in ("product_0", "product_1", "total"):
+        bench.view.by_hand.board.remove_asked.emit(name)
+    assert bench.section.why_not("measure") == "There is no operation: add one."
+    assert bench.side.measure.isHidden()
+
+
+def test_that_what_tensorflow_refused_is_told_of_each_operation(make):
+    refused = row("relu", name="b", asked="GPU:3", told="Unable", why_not="There is no GPU:3.")
+    refused = msgspec.structs.replace(refused, devices=())
+    bench = make(BenchmarkResult("place", 1.0, {}, (refused,)))
+    bench.page.choose("benchmarks", "place")
+    assert bench.entry("place").figure == "refused"
+    assert bench.view.verdict.property("tone") == "warning"
+    model = bench.view.rows.rows
+    assert model.text(model.rows[0], 2) == "nothing"
+    assert model.text(model.rows[0], 5) == "There is no GPU:3."
