@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,9 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
+    from gpu_studio.lab.machine_figures import MachineFigures
     from gpu_studio.placement.correction import MeasuredPeak
+    from gpu_studio.placement.estimate import Estimate
     from gpu_studio.placement.plan_facts import ModelFacts
     from gpu_studio.placement.search import Objective
     from gpu_studio.placement.suggestion import NothingFits, Suggestion
@@ -52,7 +54,10 @@ examples:
   gpu-studio place digits.plan.toml
   gpu-studio place digits.plan.toml --objective least-memory --micro-batches 4
   gpu-studio place digits.plan.toml --to placed.plan.toml
-  gpu-studio place digits.plan.toml --estimate --json"""
+  gpu-studio place digits.plan.toml --estimate --json
+
+With --estimate, layers go by their FLOPs: at the pace that gpu-studio lab has measured of this
+machine (lab run compute, lab run copies), else as if all devices were equally fast."""
 
 
 def register(commands: Commands) -> None:
@@ -106,12 +111,22 @@ def _count(text: str) -> int:
 class _Measured(NamedTuple):
     """The layers' times on each device, the bytes/s to each physical device, what steps held.
 
-    No times if by FLOPs.
+    `estimate` is how they were estimated, from the `figures` of the machine, if they were not
+    measured.
     """
 
-    times: dict[str, Times] | None
-    links: dict[str, float]
+    times: dict[str, Times]
+    links: Mapping[str, float]
     held: dict[str, MeasuredPeak]
+    estimate: Estimate | None = None
+    figures: MachineFigures | None = None
+
+    @property
+    def unit(self) -> str:
+        """What times are in, for programs."""
+        if self.estimate is None:
+            return "seconds"
+        return "estimated seconds" if self.estimate.in_seconds else "FLOPs"
 
 
 def place(chosen: argparse.Namespace) -> int:
@@ -126,7 +141,7 @@ def place(chosen: argparse.Namespace) -> int:
     written, plan, machine = sound_plan(chosen)
     devices = chosen_devices(plan, machine)
     model = _model(plan)
-    measured = _measured(plan, devices, chosen)
+    measured = _measured(plan, machine, devices, model, chosen)
     model = corrected_model(model, measured.held)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
     if isinstance(found, NothingFits):
@@ -136,9 +151,9 @@ def place(chosen: argparse.Namespace) -> int:
         beside = chosen.to.absolute().parent == chosen.plan.absolute().parent
         _write(chosen.to, _placed(written if beside else plan, found, devices))
     if chosen.json:
-        say_json(_document(found, measured=measured.times is not None))
+        say_json(_document(found, measured))
     else:
-        _say(found, devices, measured=measured.times is not None)
+        _say(found, devices, measured)
     return OK
 
 
@@ -153,7 +168,11 @@ def _model(plan: AbsolutePlan) -> ModelFacts:
 
 
 def _measured(
-    plan: AbsolutePlan, devices: Sequence[PlannedDevice], chosen: argparse.Namespace
+    plan: AbsolutePlan,
+    machine: Machine,
+    devices: Sequence[PlannedDevice],
+    model: ModelFacts,
+    chosen: argparse.Namespace,
 ) -> _Measured:
     from gpu_studio.cli.given_plan import waiting
     from gpu_studio.placement.correction import held_in
@@ -162,7 +181,7 @@ def _measured(
     from gpu_studio.runs.questions.plan_question import ask_times
 
     if chosen.estimate or chosen.machine:
-        return _Measured(None, {}, {})
+        return _estimated(machine, devices, model, described=bool(chosen.machine))
     try:
         answer = ask_times(plan, devices, fresh=chosen.fresh, progress=waiting)
         return _Measured(times_in(answer, devices), links_in(answer, devices), held_in(answer))
@@ -170,6 +189,19 @@ def _measured(
         raise RefusedError(
             f"The layers could not be timed: {error} Add --estimate to go by FLOPs."
         ) from error
+
+
+def _estimated(
+    machine: Machine, devices: Sequence[PlannedDevice], model: ModelFacts, *, described: bool
+) -> _Measured:
+    """The times by FLOPs, at what benchmarks have measured of this machine, if they have."""
+    from gpu_studio.lab.machine_figures import MachineFigures
+    from gpu_studio.placement.estimate import estimated
+    from gpu_studio.runs.machine_figures import kept_figures
+
+    figures = MachineFigures() if described else kept_figures(machine)
+    found = estimated(model, devices, figures.flops, figures.links)
+    return _Measured(found.times, found.links, {}, found, figures)
 
 
 def _suggestion(
@@ -181,19 +213,25 @@ def _suggestion(
     chosen: argparse.Namespace,
 ) -> Suggestion | NothingFits:
     from gpu_studio.placement.suggestion import suggest
-    from gpu_studio.placement.work import by_flops, places, threads_per_operation, workers
+    from gpu_studio.placement.work import places, threads_per_operation, workers
     from gpu_studio.plan import Placed
 
     if model.graph is None or not model.graph.layers:
         raise RefusedError("The model has no layers that can be placed: choose another model.")
-    times = measured.times or {device.name: by_flops(model.graph) for device in devices}
     objective: Objective = chosen.objective.replace("-", "_")
     at_once = workers(devices, machine, threads_per_operation(os.environ))
     batch = max(1, plan.training.batch_size)
     again = chosen.recompute or (plan.distribution.placed or Placed()).recompute
     there = places(devices, machine, measured.links)
     return suggest(
-        model, there, batch, times, objective, chosen.micro_batches, at_once, recompute=again
+        model,
+        there,
+        batch,
+        measured.times,
+        objective,
+        chosen.micro_batches,
+        at_once,
+        recompute=again,
     )
 
 
@@ -231,16 +269,23 @@ def _write(path: Path, plan: Plan) -> None:
     note(f"{path}: written. Train it with: gpu-studio train {path}")
 
 
-def _document(found: Suggestion, *, measured: bool) -> dict[str, Any]:
-    """Times are seconds where they were measured.
+def _document(found: Suggestion, measured: _Measured) -> dict[str, Any]:
+    """Times are seconds where they were measured, and where the devices' pace was.
 
-    By FLOPs they are only right in relation to each other.
+    By FLOPs alone they are only right in relation to each other.
     """
+    figures = measured.figures if measured.estimate and measured.estimate.in_seconds else None
     return {
         "layers": dict(found.layers),
         "micro_batches": found.micro_batches,
         "recompute": found.recompute,
-        "times": "seconds" if measured else "FLOPs",
+        "times": measured.unit,
+        "figures": figures
+        and {
+            "measured": figures.measured,
+            "flops_per_second": {name: dict(each) for name, each in figures.flops.items()},
+            "bytes_per_second": dict(figures.links),
+        },
         "step": found.step.seconds,
         "bubble": found.step.bubble,
         "others": [
@@ -250,7 +295,7 @@ def _document(found: Suggestion, *, measured: bool) -> dict[str, Any]:
     }
 
 
-def _say(found: Suggestion, devices: Sequence[PlannedDevice], *, measured: bool) -> None:
+def _say(found: Suggestion, devices: Sequence[PlannedDevice], measured: _Measured) -> None:
     import numpy as np
     from rich.table import Table
 
@@ -270,7 +315,8 @@ def _say(found: Suggestion, devices: Sequence[PlannedDevice], *, measured: bool)
         )
         table.add_row(device.name, _span(names), share)
     console().print(table)
-    step = f"{figures.span(found.step.seconds)} a step" if measured else "a step"
+    in_seconds = measured.estimate is None or measured.estimate.in_seconds
+    step = f"{figures.span(found.step.seconds)} a step" if in_seconds else "a step"
     again = ", activations recomputed" if found.recompute else ""
     say(
         f"{step}, {found.micro_batches} micro-batches, bubble "
@@ -281,8 +327,21 @@ def _say(found: Suggestion, devices: Sequence[PlannedDevice], *, measured: bool)
         say(f"  {other.strategy} on {', '.join(other.devices)}: {ratio:.2f} × that")
     if (better := found.better) is not None:
         say(f"{better.strategy} on {', '.join(better.devices)} is faster than placing the layers.")
-    if not measured:
-        say("By FLOPs, not measured: without --estimate every layer is timed on this machine.")
+    if measured.estimate is not None:
+        say(_how_estimated(measured.estimate, measured.figures))
+
+
+def _how_estimated(estimate: Estimate, known: MachineFigures | None) -> str:
+    timed = "without --estimate every layer is timed on this machine."
+    if not estimate.in_seconds or known is None:
+        return (
+            "By FLOPs, not measured, as if all devices were equally fast (gpu-studio lab run "
+            f"compute measures how fast they are): {timed}"
+        )
+    return (
+        f"By FLOPs {known.known} of this machine in {estimate.kind} "
+        f"({known.in_words(estimate.kind)}): {timed}"
+    )
 
 
 def _span(names: Sequence[str]) -> str:

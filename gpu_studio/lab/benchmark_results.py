@@ -207,7 +207,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a benchmark has measured, and on what.
 
     `begun` is in s since 1970. `machine` has names and versions by what they are of. A result that
-    is not `complete` was broken off; `why_not_complete` says by what.
+    is not `complete` was broken off; `why_not_complete` says by what. `devices` has what each
+    logical device is a part of: a card, by its UUID, or the CPU.
     """
 
     benchmark: str
@@ -216,6 +217,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[BenchmarkRow, ...]
     complete: bool = True
     why_not_complete: str = ""
+    devices: dict[str, str] = {}
     version: int = VERSION
 
 

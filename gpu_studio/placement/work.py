@@ -121,11 +121,15 @@ Times = Mapping[str, LayerTime]
 """By the names of the layers."""
 
 
-def by_flops(graph: ModelGraph) -> Times:
-    """Times on a device of one FLOP per second: in proportion if layers are compute-bound."""
+def by_flops(graph: ModelGraph, rate: float = 1.0) -> Times:
+    """Times on a device of `rate` FLOP/s, as if layers were bound by computing.
+
+    With the default they are right in proportion only.
+    """
     return {
         layer.name: LayerTime(
-            forward_per_sample=layer.flops_forward, backward_per_sample=layer.flops_backward
+            forward_per_sample=layer.flops_forward / rate,
+            backward_per_sample=layer.flops_backward / rate,
         )
         for layer in graph.layers
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,6 @@ from typing import Any, Final
 
 from platformdirs import user_data_path
 
-from gpu_studio import __version__
 from gpu_studio import plan as plans
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
@@ -39,6 +37,7 @@ from gpu_studio.lab.hand_placement import (
 from gpu_studio.lab.published_peaks import against_peak
 from gpu_studio.plan import AbsolutePlan, DeviceSettings, Machine, Plan, logical_devices
 from gpu_studio.plan.devices import default_devices
+from gpu_studio.runs.machine_identity import identity, physical_names
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask
 from gpu_studio.runs.questions.plan_question import NotAllowedError, refuse_unless_allowed
@@ -49,6 +48,8 @@ LONGEST_S: Final = 1800.0
 SUFFIX: Final = ".benchmark.json"
 _LARGEST: Final = 8 * 1024 * 1024
 _TIME: Final = "%Y%m%dT%H%M%SZ"
+TENSORFLOW: Final = "TensorFlow"
+"""What a result calls its version."""
 BY_HAND: Final = "place"
 """The benchmark of operations that are placed by hand."""
 OF_CARDS: Final = ("compute", "launched", "together")
@@ -190,7 +191,7 @@ def run_benchmark(
     `measured` is called with each row as it comes. Raises BenchmarkError if nothing was measured,
     or the data are code that is not allowed.
     """
-    begun, rows, known, why_not = time.time(), list[BenchmarkRow](), _of_machine(machine), ""
+    begun, rows, known, why_not = time.time(), list[BenchmarkRow](), identity(machine), ""
     about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
     logical = [each.name for each in logical_devices(plan, machine)]
     explained: dict[str, str] = {}
@@ -226,14 +227,16 @@ def run_benchmark(
             part=take,
             cancel=cancel,
         ).value
-        known["TensorFlow"] = str(found.get("tensorflow", "unknown"))
+        known[TENSORFLOW] = str(found.get("tensorflow", "unknown"))
     except (KeyboardInterrupt, AskCancelledError):
         why_not = "it was cancelled"
     except AskError as error:
         why_not = str(error)
     if why_not and not rows:
         raise BenchmarkError(f"Nothing was measured: {why_not}.")
-    return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not)
+    names = {physical: uuid for uuid, physical in physical_names(machine).items()}
+    devices = {each.name: names.get(each.physical, "") for each in logical_devices(plan, machine)}
+    return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not, devices)
 
 
 def _cards(plan: Plan, machine: Machine) -> dict[str, str]:
@@ -290,15 +293,6 @@ def _as_placed(plan: Plan, placement: HandPlacement) -> Plan:
     """The plan with the placement's soft placement, and TensorFlow's log of it."""
     devices = replace(plan.devices, soft_placement=placement.soft_placement, log_placement=True)
     return replace(plan, devices=devices)
-
-
-def _of_machine(machine: Machine) -> dict[str, str]:
-    """The machine's names and versions, by what they are of."""
-    known = {"host": platform.node(), "CPU": machine.cpu_name or platform.machine()}
-    known["CPU cores"] = str(machine.cpu_cores)
-    for card in machine.cards:
-        known[f"GPU {card.index}"] = f"{card.name} ({card.uuid})"
-    return known | {"kernel": platform.release(), "GPU Studio": __version__}
 
 
 def keep_result(result: BenchmarkResult, folder: Path | None = None) -> Path:

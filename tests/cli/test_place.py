@@ -20,6 +20,7 @@ from made_plan_facts import THREE_LAYERS
 from real_runs import PATIENCE_S
 
 from gpu_studio.cli.command import INTERRUPTED, REFUSED
+from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.plan import Carve, Data, DeviceSettings, ModelSettings, Plan, load, save
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
@@ -87,6 +88,25 @@ def test_that_an_estimate_goes_by_flops_and_times_nothing(gpu_studio, plan, mach
     assert told["times"] == "FLOPs"
     assert [words[0] for words in asked()] == ["data", "model"]
     assert "By FLOPs, not measured" in gpu_studio("place", plan, "--estimate").out
+
+
+def test_that_an_estimate_goes_at_the_pace_that_was_measured_of_this_machine(
+    gpu_studio, plan, machine, asked, monkeypatch
+) -> None:
+    figures = MachineFigures({"CPU:0": {"float32": 2e9}}, {}, 9.0)
+    monkeypatch.setattr("gpu_studio.runs.machine_figures.kept_figures", lambda _machine: figures)
+    told = gpu_studio("place", plan, "--estimate", "--json").document
+    assert told["times"] == "estimated seconds"
+    assert told["figures"] == {
+        "measured": 9.0,
+        "flops_per_second": {"CPU:0": {"float32": 2e9}},
+        "bytes_per_second": {},
+    }
+    monkeypatch.setattr(figures.__class__, "known", "at what was measured today")
+    said = gpu_studio("place", plan, "--estimate").out
+    assert "By FLOPs at what was measured today of this machine in float32" in said
+    assert "CPU:0 2 GFLOP/s" in said
+    assert gpu_studio("place", plan, "--json").document["times"] == "seconds"
 
 
 def test_that_the_layers_are_timed_once_and_again_if_asked_for(

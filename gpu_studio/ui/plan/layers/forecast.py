@@ -12,8 +12,10 @@ from typing import Any
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
+from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.placement.blocks import replica_bytes
 from gpu_studio.placement.correction import MeasuredPeak, held_in
+from gpu_studio.placement.estimate import Estimate, estimated
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import (
     StageTask,
@@ -34,7 +36,6 @@ from gpu_studio.placement.work import (
     Times,
     Transfer,
     Work,
-    by_flops,
     chosen_devices,
     links_in,
     places,
@@ -59,6 +60,7 @@ from gpu_studio.ui.kit.device_place import places as device_places
 from gpu_studio.ui.plan.layers.board import running_on
 
 THREADS = "TF_NUM_INTRAOP_THREADS"
+NO_FIGURES = MachineFigures()
 NOTABLE = 0.98
 """Another way is worth saying where it takes less than this share of the time."""
 
@@ -69,7 +71,7 @@ class Forecast:
 
     The timeline can take long where a model changes devices hundreds of times. `placement` has the
     places among `devices` of each layer of `work`; `measured` says whether times are in seconds or
-    only relative.
+    only relative. They may be seconds by `estimate`, which says at what pace they were estimated.
     """
 
     work: Work
@@ -82,6 +84,12 @@ class Forecast:
     crossing: tuple[Transfer, ...]
     colours: Mapping[str, int]
     """The place of each device by its name, which gives it its colour."""
+    estimate: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether every layer was timed."""
+        return self.measured and not self.estimate
 
     @property
     def tasks(self) -> int:
@@ -133,11 +141,17 @@ class Forecast:
 
 
 def forecast(
-    plan: Plan, machine: Machine, model: ModelFacts, measured: Measurement | None
+    plan: Plan,
+    machine: Machine,
+    model: ModelFacts,
+    measured: Measurement | None,
+    figures: MachineFigures = NO_FIGURES,
 ) -> Forecast | None:
     """Return the numbers of a step of `plan`.
 
-    None if the model is not known, or if a layer is on a device that does not exist.
+    Where its layers were not timed, they go by their FLOPs at what benchmarks measured of the
+    machine, if they did. None if the model is not known, or if a layer is on a device that does not
+    exist.
     """
     graph, logical = model.graph, logical_devices(plan, machine)
     if graph is None or not graph.layers:
@@ -147,10 +161,9 @@ def forecast(
     if any(device not in order for devices in running.values() for device in devices):
         return None
     placed = plan.distribution.placed or Placed()
-    known = measured if measured and all(name in measured.times for name in order) else None
-    devices = places(logical, machine, known.links if known else {})
+    times, links, estimate = times_for(model, logical, measured, figures)
+    devices = places(logical, machine, links)
     batch = max(1, plan.training.batch_size)
-    times = known.times if known else dict.fromkeys(order, by_flops(graph))
     work = work_of(model, devices, batch, times)
     placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
     used = {place for where in placement for place in where}
@@ -166,11 +179,35 @@ def forecast(
         placement,
         max(1, placed.micro_batches),
         at_once(used, logical, machine),
-        known is not None,
+        estimate is None or estimate.in_seconds,
         tuple(sorted(others, key=lambda other: other.seconds)),
         transfers(graph, running, batch),
         device_places(logical, machine),
+        pace_in_words(estimate, figures),
     )
+
+
+def times_for(
+    model: ModelFacts,
+    devices: Sequence[PlannedDevice],
+    measured: Measurement | None,
+    figures: MachineFigures,
+) -> tuple[Mapping[str, Times], Mapping[str, float], Estimate | None]:
+    """Return the times of the layers by device, the bytes/s to physical devices, how estimated.
+
+    They are measured if all of these devices were; an estimate is not mixed with them.
+    """
+    if measured and all(each.name in measured.times for each in devices):
+        return measured.times, measured.links, None
+    found = estimated(model, devices, figures.flops, figures.links)
+    return found.times, found.links, found
+
+
+def pace_in_words(estimate: Estimate | None, figures: MachineFigures) -> str:
+    """Say at what pace an estimate goes; empty for what was measured, or is only relative."""
+    if estimate is None or not estimate.in_seconds:
+        return ""
+    return f"{figures.known} in {estimate.kind}: {figures.in_words(estimate.kind)}"
 
 
 def at_once(used: Iterable[int], logical: Sequence[PlannedDevice], machine: Machine) -> int:

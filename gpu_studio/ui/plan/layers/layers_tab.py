@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.placement.known_problems import LAYERS, PLACED, MisplacedLayers
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelGraph, PlanFacts
@@ -20,6 +22,7 @@ from gpu_studio.placement.search import Objective
 from gpu_studio.plan import Problem, logical_devices, strategy_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import use_instead
+from gpu_studio.runs.machine_figures import kept_figures
 from gpu_studio.ui.kit.basic_widgets import Scrolled
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.notice import Note
@@ -28,6 +31,7 @@ from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.layers.board import Board, board_of
 from gpu_studio.ui.plan.layers.forecast import (
+    NO_FIGURES,
     Forecast,
     Measurement,
     better,
@@ -85,6 +89,7 @@ class LayersTab(QWidget):
         self.times = times or TimesReader(parent=self)
         self.steps, self.worker = StepMaker(self), BackgroundTask("placing", self)
         self.measured = MeasuredReader(runs, self)
+        self.figures, self._reading = NO_FIGURES, BackgroundTask("figures of this machine", self)
         self.bar, self.start = FactsBar("the model's layers"), StartPanel()
         self.toolbar, self.line = Toolbar(), StepLine(self.times)
         self.problem, self.remark, self.note = ProblemLine(theme), Note(), Note()
@@ -99,7 +104,10 @@ class LayersTab(QWidget):
             self.worker.forget()
             self._refused = self._said = ""
             self._offered = None
+        cards = [card.uuid for card in self._view.machine.cards] if self._view else None
         self._view = view
+        if cards != [card.uuid for card in view.machine.cards]:
+            self._read_figures()
         # Everything is shown once, below, whether the times have changed or not.
         self.times.blockSignals(True)
         self.times.follow(view.absolute, logical_devices(view.plan, view.machine))
@@ -118,13 +126,25 @@ class LayersTab(QWidget):
         self.steps.close()
         self.worker.close()
         self.measured.close()
+        self._reading.close()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Check whether a run has meanwhile measured what is predicted here."""
+        """Check whether a run, or a benchmark, has meanwhile measured what is predicted here."""
         super().showEvent(event)
         self.measured.look()
+        self._read_figures()
 
     # Showing
+
+    def _read_figures(self) -> None:
+        """Read what benchmarks have measured of the machine, off the window's thread."""
+        if self._view is not None and self.isVisible():
+            self._reading.start(partial(kept_figures, self._view.machine))
+
+    def _take_figures(self, found: MachineFigures) -> None:
+        if found != self.figures:
+            self.figures = found
+            self._show()
 
     def _take_times(self) -> None:
         """Show what was measured, and let it correct the predicted memory."""
@@ -138,7 +158,8 @@ class LayersTab(QWidget):
             return
         facts = self._reader.facts if self._reader else None
         placed = strategy_of(view.plan).places_layers
-        self._lanes_picture = layers_picture(view, facts, self.times.known) if placed else None
+        known_times, figures = self.times.known, self.figures
+        self._lanes_picture = layers_picture(view, facts, known_times, figures) if placed else None
         known = facts is not None and facts.graph is not None
         if self._reader is not None:
             errors = (facts.data_error or facts.model_error, facts.advice) if facts else ("", ())
@@ -163,9 +184,9 @@ class LayersTab(QWidget):
         self.steps.make(scene.forecast if scene else None)
 
     def _show_step(self, found: Forecast | None, step: StepTimeline | None) -> None:
-        # FLOPs alone compare steps, but give them no duration.
+        # FLOPs compare steps; how long one really takes is known of timed layers only.
         self.step_seconds = (
-            step.seconds if found is not None and found.measured and step is not None else None
+            step.seconds if found is not None and found.timed and step is not None else None
         )
         self.toolbar.show_step(found, step)
         self.line.show_step(found, step)
@@ -242,7 +263,8 @@ class LayersTab(QWidget):
             return
         self._offered = None
         keep = self.toolbar.place.keep
-        wish = Wish(view.plan, view.machine, facts.model, self.times.known, objective, keep)
+        times, figures = self.times.known, self.figures
+        wish = Wish(view.plan, view.machine, facts.model, times, objective, keep, figures)
         self.worker.start(lambda: placed_for(wish))
         self._show_problems()
 
@@ -281,6 +303,7 @@ class LayersTab(QWidget):
         self.measured.changed.connect(self._show_measured)
         self.steps.made.connect(self._show_step)
         self.steps.waiting.connect(self.timeline.wait)
+        self._reading.done.connect(self._take_figures)
         self.worker.done.connect(self._placed)
         self.worker.failed.connect(self._show_problems)
         if (application := QApplication.instance()) is not None:
@@ -334,7 +357,10 @@ class LayersPicture:
 
 
 def layers_picture(
-    view: PlanView, facts: PlanFacts | None, measured: Measurement | None
+    view: PlanView,
+    facts: PlanFacts | None,
+    measured: Measurement | None,
+    figures: MachineFigures = NO_FIGURES,
 ) -> LayersPicture | None:
     """What is shown of a plan under the strategy `placed`.
 
@@ -343,7 +369,7 @@ def layers_picture(
     if facts is None or facts.model is None or facts.graph is None or not facts.graph.layers:
         return None
     plan, machine = view.plan, view.machine
-    found = None if view.problems else forecast(plan, machine, facts.model, measured)
+    found = None if view.problems else forecast(plan, machine, facts.model, measured, figures)
     memory = {} if view.problems else {each.device: each for each in predict(plan, machine, facts)}
     board = board_of(plan, machine, facts.graph, found.shares if found else {}, memory)
     ground = ground_of(plan, machine, facts.model, facts.graph)

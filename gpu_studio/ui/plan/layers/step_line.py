@@ -59,7 +59,8 @@ def predicted_picture(found: Forecast, step: StepTimeline) -> StepPicture:
         )
         for place in found.used
     )
-    length = figures.span(step.seconds) if found.measured else "by FLOPs"
+    length = figures.span(step.seconds) if found.measured else BY_FLOPS
+    length += f", {ESTIMATED}" if found.estimate else ""
     bubble = f" · bubble {figures.share(step.bubble)}" if len(found.used) > 1 else ""
     return StepPicture(
         rows, step.seconds, f"predicted step {length}{bubble} · {SHADES_IN_WORDS}", found.measured
@@ -68,9 +69,14 @@ def predicted_picture(found: Forecast, step: StepTimeline) -> StepPicture:
 
 BY_FLOPS = "by FLOPs"
 MEASURED = "timed"
+ESTIMATED = "estimated"
 _TIPS = {
     BY_FLOPS: (
         "By each layer's operations, as if all devices were equally fast. Measure to have seconds."
+    ),
+    ESTIMATED: (
+        "By each layer's operations, {}. Large products reach that; small layers take longer. "
+        "Measure to time each layer."
     ),
     MEASURED: "Every layer was timed on this machine, forward and backward.",
 }
@@ -119,11 +125,12 @@ class StepLine(QWidget):
         elif found is None or step is None:
             self.words.setText("")
         else:
-            known = MEASURED if found.measured else BY_FLOPS
+            timed = ESTIMATED if found.estimate else MEASURED
+            known = timed if found.measured else BY_FLOPS
             self.words.setText(
                 f"{known}: {step_in_words(found, step)} · {crossing_in_words(found)}"
             )
-            self.words.setAccessibleDescription(_TIPS[known])
+            self.words.setAccessibleDescription(_TIPS[known].format(found.estimate))
 
     def _act(self) -> None:
         if self._times.measuring:

@@ -14,11 +14,12 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
+from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import StepTimeline
 from gpu_studio.placement.search import Objective
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, suggest
-from gpu_studio.placement.work import Times, by_flops, chosen_devices, places
+from gpu_studio.placement.work import chosen_devices, places
 from gpu_studio.plan import Machine, Placed, Plan, strategy_of
 from gpu_studio.plan.edits import distribution as edits
 from gpu_studio.plan.edits.change import Change
@@ -29,12 +30,15 @@ from gpu_studio.ui.kit.fields import Segments, WholeNumber
 from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.form.form import FactLines
 from gpu_studio.ui.plan.layers.forecast import (
+    NO_FIGURES,
     Forecast,
     Measurement,
     at_once,
     bubble_tip,
     edge_in_words,
     nothing_fits_in_words,
+    pace_in_words,
+    times_for,
 )
 from gpu_studio.ui.plan.plan_view import PlanView
 
@@ -216,6 +220,7 @@ class Wish:
     measured: Measurement | None
     objective: Objective
     keep: bool = False
+    figures: MachineFigures = NO_FIGURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,17 +239,11 @@ def placed_for(wish: Wish) -> PlacingOutcome:
     """Find the placement. Raises ValueError if there are no layers or no devices."""
     plan = wish.plan if strategy_of(wish.plan).places_layers else spread(wish.plan)
     logical = chosen_devices(plan, wish.machine)
-    names = [device.name for device in logical]
-    known = (
-        wish.measured
-        if wish.measured and all(name in wish.measured.times for name in names)
-        else None
-    )
-    devices = places(logical, wish.machine, known.links if known else {})
+    times, links, estimate = times_for(wish.model, logical, wish.measured, wish.figures)
+    devices = places(logical, wish.machine, links)
     turns = at_once(range(len(logical)), logical, wish.machine)
     count = (plan.distribution.placed or Placed()).micro_batches if wish.keep else None
     batch = max(1, plan.training.batch_size)
-    times = known.times if known else _by_flops(wish, names)
     again = (plan.distribution.placed or Placed()).recompute
     found = suggest(
         wish.model, devices, batch, times, wish.objective, count, turns, recompute=again
@@ -252,12 +251,8 @@ def placed_for(wish: Wish) -> PlacingOutcome:
     if isinstance(found, NothingFits):
         offer = _change(found.recomputed, wish) if found.recomputed else None
         return PlacingOutcome(None, nothing_fits_in_words(found), offer)
-    return PlacingOutcome(_change(found, wish), _said(found, wish.objective))
-
-
-def _by_flops(wish: Wish, names: list[str]) -> Mapping[str, Times]:
-    graph = wish.model.graph
-    return dict.fromkeys(names, by_flops(graph) if graph else {})
+    pace = pace_in_words(estimate, wish.figures)
+    return PlacingOutcome(_change(found, wish), _said(found, wish.objective, pace))
 
 
 def _change(found: Suggestion, wish: Wish) -> Change:
@@ -268,8 +263,9 @@ def _change(found: Suggestion, wish: Wish) -> Change:
     return Change(make, f"place the layers: {TITLES[wish.objective].lower()}")
 
 
-def _said(found: Suggestion, objective: Objective) -> str:
+def _said(found: Suggestion, objective: Objective, pace: str) -> str:
     used = len(set(found.layers.values()))
     parts = f"{grouped(found.micro_batches)} micro-batch{'' if found.micro_batches == 1 else 'es'}"
     again = ", with activations recomputed" if found.recompute else ""
-    return f"{TITLES[objective]}: on {plural(used, 'device')}, in {parts}{again}."
+    by = f" By FLOPs {pace}." if pace else ""
+    return f"{TITLES[objective]}: on {plural(used, 'device')}, in {parts}{again}.{by}"

@@ -18,6 +18,7 @@ from lane_plans import (
 )
 from made_machines import TWO_CARDS
 
+from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.search import Lack
@@ -41,6 +42,7 @@ from gpu_studio.ui.plan.layers.forecast import (
 )
 from gpu_studio.ui.plan.layers.lane_view import amounts_of, tip_of
 from gpu_studio.ui.plan.layers.layers_tab import LayersPicture, layers_picture
+from gpu_studio.ui.plan.layers.step_line import predicted_picture
 from gpu_studio.ui.plan.layers.toolbar import Wish, placed_for
 
 TIMES = Measurement(
@@ -158,6 +160,29 @@ def test_that_without_measured_times_a_step_is_only_told_in_relation_to_one_devi
     said = step_in_words(timed, timed.timeline())
     assert said.startswith("a step ")
     assert " ms · one device 15.5 ms" in said
+
+
+def test_that_an_estimate_at_the_machines_measured_pace_is_in_seconds_and_says_so() -> None:
+    figures = MachineFigures({"CPU:0": {"float32": 1e9}}, {}, 9.0)
+    made = layers_picture(view_of(placed_plan(), MACHINE), facts_of(), None, figures)
+    assert made is not None
+    found = made.forecast
+    assert found is not None
+    assert (found.measured, found.timed) == (True, False)
+    assert "s · one device" in step_in_words(found, found.timeline())
+    assert found.estimate.endswith("in float32: CPU:0 1 GFLOP/s")
+    assert predicted_picture(found, found.timeline()).caption.count("estimated") == 1
+    whole = sum(layer.flops_forward + layer.flops_backward for layer in made.graph.layers)
+    assert found.one is not None
+    assert found.one.seconds == pytest.approx(whole * placed_plan().training.batch_size / 1e9)
+    model = facts_of().model
+    assert model is not None
+    wish = Wish(placed_plan(), MACHINE, model, None, "fastest", figures=figures)
+    assert "By FLOPs at what was measured" in placed_for(wish).said
+    timed = layers_picture(view_of(placed_plan(), MACHINE), facts_of(), TIMES, figures)
+    assert timed is not None
+    assert timed.forecast is not None
+    assert (timed.forecast.timed, timed.forecast.estimate) == (True, "")
 
 
 def test_that_times_of_some_devices_only_are_not_mixed_with_flops() -> None:
