@@ -81,7 +81,7 @@ def csv_of(result: BenchmarkResult, separator: str = ",") -> str:
             lines.writerow((*about, *[""] * (len(_COLUMNS) - len(about) - 1), row.why_not))
             continue
         times = (row.middle, min(row.seconds), max(row.seconds), len(row.seconds))
-        paces = (row.flops / row.middle, row.bytes / row.middle)
+        paces = (row.flops_per_second, row.bytes / row.middle)
         held = (row.reference_name, "" if math.isnan(row.against) else row.against)
         error = "" if row.error is None else row.error
         lines.writerow((*about, *times, *paces, *held, error, row.why_not))

@@ -252,12 +252,11 @@ def _together(rows: Sequence[BenchmarkRow]) -> Iterator[Picture]:
     for row in rows:
         if len(row.devices) < 2 or any(name not in alone for name in row.devices):
             continue
-        paces = {name: alone[name].flops / alone[name].middle for name in row.devices}
+        paces = {name: alone[name].flops_per_second for name in row.devices}
         bars = [
             Bar(f"{name} alone", pace, f"{flops(pace)}/s", name) for name, pace in paces.items()
         ]
-        total = len(row.devices) * row.flops / row.middle
-        bars.append(Bar("all at once", total, f"{flops(total)}/s"))
+        bars.append(Bar("all at once", row.flops_per_second, row.rate))
         ideal = sum(paces.values())
         yield Bars("Alone, and all at once", tuple(bars), ideal, f"the sum: {flops(ideal)}/s")
 

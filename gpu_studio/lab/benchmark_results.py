@@ -174,6 +174,11 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.bytes / self.middle * 2 * (len(self.devices) - 1) / len(self.devices)
 
     @property
+    def flops_per_second(self) -> float:
+        """FLOP/s of all its devices together, each of which does one operation at a time."""
+        return len(self.devices) * self.flops / self.middle
+
+    @property
     def rate(self) -> str:
         """What it reaches, in words: `95.2 GFLOP/s`, `8.31 GiB/s`, `4,100 samples/s`."""
         if not self.seconds:
@@ -181,7 +186,7 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.samples:
             return throughput(self.samples / self.middle)
         if self.flops and self.what != "element-wise":
-            return f"{flops(self.flops / self.middle)}/s"
+            return f"{flops(self.flops_per_second)}/s"
         reached = f"{size(self.bytes / self.middle)}/s" if self.bytes else ""
         bus = self.bus_bandwidth
         return reached if math.isnan(bus) else f"{reached}, bus {size(bus)}/s"

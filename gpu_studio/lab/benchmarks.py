@@ -134,9 +134,9 @@ def _together(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     for row in rows:
         if len(row.devices) < 2 or any(name not in alone for name in row.devices):
             continue
-        rate = len(row.devices) * row.flops / row.middle
-        one = sum(alone[name].flops / alone[name].middle for name in row.devices)
-        best = max(alone[name].flops / alone[name].middle for name in row.devices)
+        rate = row.flops_per_second
+        one = sum(alone[name].flops_per_second for name in row.devices)
+        best = max(alone[name].flops_per_second for name in row.devices)
         ideal = one / best
         yield (
             f"{plural(len(row.devices), 'device')} at once: {rate / best:.2f} times the fastest "

@@ -105,8 +105,10 @@ def test_that_devices_at_once_are_held_against_the_sum_of_each_alone():
     (said,) = judged(result("together", *alone, row("matmul", *names, seconds=(1.0,), flops=1e9)))
     assert "4.00 times the fastest" in said
     assert "4.00 is the ideal (100 % of it)" in said
-    (said,) = judged(result("together", *alone, row("matmul", *names, seconds=(2.0,), flops=1e9)))
+    both = row("matmul", *names, seconds=(2.0,), flops=1e9)
+    (said,) = judged(result("together", *alone, both))
     assert "2.00 times" in said
+    assert both.rate == "2 GFLOP/s", "what all of them reach, as the picture has it"
 
 
 def test_that_cpus_that_share_their_cores_are_said_to():

@@ -233,6 +233,7 @@ class LabList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setResizeMode(QListView.ResizeMode.Adjust)
+        self.setWordWrap(True)  # else a change of the width alone leaves the rows as high as before
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.selectionModel().currentChanged.connect(self._follow)
         theme.changed.connect(self.viewport().update)

@@ -179,3 +179,22 @@ def test_that_a_long_title_takes_two_lines_and_no_figure_is_cut(make):
     model = page.list.model()
     short, tall = (page.list.sizeHintForIndex(model.index(row, 0)).height() for row in (1, 2))
     assert tall > short
+
+
+def test_that_rows_grow_with_their_titles_when_the_list_becomes_narrower(make, qtbot):
+    long = LabEntry("long", "One after another, and all at once", "3.97 × of 4", "CPU:0, CPU:1")
+    page = make(Section("benchmarks", ONE, long, TWO))
+    index = page.list.model().index(2, 0)
+    before = page.list.visualRect(index).height()
+    page.list.setFixedWidth(page.list.width() - 60)
+    asked = page.list.sizeHintForIndex
+    qtbot.waitUntil(lambda: page.list.visualRect(index).height() == asked(index).height())
+    assert page.list.visualRect(index).height() > before
+
+
+def test_that_the_buttons_that_last_stand_at_the_right(make, halves):
+    page = make(*halves)
+    makers = [half.maker.x() for half in halves]
+    for half in halves:
+        page.choose(half.name, "1")
+        assert all(half.button.x() < at for at in makers)
