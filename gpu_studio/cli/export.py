@@ -66,9 +66,28 @@ def register(commands: Commands) -> None:
 
 def export(chosen: argparse.Namespace) -> int:
     """Write the script of a plan to stdout or a file, and beside the file what the script reads."""
+    from gpu_studio.export import files_beside
+
+    kind, target = _meant_by(chosen.to)
+    written, script = script_of(chosen, of_workers=kind != SCRIPT_KIND)
+    if kind != SCRIPT_KIND:
+        _export_job(kind, target, written, script, chosen)
+    elif target is None:
+        say(script.rstrip("\n"))
+        _tell_what_else_it_reads(files_beside(written), chosen.plan)
+    else:
+        _write_script(target, script, files_beside(written), chosen)
+    return OK
+
+
+def script_of(chosen: argparse.Namespace, *, of_workers: bool) -> tuple[plans.Plan, str]:
+    """The plan that is given, and its script; one process is refused if several are `of_workers`.
+
+    Raises PlanError, RefusedError.
+    """
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import described_machine
-    from gpu_studio.export import files_beside, writable
+    from gpu_studio.export import writable
     from gpu_studio.runs.launch import problems_of
     from gpu_studio.runs.sources import ConsentProblem
 
@@ -80,18 +99,9 @@ def export(chosen: argparse.Namespace) -> int:
     refused = [problem for problem in found if isinstance(problem, ConsentProblem)]
     if problems := [problem for problem in writable(written, found) if problem not in refused]:
         raise plans.PlanError(problems, str(chosen.plan))
-    kind, target = _meant_by(chosen.to)
-    if kind != SCRIPT_KIND:
+    if of_workers:
         _refuse_alone(written)
-    script = _script(written, plan, chosen, may_look=not refused)
-    if kind != SCRIPT_KIND:
-        _export_job(kind, target, written, script, chosen)
-    elif target is None:
-        say(script.rstrip("\n"))
-        _tell_what_else_it_reads(files_beside(written), chosen.plan)
-    else:
-        _write_script(target, script, files_beside(written), chosen)
-    return OK
+    return written, _script(written, plan, chosen, may_look=not refused)
 
 
 def _meant_by(to: str) -> tuple[str, Path | None]:
@@ -118,10 +128,10 @@ def _export_job(
 ) -> None:
     """Print or write what starts the workers; beside a file also the script that it starts."""
     from gpu_studio.contract.directory import slug
-    from gpu_studio.export import ExportError, files_beside
+    from gpu_studio.export import ExportError
     from gpu_studio.export.jobs import SCRIPT, job_text, starts_script
 
-    beside = {name: path.read_bytes() for name, path in files_beside(plan).items()}
+    beside = contents_beside(plan)
     file = target.name if target else None
     try:
         text = job_text(kind, plan, slug(plan.name), script, beside, file)
@@ -192,6 +202,13 @@ def _looked_at(plan: plans.AbsolutePlan, what: str, *, of_model: bool) -> PlanFa
         advice = facts.advice or (facts.model.advice if facts.model else ())
         raise RefusedError(" ".join((problem, *advice)))
     return facts
+
+
+def contents_beside(plan: plans.Plan) -> dict[str, bytes]:
+    """What the script of a plan reads beside itself: the bytes of each file, by its name."""
+    from gpu_studio.export import files_beside
+
+    return {name: path.read_bytes() for name, path in files_beside(plan).items()}
 
 
 def _write_script(

@@ -144,7 +144,9 @@ with tf.device("CPU:0"):
     train(arguments)"""
 
 _ON_HOST_OF_WORKER = """\
-# First of all: TensorFlow starts its devices when it joins the cluster.
+# First of all: TensorFlow starts its devices when it joins the cluster. It then takes
+# SIGTERM to itself, and swallows it.
+heed_signals()
 strategy = make_strategy()
 heed_signals()
 # The host computes what nothing below puts on a device.

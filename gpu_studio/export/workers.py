@@ -29,7 +29,7 @@ ASK_EVERY = 10  # steps: then the workers ask each other whether one is to stop
 
 
 def heed_signals():
-    \"\"\"Signals ask for a stop. Joining a cluster, TensorFlow takes SIGTERM to itself.\"\"\"
+    \"\"\"From now on these signals ask for a stop after a step.\"\"\"
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, lambda number, _: WISHES.append(number))
 

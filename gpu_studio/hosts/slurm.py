@@ -113,7 +113,6 @@ class Job:
     state: str
     reason: str
     nodes: str
-    elapsed: str
     limit: str
     restarts: int = 0
     exit_code: str = ""
@@ -125,7 +124,8 @@ class Job:
             return _waits(self)
         plain = f"{self.state.lower().replace('_', ' ')}."
         status = self.exit_code.partition(":")[0]
-        return _WORDS.get(self.state, plain).format(job=self, status=status)
+        again = " again, after Slurm had put it back into the queue," if self.restarts else ""
+        return _WORDS.get(self.state, plain).format(job=self, status=status, again=again)
 
     @property
     def ended(self) -> bool:
@@ -141,7 +141,7 @@ def _waits(job: Job) -> str:
 
 
 _WORDS: Final[Mapping[str, str]] = {
-    "RUNNING": "runs on {job.nodes} since {job.elapsed}, of {job.limit}.",
+    "RUNNING": "runs{again} on {job.nodes}, with a time limit of {job.limit}.",
     "COMPLETING": "is ending.",
     "COMPLETED": "has ended well.",
     "TIMEOUT": "was ended by its time limit of {job.limit}.",
@@ -162,7 +162,6 @@ def job_of(number: str) -> Job:
         pairs.get("JobState", "UNKNOWN"),
         pairs.get("Reason", "None"),
         pairs.get("NodeList", ""),
-        pairs.get("RunTime", ""),
         pairs.get("TimeLimit", ""),
         int(pairs.get("Restarts", "0")),
         pairs.get("ExitCode", ""),
@@ -193,3 +192,12 @@ def minutes(time: str) -> float:
     else:
         hours, (more, seconds) = 0, [*parts, 0][:2]
     return (int(days or 0) * 24 + hours) * 60 + more + seconds / 60
+
+
+def output_of(number: str) -> Path:
+    """The file that a job writes its output to. Raises SlurmError."""
+    said = run(["scontrol", "-o", "show", "job", number])
+    found = re.search(r" StdOut=(.*?)(?= \w+=|$)", said)
+    if not found:
+        raise SlurmError(f"Slurm does not say where job {number} writes")
+    return Path(found[1])

@@ -39,7 +39,7 @@ def test_that_slurm_s_words_are_told_without_the_names_of_its_programs() -> None
 
 
 def job(state: str, reason: str = "None", restarts: int = 0) -> Job:
-    return Job("7", "digits", state, reason, "n[0-1]", "00:01:00", "01:00:00", restarts, "137:0")
+    return Job("7", "digits", state, reason, "n[0-1]", "01:00:00", restarts, "137:0")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,14 @@ def job(state: str, reason: str = "None", restarts: int = 0) -> Job:
                 "(BeginTime)."
             ),
         ),
-        (job("RUNNING"), "runs on n[0-1] since 00:01:00, of 01:00:00."),
+        (job("RUNNING"), "runs on n[0-1], with a time limit of 01:00:00."),
+        (
+            job("RUNNING", restarts=1),
+            (
+                "runs again, after Slurm had put it back into the queue, on n[0-1], with a time "
+                "limit of 01:00:00."
+            ),
+        ),
         (job("TIMEOUT"), "was ended by its time limit of 01:00:00."),
         (job("FAILED"), "has failed, with exit status 137."),
         (job("BOOT_FAIL"), "boot fail."),

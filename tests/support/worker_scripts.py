@@ -35,17 +35,23 @@ def warm_interpreter(folder: Path) -> Path:
     return path
 
 
-def workers_of(pid: int, number: int) -> list[psutil.Process]:
-    """The processes below `pid` that are the worker of this number."""
+def workers_of(folder: Path, number: int) -> list[psutil.Process]:
+    """The processes in a folder that are the worker of this number.
+
+    Tasks of Slurm are nobody's children, so that all processes are looked through.
+    """
     found = []
-    for process in psutil.Process(pid).children(recursive=True):
+    for process in psutil.process_iter():
         try:
-            config = process.environ().get("TF_CONFIG", "")
+            if process.cwd() == str(folder) and f'"index": {number}' in _config(process):
+                found.append(process)
         except psutil.Error:
             continue
-        if f'"index": {number}' in config:
-            found.append(process)
     return found
+
+
+def _config(process: psutil.Process) -> str:
+    return process.environ().get("TF_CONFIG", "")
 
 
 def losses_by_epoch(output: str) -> dict[int, dict[str, float]]:

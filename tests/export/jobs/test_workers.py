@@ -13,7 +13,8 @@ from slurm_practice import practice_slurm
 from training_runs import Finished, small_plan, trained, until
 from worker_scripts import losses_by_epoch, warm_interpreter, workers_of, write_job
 
-from gpu_studio.plan import Plan
+from gpu_studio.cli.entry import run_command
+from gpu_studio.plan import Plan, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(400)]
 
@@ -22,11 +23,13 @@ CLOSE = 1e-6
 # Nothing is divided evenly: neither the samples by the batch, nor the batch by the workers.
 COMMON = (
     "devices.carve=",
-    "training.epochs=40",
+    "training.epochs=400",
     "training.batch_size=301",
     'training.metrics=["accuracy", "auc"]',
 )
 EPOCHS = 6
+MORE = 20
+"""So many are trained where a worker is killed meanwhile: the first are compared."""
 
 
 def plan_of(*settings: str) -> Plan:
@@ -43,7 +46,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def check(output: str, alone: Finished) -> None:
     """Every measure of every epoch that was printed is that of one process."""
     printed = losses_by_epoch(output)
-    assert sorted(printed) == list(range(1, EPOCHS + 1)), output
+    assert sorted(printed) == list(range(1, MORE + 1)), output
     assert alone.code == 0, alone.log
     for number, told in enumerate(alone.epochs, start=1):
         assert list(printed[number]) == list(told)
@@ -70,7 +73,7 @@ def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker
     told = tmp_path / "told.txt"
     with told.open("w") as file:
         started = subprocess.Popen(
-            ["bash", launch, "--epochs", str(EPOCHS)],
+            ["bash", launch, "--epochs", str(MORE)],
             env=environment(tmp_path),
             stdin=subprocess.DEVNULL,
             stdout=file,
@@ -78,8 +81,8 @@ def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker
         )
     try:
         until(lambda: "epoch 2/" in read(told) or started.poll() is not None, PATIENCE)
-        for process in workers_of(started.pid, 1):
-            process.kill()
+        (process,) = workers_of(tmp_path, 1)
+        process.kill()
         until(lambda: started.poll() is not None, PATIENCE)
         assert started.poll() == 0, read(told)
     finally:
@@ -89,32 +92,62 @@ def test_that_launch_commands_train_to_the_losses_of_one_process_though_a_worker
     assert read(told).count("worker 0 of 2 waits for the others") == 2
     check(read(told), alone)
     written = sorted(path.name for path in (tmp_path / "trained").iterdir())
-    assert written[:2] == ["best.keras", "epoch-00004.keras"]
+    assert written[:2] == ["best.keras", f"epoch-{MORE - 2:05}.keras"]
 
 
-def test_that_slurm_trains_stops_by_a_signal_goes_on_with_more_and_starts_a_killed_task_again(
-    tmp_path, alone
+def test_that_slurm_trains_stops_goes_on_with_more_and_starts_a_killed_task_again(
+    tmp_path, alone, monkeypatch, capsys
 ):
-    plan = plan_of("cluster.workers=2", 'cluster.slurm={ time = "5", partition = "debug" }')
-    write_job("sbatch", plan, tmp_path, "job.sbatch")
-    with practice_slurm(tmp_path / "slurm", environment=environment(tmp_path)) as slurm:
-        wanted = ("sbatch", "--parsable", "--export=ALL")
-        words = ("--epochs", str(EPOCHS))
+    plan_file, runs = tmp_path / "small.plan.toml", tmp_path / "runs"
+    save(plan_of('cluster.slurm={ time = "5", partition = "debug" }'), plan_file)
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
 
-        def submitted(*more: str) -> tuple[str, Path]:
-            job = slurm.run(*wanted, *more, folder=tmp_path)
-            return job, tmp_path / f"small-{job}.out"
+    def cluster(*words: str) -> tuple[int, str, str]:
+        code = run_command(["--runs-dir", str(runs), "cluster", *words])
+        said = capsys.readouterr()
+        return code, said.out.strip(), said.err
 
-        first, told = submitted("job.sbatch", "--epochs", "40")
+    with practice_slurm(tmp_path / "slurm") as slurm:
+        monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+        code, first, said = cluster("submit", str(plan_file), "--detach")
+        assert code == 0, said
+        told = runs / "small" / f"small-{first}.out"
         until(lambda: "epoch 2/" in read(told), PATIENCE)
-        slurm.run("scancel", "--signal=USR1", first)
-        assert slurm.ended(first, PATIENCE) == "COMPLETED", read(told)
-        assert "--resume goes on" in read(told)
+        assert cluster("stop", first)[0] == 0
+        code, out, said = cluster("follow", first)
+        assert (code, "--resume goes on" in out) == (3, True), out
+        assert f"Job {first} has ended well." in said
+        assert "gpu-studio cluster submit PLAN --resume" in said
 
-        second, told_later = submitted("--ntasks=3", "job.sbatch", "--resume", *words)
+        code, _, said = cluster("submit", str(plan_file), "--detach")
+        assert (code, "--force" in said) == (2, True)
+        more = ("--set", "cluster.workers=3", f"training.epochs={MORE}")
+        code, second, said = cluster("submit", str(plan_file), "--detach", "--resume", *more)
+        assert code == 0, said
+        told_later = runs / "small" / f"small-{second}.out"
         until(lambda: losses_by_epoch(read(told_later)) != {}, PATIENCE)
-        for daemon in slurm.daemons.values():
-            for process in workers_of(daemon.pid, 2):
-                process.kill()
-        assert slurm.ended(second, PATIENCE) == "COMPLETED", read(told_later)
+        (process,) = workers_of(told_later.parent, 2)
+        process.kill()
+        code, out, said = cluster("follow", second)
+        assert code == 0, out
+        assert "All workers start again from what they kept." in out
+        assert "runs on n[0-1]" in said
     check(read(told) + read(told_later), alone)
+
+
+def test_that_a_job_is_refused_before_it_is_submitted_where_it_could_not_run(
+    tmp_path, monkeypatch, capsys
+):
+    plan_file = tmp_path / "small.plan.toml"
+    save(plan_of('cluster.slurm={ time = "5", partition = "nowhere" }'), plan_file)
+    with practice_slurm(tmp_path / "slurm") as slurm:
+        monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+        words = ["--runs-dir", str(tmp_path / "runs"), "cluster"]
+        assert run_command([*words, "submit", str(plan_file)]) == 2
+        said = capsys.readouterr()
+        assert "Invalid partition name specified" in said.out
+        assert "Nothing is submitted" in said.err
+        assert slurm.run("squeue", "-h") == ""
+        assert run_command([*words, "stop", "77"]) == 2
+        assert "Invalid job id" in capsys.readouterr().err
