@@ -181,17 +181,6 @@ def test_that_a_long_title_takes_two_lines_and_no_figure_is_cut(make):
     assert tall > short
 
 
-def test_that_rows_grow_with_their_titles_when_the_list_becomes_narrower(make, qtbot):
-    long = LabEntry("long", "One after another, and all at once", "3.97 × of 4", "CPU:0, CPU:1")
-    page = make(Section("benchmarks", ONE, long, TWO))
-    index = page.list.model().index(2, 0)
-    before = page.list.visualRect(index).height()
-    page.list.setFixedWidth(page.list.width() - 60)
-    asked = page.list.sizeHintForIndex
-    qtbot.waitUntil(lambda: page.list.visualRect(index).height() == asked(index).height())
-    assert page.list.visualRect(index).height() > before
-
-
 def test_that_the_buttons_that_last_stand_at_the_right(make, halves):
     page = make(*halves)
     makers = [half.maker.x() for half in halves]
