@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -10,9 +12,11 @@ from rich.text import Text
 
 from gpu_studio.cli.command import console
 from gpu_studio.common.figures import UNKNOWN, grouped, metric, share, size, throughput
+from gpu_studio.contract.event_parts import WorkerState
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import MemorySeries
 from gpu_studio.runs.reading.settled_eta import SettledEta
+from gpu_studio.runs.reading.workers import cells, straggler_words
 
 _BAR_WIDTH = 40
 _COUNTED = {"allocator": "", "host": " (all logical CPUs)", "variables": " (variables)"}
@@ -30,7 +34,8 @@ class Display:
         Progress, loss, pace, time left, memory of each device.
         """
         self._eta.follow(history)
-        return Group(_progress(history, self._eta.words), _figures(history), _memory(history))
+        rows = _progress(history, self._eta.words), _figures(history), _memory(history)
+        return Group(*rows, *_workers(history.workers.states))
 
 
 class LiveDisplay:
@@ -75,6 +80,18 @@ def _figures(history: History) -> Text:
     if history.input_share is not None:
         figures.append(f"{share(history.input_share)} waiting for data")
     return Text(" · ".join(figures))
+
+
+def _workers(states: Sequence[WorkerState]) -> Iterator[RenderableType]:
+    """A row for each worker, and whom the others wait for; nothing of a run of one process."""
+    if not states:
+        return
+    table = Table.grid(padding=(0, 2))
+    for state in states:
+        table.add_row(*cells(state))
+    yield table
+    if said := straggler_words(states):
+        yield Text(said)
 
 
 def _memory(history: History) -> Table:

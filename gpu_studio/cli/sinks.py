@@ -127,7 +127,11 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
             yield _model(event)
         case events.Epoch():
             yield _epoch(event, history)
-        case events.StateChanged(state="paused" | "stopping"):
+        case events.Cluster():
+            yield history.workers.words
+        case events.StateChanged(state="paused" | "stopping" | "starting") if (
+            event.reason or event.state != "starting"
+        ):
             yield f"{event.state}{': ' if event.reason else ''}{event.reason}"
         case events.Warned():
             yield f"warning: {event.message} {event.suggestion}".rstrip()
@@ -162,7 +166,8 @@ def _devices(event: events.Devices) -> str:
     replicas = f"{len(event.replicas)} {'replica' if len(event.replicas) == 1 else 'replicas'}"
     reduce = f", {event.all_reduce}" if event.all_reduce else ""
     held = "layers" if strategy_named(event.strategy).places_layers else replicas
-    return f"{event.strategy}{reduce}: {held} on {', '.join(event.replicas)}"
+    each = " of each worker" if strategy_named(event.strategy).clusters else ""
+    return f"{event.strategy}{reduce}: {held} on {', '.join(event.replicas)}{each}"
 
 
 def _model(event: events.Model) -> str:

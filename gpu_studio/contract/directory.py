@@ -110,6 +110,18 @@ class RunDirectory:
         return self.path / "resume.json"
 
     @property
+    def cluster_file(self) -> Path:
+        """The processes that take part; absent in a run of a single one."""
+        return self.path / "cluster.json"
+
+    def of_worker(self, attempt: int, role: str, index: int) -> RunDirectory:
+        """The files of another process of the run in its `attempt`th start, from 0.
+
+        Those of worker 0 are the run's own.
+        """
+        return RunDirectory(self.path / "workers" / f"{attempt}-{role}-{index}")
+
+    @property
     def prediction_file(self) -> Path:
         """What was predicted for this run when it started; absent if nothing was known."""
         return self.path / "prediction.json"

@@ -157,3 +157,51 @@ class SuggestedChange(msgspec.Struct, kw_only=True, frozen=True):
     text: str
     field: str
     value: Any
+
+
+WorkerStage = Literal[
+    "absent", "waiting", "starting", "training", "paused", "stopping", "ended", "lost"
+]
+"""What a worker of a cluster does.
+
+It is `absent` until its process answers, `waiting` until all do, and `starting` until all are ready
+to train.
+"""
+
+
+class WorkerPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """A process that takes part in a run, and where it is.
+
+    `address` is what the others reach it by, and `folder` the path of its files in the run's
+    directory; empty if they are the run's own.
+    """
+
+    role: str
+    index: int
+    host: str
+    pid: int
+    address: str = ""
+    folder: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name for a person: `worker 1`."""
+        return f"{self.role} {self.index}"
+
+
+class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
+    """What one worker does.
+
+    `compute` and `wait` are seconds a step: until its own gradients were there, and from then to
+    the end of the step, in which it waits for the others. `memory` is what its devices hold in
+    bytes, None if it does not tell; `seen` the seconds since it was last heard.
+    """
+
+    role: str
+    index: int
+    state: WorkerStage
+    step: int = 0
+    compute: float = 0.0
+    wait: float = 0.0
+    memory: int | None = None
+    seen: float = 0.0

@@ -8,18 +8,35 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from gpu_studio.common.safe_files import open_regular
 from gpu_studio.common.steady import steady_seconds
-from gpu_studio.contract.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
+from gpu_studio.contract.events import (
+    Event,
+    LearningRate,
+    Log,
+    Memory,
+    Steps,
+    Warned,
+    Workers,
+    encode,
+)
 from gpu_studio.contract.failure_texts import LASTING
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 _RETRY_SECONDS = 0.05
 # The kinds to drop when the disk stays full until the backlog is full too.
-_DISPENSABLE = (Steps, Memory, LearningRate, Log)
+_DISPENSABLE = (Steps, Memory, LearningRate, Log, Workers)
+
+
+class TakesEvents(Protocol):
+    """Whatever events are told to: their file, or the process that writes it."""
+
+    def write(self, event: Event) -> Event:
+        """Take `event`, and return it as written."""
 
 
 class EventWriter:

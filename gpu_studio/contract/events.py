@@ -24,6 +24,8 @@ from gpu_studio.contract.event_parts import PartRow as PartRow
 from gpu_studio.contract.event_parts import Stage as Stage
 from gpu_studio.contract.event_parts import StageSpan as StageSpan
 from gpu_studio.contract.event_parts import SuggestedChange as SuggestedChange
+from gpu_studio.contract.event_parts import WorkerPlace as WorkerPlace
+from gpu_studio.contract.event_parts import WorkerState as WorkerState
 
 State = Literal[
     "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"
@@ -278,6 +280,24 @@ class Warned(Event, tag="warning", frozen=True):
     suggestion: str = ""
 
 
+class Cluster(Event, tag="cluster", frozen=True):
+    """Who takes part from now on, in the `attempt`th start of the run's processes (from 0).
+
+    `start` is what started them. `from_step` is the step of the checkpoint that they go on from.
+    """
+
+    attempt: int
+    start: str
+    workers: list[WorkerPlace]
+    from_step: int = 0
+
+
+class Workers(Event, tag="workers", frozen=True):
+    """What each worker does, about every second and at each change."""
+
+    workers: list[WorkerState]
+
+
 class Finished(Event, tag="finished", frozen=True):
     """The end of a run that did not fail.
 
@@ -337,13 +357,15 @@ AnyEvent = (
     | Log
     | PhaseBegan
     | Warned
+    | Cluster
+    | Workers
     | Finished
     | Failed
 )
 TERMINAL = (Finished, Failed)
 
 
-def _plain_number(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """Convert a NumPy or TensorFlow scalar, should a trainer pass one, to a Python number."""
     item = getattr(value, "item", None)
     if item is None:
@@ -352,7 +374,7 @@ def _plain_number(value: Any) -> Any:
 
 
 _decoder = msgspec.json.Decoder(AnyEvent)
-_encoder = msgspec.json.Encoder(enc_hook=_plain_number)
+_encoder = msgspec.json.Encoder(enc_hook=plain_number)
 
 
 def encode(event: Event) -> bytes:
@@ -381,5 +403,5 @@ def decode(line: bytes) -> AnyEvent | None:
 
 def as_dict(event: Event) -> dict[str, Any]:
     """Return the event as plain JSON values, for `--json`."""
-    plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=_plain_number)
+    plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=plain_number)
     return plain

@@ -14,7 +14,7 @@ from gpu_studio.plan.devices import (
     effective,
     halves_leave_one_out,
     replica_devices,
-    suited,
+    suited_to,
     why_not_nccl,
 )
 from gpu_studio.plan.edits.distribution import set_strategy
@@ -53,7 +53,13 @@ def reduce_choices(
     `auto` is recommended, which chooses by itself.
     """
     devices = replica_devices(plan, machine)
-    return tuple(_choice(name, devices, machine, topology) for name in ALL_REDUCES)
+    best, able = suited_to(plan, devices), strategy_of(plan).all_reduces
+    return tuple(
+        _choice(name, devices, machine, topology, best)
+        if name in able
+        else ReduceChoice(name, PLAIN[name], why_not="It does not work between processes.")
+        for name in ALL_REDUCES
+    )
 
 
 def joined(
@@ -88,9 +94,12 @@ def links_in_words(
 
 
 def _choice(
-    name: str, devices: Sequence[PlannedDevice], machine: Machine, topology: Topology | None
+    name: str,
+    devices: Sequence[PlannedDevice],
+    machine: Machine,
+    topology: Topology | None,
+    best: str,
 ) -> ReduceChoice:
-    best = suited(devices)
     if name == "auto":
         return ReduceChoice(name, f"Takes what suits the devices: here {best}.", RECOMMENDED)
     refused = _why_not(name, devices)

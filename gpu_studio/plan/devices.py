@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.plan.strategies import cluster_of, strategy_of
 from gpu_studio.plan.values import DeviceSettings, Distribution, Plan, listed
 
 LITTLE_MIB, LITTLE_SHARE = 1024, 0.05
@@ -363,7 +363,17 @@ def replica_devices(plan: Plan, machine: Machine) -> tuple[PlannedDevice, ...]:
 
 def replica_count(plan: Plan, machine: Machine) -> int:
     """The number of replicas that share a global batch; a placed model is one."""
-    return 1 if strategy_of(plan).places_layers else len(replicas(plan, machine))
+    return 1 if strategy_of(plan).places_layers else in_all(plan, replicas(plan, machine))
+
+
+def in_all(plan: Plan, replicas: Sequence[str]) -> int:
+    """How many replicas there are, where a process alone would have these.
+
+    Each worker of a cluster has as many, except that workers of one machine share its cards.
+    """
+    cluster = cluster_of(plan)
+    shares = cluster and cluster.start == "local" and any(r.startswith("GPU") for r in replicas)
+    return len(replicas) * (1 if cluster is None or shares else max(1, cluster.workers))
 
 
 def parameter_home(plan: Plan, machine: Machine) -> str | None:
@@ -408,7 +418,13 @@ def suited(devices: Sequence[DeviceLike]) -> str:
 def effective(plan: Plan, machine: Machine) -> str:
     """The all-reduce that a run of the plan takes on this machine."""
     wanted = plan.distribution.all_reduce
-    return suited(replica_devices(plan, machine)) if wanted == "auto" else wanted
+    return suited_to(plan, replica_devices(plan, machine)) if wanted == "auto" else wanted
+
+
+def suited_to(plan: Plan, devices: Sequence[DeviceLike]) -> str:
+    """The all-reduce that `auto` takes for replicas on these devices under the plan's strategy."""
+    best = suited(devices)
+    return best if best in strategy_of(plan).all_reduces else "ring"
 
 
 def nccl_refusals(devices: Sequence[DeviceLike]) -> Iterator[NcclRefusal]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from gpu_studio.common.figures import plural
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.devices import CPU, Machine, replica_count, replicas, visible_cards
+from gpu_studio.plan.edits.cluster import set_cluster
 from gpu_studio.plan.edits.visibility import only_on
 from gpu_studio.plan.edits.visibility import without as without_cards
 from gpu_studio.plan.keras_objects import LOSSES, METRICS
@@ -155,10 +157,12 @@ def with_fewer(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Re
     yield changing("Never with fewer", "cluster", with_fewer=False)
 
 
-def cluster(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
-    """Remove the part that the strategy does not use."""
+def cluster(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
+    """Remove the part that the strategy does not use; or as many workers as can be."""
     if not strategy_of(plan).clusters:
         yield changing("Leave the cluster out", "", cluster=None)
+    for count in range(len(visible_cards(plan.devices, machine)), 0, -1):
+        yield Remedy(f"Use {plural(count, 'worker')}", partial(set_cluster, workers=count))
 
 
 def model_name(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:

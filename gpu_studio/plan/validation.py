@@ -71,6 +71,7 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("distribution cluster", _alone(cluster_rules.belongs)),
         ("cluster", _alone(cluster_rules.numbers)),
         ("distribution cluster", _alone(cluster_rules.servers)),
+        ("devices distribution cluster", cluster_rules.local_cards),
         ("training distribution cluster", _alone(cluster_rules.elastic)),
         ("cluster", _alone(cluster_rules.slurm)),
         ("distribution cluster", _alone(cluster_rules.kubernetes)),

@@ -131,6 +131,10 @@ def _train(
     writer.write(StateChanged(state="starting"))
     for code in user_code.codes_of(todo, context.base):
         writer.write(code)
+    if plan.cluster_of(todo) is not None:
+        from gpu_studio.trainer.cluster.supervisor import supervise
+
+        return supervise(run, todo, writer, control, reached)
     environment.settle(todo)
     # Imported here: TensorFlow reads the environment once, while it is imported. Garbage
     # collections meanwhile would take a fifth of the time and free nothing; later ones skip what

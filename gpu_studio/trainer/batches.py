@@ -36,11 +36,15 @@ _KEPT: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How to cut `samples`: batches of `batch` samples per step, shared by `replicas`."""
+    """How to cut `samples`: batches of `batch` samples per step, shared by `replicas`.
+
+    `own` says which replicas are this process's, first and past the last; None says that all are.
+    """
 
     samples: int
     batch: int
     replicas: int
+    own: tuple[int, int] | None = None
 
     def steps(self, offset: int = 0) -> int:
         """Return the steps left in an epoch whose first `offset` samples are done."""
@@ -67,6 +71,19 @@ class Cut:
         rows = np.stack([first, first + np.maximum(length, 1), size], axis=-1)
         return rows.reshape(-1, 3)
 
+    def own_parts(self, offset: int = 0) -> np.ndarray:
+        """The rows of `parts` of this process's own replicas."""
+        rows = self.parts(offset)
+        if self.own is None:
+            return rows
+        first, last = self.own
+        return rows.reshape(-1, self.replicas, 3)[:, first:last].reshape(-1, 3)
+
+    @property
+    def own_replicas(self) -> range:
+        """The numbers of this process's replicas."""
+        return range(*(self.own or (0, self.replicas)))
+
 
 def order_of(epoch: Any, samples: int, seed: int) -> Any:
     """The order of an epoch, by (seed, epoch) alone: a permutation of 0 … samples − 1."""
@@ -91,38 +108,44 @@ def training_stream(
         return _gathered(parts, given, lambda start, stop: order[start:stop], timed=timed)
 
     first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64))
-    first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts(offset))))
+    first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.own_parts(offset))))
     later = tf.data.Dataset.counter(start=epoch + 1).flat_map(
-        _as_it_stands(lambda e: parts_of(e, cut.parts()))
+        _as_it_stands(lambda e: parts_of(e, cut.own_parts()))
     )
     return _endless(first.concatenate(later))
 
 
 def stream_parts(
-    stream: PythonStream | DatasetStream, batch: int, replicas: int, skipped: int = 0
+    stream: PythonStream | DatasetStream,
+    batch: int,
+    replicas: int,
+    skipped: int = 0,
+    own: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Yield the parts of one pass over a stream, without its first `skipped` global batches.
 
-    Its batches are cut as `Cut` cuts them, whatever their size; samples that come one by one are
-    put together to batches of `batch`. A part is what `training_stream` yields, but what it says of
-    itself has shape (3,): when it was ready, how many samples the global batch has, and 1 if that
-    is the last of the pass.
+    Its batches are cut as `Cut` cuts them, whatever their size; `own` is as there. Samples that
+    come one by one are put together to batches of `batch`. A part is what `training_stream` yields,
+    but what it says of itself has shape (3,): when it was ready, how many samples the global batch
+    has, and 1 if that is the last of the pass.
     """
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     if isinstance(stream, PythonStream):
         options.autotune.enabled = False  # which would take 20 ms of each pass, to tune nothing
-        parts = _python_parts(stream, batch, replicas)
+        parts = _python_parts(stream, batch, replicas, own)
     else:
-        parts = _dataset_parts(stream, batch, replicas, skipped)
+        parts = _dataset_parts(stream, batch, Cut(batch, batch, replicas, own), skipped)
     return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
 
 
-def _python_parts(stream: PythonStream, batch: int, replicas: int) -> tf.data.Dataset:
+def _python_parts(
+    stream: PythonStream, batch: int, replicas: int, own: tuple[int, int] | None
+) -> tf.data.Dataset:
     def parts() -> Iterator[Any]:
         for given, last in stream.batches(batch):
             many = len(flat(given)[0])
-            for start, stop, size in Cut(many, many, replicas).parts().tolist():
+            for start, stop, size in Cut(many, many, replicas, own).own_parts().tolist():
                 rows = mapped(operator.itemgetter(slice(start, stop)), given)
                 weight = np.full(stop - start, 1.0 / size if size else 0.0, np.float32)
                 yield *rows, weight, np.array([time.time(), many, last])
@@ -131,9 +154,8 @@ def _python_parts(stream: PythonStream, batch: int, replicas: int) -> tf.data.Da
     return tf.data.Dataset.from_generator(parts, output_signature=signature)
 
 
-def _dataset_parts(
-    stream: DatasetStream, batch: int, replicas: int, skipped: int
-) -> tf.data.Dataset:
+def _dataset_parts(stream: DatasetStream, batch: int, cut_as: Cut, skipped: int) -> tf.data.Dataset:
+    replicas, own = cut_as.replicas, cut_as.own_replicas
     data = _global_batches(stream, batch, skipped)
 
     @_as_it_stands
@@ -159,7 +181,7 @@ def _dataset_parts(
             made = *rows, tf.fill([stop - start], weight)
             return *made, _told(made, size, last)
 
-        return tf.data.Dataset.range(replicas).map(part)
+        return tf.data.Dataset.range(own.start, own.stop).map(part)
 
     return data.map(whole) if replicas == 1 else data.flat_map(cut)
 
@@ -220,7 +242,7 @@ def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
     """Parts of the whole split in its own order, over and over."""
     given = _given_of(split)
     return _endless(
-        _gathered(cut.parts(), given, lambda start, stop: tf.range(start, stop)).repeat()
+        _gathered(cut.own_parts(), given, lambda start, stop: tf.range(start, stop)).repeat()
     )
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,6 +47,40 @@ class Snapshot:
 
 def _name(step: int) -> str:
     return f"step-{step:08d}"
+
+
+class Keeps(Protocol):
+    """What the loop asks of whoever keeps its checkpoints."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep this moment."""
+
+    def wait(self) -> None:
+        """Until what was saved is kept."""
+
+    def has(self, step: int) -> bool:
+        """Return whether this step is kept."""
+
+    def close(self) -> None:
+        """Accept no more."""
+
+
+class Elsewhere:
+    """Another process of the run keeps its checkpoints."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """The other one has the same moment."""
+
+    def wait(self) -> None:
+        """Nothing is written here."""
+
+    def has(self, step: int) -> bool:
+        """The other one tells whether it has."""
+        del step
+        return True
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class Checkpoints:

@@ -44,11 +44,18 @@ class Control:
 
     def start(self) -> None:
         """Start listening. Call this on the main thread: no other thread can catch signals."""
-        signal.signal(signal.SIGTERM, self._terminated)
+        self.catch_signals()
         # Closing the terminal that started the run, or Ctrl+C in it, is no request to end the run.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._thread.start()
+
+    def catch_signals(self) -> None:
+        """Catch what asks for a stop, on the main thread.
+
+        Again once TensorFlow has taken SIGTERM for itself, which Python does not notice.
+        """
+        signal.signal(signal.SIGTERM, self._terminated)
 
     def close(self) -> None:
         """Stop listening."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -33,10 +34,16 @@ ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
 """Whether oneDNN's kernels replace Eigen's, as on CPUs that have the instructions for them."""
 
 
-def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
+def set_up(
+    devices: DeviceSettings,
+    share: Callable[[Sequence[Any]], Sequence[Any]] = lambda cards: cards,
+    first: Callable[[], object] = lambda: None,
+) -> list[LogicalDevice]:
     """Apply carves, memory growth and soft placement.
 
-    Return the logical devices in TensorFlow's order.
+    Return the logical devices of this process in TensorFlow's order. `share` gives those of the
+    cards that are this process's. `first` does what must be done before anything else initialises
+    the devices.
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
@@ -44,12 +51,16 @@ def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
     tf.config.set_soft_device_placement(devices.soft_placement)
     if devices.log_placement:
         tf.debugging.set_log_device_placement(True)
-    there = physical(devices)
+    everything = physical(devices)
+    there = _shared(everything, share)
     for carve in devices.carve:
+        if carve.device in everything and carve.device not in there:
+            continue  # another process's
         _carve(_find(there, carve.device), carve.slices_mib)
     if devices.memory_growth:
-        for card in tf.config.list_physical_devices("GPU"):
+        for card in tf.config.get_visible_devices("GPU"):
             tf.config.experimental.set_memory_growth(card, True)
+    first()
     return _logical(devices, there)
 
 
@@ -100,6 +111,22 @@ def physical(devices: DeviceSettings) -> dict[str, Any]:
     return dict(zip(named, cards, strict=False)) | host
 
 
+def _shared(
+    there: dict[str, Any], share: Callable[[Sequence[Any]], Sequence[Any]]
+) -> dict[str, Any]:
+    """These devices without the cards that are other processes'."""
+    cards = [device for device in there.values() if device.device_type == "GPU"]
+    mine = list(share(cards))
+    if len(mine) == len(cards):
+        return there
+    tf.config.set_visible_devices(mine, "GPU")
+    return {
+        name: device
+        for name, device in there.items()
+        if device.device_type != "GPU" or device in mine
+    }
+
+
 def _count(cards: int) -> str:
     return {0: "no card", 1: "one card"}.get(cards, f"{cards} cards")
 
@@ -131,12 +158,21 @@ def _logical(devices: DeviceSettings, physical: dict[str, Any]) -> list[LogicalD
             if device.device_type == kind
             for limit in limits.get(name) or (0,)
         ]
-        names = [
-            logical.name.removeprefix("/device:")
-            for logical in tf.config.list_logical_devices(kind)
-        ]
+        names = own_names(kind)
         rows += [replace(one, name=logical) for logical, one in zip(names, slices, strict=True)]
     return rows
+
+
+_TASK = re.compile(r"/task:(\d+)/")
+
+
+def own_names(kind: str) -> list[str]:
+    """The names of this process's logical devices of a kind: of a cluster TensorFlow lists all."""
+    names = [device.name for device in tf.config.list_logical_devices(kind)]
+    if any(map(_TASK.search, names)):
+        mine = _TASK.search(f"{context.context().host_address_space()}/")
+        names = [name for name in names if mine and mine.group() in name]
+    return [f"{kind}:{name.rpartition(':')[2]}" for name in names]
 
 
 def _slice(physical: str, limit_mib: int, description: str, card: CardIdentity) -> LogicalDevice:

@@ -21,7 +21,7 @@ from typing import Any, Final, TextIO
 import psutil
 
 from gpu_studio.contract.failure_texts import refusal_of_disk
-from gpu_studio.plan import DeviceSettings, Plan
+from gpu_studio.plan import DeviceSettings, Plan, strategy_of
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.trainer.errors import PlanRefused
 
@@ -51,8 +51,8 @@ def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
         # A cluster left over in the environment would make TensorFlow wait for workers that this
-        # run does not have.
-        "TF_CONFIG": None,
+        # run does not have. A process of a cluster has been given its own.
+        "TF_CONFIG": environ.get("TF_CONFIG") if strategy_of(plan).clusters else None,
         "TF_USE_LEGACY_KERAS": None,
     }
 

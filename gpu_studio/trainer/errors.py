@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.contract.events import Failed
 
 
 class TrainerError(Exception):
@@ -59,6 +60,20 @@ class UserCodeError(TrainerError):
     def __init__(self, message: str, suggestions: Sequence[str] = (), trace: str = "") -> None:
         super().__init__(message, suggestions)
         self.trace = trace
+
+
+class WorkerFailed(TrainerError):  # noqa: N818  (read as a sentence: the worker failed)
+    """A worker of a cluster has told how it failed."""
+
+    def __init__(self, told: Failed) -> None:
+        super().__init__(told.message, told.suggestions, told.mends)
+        self.told = told
+
+
+class ClusterError(TrainerError):
+    """The processes of a run cannot train together."""
+
+    kind = "cluster"
 
 
 class NotFiniteError(TrainerError):

@@ -60,6 +60,19 @@ def waited(moments: np.ndarray, cards: Sequence[object]) -> float:
     return float(np.max(idle, axis=0).sum())
 
 
+def exchanged(moments: np.ndarray, parts: int, ended: float) -> float:
+    """Return the seconds from each step's own gradients to the end of the step, over all steps.
+
+    `moments` are as in `waited`, of so many `parts`; the last step `ended` then, in seconds since
+    1970. It is 0 where nobody noted when the gradients were there.
+    """
+    computed = moments[:, 2 + parts :]
+    if not computed.size:
+        return 0.0
+    ends = np.append(moments[1:, 0], ended)
+    return float(np.maximum(ends - computed.max(axis=1), 0.0).sum())
+
+
 def _idle(begun: np.ndarray, ready: np.ndarray, computed: np.ndarray) -> np.ndarray:
     """Return the seconds of each step in which one device had nothing to compute, shape (steps,).
 

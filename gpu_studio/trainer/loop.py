@@ -15,7 +15,7 @@ from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps, War
 from gpu_studio.plan.freezing import phase_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks
-from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
+from gpu_studio.trainer.checkpoints import Keeps, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
@@ -24,6 +24,7 @@ from gpu_studio.trainer.passes import SplitReading, ended_early
 from gpu_studio.trainer.phases import PHASE, begin_phase
 from gpu_studio.trainer.progress import CallLength, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
+from gpu_studio.trainer.team import ALONE, Agreed, Place, Team
 from gpu_studio.trainer.telemetry import Telemetry, finite
 
 TEST = "test_"
@@ -41,10 +42,12 @@ class Loop:
         session: Session,
         control: Control,
         telemetry: Telemetry,
-        checkpoints: Checkpoints,
+        checkpoints: Keeps,
         reached: Reached,
         hooks: Hooks | None = None,
+        team: Team | None = None,
     ) -> None:
+        self._team = team or ALONE
         self._reached, self.hooks = reached, hooks or Hooks()
         self.tally = session.program.tally()
         self._session, self._control = session, control
@@ -151,13 +154,13 @@ class Loop:
             left = self._passes.left(self.progress)
             if left == 0:
                 break
-            self._listen()
+            count = self._listen(1 if self.hooks.each_step else self._pace.next(left))
             before = self.progress.step
-            self._call(1 if self.hooks.each_step else self._pace.next(left))
+            self._call(count)
             self._save_if_due(self.progress.step - before)
             if self.hooks.stopping:
                 break
-        self._listen()
+        self._listen(0, "epoch end")
 
     def begin_phase(self, number: int) -> None:
         """Begin the phase with this number, from 0, unless it has begun."""
@@ -175,6 +178,7 @@ class Loop:
         while self._session.program.noticed:
             self._telemetry.tell(self._session.program.noticed.pop())
         self._pace.measured(len(call.losses), seconds)
+        self._team.worked(len(call.losses), seconds, call.exchange_seconds)
         self._epoch_seconds += seconds
         progress, sizes = self._passes.after(self.progress, call)
         self._tell_steps(call, sizes, seconds, rate)
@@ -272,8 +276,8 @@ class Loop:
         reading, tally = self._readings[id(split)], self._session.program.tally()
         reading.begin(self.progress.epoch)
         while (left := reading.left) != 0:
-            self._listen()
-            count = 1 if hooks.each_test_step else self._evaluation_pace.next(left)
+            wanted = 1 if hooks.each_test_step else self._evaluation_pace.next(left)
+            count = self._listen(wanted, "evaluation")
             first = reading.done
             hooks.test_batch_begin(first)
             began = time.perf_counter()
@@ -318,22 +322,30 @@ class Loop:
 
     # Between two calls
 
-    def _listen(self) -> None:
-        if self._control.take_checkpoint_wish():
-            self._save(None)
-        if self._control.pausing:
-            self._pause()
-        if self._control.stopping:
+    def _listen(self, steps: int, place: Place = "training") -> int:
+        """Do what is asked; return how many steps the call has that would like to have `steps`."""
+        agreed = self._agreed(steps, place)
+        if agreed.pausing:
+            agreed = replace(self._pause(), steps=agreed.steps)
+        if agreed.stopping:
             raise Stopped
+        return agreed.steps
 
-    def _pause(self) -> None:
+    def _agreed(self, steps: int, place: Place) -> Agreed:
+        agreed = self._team.agree(self._control, steps, self.progress.step, place)
+        if agreed.checkpoint:
+            self._save(None)
+        return agreed
+
+    def _pause(self) -> Agreed:
         self._telemetry.tell(StateChanged(state="paused"))
-        while self._control.pausing:
-            self._control.wait_while_paused()
-            if self._control.take_checkpoint_wish():
-                self._save(None)
-        if not self._control.stopping:
+        agreed = self._agreed(0, "pause")
+        while agreed.pausing:
+            self._team.wait_while_paused(self._control)
+            agreed = self._agreed(0, "pause")
+        if not agreed.stopping:
             self._telemetry.tell(StateChanged(state="running"))
+        return agreed
 
     def _save_if_due(self, steps: int) -> None:
         every = self._settings.checkpoint.every_steps

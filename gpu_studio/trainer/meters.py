@@ -184,7 +184,8 @@ class Call:
 
     `deltas` is what the metrics got. `told` has shape (steps, 2): of a stream's batches how many
     samples each has, and 1 if it is the last of its pass. `input_seconds` were spent waiting for
-    data, as `input_wait` counts it; `aside_seconds` on watching the call, which is no training.
+    data, as `input_wait` counts it; `aside_seconds` on watching the call, which is no training;
+    `exchange_seconds` from a step's own gradients to its end, where replicas wait for each other.
     """
 
     losses: np.ndarray
@@ -192,6 +193,7 @@ class Call:
     input_seconds: float
     aside_seconds: float = 0.0
     told: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
+    exchange_seconds: float = 0.0
 
     @property
     def over(self) -> bool:
@@ -206,6 +208,7 @@ class Call:
             self.input_seconds + other.input_seconds,
             self.aside_seconds + other.aside_seconds,
             np.concatenate([self.told, other.told]),
+            self.exchange_seconds + other.exchange_seconds,
         )
 
 

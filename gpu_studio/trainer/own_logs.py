@@ -79,6 +79,7 @@ class LoggedCall(Call):
             self.input_seconds + other.input_seconds,
             self.aside_seconds + other.aside_seconds,
             np.concatenate([self.told, other.told]),
+            self.exchange_seconds + other.exchange_seconds,
         )
 
 

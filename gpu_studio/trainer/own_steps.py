@@ -201,7 +201,9 @@ class OwnSteps(Program):
         """Return the call with losses and the last logs for the logs of each step."""
         logs = call.losses
         losses, last = shown_losses(self.names[kind], logs), [[kind, logs[-1]]]
-        return LoggedCall(losses, last, call.input_seconds, call.aside_seconds, call.told)
+        return LoggedCall(
+            losses, last, call.input_seconds, call.aside_seconds, call.told, call.exchange_seconds
+        )
 
     # Traced by TensorFlow.
 

@@ -6,6 +6,7 @@ ended, and is shorter where the data end before. The next pass begins with the e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,9 +66,9 @@ class Passes:
             )
         stream.begin(at.passes, at.pass_steps * (1 if stream.batched else cut.batch))
         if at.pass_steps:
-            return batches.stream_parts(stream, cut.batch, cut.replicas, at.pass_steps)
+            return batches.stream_parts(stream, cut.batch, cut.replicas, at.pass_steps, cut.own)
         if self._parts is None:
-            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas)
+            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas, own=cut.own)
         return self._parts
 
     def after(self, at: TrainingProgress, call: Call) -> tuple[TrainingProgress, np.ndarray]:
@@ -114,7 +115,7 @@ class SplitReading:
             self._begin_stream(stream, number)
         elif not self._open:
             samples = min(self._cut.samples, self._most * self._cut.batch or self._cut.samples)
-            self._cut = Cut(samples, self._cut.batch, self._cut.replicas)
+            self._cut = replace(self._cut, samples=samples)
             parts = batches.evaluation_stream(self._split, self._cut)
             self._open = [batches.distribute(self._strategy, parts)]
 
@@ -123,7 +124,8 @@ class SplitReading:
         batches.let_go(ended)
         stream.begin(number, 0)
         if self._parts is None:
-            self._parts = batches.stream_parts(stream, self._cut.batch, self._cut.replicas)
+            cut = self._cut
+            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas, own=cut.own)
         self._open = [batches.distribute(self._strategy, self._parts)]
 
     @property

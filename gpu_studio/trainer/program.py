@@ -12,6 +12,7 @@ layers add and regularizers count in evaluation too, as in Keras.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from gpu_studio.trainer.communication import CommunicationMeter, between_replica
 from gpu_studio.trainer.input_wait import (
     HOST,
     after,
+    exchanged,
     moment_after,
     operations_so_far,
     waited,
@@ -157,7 +159,14 @@ class Program:
             if self._grown:
                 self._try_again(stream, first)
         told, moments = np.split(noted.numpy(), [len(TOLD)], axis=1)
-        return Call(losses.numpy(), deltas, waited(moments, self._cards), told=told)
+        values, ended = losses.numpy(), time.time()
+        return Call(
+            values,
+            deltas,
+            waited(moments, self._cards),
+            told=told,
+            exchange_seconds=exchanged(moments, len(self._cards), ended),
+        )
 
     def _try_again(self, stream: Any, step: Any) -> None:
         """Compile the step once more where the first time has left tensors in lists of layers.

@@ -6,7 +6,7 @@ It has devices, strategy, data, model, optimizer and compiled steps.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ from gpu_studio.trainer.own_steps import OwnSteps
 from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.session_events import devices_event, layer_event
+from gpu_studio.trainer.team import ALONE, Team
 
 
 @dataclass(slots=True)
@@ -76,7 +78,7 @@ class Session:
 
     def cut_for(self, split: Split) -> Cut:
         """Return how another split is cut into batches."""
-        return Cut(len(split), self.cut.batch, self.cut.replicas)
+        return replace(self.cut, samples=len(split))
 
     def identity(self) -> dict[str, Any]:
         """How a checkpoint recognises the data it was trained on, and where the plan names them."""
@@ -143,23 +145,32 @@ class Session:
             variable.assign(keras.ops.convert_to_numpy(average))
 
 
-def build(plan: Plan, base: Path, tell: Any) -> Session:
+def build(plan: Plan, base: Path, tell: Any, team: Team = ALONE) -> Session:
     """Build the session of a plan, reporting devices and model on the way. Raises TrainerError.
 
     `base` is the folder that relative paths of the plan start from.
     """
-    logical = devices.set_up(plan.devices)
+    made = strategies.Maker(plan.distribution)
+    logical = devices.set_up(plan.devices, team.share, lambda: made.first(devices.own_names))
+    team.joined(made.joined)
     with devices.on_host():
-        return _built(plan, base, logical, tell)
+        return _built(plan, base, logical, tell, made, team)
 
 
-def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: Any) -> Session:
-    spread = strategies.spread_over(plan.distribution, logical)
-    tell(_devices_event(logical, spread))
+def _built(
+    plan: Plan,
+    base: Path,
+    logical: list[events.LogicalDevice],
+    tell: Any,
+    made: strategies.Maker,
+    team: Team,
+) -> Session:
+    spread = made.spread(logical)
+    tell(devices_event(logical, spread))
     policy = devices.set_precision(plan.training.mixed_precision, spread.replicas)
     seed = plan.training.seed
     dataset = _loaded(plan, base, tell)
-    cut = cut_of(plan, dataset, spread)
+    cut = cut_of(plan, dataset, spread, team.own(spread.replicas))
     passes = passes_of(plan, dataset, cut, spread)
     with tf.device(spread.made_on), spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
@@ -167,9 +178,9 @@ def _built(plan: Plan, base: Path, logical: list[events.LogicalDevice], tell: An
         tell(events.Warned(message=note.text, suggestion=note.why))
     steps = passes.steps_per_epoch or 0
     if own_in_steps(model):
-        program = _own_steps(plan, dataset, model, spread, logical, steps, tell)
+        program = _own_steps(plan, dataset, model, spread, logical, steps, tell, team)
     else:
-        program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell)
+        program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team)
     if spread.strategy.num_replicas_in_sync > 1:
         for warned in replicas_apart(model, cut, program.optimizer):
             tell(warned)
@@ -191,6 +202,7 @@ def _default_steps(
     cut: Cut,
     steps: int,
     tell: Any,
+    team: Team,
 ) -> Program:
     """The program of a model that learns by its outputs."""
     seed = plan.training.seed
@@ -213,7 +225,7 @@ def _default_steps(
         tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
-    reported, cards = tell if telemetry.is_full() else None, _cards_of(spread, logical)
+    reported, cards = _reported(tell, team), _cards_of(spread, logical)
     on = spread.made_on, cards
     return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
 
@@ -236,6 +248,7 @@ def _own_steps(
     logical: list[events.LogicalDevice],
     steps: int,
     tell: Any,
+    team: Team,
 ) -> Program:
     """The program of a model that brings a `train_step` or parts of it."""
     source, total = name_of(plan.model), steps * plan.training.epochs
@@ -249,13 +262,18 @@ def _own_steps(
             lambda: keras_objects.make_optimizer(plan.training, steps, total),
         )
     tell(events.Log(message=training_note(source, model)))
-    reported, cards = tell if telemetry.is_full() else None, _cards_of(spread, logical)
+    reported, cards = _reported(tell, team), _cards_of(spread, logical)
     on = spread.made_on, cards
     program = OwnSteps(spread.strategy, model, plan.training.seed, reported, *on)
     held_out = bool(dataset.validation or dataset.test)
     for warned in program.prepare(dataset.train.given(slice(1)), evaluates=held_out):
         tell(warned)
     return program
+
+
+def _reported(tell: Any, team: Team) -> Any:
+    """What is told the profile of some steps; None where none is made."""
+    return tell if telemetry.is_full() and team.profiles else None
 
 
 def _cards_of(spread: strategies.Spread, logical: list[events.LogicalDevice]) -> list[str]:
@@ -338,8 +356,16 @@ def _refuse_unknown_monitors(plan: Plan, dataset: Dataset, meters: Meters) -> No
             )
 
 
-def cut_of(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
-    """Return how the training split is cut into batches. Raises TrainerError if it cannot be."""
+def cut_of(
+    plan: Plan,
+    dataset: Dataset,
+    spread: strategies.Spread,
+    own: tuple[int, int] | None = None,
+) -> Cut:
+    """Return how the training split is cut into batches, `own` as in `Cut`.
+
+    Raises TrainerError if it cannot be.
+    """
     replicas = spread.strategy.num_replicas_in_sync
     batch = plan.training.batch_size * (replicas if plan.training.batch_scope == "replica" else 1)
     if batch < replicas:
@@ -352,8 +378,8 @@ def cut_of(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
     parts = spread.placement.micro_batches if spread.placement else replicas
     stream = dataset.train.stream
     if stream is not None and stream.batched:  # of which only the first are known
-        return Cut(stream.batch, stream.batch, parts)
-    return Cut(len(dataset.train), batch, parts)
+        return Cut(stream.batch, stream.batch, parts, own)
+    return Cut(len(dataset.train), batch, parts, own)
 
 
 def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread) -> Passes:
@@ -386,22 +412,6 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread)
     return passes
 
 
-def _devices_event(
-    logical: list[events.LogicalDevice], spread: strategies.Spread
-) -> events.Devices:
-    build_info = tf.sysconfig.get_build_info()
-    return events.Devices(
-        logical=logical,
-        replicas=list(spread.replicas),
-        strategy=spread.name,
-        all_reduce=spread.all_reduce,
-        parameter_device=spread.parameter_device,
-        tensorflow=tf.__version__,
-        keras=keras.__version__,
-        cuda=build_info.get("cuda_version"),
-    )
-
-
 def _model_event(session: Session) -> events.Model:
     plan, dataset, cut = session.plan, session.dataset, session.cut
     first, stream = cut.parts()[: cut.replicas], dataset.train.stream
@@ -409,7 +419,7 @@ def _model_event(session: Session) -> events.Model:
         name=name_of(plan.model),
         parameters=sum(int(np.prod(v.shape)) for v in session.model.weights),
         trainable=sum(int(np.prod(v.shape)) for v in session.model.trainable_variables),
-        layers=[_layer(layer) for layer in session.model.layers],
+        layers=[layer_event(layer) for layer in session.model.layers],
         data=dataset.name,
         train_samples=samples_in(dataset.train),
         validation_samples=samples_in(dataset.validation),
@@ -421,17 +431,4 @@ def _model_event(session: Session) -> events.Model:
         optimizer=session.program.optimizer_name or keras_objects.optimizer_name(session.optimizer),
         loss=session.program.loss.name or " and ".join(own_in_steps(session.model)),
         precision=session.policy,
-    )
-
-
-def _layer(layer: Any) -> events.Layer:
-    shape = getattr(getattr(layer, "output", None), "shape", ())
-    size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in layer.weights)
-    text = " × ".join(str(axis) for axis in shape[1:])
-    return events.Layer(
-        name=layer.name,
-        kind=type(layer).__name__,
-        output_shape=text,
-        parameters=sum(int(np.prod(v.shape)) for v in layer.weights),
-        bytes=size,
     )

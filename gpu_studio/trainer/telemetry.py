@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpu_studio.common.safe_files import open_regular
+from gpu_studio.common.safe_files import open_regular, read_text
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.event_writer import TakesEvents
 from gpu_studio.contract.events import Epoch, Event, LearningRate, Memory, Steps, Warned
 from gpu_studio.contract.failure_texts import refusal_of_disk
 from gpu_studio.contract.files import make_private_directory
@@ -46,11 +46,14 @@ class Telemetry:
     With `GPU_STUDIO_TELEMETRY=off`, only epochs are reported.
     """
 
-    def __init__(self, run: RunDirectory, writer: EventWriter, meter: MemoryMeter) -> None:
+    def __init__(
+        self, run: RunDirectory, writer: TakesEvents, meter: MemoryMeter, *, writes: bool = True
+    ) -> None:
+        """`writes` says that this process writes the run's scalars."""
         self.full = is_full()
         self._writer = writer
         self._meter = meter
-        self._scalars = Scalars(run) if self.full else None
+        self._scalars = Scalars(run) if self.full and writes else None
         self._reported_lost = False
         self._rate: float | None = None
         self._over = threading.Event()
@@ -144,16 +147,17 @@ MOST_WAITING = 16 * 1024 * 1024
 
 
 class PatientFile:
-    """A new file that is only appended to, in whole pieces. Never raises for the disk.
+    """A file that is only appended to, in whole pieces. Never raises for the disk.
 
     What the disk refuses is kept, in order, and tried again with each later piece. So the file
     always holds the beginning of what was written, except for whole pieces that were lost. `lost`
     gives the system's reason why some were; it is empty as long as none was.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, new: bool = True) -> None:
+        """A `new` file is begun anew; else what is there is added to."""
         self.lost = ""
-        self._path = path
+        self._path, self._how = path, os.O_TRUNC if new else os.O_APPEND
         self._descriptor = -1
         self._waiting = bytearray()
 
@@ -179,7 +183,8 @@ class PatientFile:
         try:
             if self._descriptor < 0:
                 make_private_directory(self._path.parent)
-                self._descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                how = os.O_WRONLY | os.O_CREAT | self._how
+                self._descriptor = open_regular(self._path, how)
             while self._waiting:
                 del self._waiting[: os.write(self._descriptor, self._waiting)]
         except OSError as error:
@@ -187,18 +192,22 @@ class PatientFile:
         return ""
 
 
+LARGEST_CSV = 256 * 1024 * 1024
 COLUMNS = ("epoch", "step", "name", "value")
 
 
 class Scalars:
     """Writes each scalar for TensorBoard and to the CSV.
 
-    Never raises: a full disk costs scalars, not the run.
+    Never raises: a full disk costs scalars, not the run. Epochs that an earlier start of the run's
+    processes has put into the CSV are not put there again.
     """
 
     def __init__(self, run: RunDirectory) -> None:
-        self._csv = PatientFile(run.scalars_file)
-        self._csv.write(_rows([COLUMNS]))
+        self._written = _last_epoch(run.scalars_file)
+        self._csv = PatientFile(run.scalars_file, new=self._written < 0)
+        if self._written < 0:
+            self._csv.write(_rows([COLUMNS]))
         self._board = _board(run)
 
     @property
@@ -218,7 +227,9 @@ class Scalars:
     def epoch(self, epoch: int, step: int, values: Mapping[str, float]) -> None:
         """Write the scalars of an epoch, for both."""
         self._to_board("epoch", step, values)
-        self._csv.write(_rows((epoch, step, name, repr(value)) for name, value in values.items()))
+        if epoch > self._written:
+            rows = ((epoch, step, name, repr(value)) for name, value in values.items())
+            self._csv.write(_rows(rows))
 
     def close(self) -> None:
         """Close both."""
@@ -262,6 +273,16 @@ def _board(run: RunDirectory) -> _Board | None:
     # A broken installation fails in many ways, and costs scalars only.
     except Exception:  # noqa: BLE001
         return None
+
+
+def _last_epoch(path: Path) -> int:
+    """The last epoch in a CSV of scalars; -1 if there is none."""
+    try:
+        lines = read_text(path, LARGEST_CSV).splitlines()
+    except OSError:
+        return -1
+    first = lines[-1].partition(",")[0] if lines else ""
+    return int(first) if first.isdecimal() else -1
 
 
 def _rows(rows: Iterable[Iterable[object]]) -> bytes:

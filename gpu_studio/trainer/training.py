@@ -6,18 +6,19 @@ the beginning of the epoch.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from gpu_studio.contract.directory import RunDirectory, resumed_from
-from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.event_writer import TakesEvents
 from gpu_studio.contract.events import Event, Finished, Log, StateChanged, Warned
 from gpu_studio.plan import Plan
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
-from gpu_studio.trainer.checkpoints import Checkpoints
+from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data.values import TRAINING, VALIDATION
 from gpu_studio.trainer.errors import TrainerError
@@ -26,23 +27,27 @@ from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.phases import PHASE
 from gpu_studio.trainer.progress import Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
+from gpu_studio.trainer.team import ALONE, Team
 from gpu_studio.trainer.telemetry import Telemetry
 
 
 def train_plan(
     run: RunDirectory,
     plan: Plan,
-    writer: EventWriter,
+    writer: TakesEvents,
     control: Control,
     reached: Reached,
     context: FailureContext,
+    team: Team = ALONE,
 ) -> Finished:
     """Train, reporting to `writer` and obeying `control`; return how it ended.
 
-    `context` is given what explains a failure. Raises TrainerError, and what TensorFlow raises.
+    `context` is given what explains a failure, and `team` are the processes that train together.
+    Raises TrainerError, and what TensorFlow raises.
     """
-    stored = stored_checkpoint(run)
-    context.session = made = session.build(plan, context.base, context.hearing(writer.write))
+    stored = stored_checkpoint(run, team)
+    tell = context.hearing(writer.write)
+    context.session = made = session.build(plan, context.base, tell, team)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:
@@ -54,12 +59,12 @@ def train_plan(
         writer.write(said)
         for warned in other_draws(stored[0], made):
             writer.write(warned)
-    telemetry = Telemetry(run, writer, context.meter)
+    telemetry = Telemetry(run, writer, context.meter, writes=team.writes)
     try:
         with devices.on_host():
             callbacks = make_callbacks(made, run, context.base, writer.write)
             hooks = Hooks(callbacks, made, writer.write)
-            return _loop(run, made, writer, control, reached, telemetry, stored, hooks)
+            return _loop(run, made, writer, control, reached, telemetry, stored, hooks, team)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
@@ -69,19 +74,24 @@ def train_plan(
 def _loop(
     run: RunDirectory,
     made: session.Session,
-    writer: EventWriter,
+    writer: TakesEvents,
     control: Control,
     reached: Reached,
     telemetry: Telemetry,
     stored: Stored | None,
     hooks: Hooks,
+    team: Team,
 ) -> Finished:
-    checkpoints = Checkpoints(run.checkpoints, made.plan.training.checkpoint, writer.write)
+    settings = made.plan.training.checkpoint
+    checkpoints = (
+        Checkpoints(run.checkpoints, settings, writer.write) if team.writes else Elsewhere()
+    )
     try:
-        loop = Loop(made, control, telemetry, checkpoints, reached, hooks)
+        loop = Loop(made, control, telemetry, checkpoints, reached, hooks, team)
         if stored is not None:
             restore(loop, made, *stored)
             hooks.go_on(*stored)
+        team.ready(lambda: digests(made), loop.progress.step)
         telemetry.start()
         writer.write(StateChanged(state="running"))
         return loop.run()
@@ -109,11 +119,23 @@ _SAME = "Resume with the same data and training.seed to go on exactly where it s
 Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
-def stored_checkpoint(run: RunDirectory) -> Stored | None:
+def digests(made: Session) -> dict[str, str]:
+    """Return digests of what must be alike in all processes that train together, by its name."""
+    weights = hashlib.blake2b()
+    for name, value in sorted(made.capture().items()):
+        weights.update(name.encode())
+        weights.update(np.ascontiguousarray(value).tobytes())
+    known = repr(sorted(made.identity().items(), key=lambda pair: pair[0]))
+    return {"data": hashlib.sha256(known.encode()).hexdigest(), "weights": weights.hexdigest()}
+
+
+def stored_checkpoint(run: RunDirectory, team: Team = ALONE) -> Stored | None:
     """Return the state and arrays to resume from.
 
     None if the run starts anew. Raises TrainerError.
     """
+    if team.checkpoint is not None:
+        return checkpoints.read(team.checkpoint)
     note = resumed_from(run)
     return None if note is None else checkpoints.read(run.checkpoints / note.checkpoint)
 

@@ -14,6 +14,7 @@ from gpu_studio.plan import (
     PlanError,
     dumps,
     loads,
+    replica_count,
     starter,
     validate,
     with_settings,
@@ -148,7 +149,37 @@ def test_that_a_comparison_tells_what_differs_in_a_cluster():
     assert [str(each) for each in differences(one, other)] == ["cluster.workers = 2, was 3"]
 
 
-def test_that_cards_of_a_machine_do_not_change_what_is_said_of_a_cluster():
-    machine = Machine((Card(0, "GPU-0", "A card"), Card(1, "GPU-1", "A card")))
-    fields = [each.field for each in validate(replace(changed(), cluster=FULL), machine)]
-    assert not any(field.startswith("cluster") for field in fields)
+CARDS = Machine(tuple(Card(index, f"GPU-{index}", "A card") for index in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        (["cluster.workers=2"], "cluster.workers"),
+        (["cluster.workers=4"], "cluster.workers"),
+        (["cluster.workers=3"], None),
+        (["cluster.workers=3", "devices.carve=[{device='GPU:0', slices_mib=[9, 9]}]"], "cluster"),
+        (["cluster.workers=2", 'devices.visible=["GPU:0", "GPU:2"]'], None),
+        (["cluster.workers=2", 'devices.visible=["CPU:0"]'], None),
+        (["cluster.workers=3", 'distribution.devices=["GPU:0"]'], "distribution.devices"),
+        (["cluster.workers=2", 'distribution.devices=["CPU:0"]'], None),
+    ],
+)
+def test_that_workers_of_a_machine_share_its_cards_evenly(settings, field):
+    found = list(cluster_rules.local_cards(changed(*settings), CARDS))
+    assert [each.field.startswith(field or "-") for each in found] == ([True] if field else [])
+
+
+def test_that_workers_that_cannot_share_the_cards_are_mended():
+    plan = changed("cluster.workers=2")
+    (problem,) = cluster_rules.local_cards(plan, CARDS)
+    mend = mend_of(problem, plan, CARDS)
+    assert mend is not None
+    assert mend.label == "Use 3 workers"
+    assert cluster_of(mend.make(plan)) == replace(Cluster(), workers=3)
+
+
+def test_that_replicas_are_counted_over_all_workers():
+    two = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
+    assert replica_count(changed(two, "cluster.workers=3"), CPU) == 6
+    assert replica_count(changed("cluster.workers=3"), CARDS) == 3

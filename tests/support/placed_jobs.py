@@ -65,7 +65,7 @@ class Worker:
 
         self._session, self._plan = session, loads(PLAN)
         logical = devices.set_up(self._plan.devices)
-        vars(session)["devices"].set_up = lambda _plan: logical
+        vars(session)["devices"].set_up = lambda *_: logical
         self._build_model = vars(session)["build_model"]
         self._captured: dict[str, Any] = {}
 

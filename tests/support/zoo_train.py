@@ -34,7 +34,7 @@ def _set_up_once() -> None:
 
     real, done = devices.set_up, list[Any]()
 
-    def set_up(settings: Any) -> Any:
+    def set_up(settings: Any, *_others: Any) -> Any:
         done.extend(() if done else [real(settings)])
         return done[0]
 

@@ -11,12 +11,16 @@ ONE_CPU = [PlannedDevice("CPU:0", "CPU:0")]
 
 
 def test_that_the_trainer_has_every_strategy_that_runs_and_no_other():
-    from gpu_studio.trainer.strategies import SPREADS
+    from gpu_studio.trainer.strategies import JOINED, SPREADS
 
-    assert tuple(SPREADS) == RUNNABLE_STRATEGIES
+    assert sorted([*SPREADS, *JOINED]) == sorted(RUNNABLE_STRATEGIES)
+    assert all(strategy_named(name).clusters for name in JOINED)
 
 
-@pytest.mark.parametrize("name", RUNNABLE_STRATEGIES)
+ALONE = [name for name in RUNNABLE_STRATEGIES if not strategy_named(name).clusters]
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_that_a_strategy_of_the_trainer_is_what_the_plan_says_of_it(name):
     from gpu_studio.trainer.strategies import spread_over
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
+from gpu_studio.common.figures import plural
+from gpu_studio.plan.devices import Machine, gpus, visible_cards
 from gpu_studio.plan.options import CLUSTER_LIMITS, KUBERNETES_LIMITS, SLURM_LIMITS, bounded
 from gpu_studio.plan.strategies import BY_NAME, cluster_of, strategy_of
 from gpu_studio.plan.values import Plan, Problem, listed, shown
@@ -56,6 +59,31 @@ def servers(plan: Plan) -> Iterator[Problem]:
     if part.servers and not strategy.serves:
         advice = "leave it out: every worker holds all variables under this strategy"
         yield Problem(f"{PART}.servers", str(part.servers), advice)
+
+
+def local_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """Workers of one machine share its cards, as many for each, and as many slices."""
+    part, devices = cluster_of(plan), plan.distribution.devices
+    if part is None or part.start != "local" or part.workers < 2:
+        return
+    if any(name.startswith("GPU") for name in devices):
+        advice = (
+            "each worker trains on its own share of this machine's cards: leave it out, and choose "
+            "cards by devices.visible"
+        )
+        yield Problem("distribution.devices", shown(devices), advice)
+    elif machine is not None and not devices:
+        cards = [card.device for card in visible_cards(plan.devices, machine)]
+        slices = Counter(each.physical for each in gpus(plan.devices, cards, machine))
+        each, rest = divmod(len(cards), part.workers)
+        counts = [slices[card] for card in cards]
+        shares = {sum(counts[first : first + each]) for first in range(0, len(cards), each or 1)}
+        if cards and (rest or not each or len(shares) > 1):
+            advice = (
+                f"{plural(len(cards), 'card')} of this machine cannot be shared evenly: give a "
+                "divisor, with as many slices for each, or train on the CPU by devices.visible"
+            )
+            yield Problem(f"{PART}.workers", str(part.workers), advice)
 
 
 def elastic(plan: Plan) -> Iterator[Problem]:

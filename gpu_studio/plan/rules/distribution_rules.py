@@ -16,6 +16,7 @@ from gpu_studio.plan.devices import (
     default_devices,
     gpus,
     halves_leave_one_out,
+    in_all,
     is_logical_name,
     logical_devices,
     nccl_refusals,
@@ -28,7 +29,6 @@ from gpu_studio.plan.strategies import (
     PLACED,
     RUNNABLE_STRATEGIES,
     STRATEGIES,
-    cluster_of,
     placement_of,
     strategy_of,
 )
@@ -124,9 +124,8 @@ def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
         or not strategy_of(plan).replicates
     ):
         return
-    cluster = cluster_of(plan)
-    each = max(1, len(chosen.devices or _replica_devices(plan, machine)))
-    count = each if cluster is None else each * cluster.workers
+    names = chosen.devices or [device.name for device in _replica_devices(plan, machine)]
+    count = in_all(plan, names or [CPU])
     if training.batch_size < count:
         advice = (
             f'{count} replicas share a batch: give {count} or more, or set batch_scope = "replica"'

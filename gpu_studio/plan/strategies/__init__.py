@@ -24,6 +24,7 @@ __all__ = [
     "BY_NAME",
     "CENTRAL_STORAGE",
     "MIRRORED",
+    "MULTI_WORKER",
     "NONE",
     "ONE_DEVICE",
     "PLACED",

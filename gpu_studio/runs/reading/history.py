@@ -21,6 +21,7 @@ from gpu_studio.contract.events import ENDED, AnyEvent, State
 from gpu_studio.runs.reading.epochs import EpochTable
 from gpu_studio.runs.reading.progress import Pace, reached
 from gpu_studio.runs.reading.series import Gathered, MemorySeries, Series
+from gpu_studio.runs.reading.workers import WorkersOfRun
 
 MOST_MARKS: Final = 1000
 _LEARNING_RATES: Final = 1 << 16
@@ -67,6 +68,7 @@ class History:
         self.phases: deque[events.PhaseBegan] = deque(maxlen=MOST_MARKS)
         self.states: deque[events.StateChanged] = deque(maxlen=MOST_MARKS)
         self.log = LogLines()
+        self.workers = WorkersOfRun()
         self.pace = Pace()
         self._checkpoints: dict[str, events.Checkpoint] = {}
         self.clock = clock or SteadyClock()
@@ -229,6 +231,7 @@ class History:
             other.epochs,
         )
         self.warnings, self.states, self.log = other.warnings, other.states, other.log
+        self.workers = other.workers
         self._checkpoints = other._checkpoints
         for device, series in other.memory.items():
             self.memory.setdefault(device, MemorySeries(device)).share(series)
@@ -256,11 +259,10 @@ class History:
         match event:
             case events.Memory():
                 self._gathered.memory.append(event)
-            case events.Log():
-                self.log.say(event.time, "info", event.message)
-            case events.PhaseBegan():
-                self.phases.append(event)
-                self.log.say(event.time, "info", event.words)
+            case events.Log() | events.PhaseBegan():
+                self._say(event)
+            case events.Cluster() | events.Workers():
+                self.workers.take(event)
             case events.Started():
                 self._start(event)
             case events.StateChanged():
@@ -275,6 +277,13 @@ class History:
                 self._take_trained(event)
             case _:
                 self._take_rare(event)
+
+    def _say(self, event: events.Log | events.PhaseBegan) -> None:
+        if isinstance(event, events.PhaseBegan):
+            self.phases.append(event)
+            self.log.say(event.time, "info", event.words)
+        else:
+            self.log.say(event.time, "info", event.message)
 
     def _take_trained(self, event: AnyEvent) -> None:
         match event:

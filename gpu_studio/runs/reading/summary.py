@@ -27,7 +27,7 @@ from gpu_studio.runs.reading.progress import reached, trained
 from gpu_studio.runs.state import is_live
 
 # A row needs only the newest of these kinds, which make up nearly all of the file.
-_FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate"))
+_FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate", b"workers"))
 # These are independent of the newest of the frequent kinds, whichever came first.
 _BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
 _BEFORE_KIND: Final = len(b'{"event":"')

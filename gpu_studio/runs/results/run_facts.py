@@ -41,6 +41,7 @@ from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.placements import headline, judged
 from gpu_studio.runs.reading.progress import saved_at
 from gpu_studio.runs.reading.summary import Summary
+from gpu_studio.runs.reading.workers import cells, title_of
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
@@ -145,8 +146,14 @@ def _training(run: RunFigures) -> Iterator[Fact]:
     devices, model = run.devices, run.model
     if devices:
         held = "layers" if strategy_named(devices.strategy).places_layers else "replicas"
-        words = f"{devices.strategy}, {held} on {', '.join(devices.replicas)}"
+        each = " of each worker" if run.workers.cluster else ""
+        words = f"{devices.strategy}, {held} on {', '.join(devices.replicas)}{each}"
         yield Fact(TRAINING, "strategy", words, devices.strategy)
+    if run.workers.cluster:
+        yield Fact(TRAINING, "workers", run.workers.words, len(run.workers.places))
+        for state in run.workers.states:
+            words = ", ".join(filter(None, cells(state)[1:]))
+            yield Fact(TRAINING, title_of(state), words, state.state)
     if model:
         words = f"{model.name}, {grouped(model.parameters)} parameters"
         yield Fact(TRAINING, "model", words, model.name)

@@ -19,6 +19,7 @@ from gpu_studio.runs.labels import NOTHING, Labels, read_labels, title
 from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.summary import Skimmer, Summary
+from gpu_studio.runs.reading.workers import WorkersOfRun
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.prediction import Prediction
@@ -60,6 +61,7 @@ class RunFigures:
     prediction: Prediction = field(default_factory=Prediction)
     machine: MachineTotals | None = None
     cards: tuple[RunCard, ...] = ()
+    workers: WorkersOfRun = field(default_factory=WorkersOfRun)
     devices: events.Devices | None = None
     model: events.Model | None = None
     placement: events.Placement | None = None
@@ -204,6 +206,7 @@ def figures_of(run: RunDirectory) -> RunFigures:
         prediction=prediction.read(run) or Prediction(),
         machine=machine,
         cards=cards_at_work(history.devices, machine.known) if machine else (),
+        workers=history.workers,
         devices=history.devices,
         model=history.model,
         placement=history.placement,

@@ -19,7 +19,12 @@ from gpu_studio.contract.failure_texts import (
     lost_device_in,
     refusal_of_disk,
 )
-from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
+from gpu_studio.trainer.errors import (
+    NotFiniteError,
+    TrainerError,
+    UserCodeError,
+    WorkerFailed,
+)
 from gpu_studio.trainer.failures.failure_context import (
     FailureContext,
     NotFiniteFinding,
@@ -34,6 +39,8 @@ _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w/]
 def explain(error: BaseException, context: FailureContext | None = None) -> Failed:
     """Return the `failed` event for the exception that ended the run that `context` describes."""
     context = context or FailureContext()
+    if isinstance(error, WorkerFailed):
+        return error.told
     if isinstance(error, UserCodeError):
         return _user_code(error, context)
     trace = "".join(traceback.format_exception(error))

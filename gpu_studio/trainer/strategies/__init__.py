@@ -8,6 +8,7 @@ from typing import Any
 from gpu_studio.plan import (
     CENTRAL_STORAGE,
     MIRRORED,
+    MULTI_WORKER,
     NONE,
     ONE_DEVICE,
     PLACED,
@@ -15,12 +16,22 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.devices import DeviceLike, default_devices
 from gpu_studio.trainer.errors import PlanRefused
-from gpu_studio.trainer.strategies import central_storage, mirrored, none, one_device, placed
+from gpu_studio.trainer.strategies import (
+    central_storage,
+    mirrored,
+    multi_worker,
+    none,
+    one_device,
+    placed,
+)
 from gpu_studio.trainer.strategies.spread import Spread
 
-__all__ = ["SPREADS", "Spread", "refuse_impossible", "spread_over"]
+__all__ = ["JOINED", "SPREADS", "Maker", "Spread", "refuse_impossible", "spread_over"]
 
-SPREADS: Mapping[str, Callable[[Distribution, Sequence[DeviceLike]], Spread]] = {
+Spreads = Callable[[Distribution, Sequence[DeviceLike]], Spread]
+Names = Callable[[str], Sequence[str]]
+
+SPREADS: Mapping[str, Spreads] = {
     NONE.name: none.spread,
     ONE_DEVICE.name: one_device.spread,
     MIRRORED.name: mirrored.spread,
@@ -28,15 +39,41 @@ SPREADS: Mapping[str, Callable[[Distribution, Sequence[DeviceLike]], Spread]] = 
     PLACED.name: placed.spread,
 }
 """What makes each strategy, by its name in a plan, over the devices chosen for it."""
+JOINED: Mapping[str, Callable[[Distribution, Names], tuple[Any, Spreads]]] = {
+    MULTI_WORKER.name: multi_worker.joined,
+}
+"""What makes those that join processes, before anything else initialises the devices.
+
+It gives the strategy, and what stands in the place of SPREADS.
+"""
+
+
+class Maker:
+    """Makes the strategy of a plan, at the moment at which TensorFlow wants it made."""
+
+    def __init__(self, distribution: Distribution) -> None:
+        self._distribution = distribution
+        self._make = SPREADS.get(distribution.strategy)
+        self.joined: Any = None
+        """The strategy that joins this process and others; None of a single one."""
+
+    def first(self, names: Names) -> None:
+        """Make what must come before the devices; `names` lists those of a kind, which waits."""
+        if (join := JOINED.get(self._distribution.strategy)) is not None:
+            self.joined, self._make = join(self._distribution, names)
+
+    def spread(self, logical: Sequence[DeviceLike]) -> Spread:
+        """The strategy over these devices. Raises PlanRefused if they cannot run it."""
+        devices = _chosen(self._distribution, logical)
+        if self._make is None:
+            message = f"This trainer cannot run the strategy {self._distribution.strategy!r}."
+            raise PlanRefused(message, ["Choose mirrored."])
+        return self._make(self._distribution, devices)
 
 
 def spread_over(distribution: Distribution, logical: Sequence[DeviceLike]) -> Spread:
-    """The strategy of a plan over these devices. Raises PlanRefused if they cannot run it."""
-    devices = _chosen(distribution, logical)
-    if (make := SPREADS.get(distribution.strategy)) is None:
-        message = f"This trainer cannot run the strategy {distribution.strategy!r}."
-        raise PlanRefused(message, ["Choose mirrored."])
-    return make(distribution, devices)
+    """The strategy of a plan of one process. Raises PlanRefused if the devices cannot run it."""
+    return Maker(distribution).spread(logical)
 
 
 def refuse_impossible(strategy: Any, optimizer: str, *, float16: bool) -> None:

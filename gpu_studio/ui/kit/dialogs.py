@@ -165,9 +165,16 @@ class TraceDialog(Dialog):
     `file` can be opened in the user's editor.
     """
 
-    def __init__(self, message: str, details: str, file: Path | None, parent: QWidget) -> None:
-        super().__init__(TITLE, parent)
-        self.setAccessibleName(TITLE)
+    def __init__(
+        self,
+        message: str,
+        details: str,
+        file: Path | None,
+        parent: QWidget,
+        title: str = TITLE,
+    ) -> None:
+        super().__init__(title, parent)
+        self.setAccessibleName(title)
         self._message, self._file = message, file
         self.details = QPlainTextEdit(details.rstrip())
         self.details.setReadOnly(True)

@@ -6,8 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Machine, Placed, Plan, replicas
-from gpu_studio.plan.devices import effective, parameter_home
+from gpu_studio.plan import Machine, Placed, Plan, cluster_of, replicas
+from gpu_studio.plan.devices import effective, in_all, parameter_home
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_named, strategy_of
@@ -113,7 +113,10 @@ def _where(plan: Plan, machine: Machine, strategy: Strategy) -> list[str]:
         cut = "whole batches" if part.micro_batches == 1 else f"{part.micro_batches} micro-batches"
         return [plural(len(part.layers), "layer") + " placed", cut]
     if strategy.sums_gradients:
-        return [count, f"gradients by {effective(plan, machine).replace('_', ' ')}"]
+        cluster, way = cluster_of(plan), effective(plan, machine).replace("_", " ")
+        if cluster is not None:
+            count = f"{plural(cluster.workers, 'worker')}, {plural(in_all(plan, names), 'replica')}"
+        return [count, f"gradients by {way}"]
     if home := parameter_home(plan, machine):
         return [count, f"variables on {home}"]
     return [f"on {name}" for name in names]

@@ -10,6 +10,7 @@ from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_of
 from gpu_studio.ui.kit.basic_widgets import Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.plan.cluster_section import ClusterOptions
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 from gpu_studio.ui.plan.strategy_picture import StrategyPicture, drawing_of
@@ -57,7 +58,9 @@ class StrategyTab(QWidget):
             AllReduce(theme),
             PlacedOptions(theme),
         )
+        self.cluster = ClusterOptions(theme)
         self.sections: tuple[Section, ...] = (
+            self.cluster,
             self.one,
             self.replicas,
             self.parameters,

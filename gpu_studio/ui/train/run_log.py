@@ -26,6 +26,7 @@ from gpu_studio.contract import events
 from gpu_studio.contract.events import ENDED, AnyEvent
 from gpu_studio.runs.reading.history import Level, LogLine, LogLines
 from gpu_studio.runs.reading.progress import saved_at
+from gpu_studio.runs.reading.workers import cluster_words
 from gpu_studio.ui.kit.theme import ThemeManager, font
 
 _ENDS = {
@@ -69,6 +70,8 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
             return "info", event.message
         case events.PhaseBegan():
             return "info", event.words
+        case events.Cluster():
+            return "info", cluster_words(event)
         case events.Warned():
             return "warning", f"{event.message} {event.suggestion}".rstrip()
         case events.Failed():

@@ -29,6 +29,7 @@ from gpu_studio.ui.train.outcome_banner import GoneBanner, OutcomeBanner, StopBa
 from gpu_studio.ui.train.plot_files import Kind
 from gpu_studio.ui.train.readout import readout
 from gpu_studio.ui.train.warnings_strip import RunConcerns, WarningsStrip
+from gpu_studio.ui.train.workers_card import WorkersCard
 
 TICK_MS: Final = 100
 # Figures that change more often than this cannot be read. They are preferably drawn in frames
@@ -87,13 +88,21 @@ class TrainPage(QWidget):
             RunConcerns(self),
             GoneBanner(),
         )
+        self.workers = WorkersCard(theme)
         self.timer = QTimer(self)
         self.timer.setInterval(TICK_MS)
         self.timer.timeout.connect(self.tick)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(empty := EmptyState(NO_RUN, HOW_TO_BEGIN, "Open the plan"))
         empty.pressed.connect(self.plan_wanted)
-        above = (self.header, self.gone, self.warnings, self.outcome, self.stop_offer)
+        above = (
+            self.header,
+            self.gone,
+            self.warnings,
+            self.outcome,
+            self.stop_offer,
+            self.workers,
+        )
         self.body = Body(above, self.charts, self.now, self.details)
         self.warnings.below = self.body.split
         self._stack.addWidget(self.body)
@@ -124,6 +133,7 @@ class TrainPage(QWidget):
         self.charts.restart()
         self.now.restart()
         self.details.restart(run)
+        self.workers.restart(run)
         self.header.restart(run.title)
         self.outcome.show_outcome(None)
         self.stop_offer.show_stopper(None)
@@ -321,6 +331,7 @@ class TrainPage(QWidget):
             self.charts.loss.name_curves(run.history)
             self.header.set_saved(bool(run.history.checkpoints))
             self.now.set_live(run.live)
+            self.workers.refresh(run.history.workers, live=run.live)
         if (self.shown_record, self.shown_revision) != shown:
             self.now.set_devices(memory_now(run.history, run.record))
             self._show_readout()

@@ -1,0 +1,43 @@
+"""`cluster.json`: the processes that take part in a run now, and in which start of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_parts import WorkerPlace
+from gpu_studio.contract.files import read_json, write_private
+
+
+class Member(WorkerPlace, frozen=True):
+    """One process; `started` and `boot` tell it from a later one with its number.
+
+    See `kernel.started` and `kernel.boot_id`; None and empty where the system does not tell.
+    """
+
+    started: int | None = None
+    boot: str = ""
+
+
+class ClusterFile(msgspec.Struct, kw_only=True, frozen=True):
+    """The content of `cluster.json`: `attempt` counts the starts from 0."""
+
+    start: str
+    attempt: int
+    members: list[Member]
+
+
+_decoder = msgspec.json.Decoder(ClusterFile)
+
+
+def write(run: RunDirectory, cluster: ClusterFile) -> None:
+    """Write who takes part. Raises OSError."""
+    write_private(run.cluster_file, msgspec.json.encode(cluster) + b"\n")
+
+
+def read(run: RunDirectory) -> ClusterFile | None:
+    """Who takes part; None in a run of a single process, or if the file cannot be made out."""
+    try:
+        return read_json(run.cluster_file, _decoder.decode)
+    except OSError:
+        return None

@@ -1,0 +1,98 @@
+"""The workers of a run: who takes part, what each does, and whom the others wait for."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpu_studio.common.figures import UNKNOWN, duration, grouped, plural, size, span
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.contract.events import Cluster, Workers
+
+NOTABLE_SHARE = 0.15
+"""Of a step: if the others wait so much longer for each other than one worker, they wait for it."""
+SILENT_SECONDS = 3.0
+"""A worker speaks twice a second."""
+_AT_WORK = ("training", "paused")
+
+
+@dataclass(slots=True)
+class WorkersOfRun:
+    """What a run tells of its workers; empty of a run of one process."""
+
+    cluster: Cluster | None = None
+    states: list[WorkerState] = field(default_factory=list)
+
+    def take(self, event: Cluster | Workers) -> None:
+        """Process the next of their events."""
+        if isinstance(event, Cluster):
+            self.cluster, self.states = event, []
+        else:
+            self.states = event.workers
+
+    @property
+    def places(self) -> list[WorkerPlace]:
+        """Who takes part."""
+        return self.cluster.workers if self.cluster else []
+
+    @property
+    def words(self) -> str:
+        """Who takes part, in words: `3 workers on this machine, started again twice`."""
+        return cluster_words(self.cluster) if self.cluster else ""
+
+
+def cluster_words(cluster: Cluster) -> str:
+    """Who takes part, in words: `3 workers on gpu1, started again twice`."""
+    hosts = list(dict.fromkeys(place.host for place in cluster.workers))
+    where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {plural(len(hosts), 'host')}"
+    again = cluster.attempt
+    restarts = {0: "", 1: ", started again once"}.get(again, f", started again {again} times")
+    return f"{plural(len(cluster.workers), 'worker')} {where}{restarts}"
+
+
+def title_of(state: WorkerState) -> str:
+    """A worker's name for a person."""
+    return f"{state.role} {state.index}"
+
+
+def straggler(states: Sequence[WorkerState]) -> WorkerState | None:
+    """The worker that the others wait for: the one that itself waits least, if by much.
+
+    Each step ends for all at once, so that whoever computes longest waits shortest. None while they
+    are alike, or not yet at work.
+    """
+    at_work = [each for each in states if each.state == "training" and each.compute + each.wait > 0]
+    if len(at_work) < 2:
+        return None
+    least, *others = sorted(at_work, key=lambda each: each.wait)
+    behind = statistics.median(each.wait for each in others) - least.wait
+    return least if behind > NOTABLE_SHARE * (least.compute + least.wait) else None
+
+
+def straggler_words(states: Sequence[WorkerState]) -> str:
+    """Whom the others wait for, in a sentence; empty if nobody."""
+    slow = straggler(states)
+    if slow is None:
+        return ""
+    others = [each.wait for each in states if each is not slow and each.state == "training"]
+    waited = statistics.median(others) - slow.wait
+    step = slow.compute + slow.wait
+    who = "The other waits" if len(others) == 1 else "The others wait"
+    return f"{who} for {title_of(slow)}: {span(waited)} of each step of {span(step)}."
+
+
+def seen_words(state: WorkerState) -> str:
+    """When a worker was last heard; empty while it speaks as it should, and once it has ended."""
+    if state.state == "ended" or state.seen < SILENT_SECONDS:
+        return ""
+    return f"silent for {duration(state.seen)}"
+
+
+def cells(state: WorkerState) -> tuple[str, ...]:
+    """A worker as a row of a table: its name, state, step, time of a step, memory and silence."""
+    at_work = state.state in _AT_WORK and state.compute + state.wait > 0
+    times = f"computes {span(state.compute)}, waits {span(state.wait)}" if at_work else ""
+    memory = UNKNOWN if state.memory is None else size(state.memory)
+    step = f"step {grouped(state.step)}"
+    return title_of(state), state.state, step, times, memory, seen_words(state)

@@ -1,0 +1,339 @@
+"""One start of all workers of a run, until it has ended or one of them is lost."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gpu_studio.common.figures import duration
+from gpu_studio.contract import cluster_file
+from gpu_studio.contract.cluster_file import ClusterFile
+from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint
+from gpu_studio.contract.event_parts import WorkerPlace
+from gpu_studio.contract.event_writer import TakesEvents
+from gpu_studio.contract.events import Cluster as TakesPart
+from gpu_studio.contract.events import Event, Failed, Finished, Log, StateChanged, Workers
+from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.values import listed
+from gpu_studio.trainer.cluster.channel import Begin, Go, Leave
+from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
+from gpu_studio.trainer.cluster.workers import ROLE, Worker, last_words
+from gpu_studio.trainer.errors import ClusterError, WorkerFailed
+
+POLL_SECONDS = 0.2
+TELL_SECONDS = 1.0
+SAY_MISSING_AFTER = 5.0
+"""So long all may take after the first, before it is told for whom they wait."""
+GRACE_SECONDS = 2.0
+"""So long the first cause is looked for, once a worker has said that another is gone."""
+END_SECONDS, LEAVE_SECONDS = 20.0, 5.0
+"""So long the other workers may take to end once worker 0 has, and to leave when all have."""
+
+Phase = Literal["gathering", "starting", "training"]
+_PHASE_WORDS: dict[Phase, tuple[str, str]] = {
+    "gathering": ("there", "missing"),
+    "starting": ("ready", "not"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker was lost: `cause` in a clause, and what the others said of it, by their titles."""
+
+    worker: int | None
+    cause: str
+    others: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """What happened, in a sentence."""
+        return f"Worker {self.worker} {self.cause}." if self.worker is not None else self.cause
+
+
+class Attempt:
+    """All workers of a run from their start on."""
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        cluster: Cluster,
+        count: int,
+        number: int,
+        checkpoint: SavedCheckpoint | None,
+        writer: TakesEvents,
+        relay: Callable[[Event], None],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._run, self._cluster, self._count, self._number = run, cluster, count, number
+        self._checkpoint, self._writer = checkpoint, writer
+        self._relay, self._stopping = relay, stopping
+        self._workers: list[Worker] = []
+        self._phase: Phase = "gathering"
+        self._since, self._first = time.monotonic(), 0.0
+        self._told, self._said, self._asked = 0.0, "", False
+        self._follows: float | None = None
+
+    def run(self) -> Finished | Loss | None:
+        """Start all, and return how worker 0 finished, or who was lost.
+
+        None if a stop was asked for before they trained. Raises WorkerFailed, ClusterError and
+        OSError.
+        """
+        ports = self._cluster.port and free_ports(self._count, self._cluster.port)
+        try:
+            for index in range(self._count):
+                self._workers.append(Worker(self._run, index, self._count, self._number))
+            return self._watched(ports or None)
+        finally:
+            for worker in self._workers:
+                worker.end()
+            self._tell_workers()
+
+    def _watched(self, ports: list[int] | None) -> Finished | Loss | None:
+        while True:
+            self._hear()
+            first = self._workers[0].ended
+            if first is not None and isinstance(first.event, Finished):
+                self._part()
+                return first.event
+            self._raise_failure()
+            if loss := self._lost():
+                return loss
+            if self._stopping() and not self._ask_to_stop():
+                return None
+            self._go_on(ports)
+            self._tell()
+
+    def _hear(self) -> None:
+        open_ones = [worker for worker in self._workers if not worker.channel.closed]
+        heard, _, _ = select.select([each.channel for each in open_ones], [], [], POLL_SECONDS)
+        for worker in open_ones:
+            if worker.channel in heard:
+                for told in worker.hear():
+                    self._relay(told.event)
+        if not open_ones:
+            time.sleep(POLL_SECONDS)
+
+    # From the start to the first step.
+
+    def _go_on(self, ports: list[int] | None) -> None:
+        if self._phase == "gathering" and all(worker.here for worker in self._workers):
+            self._begin_tensorflow(ports or free_ports(self._count))
+        elif self._phase == "starting" and all(worker.ready for worker in self._workers):
+            self._refuse_unlike()
+            self._enter("training")
+            for worker in self._workers:
+                worker.channel.say(Begin())
+        elif self._phase == "gathering" and self._waited > self._cluster.start_within:
+            raise ClusterError(
+                f"{self._rolled(self._missing(), self._waited)}.",
+                [
+                    "Look at the end of its log for the reason.",
+                    "Or give it longer: cluster.start_within.",
+                ],
+            )
+
+    def _begin_tensorflow(self, ports: list[int]) -> None:
+        addresses = [f"{LOCAL}:{port}" for port in ports]
+        for worker, address in zip(self._workers, addresses, strict=True):
+            worker.address = address
+        members = [worker.member() for worker in self._workers]
+        start = self._cluster.start
+        cluster_file.write(
+            self._run, ClusterFile(start=start, attempt=self._number, members=members)
+        )
+        places = [
+            WorkerPlace(**{name: getattr(each, name) for name in WorkerPlace.__struct_fields__})
+            for each in members
+        ]
+        step = self._checkpoint.step if self._checkpoint else 0
+        self._writer.write(
+            TakesPart(attempt=self._number, start=start, workers=places, from_step=step)
+        )
+        if not self._number and not self._cluster.trusted_network:
+            self._writer.write(Log(message=_open_to(ports)))
+        self._enter("starting")
+        path = str(self._checkpoint.path) if self._checkpoint else ""
+        for worker in self._workers:
+            task = {"type": ROLE, "index": worker.index}
+            config = json.dumps({"cluster": {ROLE: addresses}, "task": task})
+            worker.channel.say(Go(config, path))
+
+    def _refuse_unlike(self) -> None:
+        """Raises ClusterError for workers that would not train the same."""
+        first = self._workers[0].ready
+        for worker in self._workers[1:]:
+            mine = worker.ready
+            assert first is not None
+            assert mine is not None
+            digests = mine.digests
+            unlike = [name for name, one in first.digests.items() if digests.get(name) != one]
+            unlike += ["step"] if mine.step != first.step else []
+            if unlike:
+                raise ClusterError(
+                    f"Worker {worker.index} has other {listed(unlike)} than worker 0: together "
+                    "they would train neither the one nor the other.",
+                    [
+                        "Let functions of your own return the same in each process.",
+                        "Look whether a file has changed while they began.",
+                    ],
+                )
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase, self._since, self._first = phase, time.monotonic(), 0.0
+
+    @property
+    def _waited(self) -> float:
+        return time.monotonic() - self._since
+
+    # What goes wrong.
+
+    def _raise_failure(self) -> None:
+        """Raises WorkerFailed if one has failed by itself, in the words of the first to."""
+        failed = [
+            worker
+            for worker in self._workers
+            if worker.ended is not None
+            and isinstance(worker.ended.event, Failed)
+            and not worker.ended.follows
+        ]
+        if not failed:
+            return
+        worker = failed[0]
+        told = worker.ended.event if worker.ended else None
+        assert isinstance(told, Failed)
+        raise WorkerFailed(_of_worker(told, worker.index, alone=len(failed) == 1))
+
+    def _lost(self) -> Loss | None:
+        for worker in self._workers:
+            if why := worker.why_gone():
+                return self._loss(worker, why)
+        for worker in sorted(self._workers, key=lambda each: -each.silent):
+            if why := self._why_silent(worker):
+                return self._loss(worker, why)
+        if any(worker.ended is not None for worker in self._workers):
+            # Others say that one is gone, and nobody is yet: who was it?
+            self._follows = self._follows or time.monotonic()
+            if time.monotonic() - self._follows > GRACE_SECONDS + self._cluster.lost_after:
+                return Loss(None, "The workers lost each other.", self._errors())
+        return None
+
+    def _why_silent(self, worker: Worker) -> str:
+        if self._phase == "gathering" or worker.ended is not None:
+            return ""
+        if worker.silent <= self._cluster.lost_after:
+            return ""
+        stopped = worker.is_stopped
+        # While TensorFlow begins, a process may say nothing for a while though it works.
+        patience = self._cluster.start_within if self._phase == "starting" else 0
+        if not stopped and worker.silent <= patience:
+            return ""
+        how = "was stopped by a signal, and" if stopped else ""
+        return f"{how} has said nothing for {duration(worker.silent)}".strip()
+
+    def _loss(self, worker: Worker, why: str) -> Loss:
+        worker.lost = True
+        end = time.monotonic() + GRACE_SECONDS
+        others = [each for each in self._workers if each is not worker]
+        while time.monotonic() < end and not all(each.ended for each in others):
+            self._hear()
+        if self._phase == "gathering" and (said := last_words(worker.own.log_file)):
+            why = f"{why} before it was there: {said}"
+        return Loss(worker.index, why, self._errors())
+
+    def _errors(self) -> dict[str, str]:
+        """What workers said of another's end."""
+        return {
+            worker.title: worker.ended.event.message
+            for worker in self._workers
+            if worker.ended is not None and isinstance(worker.ended.event, Failed)
+        }
+
+    # The end.
+
+    def _ask_to_stop(self) -> bool:
+        """Pass a stop on; return whether there is somebody who can save."""
+        if self._phase != "training":
+            return False
+        if not self._asked:
+            self._asked = True
+            self._workers[0].terminate()
+        return True
+
+    def _part(self) -> None:
+        """Wait for the others, and let all go; who does not, is ended."""
+        end = time.monotonic() + END_SECONDS
+        while time.monotonic() < end and any(
+            not worker.ended and not worker.channel.closed and worker.silent < LEAVE_SECONDS
+            for worker in self._workers
+        ):
+            self._hear()
+        self._tell_workers()
+        for worker in self._workers:
+            worker.channel.say(Leave())
+        for worker in self._workers:
+            with suppress(subprocess.TimeoutExpired):
+                worker.process.wait(timeout=LEAVE_SECONDS if worker.ended else 0)
+
+    # What is told.
+
+    def _tell(self) -> None:
+        said = self._roll()
+        if said and said != self._said:
+            self._said = said
+            self._writer.write(StateChanged(state="starting", reason=said))
+        if time.monotonic() - self._told >= TELL_SECONDS:
+            self._tell_workers()
+
+    def _tell_workers(self) -> None:
+        self._told = time.monotonic()
+        self._writer.write(Workers(workers=[worker.state() for worker in self._workers]))
+
+    def _roll(self) -> str:
+        """Who is missing, once others are there: `2 of 3 are there, worker 2 is missing for 20 s`.
+
+        Empty while nobody waits for long.
+        """
+        missing = self._missing()
+        if not missing or self._phase == "training":
+            return ""
+        if len(missing) < len(self._workers):
+            self._first = self._first or time.monotonic()
+        waited = time.monotonic() - self._first if self._first else 0.0
+        return "" if waited < SAY_MISSING_AFTER else self._rolled(missing, 5 * int(waited / 5))
+
+    def _missing(self) -> list[Worker]:
+        """Who has not come as far as all must before the next phase."""
+        gathering = self._phase == "gathering"
+        return [each for each in self._workers if not (each.here if gathering else each.ready)]
+
+    def _rolled(self, missing: list[Worker], seconds: float) -> str:
+        there = len(self._workers) - len(missing)
+        come, not_yet = _PHASE_WORDS[self._phase]
+        titles, verb = listed(each.title for each in missing), "is" if len(missing) == 1 else "are"
+        return (
+            f"{there} of {len(self._workers)} are {come}, {titles} {verb} {not_yet} for "
+            f"{duration(seconds)}"
+        )
+
+
+def _open_to(ports: list[int]) -> str:
+    many = f"port {ports[0]}" if len(ports) == 1 else f"ports {listed(map(str, ports))}"
+    return (
+        f"TensorFlow's workers listen on {many}, to which programs of other users and of this "
+        "network may connect: it asks for no password."
+    )
+
+
+def _of_worker(told: Failed, index: int, *, alone: bool) -> Failed:
+    """The failure of a worker, with its name where the others did not fail alike."""
+    if index == 0 or not alone:
+        return told
+    fields = {name: getattr(told, name) for name in told.__struct_fields__}
+    return Failed(**{**fields, "message": f"In worker {index}: {told.message}"})

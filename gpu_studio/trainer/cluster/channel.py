@@ -1,0 +1,129 @@
+"""What supervisor and member say to each other: a JSON line each, over a pair of sockets.
+
+The pair has no address: nobody else can reach it. It is inherited over the start of the member, and
+the kernel closes it with the process at its other end, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+
+from gpu_studio.contract import events
+from gpu_studio.contract.event_parts import WorkerStage
+
+
+class Here(msgspec.Struct, tag="here", frozen=True):
+    """The member's process has begun, and waits for the others."""
+
+    pid: int
+    host: str
+
+
+class Ready(msgspec.Struct, tag="ready", frozen=True):
+    """The member is ready to train from `step`; `digests` must be those of all others."""
+
+    step: int
+    digests: dict[str, str]
+
+
+class Beat(msgspec.Struct, tag="beat", frozen=True):
+    """The member lives, and has come so far; see `event_parts.WorkerState`."""
+
+    state: WorkerStage
+    step: int
+    compute: float
+    wait: float
+    memory: int | None
+
+
+class Told(msgspec.Struct, tag="told", frozen=True):
+    """An event of worker 0, for the run's own events."""
+
+    event: events.AnyEvent
+
+
+class Ended(msgspec.Struct, tag="ended", frozen=True):
+    """The member has ended; `follows` if only because another had."""
+
+    event: events.Finished | events.Failed
+    follows: bool = False
+
+
+class Go(msgspec.Struct, tag="go", frozen=True):
+    """All are there: `config` is the member's TF_CONFIG, `checkpoint` the path to go on from."""
+
+    config: str
+    checkpoint: str = ""
+
+
+class Begin(msgspec.Struct, tag="begin", frozen=True):
+    """All are ready and alike: train."""
+
+
+class Leave(msgspec.Struct, tag="leave", frozen=True):
+    """All have ended: the process may go. TensorFlow's would end the others if one went before."""
+
+
+Said = Here | Ready | Beat | Told | Ended | Go | Begin | Leave
+_encoder = msgspec.json.Encoder(enc_hook=events.plain_number)
+_decoder = msgspec.json.Decoder(Said)
+_AT_ONCE = 1 << 16
+
+
+def _line_of(what: Said) -> bytes:
+    try:
+        return _encoder.encode(what) + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
+        plain = msgspec.to_builtins(what, enc_hook=events.plain_number)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+class Channel:
+    """One end. Any thread may say; one thread hears."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._saying = threading.Lock()
+        self._rest = b""
+        self.closed = False
+
+    def fileno(self) -> int:
+        """For `select`."""
+        return self._socket.fileno()
+
+    def say(self, what: Said) -> bool:
+        """Send it; return whether the other end may still hear it."""
+        line = _line_of(what)
+        with self._saying, suppress(OSError):
+            self._socket.sendall(line)
+            return True
+        return False
+
+    def hear(self) -> Iterator[Said]:
+        """What has come; waits for something first. Sets `closed` once nothing more can come."""
+        try:
+            got = self._socket.recv(_AT_ONCE)
+        except OSError:
+            got = b""
+        self.closed = not got
+        *lines, self._rest = (self._rest + got).split(b"\n")
+        for line in lines:
+            with suppress(msgspec.DecodeError):
+                yield _decoder.decode(line)
+
+    def close(self) -> None:
+        """Hear and say nothing more."""
+        self.closed = True
+        self._socket.close()
+
+
+def pair() -> tuple[Channel, socket.socket]:
+    """A channel, and its other end, for a process that inherits it."""
+    mine, other = socket.socketpair()
+    return Channel(mine), other

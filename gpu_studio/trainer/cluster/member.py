@@ -1,0 +1,188 @@
+"""`python -m gpu_studio.trainer.cluster.member`: one of the processes that train a run together.
+
+The supervisor starts it, with a channel to itself. If that closes, this process ends at once:
+nobody could see or stop it any more, and it would train on for nobody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import faulthandler
+import gc
+import os
+import platform
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, cast
+
+from gpu_studio import __version__, plan
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_writer import EventWriter, TakesEvents
+from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Started, StateChanged
+from gpu_studio.trainer import environment, user_code
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Ended, Go, Here, Leave, Told
+from gpu_studio.trainer.cluster.status import Status, Telling
+from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
+from gpu_studio.trainer.failures import FailureContext, explain
+from gpu_studio.trainer.progress import Reached
+
+LEAVE_SECONDS = 30.0
+"""A member waits so long for the others at its end."""
+CLOSE_SECONDS = 5.0
+_DIE_WITH_PARENT = 1
+_FOLLOWING = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
+"""What TensorFlow raises in a process that has lost another."""
+_FOLLOWING_WORDS = ("Collective ops", "coordination service", "CoordinationService")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a member, and return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.cluster.member")
+    parser.add_argument("run", type=Path, metavar="RUN")
+    for name in ("index", "count", "attempt", "channel", "parent"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    chosen = parser.parse_args(arguments)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR2, all_threads=True)  # SIGUSR1 is Slurm's
+    os.umask(0o077)
+    forgive_full_disk()
+    _die_with(chosen.parent)
+    channel = Channel(socket.socket(fileno=chosen.channel))
+    numbers = chosen.index, chosen.count, chosen.attempt
+    return Member(RunDirectory(chosen.run), *numbers, channel).run()
+
+
+def _die_with(parent: int) -> None:
+    """End this process with its parent, even if it is stopped then; where the kernel does that."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        _end()
+
+
+def _end() -> NoReturn:
+    remove_own()
+    os._exit(1)
+
+
+class Member:
+    """One process of a cluster, from its start to its end."""
+
+    def __init__(
+        self, run: RunDirectory, index: int, count: int, attempt: int, channel: Channel
+    ) -> None:
+        self._run, self._index, self._count = run, index, count
+        self._own = run if index == 0 else run.of_worker(attempt, "worker", index)
+        self._channel = channel
+        self._going, self._begun, self._leaving = (threading.Event() for _ in range(3))
+        self._go = Go("")
+        self._status = Status(channel, self._begun)
+        threading.Thread(target=self._listen, name="supervisor", daemon=True).start()
+
+    def run(self) -> int:
+        """Train with the others, and return the exit status."""
+        self._status.start()
+        self._channel.say(Here(os.getpid(), socket.gethostname()))
+        self._going.wait()
+        self._status.go()
+        file = None if self._index == 0 else EventWriter(self._own.events_file)
+        writer = Telling(self._status, self._tell if file is None else file.write)
+        end, follows = self._trained(writer)
+        if file is not None:
+            writer.write(StateChanged(state=end.state))
+            writer.write(end)
+            file.close(CLOSE_SECONDS)
+        self._status.close()
+        self._channel.say(Ended(end, follows))
+        self._leaving.wait(LEAVE_SECONDS)
+        return 1 if isinstance(end, Failed) else 0
+
+    def _trained(self, writer: TakesEvents) -> tuple[Finished | Failed, bool]:
+        """Return the end, and whether it only follows from another's."""
+        control = Control(self._own, stop_now=_end, is_out_of_hand=user_code.under_way)
+        context = FailureContext(tell=writer.write, hurried=lambda: True)
+        control.start()
+        try:
+            return self._train(writer, control, context), False
+        except Exception as error:  # noqa: BLE001  (whatever it was, it must be reported)
+            return explain(error, context), _follows(error)
+        finally:
+            control.close()
+
+    def _train(self, writer: TakesEvents, control: Control, context: FailureContext) -> Finished:
+        context.plan = todo = plan.load(self._run.plan_file)
+        writer.write(self._started(todo))
+        for code in user_code.codes_of(todo, context.base):
+            writer.write(code)
+        os.environ["TF_CONFIG"] = self._go.config
+        environment.settle(todo)
+        train_plan, team_of = _imported()
+        checkpoint = Path(self._go.checkpoint) if self._go.checkpoint else None
+        team = team_of(self._index, self._count, checkpoint, self._status, control.catch_signals)
+        return train_plan(self._own, todo, writer, control, Reached(), context, team)
+
+    def _started(self, todo: plan.Plan) -> Started:
+        return Started(
+            run=self._run.id,
+            plan=todo.name,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            gpu_studio=__version__,
+            python=platform.python_version(),
+        )
+
+    def _tell(self, event: Event) -> Event:
+        self._channel.say(Told(cast("AnyEvent", event)))
+        return event
+
+    def _listen(self) -> None:
+        while not self._channel.closed:
+            for said in self._channel.hear():
+                match said:
+                    case Go():
+                        self._go = said
+                        self._going.set()
+                    case Begin():
+                        self._begun.set()
+                    case Leave():
+                        self._leaving.set()
+        if not self._leaving.is_set():
+            with suppress(OSError):
+                sys.stderr.write("The run's supervisor has ended, and so does this worker.\n")
+            _end()
+
+
+def _imported() -> tuple[Callable[..., Finished], Callable[..., object]]:
+    """Import TensorFlow, and return what trains and what makes the team.
+
+    Garbage collections meanwhile would take a fifth of the time and free nothing.
+    """
+    gc.disable()
+    try:
+        from gpu_studio.trainer.cluster.clustered import Clustered
+        from gpu_studio.trainer.training import train_plan
+    finally:
+        gc.freeze()
+        gc.enable()
+    return train_plan, Clustered
+
+
+def _follows(error: BaseException | None) -> bool:
+    """Whether the error is TensorFlow's about another process that is gone."""
+    while error is not None:
+        words = str(error)
+        if type(error).__name__ in _FOLLOWING or any(each in words for each in _FOLLOWING_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -1,0 +1,53 @@
+"""The ports of a cluster on this machine: free ones, or the plan's."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+
+import psutil
+
+from gpu_studio.trainer.errors import ClusterError
+
+LOCAL = "127.0.0.1"
+
+
+def free_ports(count: int, first: int = 0) -> list[int]:
+    """So many ports that nothing listens on: from `first` on, or any if it is 0.
+
+    Raises ClusterError if one of the plan's is in use.
+    """
+    with ExitStack() as held:
+        return [_bound(held, first + place if first else 0) for place in range(count)]
+
+
+def _bound(held: ExitStack, port: int) -> int:
+    """The port that was bound, to all addresses as TensorFlow's server does."""
+    one = held.enter_context(socket.socket())
+    try:
+        one.bind(("", port))
+    except OSError as error:
+        raise ClusterError(
+            f"Port {port} cannot be listened on ({(error.strerror or str(error)).lower()})"
+            f"{_by_whom(port)}.",
+            [
+                "Set cluster.port to 0, which takes free ones.",
+                "Or end the program that listens there.",
+            ],
+        ) from error
+    found: int = one.getsockname()[1]
+    return found
+
+
+def _by_whom(port: int) -> str:
+    try:
+        found = next(
+            each
+            for each in psutil.net_connections("tcp")
+            if each.laddr and each.laddr.port == port and each.status == psutil.CONN_LISTEN
+        )
+        if not found.pid:
+            return ""
+        return f": process {found.pid} ({psutil.Process(found.pid).name()}) listens there"
+    except (StopIteration, psutil.Error, OSError):
+        return ""

@@ -1,0 +1,79 @@
+"""The events of worker 0 on their way into the run's own, without what was told before.
+
+After a loss all workers go on from the newest checkpoint. The steps from there to the loss are
+trained again, to the same losses: a reader sees each step once.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gpu_studio.contract.event_writer import TakesEvents
+from gpu_studio.contract.events import (
+    Epoch,
+    Event,
+    Failed,
+    Finished,
+    LearningRate,
+    Started,
+    StateChanged,
+    Steps,
+)
+from gpu_studio.trainer.progress import Reached, TrainingProgress
+
+
+class Relay:
+    """Passes events on to `writer`, and keeps `reached` up to date."""
+
+    def __init__(self, writer: TakesEvents, reached: Reached) -> None:
+        self._writer, self._reached = writer, reached
+
+    def tell(self, event: Event) -> None:
+        """Pass on what is new of an event."""
+        new = self._new(event)
+        if new is not None:
+            self._writer.write(new)
+            self._note(new)
+
+    def _new(self, event: Event) -> Event | None:
+        at = self._reached.progress
+        match event:
+            case Started() | Finished() | Failed():
+                return None  # the supervisor's own
+            case StateChanged(state="finished" | "stopped" | "failed" | "starting"):
+                return None
+            case Steps():
+                return _after(event, at.step)
+            case Epoch() if event.epoch <= at.epoch:
+                return None
+            case LearningRate() if event.step < at.step:
+                return None
+        return event
+
+    def _note(self, event: Event) -> None:
+        at = self._reached.progress
+        match event:
+            case Steps():
+                step = event.first_step + len(event.losses)
+                self._reached.progress = TrainingProgress(epoch=at.epoch, step=step)
+            case Epoch():
+                self._reached.progress = TrainingProgress(epoch=event.epoch, step=event.step)
+
+
+def _after(event: Steps, step: int) -> Steps | None:
+    """The part of a call from `step` on; None if there is none."""
+    known = step - event.first_step
+    count = len(event.losses)
+    if known <= 0:
+        return event
+    if known >= count:
+        return None
+    share = (count - known) / count
+    return replace(
+        event,
+        first_step=step,
+        losses=event.losses[known:],
+        samples=round(event.samples * share),
+        seconds=event.seconds * share,
+        input_seconds=event.input_seconds * share,
+    )

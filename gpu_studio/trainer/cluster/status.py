@@ -1,0 +1,101 @@
+"""What a member tells the supervisor of itself: that it lives, how far it is, when it is ready."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from gpu_studio.contract.event_parts import WorkerStage
+from gpu_studio.contract.events import Event, Memory, StateChanged, Steps
+from gpu_studio.trainer.cluster.channel import Beat, Channel, Ready
+
+BEAT_SECONDS = 0.5
+_STAGES: dict[str, WorkerStage] = {
+    "running": "training",
+    "paused": "paused",
+    "stopping": "stopping",
+}
+
+
+class Status:
+    """The state of this process, told every half second by a thread of its own."""
+
+    def __init__(self, channel: Channel, begun: threading.Event) -> None:
+        """`begun` is set once the supervisor has said that all are ready."""
+        self._channel, self._begun = channel, begun
+        self._stage: WorkerStage = "waiting"
+        self._step = 0
+        self._memory: int | None = None
+        self._steps, self._seconds, self._exchange = 0, 0.0, 0.0
+        self._compute, self._wait = 0.0, 0.0
+        self._over = threading.Event()
+        self._changing = threading.Lock()
+        self._thread = threading.Thread(target=self._beat, name="beats", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tell."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tell no more."""
+        self._over.set()
+        self._thread.join()
+
+    def go(self) -> None:
+        """All are there: TensorFlow begins."""
+        self._stage = "starting"
+
+    def hear(self, event: Event) -> None:
+        """Take note of what an event says of this process."""
+        match event:
+            case StateChanged():
+                self._stage = _STAGES.get(event.state, self._stage)
+            case Steps():
+                self._step = event.first_step + len(event.losses)
+            case Memory():
+                self._memory = _bytes_of(event)
+
+    def wait_for_all(self, digests: dict[str, str], step: int) -> None:
+        """Tell that this process is ready, and return once all are."""
+        self._step = step
+        self._channel.say(Ready(step, digests))
+        self._begun.wait()
+
+    def worked(self, steps: int, seconds: float, exchange: float) -> None:
+        """Take note of a call."""
+        with self._changing:
+            self._steps += steps
+            self._seconds += seconds
+            self._exchange += exchange
+
+    def _beat(self) -> None:
+        self._tell()
+        while not self._over.wait(BEAT_SECONDS):
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changing:
+            if self._steps:
+                self._compute = max(0.0, self._seconds - self._exchange) / self._steps
+                self._wait = self._exchange / self._steps
+            self._steps, self._seconds, self._exchange = 0, 0.0, 0.0
+        self._channel.say(Beat(self._stage, self._step, self._compute, self._wait, self._memory))
+
+
+def _bytes_of(event: Memory) -> int | None:
+    """What the devices hold together: logical CPUs share one arena, which each of them tells."""
+    arenas = [each.current for each in event.devices if each.source == "host"]
+    others = [each.current for each in event.devices if each.source != "host"]
+    return sum(others) + max(arenas, default=0) if event.devices else None
+
+
+class Telling:
+    """Takes the events of a member: notes what they say of it, and passes them on."""
+
+    def __init__(self, status: Status, on: Callable[[Event], Event]) -> None:
+        self._status, self._on = status, on
+
+    def write(self, event: Event) -> Event:
+        """Pass an event on, and return it as it was written."""
+        self._status.hear(event)
+        return self._on(event)

@@ -1,0 +1,170 @@
+"""One member as its supervisor sees it: its process, what it said last, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from gpu_studio.common.processes import module_command
+from gpu_studio.common.safe_files import open_regular
+from gpu_studio.contract import kernel
+from gpu_studio.contract.cluster_file import Member
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_parts import WorkerStage, WorkerState
+from gpu_studio.contract.files import last_lines, make_private_directory
+from gpu_studio.trainer.cluster import channel
+from gpu_studio.trainer.cluster.channel import Beat, Ended, Here, Ready
+
+MODULE = "gpu_studio.trainer.cluster.member"
+ROLE = "worker"
+LOG_BYTES = 1 << 16
+
+
+class Worker:
+    """Process `index` of a cluster, started by this one."""
+
+    def __init__(self, run: RunDirectory, index: int, count: int, attempt: int) -> None:
+        """Start it. Raises OSError."""
+        self.index, self._run = index, run
+        self.own = run if index == 0 else run.of_worker(attempt, ROLE, index)
+        self.channel, other = channel.pair()
+        self.address, self.lost = "", False
+        self.here: Here | None = None
+        self.ready: Ready | None = None
+        self.ended: Ended | None = None
+        self.beat = Beat("absent", 0, 0.0, 0.0, None)
+        self.began = self.heard = time.monotonic()
+        with other:
+            numbers = {"index": index, "count": count, "attempt": attempt}
+            numbers |= {"channel": other.fileno(), "parent": os.getpid()}
+            self.process = self._start(numbers, other.fileno())
+
+    def _start(self, numbers: dict[str, int], descriptor: int) -> subprocess.Popen[bytes]:
+        options = [f"--{name}={number}" for name, number in numbers.items()]
+        command = [*module_command(MODULE), *options, str(self._run.path)]
+        make_private_directory(self.own.path)
+        # What worker 0 prints is the run's: this process has the run's log as its own output.
+        log = (
+            None
+            if self.index == 0
+            else open_regular(self.own.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        )
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(descriptor,),
+            )
+        finally:
+            if log is not None:
+                os.close(log)
+
+    @property
+    def title(self) -> str:
+        """Its name for a person."""
+        return f"{ROLE} {self.index}"
+
+    @property
+    def silent(self) -> float:
+        """Seconds since it was last heard."""
+        return time.monotonic() - self.heard
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody has stopped the process, so that it does nothing."""
+        with suppress(psutil.Error):
+            return psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED
+        return False
+
+    def hear(self) -> list[channel.Told]:
+        """Take note of what it says; return the events among that."""
+        told = []
+        for said in self.channel.hear():
+            self.heard = time.monotonic()
+            match said:
+                case Here():
+                    self.here = said
+                case Ready():
+                    self.ready = said
+                case Beat():
+                    self.beat = said
+                case Ended():
+                    self.ended = said
+                case channel.Told():
+                    told.append(said)
+        return told
+
+    def why_gone(self) -> str:
+        """How the process ended without a word, in a clause; empty while it lives or after one."""
+        status = self.process.poll()
+        if status is None or self.ended is not None:
+            return ""
+        if status >= 0:
+            return f"ended with exit status {status}"
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        return f"was ended by {name}"
+
+    def terminate(self) -> None:
+        """Ask it to stop."""
+        with suppress(OSError):
+            self.process.send_signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """End it now, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+        self.channel.close()
+
+    def state(self) -> WorkerState:
+        """What it does now."""
+        return WorkerState(
+            role=ROLE,
+            index=self.index,
+            state=self._stage(),
+            step=self.beat.step,
+            compute=self.beat.compute,
+            wait=self.beat.wait,
+            memory=self.beat.memory,
+            seen=round(self.silent, 1),
+        )
+
+    def _stage(self) -> WorkerStage:
+        if self.ended is not None:
+            return "ended"
+        if self.lost or self.process.poll() is not None:
+            return "lost"
+        return self.beat.state if self.here is not None else "absent"
+
+    def member(self) -> Member:
+        """Who it is."""
+        pid = self.process.pid
+        folder = "" if self.index == 0 else str(self.own.path.relative_to(self._run.path))
+        return Member(
+            role=ROLE,
+            index=self.index,
+            host=os.uname().nodename,
+            pid=pid,
+            address=self.address,
+            folder=folder,
+            started=kernel.started(pid),
+            boot=kernel.boot_id(),
+        )
+
+
+def last_words(path: Path, most: int = 3) -> str:
+    """The last lines of a worker's log that say something."""
+    with suppress(OSError):
+        lines = [line.decode("utf-8", "replace") for line in last_lines(path, LOG_BYTES)]
+        return "\n".join([line for line in lines if line.strip()][-most:])
+    return ""

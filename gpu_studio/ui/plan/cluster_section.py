@@ -1,0 +1,104 @@
+"""The options of a strategy of several processes: how many there are, and what after a loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gpu_studio.common.figures import plural
+from gpu_studio.plan import Strategy, cluster_of
+from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.devices import in_all, replicas
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.plan.edits.cluster import set_cluster
+from gpu_studio.plan.options import CLUSTER_LIMITS
+from gpu_studio.ui.kit.basic_widgets import Label, Paragraph
+from gpu_studio.ui.kit.fields import Choice, Switch, WholeNumber
+from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.strategy_sections import Section, StrategyAnswers
+
+STARTS = {"local": "this machine", "slurm": "Slurm", "kubernetes": "Kubernetes"}
+NUMBERS = {
+    "workers": "workers",
+    "restarts": "restarts after a loss",
+    "lost_after": "lost after, seconds",
+    "start_within": "all there within, seconds",
+}
+EXPORTED = (
+    "This version starts workers on this machine only. For {start}, the command gpu-studio export "
+    "writes the files."
+)
+
+
+class ClusterOptions(Section):
+    """Workers, what starts them, and what happens when one is lost."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("cluster", "cluster", theme, parent)
+        self.start = Choice("what starts the workers", tuple(STARTS), words=STARTS)
+        self.numbers = {name: _number(name) for name in NUMBERS}
+        self.with_fewer = Switch("go on with fewer", on="with fewer", off="with all")
+        self.trusted = Switch("trusted network", on="trusted", off="not trusted")
+        self.with_fewer.set_tip(
+            "After a loss start again without the lost worker: slower, to the same losses"
+        )
+        self.trusted.set_tip(
+            "TensorFlow's ports ask for no password: whoever reaches one can run programs as you. "
+            "Only behind a firewall"
+        )
+        self.note = Paragraph(role="caption")
+        fields: dict[str, QWidget] = {"started by": self.start}
+        fields |= {words: self.numbers[name] for name, words in NUMBERS.items()}
+        fields |= {"after a loss": self.with_fewer, "network": self.trusted}
+        for words, field in fields.items():
+            self.column.addLayout(_line(words, field))
+        self.column.addWidget(self.note)
+        self.start.edited.connect(lambda value: self._change("start", value))
+        self.with_fewer.edited.connect(lambda value: self._change("with_fewer", value))
+        self.trusted.edited.connect(lambda value: self._change("trusted_network", value))
+        for name, number in self.numbers.items():
+            number.edited.connect(lambda value, name=name: self._change(name, value))
+
+    def is_used_by(self, strategy: Strategy) -> bool:
+        """Whether the strategy has it."""
+        return strategy.clusters
+
+    def show_option(self, view: PlanView, known: StrategyAnswers) -> None:
+        """Show the plan's cluster."""
+        del known
+        part = cluster_of(view.plan) or Cluster()
+        names = replicas(view.plan, view.machine)
+        self.caption.setText(f"{plural(in_all(view.plan, names), 'replica')} in all")
+        self.start.show_value(part.start)
+        for name, number in self.numbers.items():
+            number.show_value(getattr(part, name))
+        self.with_fewer.show_value(part.with_fewer)
+        self.trusted.show_value(part.trusted_network)
+        there = STARTS[part.start]
+        self.note.setText("" if part.start == "local" else EXPORTED.format(start=there))
+        self.note.setVisible(bool(self.note.text()))
+
+    def _change(self, name: str, value: Any) -> None:
+        text = f"change {name.replace('_', ' ')}"
+        change = Change(lambda plan: set_cluster(plan, **{name: value}), text, f"cluster.{name}")
+        self.edited.emit(change)
+
+
+def _number(name: str) -> WholeNumber:
+    limit = next(each for each in CLUSTER_LIMITS if each.name == name)
+    field = WholeNumber(NUMBERS[name], int(limit.least), int(limit.most))
+    field.setMinimumWidth(12 * GRID)
+    return field
+
+
+def _line(words: str, field: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(GRID)
+    label = Label(words, "muted")
+    label.setBuddy(field)
+    row.addWidget(label)
+    row.addStretch(1)
+    row.addWidget(field)
+    return row

@@ -1,0 +1,263 @@
+"""The workers of a run of several processes: what each does, and whom the others wait for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from gpu_studio.common.figures import UNKNOWN, grouped, size, span
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.contract.files import last_lines
+from gpu_studio.runs.reading.workers import (
+    WorkersOfRun,
+    seen_words,
+    straggler,
+    straggler_words,
+    title_of,
+)
+from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Elided, Scrolled
+from gpu_studio.ui.kit.dialogs import TraceDialog
+from gpu_studio.ui.kit.painting import HEIGHT as BAR
+from gpu_studio.ui.kit.painting import LEFT, RIGHT
+from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, font
+from gpu_studio.ui.train.live_run import LiveRun
+
+LOG: Final = "trainer.log"
+LOG_BYTES: Final = 1 << 20
+"""So much of the end of a worker's log is shown."""
+MOST_ROWS: Final = 4
+"""So many rows are seen at once: the plots must not give way to them."""
+_DOT = 8
+_HATCHED = 0.6
+
+
+class WorkersCard(CardFrame):
+    """A row for each worker; hidden while the run has none."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName("workers")
+        self._theme = theme
+        self._run: LiveRun | None = None
+        self.rows: list[WorkerRow] = []
+        self.note = Elided()
+        self._area = Scrolled()
+        self._area.column.setContentsMargins(0, 0, 0, 0)
+        self._area.column.setSpacing(2)
+        self.body.setContentsMargins(2 * GRID, GRID, 2 * GRID, GRID)
+        self.body.setSpacing(GRID // 2)
+        self.body.addWidget(self._area)
+        self.body.addWidget(self.note)
+        self.hide()
+
+    def restart(self, run: LiveRun) -> None:
+        """Show the workers of this run from now on."""
+        self._run = run
+        self.refresh(run.history.workers, live=run.live)
+
+    def refresh(self, workers: WorkersOfRun, *, live: bool) -> None:
+        """Show what is known of them now."""
+        states = workers.states or [
+            WorkerState(role=place.role, index=place.index, state="waiting")
+            for place in workers.places
+        ]
+        self.setVisible(bool(states))
+        if not states:
+            return
+        self._match(len(states))
+        places = {(place.role, place.index): place for place in workers.places}
+        slow = straggler(states) if live else None
+        for row, state in zip(self.rows, states, strict=True):
+            place = places.get((state.role, state.index))
+            row.show_state(state, place, waited_for=state is slow)
+        self.note.setText(straggler_words(states) if live else "")
+        self.note.setVisible(bool(self.note.text()))
+
+    def _match(self, count: int) -> None:
+        """As many rows as workers; those that were there stay."""
+        if count == len(self.rows):
+            return
+        for row in self.rows[count:]:
+            self._area.column.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        del self.rows[count:]
+        while len(self.rows) < count:
+            row = WorkerRow(len(self.rows), self._theme)
+            row.log.clicked.connect(lambda _checked=False, row=row: self._show_log(row))
+            self.rows.append(row)
+            self._area.column.addWidget(row)
+        high = self.rows[0].sizeHint().height() + 2
+        self._area.setFixedHeight(min(count, MOST_ROWS) * high)
+
+    def _show_log(self, row: WorkerRow) -> None:
+        if self._run is None:
+            return
+        folder = self._run.run.path / (row.place.folder if row.place else "")
+        file = folder / LOG
+        said = f"The end of what {row.title} has printed, TensorFlow's own lines included."
+        TraceDialog(said, _end_of(file), file, self, f"Output of {row.title}").show()
+
+
+def _end_of(path: Path) -> str:
+    try:
+        lines = last_lines(path, LOG_BYTES)
+    except OSError as error:
+        return f"Its log cannot be read: {error.strerror or error}."
+    return b"\n".join(lines).decode("utf-8", "replace") or "It has printed nothing yet."
+
+
+class WorkerRow(QWidget):
+    """One worker: its name and process, its figures, and the button that shows its log."""
+
+    def __init__(self, number: int, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = ""
+        self.place: WorkerPlace | None = None
+        self.line = WorkerLine(number, theme)
+        self.log = Button("Log", small=True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.log)
+
+    def show_state(
+        self, state: WorkerState, place: WorkerPlace | None, *, waited_for: bool
+    ) -> None:
+        """Show what the worker does."""
+        self.title, self.place = title_of(state), place
+        self.log.setAccessibleName(f"log of {self.title}")
+        self.log.setToolTip(f"The end of what {self.title} has printed")
+        self.line.show_state(state, place, waited_for=waited_for)
+
+
+class WorkerLine(QWidget):
+    """Paints a worker: a dot, its name, state and step, a bar, its memory, and its silence."""
+
+    def __init__(self, number: int, theme: ThemeManager) -> None:
+        super().__init__()
+        self._number, self._theme = number, theme
+        self._state: WorkerState | None = None
+        self._where, self._waited_for = "", False
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+
+    def show_state(
+        self, state: WorkerState, place: WorkerPlace | None, *, waited_for: bool
+    ) -> None:
+        """Draw this from now on."""
+        where = f"{place.host}, process {place.pid}" if place else ""
+        if (state, where, waited_for) == (self._state, self._where, self._waited_for):
+            return
+        self._state, self._where, self._waited_for = state, where, waited_for
+        self.setAccessibleName(self.words)
+        self.setToolTip(self.words)
+        self.update()
+
+    @property
+    def words(self) -> str:
+        """All of it, in words."""
+        state = self._state
+        if state is None:
+            return ""
+        parts = [f"{title_of(state)} ({self._where})", state.state, f"step {grouped(state.step)}"]
+        if state.compute + state.wait > 0:
+            parts.append(f"computes {span(state.compute)} of a step and waits {span(state.wait)}")
+        if state.memory is not None:
+            parts.append(f"holds {size(state.memory)}")
+        return ", ".join([*parts, *filter(None, [seen_words(state)])])
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A line of text, with some air."""
+        return QSize(520, QFontMetrics(font("text")).height() + GRID)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the line."""
+        del event
+        if self._state is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        columns = self._columns()
+        self._paint_name(painter, columns[0])
+        tokens, state = self._theme.tokens, self._state
+        bad = state.state == "lost" or bool(seen_words(state))
+        self._text(painter, columns[1], state.state, tokens.bad if bad else tokens.text)
+        self._text(painter, columns[2], grouped(state.step), tokens.text, RIGHT)
+        silent = seen_words(state)
+        if silent:
+            self._text(painter, columns[3], silent, tokens.bad)
+        else:
+            self._paint_bar(painter, columns[3])
+        memory = UNKNOWN if state.memory is None else size(state.memory)
+        self._text(painter, columns[4], memory, tokens.text, RIGHT)
+
+    def _columns(self) -> list[QRect]:
+        """The areas of name, state, step, bar and memory."""
+        letter, high = QFontMetrics(font("text")).horizontalAdvance("0"), self.height()
+        fixed = [9 * letter, 9 * letter, 12 * letter]
+        rest = max(0, self.width() - sum(fixed) - 4 * 2 * GRID)
+        widths = [rest * 11 // 20, fixed[0], fixed[1], rest - rest * 11 // 20, fixed[2]]
+        areas, left = [], 0
+        for width in widths:
+            areas.append(QRect(left, 0, width, high))
+            left += width + 2 * GRID
+        return areas
+
+    def _paint_name(self, painter: QPainter, area: QRect) -> None:
+        tokens = self._theme.tokens
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.device_colour(self._number)))
+        painter.drawEllipse(QPointF(_DOT / 2, area.center().y() + 0.5), _DOT / 2, _DOT / 2)
+        title = title_of(self._state) if self._state else ""
+        painter.setFont(font("strong"))
+        left = area.adjusted(2 * _DOT, 0, 0, 0)
+        self._text(painter, left, title, tokens.text, role="strong")
+        used = QFontMetrics(font("strong")).horizontalAdvance(title) + GRID
+        note = f"{self._where} · the others wait for it" if self._waited_for else self._where
+        colour = tokens.warning if self._waited_for else tokens.muted
+        self._text(painter, left.adjusted(used, 0, 0, 0), note, colour)
+
+    def _paint_bar(self, painter: QPainter, area: QRect) -> None:
+        """Computing in the worker's colour, and hatched after it waiting for the others."""
+        state, tokens = self._state, self._theme.tokens
+        if state is None or state.compute + state.wait <= 0:
+            return
+        words = f"{span(state.compute)} + {span(state.wait)}"
+        room = QFontMetrics(font("caption")).horizontalAdvance("888 ms + 888 ms") + GRID
+        trough = QRectF(area).adjusted(0, (area.height() - BAR) / 2, -room, 0)
+        trough.setHeight(BAR)
+        share = state.compute / (state.compute + state.wait)
+        filled = QRectF(trough)
+        filled.setWidth(trough.width() * share)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.raised))
+        painter.drawRoundedRect(trough, BAR / 2, BAR / 2)
+        painter.setBrush(QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))
+        painter.setOpacity(_HATCHED)
+        painter.drawRoundedRect(trough, BAR / 2, BAR / 2)
+        painter.setOpacity(1.0)
+        painter.setBrush(QColor(tokens.device_colour(self._number)))
+        painter.drawRoundedRect(filled, BAR / 2, BAR / 2)
+        self._text(painter, area, words, tokens.muted, RIGHT, role="caption")
+
+    def _text(
+        self,
+        painter: QPainter,
+        area: QRect,
+        text: str,
+        colour: str,
+        side: Qt.AlignmentFlag = LEFT,
+        role: FontRole = "text",
+    ) -> None:
+        painter.setFont(font(role))
+        painter.setPen(QColor(colour))
+        shown = painter.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, max(0, area.width())
+        )
+        painter.drawText(area, side, shown)

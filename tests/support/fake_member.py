@@ -1,0 +1,123 @@
+"""Stands for a member of a cluster, without TensorFlow: it says what a test wants of its worker.
+
+`FAKE_MEMBERS` holds JSON: for each worker's index what it does, as `attempt.index` or `index`:
+
+    silent          never says that it is there
+    leaves          ends with status 3 before it is there
+    other           is ready with other digests than all others
+    fails           trains two steps, and then fails by itself
+    follows         fails as TensorFlow does where another worker is gone
+    stops           trains two steps, and then stops itself, as SIGSTOP does
+    dies            trains two steps, and then kills itself
+    trains          (otherwise) trains to the end of `FAKE_STEPS` steps
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+from gpu_studio.contract.events import Failed, Finished, Steps
+from gpu_studio.trainer.cluster.channel import (
+    Beat,
+    Begin,
+    Channel,
+    Ended,
+    Go,
+    Here,
+    Leave,
+    Ready,
+    Told,
+)
+
+STEPS = 6
+
+
+class FakeMember:
+    """One of them."""
+
+    def __init__(self) -> None:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("run", type=Path)
+        for name in ("index", "count", "attempt", "channel", "parent"):
+            parser.add_argument(f"--{name}", type=int)
+        self.chosen = parser.parse_args()
+        self.channel = Channel(socket.socket(fileno=self.chosen.channel))
+        wanted = json.loads(os.environ["FAKE_MEMBERS"])
+        index, attempt = self.chosen.index, self.chosen.attempt
+        doing = [
+            wanted.get(f"{attempt}.{each}", wanted.get(str(each), "trains"))
+            for each in range(self.chosen.count)
+        ]
+        self.does, self.all_train = doing[index], set(doing) == {"trains"}
+
+    def wait(self, kind: type) -> object:
+        """Until the supervisor says something of this kind; end if it is gone."""
+        while not self.channel.closed:
+            for said in self.channel.hear():
+                if isinstance(said, kind):
+                    return said
+        sys.exit(9)
+
+    def run(self) -> int:
+        """Do what is wanted."""
+        if self.does == "silent":
+            self.wait(Leave)
+        if self.does == "leaves":
+            sys.stderr.write("no such library\n")
+            return 3
+        self.channel.say(Here(os.getpid(), socket.gethostname()))
+        go = self.wait(Go)
+        assert isinstance(go, Go)
+        step = int(Path(go.checkpoint).name.partition("-")[2]) if go.checkpoint else 0
+        data = "unlike" if self.does == "other" else "alike"
+        self.channel.say(Ready(step, {"data": data}))
+        self.wait(Begin)
+        return self.train(step)
+
+    def train(self, step: int) -> int:
+        """Train from a step on."""
+        for number in range(step, STEPS):
+            self.channel.say(Beat("training", number + 1, 0.01, 0.01 * self.chosen.index, 1000))
+            if self.chosen.index == 0:
+                losses: list[float | None] = [1.0 / (number + 1)]
+                told = Steps(epoch=1, first_step=number, losses=losses, samples=8, seconds=0.02)
+                self.channel.say(Told(told))
+            if number == step + 1 and not self.all_train:
+                self.break_off()
+        end = Finished(reason="completed", seconds=1.0, epoch=1, step=STEPS)
+        self.channel.say(Ended(end))
+        self.wait(Leave)
+        return 0
+
+    def beat(self) -> None:
+        """Say twice a second that it lives."""
+        while self.channel.say(Beat("training", 2, 0.01, 0.01, 1000)):
+            time.sleep(0.5)
+
+    def break_off(self) -> None:
+        """End the training as is wanted; others wait for who does, as in a sum of gradients."""
+        if self.does == "trains":
+            threading.Thread(target=self.beat, daemon=True).start()
+            self.wait(Leave)
+        if self.does == "stops":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if self.does == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        words = "The loss is nan." if self.does == "fails" else "Connection reset by peer"
+        failed = Failed(message=words, suggestions=["Think."], kind="not_finite")
+        if self.does == "follows":
+            time.sleep(0.5)
+        self.channel.say(Ended(failed, follows=self.does == "follows"))
+        self.wait(Leave)
+
+
+if __name__ == "__main__":
+    sys.exit(FakeMember().run())

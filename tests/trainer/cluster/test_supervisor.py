@@ -1,0 +1,205 @@
+"""The supervisor of a cluster with real processes that stand for workers: who is missing, who was
+lost, what is told of it, and that nothing is left. No TensorFlow runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import fake_member
+import psutil
+import pytest
+
+from gpu_studio.contract import cluster_file
+from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE, RunDirectory
+from gpu_studio.contract.events import (
+    Cluster,
+    Event,
+    Finished,
+    StateChanged,
+    Steps,
+    Warned,
+    Workers,
+)
+from gpu_studio.plan import Plan, loads, with_settings
+from gpu_studio.trainer.cluster import attempt, supervisor, workers
+from gpu_studio.trainer.errors import ClusterError, TrainerError, WorkerFailed
+from gpu_studio.trainer.progress import Reached
+
+pytestmark = pytest.mark.processes
+
+PLAN = """
+version = 1
+name = "two"
+[model]
+name = "mlp"
+[data]
+name = "digits"
+[distribution]
+strategy = "multi_worker"
+[cluster]
+trusted_network = true
+"""
+
+
+class Supervised:
+    """A run whose workers are `fake_member`s."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run = RunDirectory.create(folder, "two")
+        self.told: list[Event] = []
+        self.stopping = False
+        self._patch = monkeypatch
+
+    def write(self, event: Event) -> Event:
+        """Take an event, as the writer of the run's events does."""
+        self.told.append(event)
+        return event
+
+    def train(self, does: dict[str, str], *settings: str) -> Finished:
+        """Supervise workers that do so."""
+        self._patch.setenv("FAKE_MEMBERS", json.dumps(does))
+        plan: Plan = with_settings(loads(PLAN), settings)
+        control: Any = SimpleNamespace(stopping=self.stopping)
+        return supervisor.supervise(self.run, plan, self, control, Reached())
+
+    def failure(self, does: dict[str, str], *settings: str) -> TrainerError:
+        """How it failed."""
+        with pytest.raises(TrainerError) as failed:
+            self.train(does, *settings)
+        return failed.value
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """The events of a kind."""
+        return [event for event in self.told if isinstance(event, kind)]
+
+    def checkpoint(self, step: int) -> None:
+        """As if worker 0 had written one."""
+        folder = self.run.checkpoints / f"step-{step:08d}"
+        folder.mkdir(parents=True)
+        (folder / STATE_FILE).write_text(json.dumps({"epoch": 0, "step": step}))
+        (folder / WEIGHTS_FILE).write_bytes(b"")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]:
+    monkeypatch.setattr(
+        workers, "module_command", lambda _module: [sys.executable, fake_member.__file__]
+    )
+    paths = [str(Path(workers.__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    yield Supervised(tmp_path, monkeypatch)
+    left = [each for each in psutil.Process().children() if "fake_member" in str(each.cmdline())]
+    assert left == []
+
+
+def test_that_three_workers_train_to_the_end_and_it_is_told_who_took_part(run: Supervised) -> None:
+    end = run.train({}, "cluster.workers=3")
+    assert (end.reason, end.step) == ("completed", fake_member.STEPS)
+    (part,) = run.of(Cluster)
+    assert [place.title for place in part.workers] == ["worker 0", "worker 1", "worker 2"]
+    assert len({place.address for place in part.workers}) == 3
+    assert [place.folder for place in part.workers] == [
+        "",
+        "workers/0-worker-1",
+        "workers/0-worker-2",
+    ]
+    kept = cluster_file.read(run.run)
+    assert kept is not None
+    assert [member.pid for member in kept.members] == [place.pid for place in part.workers]
+    last = run.of(Workers)[-1].workers
+    assert [(each.state, each.step) for each in last] == [("ended", fake_member.STEPS)] * 3
+
+
+def test_that_after_a_loss_all_start_again_from_the_newest_checkpoint(run: Supervised) -> None:
+    run.checkpoint(1)
+    end = run.train({"0.1": "dies", "0.0": "follows"})
+    assert end.reason == "completed"
+    (warned,) = run.of(Warned)
+    assert warned.message == (
+        "Worker 1 was ended by SIGKILL. Now all 2 workers start again from step-00000001: "
+        "restart 1 of 3."
+    )
+    assert [(part.attempt, part.from_step) for part in run.of(Cluster)] == [(0, 0), (1, 1)]
+    steps = [step.first_step for step in run.of(Steps)]
+    assert steps == list(range(fake_member.STEPS)), "each step is told once"
+
+
+def test_that_without_restarts_the_first_cause_ends_the_run_and_the_rest_is_folded(
+    run: Supervised,
+) -> None:
+    failed = run.failure({"1": "dies", "0": "follows"}, "cluster.restarts=0")
+    assert isinstance(failed, WorkerFailed)
+    assert failed.told.message == "Worker 1 was ended by SIGKILL."
+    assert failed.told.kind == supervisor.WORKER_LOST
+    assert "worker 0: Connection reset by peer" in failed.told.traceback
+    assert any("restarts = 3" in each for each in failed.told.suggestions)
+
+
+def test_that_a_run_goes_on_with_fewer_where_the_plan_lets_it(run: Supervised) -> None:
+    end = run.train({"0.2": "dies"}, "cluster.workers=3", "cluster.with_fewer=true")
+    assert end.reason == "completed"
+    assert [len(part.workers) for part in run.of(Cluster)] == [3, 2]
+
+
+def test_that_a_worker_that_is_stopped_is_noticed_and_said_to_be(run: Supervised) -> None:
+    failed = run.failure({"1": "stops"}, "cluster.restarts=0", "cluster.lost_after=5")
+    assert "Worker 1 was stopped by a signal, and has said nothing for" in str(failed)
+
+
+def test_that_a_worker_that_is_not_there_in_time_is_named(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "SAY_MISSING_AFTER", 0.0)
+    failed = run.failure({"1": "silent"}, "cluster.workers=3", "cluster.start_within=3")
+    assert isinstance(failed, ClusterError)
+    assert str(failed).startswith("2 of 3 are there, worker 1 is missing for 3")
+    told = [state.reason for state in run.of(StateChanged)]
+    assert any(each.startswith("2 of 3 are there, worker 1 is missing") for each in told)
+
+
+def test_that_a_worker_that_ends_before_it_is_there_is_told_with_its_last_words(
+    run: Supervised,
+) -> None:
+    failed = run.failure({"1": "leaves"}, "cluster.restarts=0")
+    assert "Worker 1 ended with exit status 3 before it was there: no such library" in str(failed)
+
+
+def test_that_workers_that_are_not_alike_never_begin(run: Supervised) -> None:
+    failed = run.failure({"1": "other"})
+    assert "Worker 1 has other data than worker 0" in str(failed)
+    assert run.of(Steps) == []
+
+
+def test_that_a_failure_of_its_own_is_told_as_the_workers(run: Supervised) -> None:
+    failed = run.failure({"1": "fails", "0": "follows"})
+    assert isinstance(failed, WorkerFailed)
+    assert failed.told.message == "In worker 1: The loss is nan."
+    assert run.of(Warned) == []
+
+
+def test_that_a_port_in_use_is_told_before_anything_starts(run: Supervised) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        failed = run.failure({}, f"cluster.port={port}")
+    assert f"Port {port} cannot be listened on (address already in use)" in str(failed)
+    assert f"process {os.getpid()}" in str(failed)
+    assert run.of(Cluster) == []
+
+
+def test_that_a_stop_before_the_first_step_ends_all(run: Supervised) -> None:
+    run.stopping = True
+    assert run.train({}).reason == "stopped_now"
+
+
+def test_that_what_another_engine_starts_is_not_started_here(run: Supervised) -> None:
+    failed = run.failure({}, "cluster.start=slurm")
+    assert 'Set cluster.start = "local"' in failed.suggestions[0]
