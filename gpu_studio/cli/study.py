@@ -264,7 +264,8 @@ def _list(chosen: argparse.Namespace) -> int:
 
 
 def _verdict_in(each: StudySnapshot) -> str:
-    return each.problem.partition("\n")[0] or (each.verdict.headline if each.done else "")
+    sentence, stop, _ = each.verdict.headline.partition(". ")
+    return each.problem.partition("\n")[0] or (f"{sentence}{stop.rstrip()}" if each.done else "")
 
 
 def _listed(each: StudySnapshot) -> dict[str, Any]:

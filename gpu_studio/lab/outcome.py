@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpu_studio.common.figures import metric
-from gpu_studio.lab.study import HELD, SEED, Point, Study, plan_with
+from gpu_studio.lab.study import HELD, SEED, Point, Study, called, plan_with
 from gpu_studio.lab.templates import PACE_ONLY
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict, devices_in_words
 from gpu_studio.plan import Plan
@@ -37,8 +37,8 @@ def figure_of(study: Study, groups: Sequence[PointGroup], verdict: StudyVerdict)
 def short_label(study: Study, label: str) -> str:
     """The label of a group without the name of the axis, where there is one axis beside seeds."""
     axes = [axis for axis in study.axes if axis.name != SEED]
-    field = axes[0].name.rpartition(".")[2] if len(axes) == 1 else ""
-    return label.removeprefix(f"{field} ")
+    name = called(axes[0].name) if len(axes) == 1 else ""
+    return label.removeprefix(f"{name} ")
 
 
 def words_of_plan(study: Study, verdict: StudyVerdict, points: Sequence[Point]) -> str:

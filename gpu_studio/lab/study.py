@@ -271,7 +271,12 @@ def _said(fields: Mapping[str, Any]) -> str:
 def _in_words(key: str, value: Any) -> str:
     if key == DEVICES and isinstance(value, list):
         return f"{len(value)} device{'' if len(value) == 1 else 's'}"
-    return f"{key.rpartition('.')[2]} {_word(value)}"
+    return f"{called(key)} {_word(value)}"
+
+
+def called(field: str) -> str:
+    """What a field of a plan is called in labels: `learning rate`."""
+    return field.rpartition(".")[2].replace("_", " ")
 
 
 def _word(value: Any) -> str:

@@ -216,7 +216,11 @@ def _smooth(
     repeats = min(len(group.rates) for group in groups)
     if worst > max(_MISFIT, 3 * (noise or 0.0) / math.sqrt(repeats)):
         return rates, [f"The laws fit badly, {share(worst)} off at worst: go by the points."]
-    return rates * steps / seconds, []
+    # Of each run: the product of the means is not the samples of a step where runs differ much.
+    samples = [
+        float(np.mean(np.asarray(group.rates) * np.asarray(group.step_seconds))) for group in groups
+    ]
+    return np.array(samples) / seconds, []
 
 
 def _slack(noise: float | None, groups: Sequence[PointGroup]) -> float:

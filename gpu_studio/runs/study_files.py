@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from gpu_studio.contract.consent import digest, read_code
-from gpu_studio.contract.user_files import code_files
+from gpu_studio.contract.user_files import MOST, code_files
 from gpu_studio.plan import AbsolutePlan
 from gpu_studio.plan.values import listed, printable
 
 GONE: Final = "gone"
 _PYTHON: Final = ".py"
 _MOST_NAMES: Final = 3
+_MOST_FILES: Final = MOST + 5
 
 
 def stamps_of(plan: AbsolutePlan) -> dict[str, str]:
@@ -64,7 +66,9 @@ class Stamps:
 
     def changed(self, before: Mapping[str, str]) -> tuple[str, ...]:
         """Those of the files that hold something else by now, or are gone."""
-        return tuple(path for path, then in before.items() if self._now(path) != then)
+        # Anybody may have written a note: no more files are looked at than a plan can name.
+        several = islice(before.items(), _MOST_FILES)
+        return tuple(path for path, then in several if self._now(path) != then)
 
     def _now(self, path: str) -> str:
         if path not in self._known:

@@ -67,7 +67,7 @@ def test_that_a_study_trains_every_point_and_says_what_is_best(study, gpu_studio
     assert list(finished(runs_dir).values()) == [1] * 4
     assert {read_labels(run).tags for run in directories(runs_dir)} == {("study",)}
     names = {load(run.plan_file).name for run in directories(runs_dir)}
-    assert "batches: batch_size 16" in names
+    assert "batches: batch size 16" in names
     again = gpu_studio("study", "run", study)
     assert (again.code, len(directories(runs_dir))) == (OK, 4)
     shown = gpu_studio("study", "show", study, "--json").document
@@ -87,13 +87,13 @@ def test_that_a_report_is_one_file_and_a_value_added_later_is_all_that_is_left(
     target = tmp_path / "report.html"
     assert gpu_studio("study", "report", study, "--to", target).code == OK
     text = target.read_text()
-    assert "batch_size 32" in text
+    assert "batch size 32" in text
     assert "<svg" in text
     assert "src=" not in text
     assert gpu_studio("study", "report", study, "--to", target).code == REFUSED
     study.write_text(STUDY.replace("32]", "32, 128]"))
     dry = gpu_studio("study", "run", study, "--dry-run")
-    assert dry.out.splitlines() == ["batch_size 128, repeat 1", "batch_size 128, repeat 2"]
+    assert dry.out.splitlines() == ["batch size 128, repeat 1", "batch size 128, repeat 2"]
 
 
 def test_that_a_value_which_the_rules_refuse_is_told_before_anything_runs(
@@ -103,7 +103,7 @@ def test_that_a_value_which_the_rules_refuse_is_told_before_anything_runs(
     answer = gpu_studio("study", "run", study)
     assert answer.code == REFUSED
     assert "1 of 2 points cannot be trained; nothing was begun:" in answer.err
-    assert "batch_size -1: training.batch_size is -1" in answer.err
+    assert "batch size -1: training.batch_size is -1" in answer.err
     assert not list(directories(runs_dir))
 
 
@@ -122,7 +122,7 @@ def test_that_a_point_that_fails_is_told_and_not_tried_again(study, gpu_studio, 
     trainer("--fail-at", "1")
     answer = gpu_studio("study", "run", study)
     assert answer.code == FAILED
-    assert "batch_size 16 could not be measured: Training broke" in answer.out or (
+    assert "batch size 16 could not be measured: Training broke" in answer.out or (
         "Nothing has been measured yet" in answer.out
     )
     before = len(directories(runs_dir))
@@ -217,7 +217,7 @@ def test_that_a_study_runs_in_the_background_is_listed_stopped_and_goes_on(
     assert "4 runs are left. Go on with" in study_runner.last_said(runs_dir, study)
     trainer()
     assert gpu_studio("study", "run", study).code == OK
-    assert "batch_size" in gpu_studio("study", "list").out
+    assert "Batch size" in gpu_studio("study", "list").out
 
 
 def test_that_what_was_measured_with_other_data_is_told_and_measured_anew_if_wanted(

@@ -129,9 +129,22 @@ def test_that_a_device_that_is_late_in_one_run_of_several_is_no_straggler():
 def test_that_a_sweep_has_its_best_by_the_loss_with_the_spread_over_seeds():
     sweep = Study("sweep", "a.plan.toml", "sweep")
     found = [
-        PointGroup("learning_rate 0.1", 0.1, (1.0,) * 3, (1.0,) * 3, (0.50, 0.52, 0.48)),
-        PointGroup("learning_rate 0.01", 0.01, (1.0,) * 3, (1.0,) * 3, (0.30, 0.31, 0.29)),
+        PointGroup("learning rate 0.1", 0.1, (1.0,) * 3, (1.0,) * 3, (0.50, 0.52, 0.48)),
+        PointGroup("learning rate 0.01", 0.01, (1.0,) * 3, (1.0,) * 3, (0.30, 0.31, 0.29)),
     ]
     verdict = verdict_of(sweep, found)
-    assert verdict.headline.startswith("Learning_rate 0.01 has the lowest loss: 0.3000 ± 0.01")
-    assert verdict.chosen == "learning_rate 0.01"
+    assert verdict.headline.startswith("Learning rate 0.01 has the lowest loss: 0.3000 ± 0.01")
+    assert verdict.chosen == "learning rate 0.01"
+
+
+def test_that_slower_devices_are_not_recommended_where_the_noise_hides_that_they_are():
+    times = {1.0: (0.0300, 0.0372), 2.0: (0.0420, 0.0680)}
+    groups = [
+        PointGroup(f"{count:.0f} devices", count, tuple(256 / each for each in both), both)
+        for count, both in times.items()
+    ]
+    verdict = verdict_of(Study("s", "p", "scaling-strong"), groups, 256)
+    assert verdict.headline.startswith(
+        "One device is enough: the differences are within the noise."
+    )
+    assert verdict.chosen == "1 devices"

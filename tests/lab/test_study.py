@@ -69,10 +69,10 @@ def test_that_strong_scaling_holds_the_global_batch_and_weak_that_of_a_replica()
 def test_that_points_are_the_grid_of_the_axes_over_the_fixed_fields():
     points = points_of(loads_study(SWEEP), PLAN)
     assert [point.label for point in points] == [
-        "learning_rate 0.1, [32], 32",
-        "learning_rate 0.1, [64], 64",
-        "learning_rate 0.01, [32], 32",
-        "learning_rate 0.01, [64], 64",
+        "learning rate 0.1, [32], 32",
+        "learning rate 0.1, [64], 64",
+        "learning rate 0.01, [32], 32",
+        "learning rate 0.01, [64], 64",
     ]
     assert {point.plan.training.epochs for point in points} == {2}
     assert points[3].plan.model.options == {"hidden": [64]}
@@ -104,7 +104,7 @@ def test_that_points_that_differ_in_the_seed_alone_are_one_group():
     study = study_from("sweep", PLAN, "p", MACHINE)
     groups = {point.group for point in points_of(study, PLAN)}
     assert len(groups) == 5
-    assert "learning_rate 0.001" in groups
+    assert "learning rate 0.001" in groups
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_that_every_refusal_is_told_in_the_words_of_the_rules(runs_dir, tmp_path
     opened = made_study(tmp_path, "batch")
     wrong = replace(opened.study, axes=(axis_of("training.batch_size", [16, -1]),))
     found = checked(wrong, opened.plan, tmp_path, MACHINE, runs_dir)
-    assert [each.startswith("batch_size -1: training.batch_size is -1") for each in found.problems]
+    assert [each.startswith("batch size -1: training.batch_size is -1") for each in found.problems]
     unknown = replace(opened.study, axes=(axis_of("training.speed", [1, 2]),))
     found = checked(unknown, opened.plan, tmp_path, MACHINE, runs_dir)
     assert any("training.speed" in each for each in found.problems)

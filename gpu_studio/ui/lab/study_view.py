@@ -23,7 +23,7 @@ from gpu_studio.common.figures import (
     whole_duration,
 )
 from gpu_studio.lab.outcome import short_label
-from gpu_studio.lab.study import Study, StudyAxis
+from gpu_studio.lab.study import Study, StudyAxis, called
 from gpu_studio.lab.study_picture import in_figures, picture_of, spread_of, step_parts
 from gpu_studio.lab.verdict import PointGroup
 from gpu_studio.runs.labels import title
@@ -47,14 +47,13 @@ from gpu_studio.ui.lab.study_chart import StudyChart
 _ROW: Final = 30
 _FEW: Final = 3
 READING: Final = "Reading the study…"
-_SPEED: Final = 2
 _EVERY: Final = ("point", "samples/s", "±", "a step", "loss", "memory of each device", "runs")
 
 
 class FewModel(PlainTable[PointGroup]):
     """A row for each point, in short; what it gains is told over the first that was measured."""
 
-    headers = ("", "samples/s", "×")
+    headers: tuple[str, ...] = ("", "samples/s", "×")
     right = frozenset({1, 2})
 
     def __init__(self, parent: QWidget) -> None:
@@ -64,9 +63,10 @@ class FewModel(PlainTable[PointGroup]):
 
     def show_groups(self, study: Study | None, groups: Sequence[PointGroup]) -> None:
         """Show these."""
-        axis = study.axes[0].name if study is not None and study.axes else "point"
-        scales = study is not None and study.template.startswith("scaling")
-        self.headers = ("N" if scales else axis_name(axis), "samples/s", "×")
+        template = study.template if study is not None else "sweep"
+        scales = template.startswith("scaling")
+        last = "loss" if template == "sweep" else "×"
+        self.headers = ("N" if scales else "at", "samples/s", last)
         self._study = study
         self._base = next((each.rate for each in groups if each.rates), None)
         self.set_rows(groups)
@@ -85,7 +85,11 @@ class FewModel(PlainTable[PointGroup]):
             return short_label(self._study, row.label)
         if not row.rates:
             return ("failed" if row.failed else UNKNOWN) if column == 1 else ""
-        return rounded(row.rate) if column == 1 else f"{row.rate / (self._base or row.rate):.2f}"
+        if column == 1:
+            return rounded(row.rate)
+        if self.headers[column] == "loss":
+            return metric(row.loss) if row.losses else UNKNOWN
+        return f"{row.rate / (self._base or row.rate):.2f}"
 
 
 class EveryModel(PlainTable[PointGroup]):
@@ -226,6 +230,8 @@ class StudyView(LabView):
         steps.body.addWidget(self.steps)
         self._steps_card, self._whole_card = steps, CardFrame("All points")
         self._whole_card.body.addWidget(self.whole)
+        for low in (self.verdict, steps, self._whole_card):
+            low.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         inside = Scrolled()
         inside.column.setContentsMargins(0, 0, 0, 0)
         inside.column.setSpacing(14)
@@ -244,7 +250,7 @@ class StudyView(LabView):
         for table in (self.table, self.whole):
             table.set_row_height(_ROW)
             table.horizontalHeader().setStretchLastSection(False)
-        self.table.set_widths({1: 88, 2: 54}, stretch=0)
+        self.table.set_widths({1: 86, 2: 66}, stretch=0)
         self.whole.set_widths({0: 170, 1: 92, 2: 66, 3: 82, 4: 82, 6: 58}, stretch=_MEMORY)
 
     def _show_verdict(self, snapshot: StudySnapshot) -> None:
@@ -309,7 +315,6 @@ class StudyView(LabView):
         study = snapshot.opened.study if snapshot.opened else None
         self.few.show_groups(study, snapshot.groups)
         self.every.set_rows(snapshot.groups)
-        self.table.setColumnHidden(_SPEED, study is None or study.template == "sweep")
         scales = study is None or study.template.startswith("scaling")
         self._whole_card.setVisible(not scales and bool(snapshot.groups))
         self.whole.setFixedHeight(HEADER + _ROW * len(snapshot.groups) + 4)
@@ -348,7 +353,7 @@ def _facts(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     order = "order drawn" if study.repeats > 1 or snapshot.total > 1 else ""
     facts = [
         ("plan", snapshot.opened.plan.name),
-        *((axis_name(axis.name), _span_of(axis)) for axis in study.axes),
+        *((called(axis.name), _span_of(axis)) for axis in study.axes),
         ("held", _held(snapshot)),
         ("repeats", ", ".join(filter(None, (str(study.repeats), order)))),
         ("noise", f"± {percentage(noise)}" if noise is not None else "not known"),
@@ -363,11 +368,6 @@ def _held(snapshot: StudySnapshot) -> str:
     study, points = snapshot.opened.study, snapshot.opened.points
     batch = points[0].plan.training.batch_size if points and study.held else ""
     return f"{study.held} {batch}".strip()
-
-
-def axis_name(name: str) -> str:
-    """What an axis is called where there is little room: `learning rate`."""
-    return name.rpartition(".")[2].replace("_", " ")
 
 
 def _span_of(axis: StudyAxis) -> str:

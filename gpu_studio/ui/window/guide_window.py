@@ -84,6 +84,8 @@ PLACES: Final[Mapping[str, str]] = {
     "DiffersCard": "runs#comparing",
     "QueueCard": "runs#queue",
     "LabPage": "lab",
+    "StudyView": "studies#on-the-lab-page",
+    "StudyDialog": "studies#on-the-lab-page",
     "BenchmarkView": "lab#a-benchmark-on-the-page",
     "HandCard": "lab#placing-operations-by-hand",
     "ResultsSide": "lab#results",

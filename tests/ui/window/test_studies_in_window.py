@@ -279,7 +279,7 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     qtbot.waitUntil(lambda: again.studies.snapshot.done == 6, timeout=WAIT_MS)
     qtbot.waitUntil(lambda: not again.studies.processes, timeout=WAIT_MS)
     assert again.notice.accessibleName() == "digits.study.toml is done."
-    assert again.studies.section.view.headline.text().startswith("Batch_size")
+    assert again.studies.section.view.headline.text().startswith("Batch size")
 
 
 @pytest.mark.processes

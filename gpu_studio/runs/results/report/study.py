@@ -12,7 +12,7 @@ from gpu_studio import __version__
 from gpu_studio.common.figures import UNKNOWN, duration, metric, rounded, share, size, span
 from gpu_studio.common.safe_files import write_output
 from gpu_studio.lab.fits import Array
-from gpu_studio.lab.study import Study
+from gpu_studio.lab.study import Study, called
 from gpu_studio.lab.study_picture import StudyPicture, in_figures, picture_of
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict
 from gpu_studio.runs.labels import number_of
@@ -82,7 +82,7 @@ def _charts(study: Study, groups: Sequence[PointGroup], verdict: StudyVerdict) -
         else Axis(x[0], x[-1], tuple((float(each), in_figures(float(each))) for each in x))
     )
     axis = number_axis(low, float(np.nanmax(values)), picture.unit)
-    title = f"{picture.title} by {picture.axis.rpartition('.')[2].replace('_', ' ')}"
+    title = f"{picture.title} by {called(picture.axis)}"
     yield Chart(title, lines, across, axis, picture.words)
 
 
