@@ -35,6 +35,9 @@ Its plan, and its Python if it has some, are copied into the folder first. At ea
 the commands that are shown, s skips them, q leaves. Where nobody can be asked, and without --yes,
 the steps are only written out."""
 _ASKED = "Enter: do it · s: skip · q: leave  "
+_BEFORE = "RUN"
+"""Stands for the run before the newest, where that is not known yet."""
+_LATER = "{before}"
 _LOOK_S = 0.5
 _PATIENCE_S = 120.0
 """How long a step waits for a run that it has begun in the background."""
@@ -81,17 +84,24 @@ def _write_out(lesson: Lesson) -> None:
     )
     for number, step in enumerate(lesson.steps, start=1):
         _say_step(lesson, number, step, Path(PLAN))
-        if step.then:
-            say(_readable(step.then))
+        _say_then(step)
 
 
-def _say_step(lesson: Lesson, number: int, step: LessonStep, plan: Path) -> None:
+def _say_step(
+    lesson: Lesson, number: int, step: LessonStep, plan: Path, before: str = _BEFORE
+) -> None:
     say(f"\n## {number} of {len(lesson.steps)}: {step.title}\n")
     say(_readable(step.terminal or step.text))
-    for edit in step.set if not step.commands or not step.action else ():
+    edits = [*step.set, *([f"devices.carve, for {step.split} slices"] if step.split else [])]
+    for edit in edits if not step.commands or not step.action else ():
         say(f"    in {plan.name}: {edit.replace('{code}', lesson.code)}")
-    for words in _commands(lesson, step, plan):
+    for words in _commands(lesson, step, plan, before):
         say(f"    $ gpu-studio {shlex.join(words)}")
+
+
+def _say_then(step: LessonStep) -> None:
+    if then := step.terminal_then or step.then:
+        say(_readable(then))
 
 
 def _readable(text: str) -> str:
@@ -100,12 +110,16 @@ def _readable(text: str) -> str:
     return Guide.readable(text.strip()) + "\n"
 
 
-def _commands(lesson: Lesson, step: LessonStep, plan: Path) -> list[list[str]]:
-    """The arguments of the commands that do a step."""
+def _commands(
+    lesson: Lesson, step: LessonStep, plan: Path, before: str = _BEFORE
+) -> list[list[str]]:
+    """The arguments of the commands that do a step; `before` names the run before the newest."""
     written = step.commands or (("train {plan}",) if step.action == "train" else ())
-    found = [shlex.split(each.replace("{plan}", shlex.quote(str(plan)))) for each in written]
+    named = {"{plan}": str(plan), _LATER: before}
+    found = [[named.get(word, word) for word in shlex.split(each)] for each in written]
     return [
-        [*each, "--allow-code"] if lesson.code and each[0] == "train" else each for each in found
+        [*each, "--allow-code"] if lesson.code and each[0] in ("train", "model") else each
+        for each in found
     ]
 
 
@@ -127,11 +141,10 @@ class _Reading:
         """Go through the steps. Returns the exit code: refused if one could not be done."""
         self._copy()
         for number, step in enumerate(self._lesson.steps, start=1):
-            _say_step(self._lesson, number, step, self._plan)
+            _say_step(self._lesson, number, step, self._plan, self._before())
             if not self._do(step):
                 return OK if self._asks else REFUSED
-            if step.then:
-                say(_readable(step.then))
+            _say_then(step)
         note(f"Lesson {self._lesson.number} is done. Its plan stays in {self._folder}.")
         return OK
 
@@ -152,7 +165,7 @@ class _Reading:
 
     def _do(self, step: LessonStep) -> bool:
         """Do a step, or have it skipped. Returns whether to go on."""
-        commands = _commands(self._lesson, step, self._plan)
+        commands = _commands(self._lesson, step, self._plan, _LATER)
         while commands or step.edits or step.until:
             answer = input(_ASKED).strip().lower() if self._asks else ""
             if answer.startswith(("q", "s")):
@@ -169,6 +182,11 @@ class _Reading:
                 return False
         return True
 
+    def _before(self) -> str:
+        """The id of the run before the newest."""
+        runs = self._runs.look()
+        return runs[1].id if len(runs) > 1 else _BEFORE
+
     def _edit(self, step: LessonStep) -> None:
         from gpu_studio import plan as plans
 
@@ -177,15 +195,14 @@ class _Reading:
 
     def _call(self, words: list[str]) -> None:
         command = [sys.executable, "-P", "-m", "gpu_studio", "--runs-dir", str(self._runs_dir)]
-        subprocess.run([*command, *words], check=False)
+        named = [self._before() if word == _LATER else word for word in words]
+        subprocess.run([*command, *named], check=False)
 
     def _wait_for(self, until: Until) -> list[str]:
         """What is missing of a step in the end; a run in the background gets its time."""
         end = time.monotonic() + _PATIENCE_S
         while missing := self._missing(until):
-            if not any(
-                run.state in ("starting", "running", "stopping") for run in self._runs.look()
-            ):
+            if not any(run.goes_on for run in self._runs.look()):
                 break
             if time.monotonic() > end:
                 break

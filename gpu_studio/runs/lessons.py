@@ -127,10 +127,12 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One thing to do, or to read if nothing is waited for.
 
-    `text` and `then`, which is read once it was done, are Markdown; `terminal` replaces the text
-    there. `at` are the places in the window that are pointed at, of which the first one that can be
-    seen is meant. What does the step for someone: values that are `set` in the plan, `split` into
-    so many slices, an `action` of the window, and in the terminal `commands` of `gpu-studio`.
+    `text` and `then`, which is read once it was done, are Markdown; `terminal` and `terminal_then`
+    replace them there. `at` are the places in the window that are pointed at, of which the first
+    one that can be seen is meant. What does the step for someone: values that are `set` in the
+    plan, `split` into so many slices, an `action` of the window, and in the terminal `commands` of
+    `gpu-studio`, where `{plan}` is the plan's file and `{before}` the lesson's run before the
+    newest.
     """
 
     title: str
@@ -139,6 +141,7 @@ class LessonStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Until | None = None
     then: str = ""
     terminal: str = ""
+    terminal_then: str = ""
     set: tuple[str, ...] = ()
     split: int = 0
     action: str = ""
@@ -227,6 +230,12 @@ class SeenRun:
     reason: str = ""
     epochs: int = 0
     resumed: bool = False
+    id: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not come to an end."""
+        return self.state in ("starting", "running", "paused", "stopping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +284,7 @@ class LessonRuns:
             summary = known[0].summary()
         except OSError:
             return None
-        seen = _seen_run(known[1], summary)
+        seen = _seen_run(run.id, known[1], summary)
         # Between its folder and its lock a run that is about to begin looks lost.
         if not summary.live and summary.state != "lost":
             self._ended[run.id] = seen
@@ -289,9 +298,9 @@ class LessonRuns:
             return None  # it may be about to be written
 
 
-def _seen_run(plan: Plan, summary: Summary) -> SeenRun:
+def _seen_run(run: str, plan: Plan, summary: Summary) -> SeenRun:
     return SeenRun(
-        plan, summary.state, summary.reason, summary.epoch, summary.resumed_from is not None
+        plan, summary.state, summary.reason, summary.epoch, summary.resumed_from is not None, run
     )
 
 

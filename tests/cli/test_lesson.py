@@ -90,3 +90,22 @@ def test_that_without_a_terminal_the_steps_are_written_out(capsys, tmp_path, mon
     assert "## 2 of 5: Two stages" in told
     assert "$ gpu-studio train lesson.plan.toml" in told
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_that_a_lesson_in_the_terminal_speaks_of_nothing_that_only_the_window_has(
+    capsys, tmp_path, number
+):
+    assert read(tmp_path, str(number)) == 0
+    told = capsys.readouterr().out
+    for words in ("window", " page", " tab ", "*What will happen*", "Press ", "Choose ", "Drag "):
+        assert words not in told, words
+
+
+def test_that_the_runs_of_the_lesson_are_compared_by_their_names(tmp_path, done):
+    assert read(tmp_path, "7", "--yes", "--folder", str(tmp_path / "here")) == 0
+    runs = {path.name for path in (tmp_path / "runs").iterdir() if path.is_dir()}
+    ((before, newest),) = [words[2:] for words in done if words[:2] == ["runs", "compare"]]
+    assert len(runs) == 2
+    assert before in runs
+    assert newest == "latest"

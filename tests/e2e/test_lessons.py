@@ -60,7 +60,7 @@ class Reader:
             self.qtbot.waitUntil(
                 lambda: (
                     self.lessons.done
-                    or self.lessons.ring.around not in tried
+                    or self.lessons.ring.around not in (None, *tried)
                     or panel.help_button.isVisible()
                 ),
                 timeout=PATIENCE_MS,

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from gpu_studio.common import figures
+from gpu_studio.common.figures import grouped
 from gpu_studio.hardware.picture import CardNow
 from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
@@ -131,6 +132,7 @@ def _now(record: CardRecord, key: str) -> CardNow | None:
 
 # Anything further above the curves than this would flatten them: it is given in words instead.
 _FARTHEST: Final = 4.0
+NO_SAMPLE: Final = "No sample in view"
 _SOON: Final = 5.0
 """Seconds that a run may go before its recording has begun."""
 
@@ -155,7 +157,7 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
         caption=_both(
             caption(devices), _about_cards(history, record, cards, far=not shown and wanted is None)
         ),
-        nothing="no sample in view",
+        nothing=NO_SAMPLE,
         cards=word,
         cards_shown=shown,
     )
@@ -169,7 +171,7 @@ def limits(devices: list[DeviceMemoryNow]) -> list[Limit]:
     found = [Limit(value, f"limit {figures.size(value)}") for value in near]
     if far := values[len(near) :]:
         sizes = " and ".join(figures.size(value) for value in far)
-        times = f", {far[0] / highest:,.0f} × the peak" if highest else ""
+        times = f", {grouped(float(far[0] / highest))} × the peak" if highest else ""
         found.append(Limit(far[0], f"limit {sizes}{times}", above=True))
     return found
 
@@ -319,7 +321,7 @@ class DevicePlot(TimePlot):
     ) -> None:
         self.name, self._first = name, first
         self.tabs = _tabs(name)
-        super().__init__("Memory", theme, time, parent, nothing="no sample in view")
+        super().__init__("Memory", theme, time, parent, nothing=NO_SAMPLE)
         self.tabs.setToolTip(self.title.toolTip())
         self._settings = settings
         self._cards = settings.get(CARDS) if settings else CARDS.default

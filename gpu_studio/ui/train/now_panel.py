@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Label
+from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph
 from gpu_studio.ui.kit.options import OptionButton
 from gpu_studio.ui.kit.painting import HEIGHT as BAR
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
@@ -142,6 +142,7 @@ def _line(role: str) -> int:
 WIDTH = 230
 NOW, ENDED = "NOW", "AT THE END"
 NO_FIGURES = "There are no figures to copy yet: wait for the first step."
+WAITING = "What each device holds, and the newest figures, come with the first step."
 
 
 class NowPanel(CardFrame):
@@ -160,6 +161,7 @@ class NowPanel(CardFrame):
         self._meters: dict[str, DeviceMeter] = {}
         self.figures = ValueTable(theme)
         self.figures.copy_asked.connect(self.copy_figures)
+        self.waiting = Paragraph(WAITING, "muted")
         self._holder = QWidget()
         self._holder.setObjectName("plain")
         self._column = QVBoxLayout(self._holder)
@@ -256,6 +258,7 @@ class NowPanel(CardFrame):
             self._holder.setVisible(not away)
 
     def _fit(self) -> None:
+        self.waiting.setVisible(not self._meters and self.figures.readout is None)
         area = self._scroll.height() - self.figures.sizeHint().height() - GRID // 2
         forms = (
             form for form in FORMS if sum(meter.height_if(form) for meter in self.meters) <= area
@@ -280,6 +283,7 @@ class NowPanel(CardFrame):
         outer = QVBoxLayout(inside)
         outer.setContentsMargins(0, 0, GRID, 0)
         outer.setSpacing(GRID // 2)
+        outer.addWidget(self.waiting)
         outer.addWidget(self._holder)
         outer.addWidget(self.figures)
         outer.addStretch(1)

@@ -219,7 +219,9 @@ def level_of(line: str) -> Level:
 def _decoded(line: bytes) -> str:
     text = line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2]
     return (
-        f"{text[:LONGEST_LINE]}… ({len(text):,} characters)" if len(text) > LONGEST_LINE else text
+        f"{text[:LONGEST_LINE]}… ({grouped(len(text))} characters)"
+        if len(text) > LONGEST_LINE
+        else text
     )
 
 

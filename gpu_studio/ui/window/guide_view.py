@@ -36,6 +36,7 @@ p {{ margin-top: 6px; margin-bottom: 8px; }}
 li {{ margin-bottom: 3px; }}
 a {{ color: {accent}; text-decoration: none; }}
 code {{ font-family: "JetBrains Mono"; font-size: {code:.2f}pt; background-color: {raised}; }}
+b, strong {{ font-weight: 600; }}
 pre {{ font-family: "JetBrains Mono"; font-size: {code:.2f}pt; line-height: 120%; margin: 0; }}
 .quote p {{ margin: 0; }}
 th {{ text-align: left; color: {muted}; font-weight: 500; }}

@@ -11,6 +11,7 @@ from typing import Final
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QDockWidget,
     QFrame,
     QHBoxLayout,
@@ -23,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from gpu_studio.common.guide import guide
 from gpu_studio.runs.lessons import Lesson, LessonStep
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph, let_go_of_focus
+from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, let_go_of_focus
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.window.guide_view import GuideView
 
@@ -54,7 +55,7 @@ class LessonPanel(QDockWidget):
         self._width = WIDTH_PX
         self.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
         self.setTitleBarWidget(QWidget())  # its own head says more, and is as the pages' cards are
-        self.title, self.progress = Elided(role="muted"), Label(role="muted")
+        self.progress, self.title = Label(role="section"), Paragraph(role="muted")
         self.head = Paragraph(role="strong")
         self.text = GuideView(guide(), theme)
         self.text.setAccessibleName("text of the lesson")
@@ -73,18 +74,24 @@ class LessonPanel(QDockWidget):
         self.close_button.setToolTip("Close the lesson; Help ▸ Lessons goes on with it (Esc)")
         self.hide()
 
-    def show_step(self, lesson: Lesson, index: int, missing: Sequence[str], *, done: bool) -> None:
-        """Show a step: what is `missing` of it, or that it is `done`."""
+    def show_step(
+        self, lesson: Lesson, index: int, missing: Sequence[str], *, done: bool, trains: bool
+    ) -> None:
+        """Show a step: what is `missing` of it, or that it is `done`.
+
+        Nothing is to be done for it while the run `trains` that it asks for.
+        """
         step, count = lesson.steps[index], len(lesson.steps)
         last = index + 1 == count
-        self.title.setText(f"Lesson {lesson.number} · {lesson.title}")
-        self.title.setToolTip(f"{lesson.title}: {lesson.goal}")
-        self.progress.setText(f"{index + 1} of {count}")
+        self.progress.setText(f"Lesson {lesson.number} · {index + 1} of {count}")
+        self.title.setText(lesson.title)
+        self.title.setToolTip(lesson.goal)
         self.head.setText(step.title)
         self.text.show_text(f"{step.text}\n\n{step.then}" if done and step.then else step.text)
         self.standing.setText(_standing(step, missing, done=done))
         self.back_button.setEnabled(index > 0)
-        self.help_button.setVisible(not done and (step.edits or bool(step.action)))
+        can_be_done = step.edits or (bool(step.action) and not trains)
+        self.help_button.setVisible(not done and can_be_done)
         words = "Finish" if last else "Next" if done else "Skip"
         self.next_button.setText(words)
         self.next_button.setAccessibleName(words)
@@ -94,7 +101,7 @@ class LessonPanel(QDockWidget):
             self.next_button.style().unpolish(self.next_button)
             self.next_button.style().polish(self.next_button)
         self.setAccessibleName(
-            f"Lesson {lesson.number}, {lesson.title}: step {self.progress.text()}, {step.title}"
+            f"Lesson {lesson.number}, {lesson.title}: step {index + 1} of {count}, {step.title}"
         )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
@@ -154,10 +161,10 @@ class LessonPanel(QDockWidget):
         column.setContentsMargins(GRID + 4, GRID + 4, GRID + 4, GRID + 4)
         column.setSpacing(GRID)
         top.setSpacing(GRID)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.progress)
+        top.addWidget(self.progress, 1)
         top.addWidget(self.close_button)
         column.addLayout(top)
+        column.addWidget(self.title)
         column.addWidget(self.head)
         column.addWidget(self.text, 1)
         column.addWidget(self.standing)
@@ -280,7 +287,8 @@ def find_place(window: QWidget, places: Sequence[str]) -> tuple[QWidget, QRect] 
     """The first of the places that can be seen, and which part of it is meant.
 
     A place is the class of a widget, `name:Train` by its accessible name, where `*` may end it,
-    `key:training.epochs` the field of a key of the plan, or `tab:Layers` a tab.
+    `key:training.epochs` the field of a key of the plan, or `tab:Layers` a tab. The way to a page
+    or a tab is none where one is there already.
     """
     seen = [each for each in window.findChildren(QWidget) if each.isVisible()]
     for place in places:
@@ -295,8 +303,11 @@ def _rect(widget: QWidget, place: str) -> QRect | None:
     if kind == "tab":
         tabs = widget if isinstance(widget, QTabBar) else None
         texts = [tabs.tabText(index) for index in range(tabs.count())] if tabs else []
-        return tabs.tabRect(texts.index(name)) if tabs and name in texts else None
+        there = tabs is None or name not in texts or tabs.currentIndex() == texts.index(name)
+        return None if tabs is None or there else tabs.tabRect(texts.index(name))
     said = widget.accessibleName()
+    if isinstance(widget, QAbstractButton) and widget.group() and widget.isChecked():
+        return None
     found = {
         "": type(widget).__name__ == name,
         "name": said == name or (name.endswith("*") and said.startswith(name[:-1])),

@@ -216,9 +216,11 @@ class Lessons(QObject):
             return
         from gpu_studio.ui.window.lesson_panel import find_place
 
-        missing = step.until.missing(self._seen()) if step.until and not self.done else []
+        seen = self._seen()
+        missing = step.until.missing(seen) if step.until and not self.done else []
         self.done = self.done or not missing
-        self.panel.show_step(lesson, self.index, missing, done=self.done)
+        trains = step.action == "train" and any(run.goes_on for run in seen.runs)
+        self.panel.show_step(lesson, self.index, missing, done=self.done, trains=trains)
         reading = self.done and step.until is not None
         self.ring.point(None if reading else find_place(self._services.window, step.at))
         if isinstance(window := self._services.window, QMainWindow):
