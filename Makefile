@@ -70,9 +70,10 @@ guide: ## Write those pages of the guide anew that are made from the program
 	@$(PREPARE) window
 	@$(VENV_PYTHON) packaging/guide.py
 
-pictures: ## Make the guide's pictures anew from the real window, which trains two of its plans
+pictures: ## Make the pictures of guide and README anew from the real window, which trains five plans
 	@$(PREPARE) window
 	@$(VENV_PYTHON) packaging/pictures.py
+	@$(VENV_PYTHON) packaging/screenshots.py
 
 wheel: ## Build the wheel into dist/; with ARGS=--practice one that brings the library of the practice cards
 	@$(PREPARE) test

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from gpu_studio.common.guide import guide
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
     from gpu_studio.ui.kit.theme import ThemeManager
     from gpu_studio.ui.window.main_window import MainWindow
 
@@ -128,11 +130,16 @@ class Camera:
             self._theme.set_mode(mode)
             self.wait(lambda: True, DRESSING_S)
             path = guide().folder / picture_in(f"images/{name}.png", self._theme.tokens)
-            path.parent.mkdir(exist_ok=True)
-            image = whole.grab().toImage()
-            if not image.convertToFormat(image.Format.Format_RGB888).save(str(path), None, 0):
-                raise OSError(f"{path} could not be written.")
+            self.keep(whole, path)
         self._theme.set_mode(THEMES[0])
+
+    @staticmethod
+    def keep(part: QWidget, path: Path) -> None:
+        """Write what a part shows into a file, as small as can be."""
+        path.parent.mkdir(exist_ok=True)
+        image = part.grab().toImage()
+        if not image.convertToFormat(image.Format.Format_RGB888).save(str(path), None, 0):
+            raise OSError(f"{path} could not be written.")
 
 
 if __name__ == "__main__":

@@ -212,11 +212,19 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.handler is None:
         return _show_window_on(cards, chosen)
+    _write_numbers_as_chosen()
     apply_machine_choice(cards)
     if chosen.trains:
         refuse_simulated()
     code: int = chosen.handler(chosen)
     return code
+
+
+def _write_numbers_as_chosen() -> None:
+    from gpu_studio.common.choices import chosen_thousands
+    from gpu_studio.common.figures import write_thousands
+
+    write_thousands(chosen_thousands(" "))
 
 
 def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:

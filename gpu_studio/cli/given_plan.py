@@ -114,8 +114,10 @@ def have_allowed(plan: AbsolutePlan, *, allow: bool, may_ask: bool = True) -> No
 
 def described(path: Path, code: bytes) -> str:
     """Its size and modification time: `1,204 bytes, changed 2026-11-22 10:15`."""
+    from gpu_studio.common.figures import grouped
+
     changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
-    return f"{len(code):,} bytes, changed {changed:%Y-%m-%d %H:%M}"
+    return f"{grouped(len(code))} bytes, changed {changed:%Y-%m-%d %H:%M}"
 
 
 def _is_terminal() -> bool:

@@ -166,11 +166,17 @@ def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
 
 
 def _say_what_it_sees(facts: PlanFacts) -> None:
+    from gpu_studio.common.figures import grouped
+
     seen = what_it_sees(facts)
     say()
     say(f"A sample, as the model gets it: {seen['sample']}")
     if (samples := seen["samples"]) and sum(samples.values()):
-        say("Samples: {train:,} train, {validation:,} validate, {test:,} test".format(**samples))
+        say(
+            "Samples: {train} train, {validation} validate, {test} test".format(
+                **{split: grouped(count) for split, count in samples.items()}
+            )
+        )
     for sentence in seen["data_notes"]:
         say(f"Note: {sentence}")
     for each in seen["notes"]:
@@ -178,9 +184,14 @@ def _say_what_it_sees(facts: PlanFacts) -> None:
 
 
 def _say(graph: ModelGraph, memories: Sequence[PredictedMemory], *, formulas: bool) -> None:
+    from gpu_studio.common.figures import grouped
+
     wide = console(None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
     wide.print(layer_table(graph.layers))
-    say(f"{graph.name}: {graph.parameters:,} parameters, of which {graph.trainable:,} are trained")
+    say(
+        f"{graph.name}: {grouped(graph.parameters)} parameters, of which "
+        f"{grouped(graph.trainable)} are trained"
+    )
     say()
     wide.print(memory_table(memories))
     for memory in memories if formulas else ():
@@ -205,7 +216,7 @@ def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) ->
 
 def layer_table(layers: Sequence[GraphLayer]) -> Table:
     """The layers in the order in which they run; activations and FLOPs are for one sample."""
-    from gpu_studio.common.figures import size
+    from gpu_studio.common.figures import grouped, size
 
     columns = ("output", "parameters", "weights", "kept", "forward", "backward")
     table = _table(("layer", "class"), columns)
@@ -216,7 +227,7 @@ def layer_table(layers: Sequence[GraphLayer]) -> Table:
             layer.name,
             layer.kind,
             shape,
-            f"{layer.parameters:,}",
+            grouped(layer.parameters),
             size(layer.weight_bytes),
             size(layer.kept_bytes),
             *work,

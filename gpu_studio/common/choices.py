@@ -18,6 +18,7 @@ from gpu_studio.common.safe_files import read_regular, replace_whole
 
 ENVIRONMENT: Final = "GPU_STUDIO_SETTINGS"
 RUNS_FOLDER: Final = "runs.folder"
+THOUSANDS: Final = "numbers.thousands"
 _FILE: Final = "settings.toml"
 _MOST: Final = 1 << 20
 _ABOUT: Final = "What GPU Studio was told for good. What is not here has its default."
@@ -36,6 +37,13 @@ def chosen_runs_folder() -> str:
     """The folder for runs that was chosen; empty if none was."""
     folder = Choices(settings_path().parent).get(RUNS_FOLDER)
     return folder if isinstance(folder, str) else ""
+
+
+def chosen_thousands(space: str) -> str:
+    """What was chosen to stand between thousands, where a space is to be written as `space`."""
+    marks = {"space": space, "none": ""}
+    chosen = Choices(settings_path().parent).get(THOUSANDS)
+    return marks.get(chosen, ",") if isinstance(chosen, str) else ","
 
 
 class Choices:

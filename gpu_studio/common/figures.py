@@ -2,8 +2,9 @@
 
 The same figure is the same text everywhere. The rules:
 
-- Commas separate thousands: `16,384`. A thin space would be escaped in a terminal and is hard to
-  search for.
+- Commas separate thousands: `16,384`; window and terminal write a space or nothing instead where
+  that was chosen (`write_thousands`). What is typed, and what a trainer writes into a run, has none
+  or commas.
 - A space separates a value from its unit: `12 %`, `64 °C`.
 - Memory uses binary units: the largest one that gives at least 1, with one decimal unless the value
   is whole: `512 B`, `611 MiB`, `1.4 MiB`, `2 GiB`, `79.6 GiB`. Two sizes that are compared share a
@@ -35,6 +36,7 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 """The units of memory, in bytes."""
 
+_thousands = [","]
 _LEAST_TENTH = 0.05
 """Less than this of a unit would be written as 0.0."""
 _ROUNDED_UP = 1 - 0.05 / 1024
@@ -46,9 +48,15 @@ _NEXT = 999.5
 """What is written with three digits from here on is a thousand."""
 
 
+def write_thousands(mark: str) -> None:
+    """Have `mark` between thousands from now on, in this process: `,`, a kind of space, or ``."""
+    _thousands[0] = mark
+
+
 def grouped(number: float, digits: int = 0) -> str:
     """Write a number with commas between thousands, and `digits` decimals if it is a float."""
-    return f"{number:,}" if isinstance(number, int) else f"{number:,.{digits}f}"
+    written = f"{number:,}" if isinstance(number, int) else f"{number:,.{digits}f}"
+    return written.replace(",", _thousands[0])
 
 
 def plural(count: int, word: str, words: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.plan import (
     Plan,
@@ -80,7 +81,7 @@ def _can_be(plan: Plan, mend: SuggestedChange, before: set[Problem]) -> bool:
 
 def _against_want_of_memory(plan: Plan) -> Iterator[SuggestedChange]:
     batch = plan.training.batch_size // 2
-    yield SuggestedChange(text=f"Batch {batch:,}", field="training.batch_size", value=batch)
+    yield SuggestedChange(text=f"Batch {grouped(batch)}", field="training.batch_size", value=batch)
     placed = placement_of(plan)
     if placed is not None:
         twice = placed.micro_batches * 2

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.files import dumps as plan_text
 from gpu_studio.plan.files import inline, read_text
 from gpu_studio.plan.settings import with_settings
@@ -205,8 +206,8 @@ def _sense(study: Study) -> Iterator[Problem]:
         yield Problem("axes", f"twice about {printable(name)}", "write its values in one axis")
     runs = math.prod(len(axis.choices) for axis in study.axes) * study.repeats
     if study.search == "grid" and runs > MOST_RUNS:
-        advice = f'{MOST_RUNS:,} are the most: take fewer values, or search = "random"'
-        yield Problem("axes", f"good for {runs:,} runs", advice)
+        advice = f'{grouped(MOST_RUNS)} are the most: take fewer values, or search = "random"'
+        yield Problem("axes", f"good for {grouped(runs)} runs", advice)
 
 
 def _text(tables: Mapping[str, Any], key: str, default: str, found: list[Problem]) -> str:
@@ -221,7 +222,7 @@ def _count(tables: Mapping[str, Any], key: str, least: int, found: list[Problem]
     value = tables.get(key, least)
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST_RUNS:
         return value
-    advice = f"give a whole number from {least} to {MOST_RUNS:,}, without quotes"
+    advice = f"give a whole number from {least} to {grouped(MOST_RUNS)}, without quotes"
     found.append(Problem(key, with_kind(value), advice))
     return least
 

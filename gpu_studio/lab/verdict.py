@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.common.figures import metric, rounded, share, span
+from gpu_studio.common.figures import grouped, metric, rounded, share, span
 from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
 from gpu_studio.lab.study import Study
 
@@ -295,7 +295,7 @@ def _batch_words(law: Fit, devices: Array, batch: int) -> str:
     several = _capital(devices_in_words(int(most)))
     return (
         f"{several} would be {speed:.2g} times as fast as one with a batch "
-        f"of {batch * factor:,}, if what does not divide does not grow with it."
+        f"of {grouped(batch * factor)}, if what does not divide does not grow with it."
     )
 
 
@@ -351,7 +351,7 @@ def _of_sweep(groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict
 
 def devices_in_words(count: int) -> str:
     """So many devices: `two devices`, `one device`, `12 devices`."""
-    words = _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+    words = _NUMBERS[count] if count < len(_NUMBERS) else grouped(count)
     return f"{words} device{'' if count == 1 else 's'}"
 
 

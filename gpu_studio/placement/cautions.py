@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from gpu_studio.common.figures import MIB, flops, size
+from gpu_studio.common.figures import MIB, flops, grouped, size
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
@@ -179,10 +179,12 @@ def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
         return
     why = "An epoch is a single step, and the same in each."
     if train < count:
-        text = f"There are more replicas, {count:,}, than training samples, {train:,}."
+        text = (
+            f"There are more replicas, {grouped(count)}, than training samples, {grouped(train)}."
+        )
         yield Caution("more replicas than samples", text, why, on_one(plan, machine))
     else:
-        text = f"The batch of {whole:,} is more than all {train:,} training samples."
+        text = f"The batch of {grouped(whole)} is more than all {grouped(train)} training samples."
         yield Caution(
             "few samples",
             text,
@@ -259,7 +261,7 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
 def _use(plan: Plan, replicas: int, batch: int) -> Remedy:
     """The remedy that sets the global batch, in the plan's own way of specifying it."""
     size = batch // replicas if plan.training.batch_scope == "replica" else batch
-    return changing(f"Batch {size:,}", "training", batch_size=size)
+    return changing(f"Batch {grouped(size)}", "training", batch_size=size)
 
 
 def _doubled(first: int, most: int) -> int:

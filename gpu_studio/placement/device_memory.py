@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gpu_studio.common.figures import grouped
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryShare:
@@ -87,29 +89,29 @@ def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemo
 def counted(count: int, things: str, size: int) -> str:
     """`335,114 parameters × 4 B` if `size` divides evenly among them, else number and bytes."""
     if count and size % count == 0:
-        return f"{count:,} {things} × {size // count} B"
-    return f"{count:,} {things}: {size:,} B"
+        return f"{grouped(count)} {things} × {size // count} B"
+    return f"{grouped(count)} {things}: {grouped(size)} B"
 
 
 def per_sample(size: int, batch: int) -> str:
     """`3,072 B a sample × 32 samples`."""
-    return f"{size:,} B a sample × {batch:,} sample{'' if batch == 1 else 's'}"
+    return f"{grouped(size)} B a sample × {grouped(batch)} sample{'' if batch == 1 else 's'}"
 
 
 def slot_words(owned: int, trainable: int, shared: int) -> str:
     """The optimizer's variables in words: those of each trainable weight, and shared ones."""
     times = (
-        f"{owned / trainable:g} × {trainable:,} B of trainable parameters"
+        f"{owned / trainable:g} × {grouped(trainable)} B of trainable parameters"
         if trainable
-        else f"{owned:,} B"
+        else f"{grouped(owned)} B"
     )
-    return f"{times} + {shared:,} B of counters and learning rate"
+    return f"{times} + {grouped(shared)} B of counters and learning rate"
 
 
 def _sum(known: int, total: int) -> str:
     if total >= known:
         return "weights + gradients + slots + activations + other"
     return (
-        f"the most at once: {known - total:,} B less than the sum, because "
+        f"the most at once: {grouped(known - total)} B less than the sum, because "
         "gradients come while activations go"
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -337,11 +338,11 @@ def _momentary_words(load: _Load, step: Step) -> str:
     if step.beyond * load.share >= 1:
         words = (
             f"{words}; what operations and the allocator take besides, "
-            f"{round(step.beyond * load.share):,} B"
+            f"{grouped(round(step.beyond * load.share))} B"
         )
     gradients = step.summed
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
     return (
         f"{words}; or, if that is more, {held}what the largest update needs, "
-        f"{round(load.updating):,} B"
+        f"{grouped(round(load.updating))} B"
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from gpu_studio.common.figures import whole_mib
+from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import (
@@ -241,7 +241,7 @@ def smaller_batch(needs: Needs) -> Iterator[Remedy]:
 
     def remedy(batch: int) -> Remedy:
         size = batch // count if each_has else batch
-        return changing(f"Batch {size:,}", "training", batch_size=size)
+        return changing(f"Batch {grouped(size)}", "training", batch_size=size)
 
     fitting = bisect_left(batches, True, key=lambda batch: not needs.fit(remedy(batch).make(plan)))
     if fitting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -80,7 +81,7 @@ def _gathering(name: str, batch: int, count: int, model: ModelFacts) -> Predicte
     step, gradients = step_on(name, model), _gradients(model).bytes
     received = (count - 1) * gradients
     held = max(step.peak(batch) + received, round(UNREHEARSED * (received + gradients)))
-    words = f"the gradients of the other {count - 1} replicas, {received:,} B"
+    words = f"the gradients of the other {count - 1} replicas, {grouped(received)} B"
     return _with_words(_trained(name, batch, model, held + step.lost), words)
 
 
@@ -111,7 +112,8 @@ def central_memory(
     largest = _largest_gradient(model)
     gathered = (len(batches) + _UPDATING) * largest
     words = (
-        f"the largest layer's gradients of {len(batches)} replicas and its update, {gathered:,} B"
+        f"the largest layer's gradients of {len(batches)} replicas and its update, "
+        f"{grouped(gathered)} B"
     )
     if home not in memories:
         keeper = _variables(home, model)
@@ -121,7 +123,7 @@ def central_memory(
     keeper, gathered = memories[home], len(batches) * largest
     words = (
         f"{_MOMENTARY_WORDS}; the largest layer's gradients of {len(batches)} "
-        f"replicas, {gathered:,} B"
+        f"replicas, {grouped(gathered)} B"
     )
     return memories | {home: with_total(keeper, keeper.total + gathered, words)}
 
@@ -153,7 +155,9 @@ def _reducing(alone: PredictedMemory, way: str, model: ModelFacts) -> PredictedM
         if packed
         else "the largest layer's gradients summed over the replicas"
     )
-    return with_total(alone, alone.total + summed, f"{_MOMENTARY_WORDS}; {what}, {summed:,} B")
+    return with_total(
+        alone, alone.total + summed, f"{_MOMENTARY_WORDS}; {what}, {grouped(summed)} B"
+    )
 
 
 def _largest_gradient(model: ModelFacts) -> int:
@@ -170,7 +174,7 @@ def _graph(model: ModelFacts) -> ModelGraph:
 
 def _weights(model: ModelFacts) -> MemoryShare:
     size = sum(layer.weight_bytes for layer in _graph(model).layers)
-    state = f" + {model.state_bytes:,} B of random state" if model.state_bytes else ""
+    state = f" + {grouped(model.state_bytes)} B of random state" if model.state_bytes else ""
     return MemoryShare(
         size + model.state_bytes, counted(_graph(model).parameters, "parameters", size) + state
     )

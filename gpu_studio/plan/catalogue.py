@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.data import ARRAYS, IMAGES, SCALES, DataEntry, folder_entry
 from gpu_studio.plan.keras_objects import OPTIMIZERS, Task
 from gpu_studio.plan.options import BuiltIn, Option
@@ -408,8 +409,8 @@ def _cosine(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
     total = max(1, length.total_steps)
     if warmup >= total:
         raise ValueError(
-            f"The warm-up takes {warmup:,} steps, and the whole run has {total:,}: shorten it, or "
-            "train more epochs."
+            f"The warm-up takes {grouped(warmup)} steps, and the whole run has {grouped(total)}: "
+            "shorten it, or train more epochs."
         )
 
     minimum = float(options["minimum"])

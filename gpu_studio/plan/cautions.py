@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from gpu_studio.common.figures import whole_mib
+from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.data import may_validate
 from gpu_studio.plan.devices import CPU, Machine, replica_devices, visible_cards
@@ -95,12 +95,14 @@ def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
     spread = strategy_of(plan).replicates and training.batch_scope == "global"
     if spread and count > 1 and training.batch_size > count and training.batch_size % count:
         even = training.batch_size // count * count
-        text = f"{training.batch_size:,} samples do not share out evenly over {count} replicas."
+        text = (
+            f"{grouped(training.batch_size)} samples do not share out evenly over {count} replicas."
+        )
         why = (
             "The result is right all the same, but each step waits for those with one sample more."
         )
         yield Caution(
-            "uneven batch", text, why, changing(f"Use {even:,}", "training", batch_size=even)
+            "uneven batch", text, why, changing(f"Use {grouped(even)}", "training", batch_size=even)
         )
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.values import Data, Plan, listed, printable
@@ -186,7 +187,7 @@ def _some(names: list[str]) -> str:
     """The first names, and the number of the others."""
     more = len(names) - _NAMED
     return (
-        f"{', '.join(map(printable, names[:_NAMED]))} and {more:,} more"
+        f"{', '.join(map(printable, names[:_NAMED]))} and {grouped(more)} more"
         if more > 0
         else listed(names)
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.cluster_values import Cluster, Slurm
 from gpu_studio.plan.values import (
     CheckpointSettings,
@@ -153,7 +154,7 @@ class BuiltIn:
 
 
 def _number(value: float) -> str:
-    return f"{int(value):,}" if value == int(value) else f"{value:g}"
+    return grouped(int(value)) if value == int(value) else f"{value:g}"
 
 
 def _is_whole(value: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from gpu_studio.common.figures import plural
+from gpu_studio.common.figures import grouped, plural
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.devices import CPU, Machine, replica_count, replicas, visible_cards
@@ -213,7 +213,7 @@ def _likely(name: str | None, known: Iterable[str]) -> list[str]:
 def batch(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
     """One sample for each replica."""
     count = max(1, replica_count(plan, machine))
-    yield changing(f"Use {count:,}", "training", batch_size=count)
+    yield changing(f"Use {grouped(count)}", "training", batch_size=count)
 
 
 def optimizer_option(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.keras_objects import COMPILED, LOSSES, LOSSES_OF, Kind, Task, keras_name
 
 Shape = tuple[int | None, ...]
@@ -130,16 +131,16 @@ def _fits(shape: tuple[int, ...], outputs: Shape) -> bool:
 
 def in_words(target: Target) -> str:
     """Say what is learnt of a sample: `one of 3 classes`, `16 × 16, each one of 3 classes`."""
-    sizes = " × ".join(f"{axis:,}" for axis in target.shape)
+    sizes = " × ".join(grouped(axis) for axis in target.shape)
     if target.one_hot:
-        places = " × ".join(f"{axis:,}" for axis in target.shape[:-1])
-        each = f"one of {target.shape[-1]:,} classes, one-hot"
+        places = " × ".join(grouped(axis) for axis in target.shape[:-1])
+        each = f"one of {grouped(target.shape[-1])} classes, one-hot"
         return f"{places}, each {each}" if places else each
     if target.labels:
         return f"{sizes} labels, each 0 or 1" if len(target.shape) == 1 else f"{sizes}, each 0 or 1"
     if target.measured:
         return "one value" if target.shape in ((), (1,)) else f"{sizes} values"
-    each = f"one of {target.ids or 0:,} classes"
+    each = f"one of {grouped(target.ids or 0)} classes"
     return each if not target.shape else f"{sizes}, each {each}"
 
 

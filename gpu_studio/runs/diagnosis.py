@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract import kernel, lock, samples
 from gpu_studio.contract.directory import RunDirectory, checkpoints
 from gpu_studio.contract.event_parts import SuggestedChange
@@ -396,7 +397,10 @@ def _go_on(run: RunDirectory) -> tuple[str, ...]:
     if not saved:
         return ("It had written no checkpoint: train its plan again.",)
     return (
-        f"Resume from the checkpoint of step {saved[-1].step:,}, with: gpu-studio resume {run.id}",
+        (
+            f"Resume from the checkpoint of step {grouped(saved[-1].step)}, with: "
+            f"gpu-studio resume {run.id}"
+        ),
     )
 
 

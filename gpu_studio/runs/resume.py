@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract.directory import Resume, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.contract.events import Model, decode
 from gpu_studio.contract.files import LineTail
@@ -121,12 +122,12 @@ def _batch_problems(
     )
     received = (
         f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, "
-        f"{now:,} samples a step"
+        f"{grouped(now)} samples a step"
     )
     yield Problem(
         _BATCH[0],
         received,
-        f"{keep}: the run was trained with {was:,}, and its steps go on being counted",
+        f"{keep}: the run was trained with {grouped(was)}, and its steps go on being counted",
     )
 
 
@@ -140,8 +141,8 @@ def _epoch_problems(resume: Resume, after: Plan) -> Iterator[Problem]:
     if done >= epochs:
         name = resume.checkpoint.name
         advice = (
-            f"{name} has already been trained for {done:,} of {epochs:,} epochs: ask for "
-            f"{done + 1} or more"
+            f"{name} has already been trained for {grouped(done)} of {grouped(epochs)} epochs: "
+            f"ask for {done + 1} or more"
         )
         yield Problem("training.epochs", str(epochs), advice)
 
@@ -207,7 +208,7 @@ def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCh
 def _refuse_if_trained(plan: plans.Plan, checkpoint: SavedCheckpoint) -> None:
     if checkpoint.epoch >= plan.training.epochs:
         raise ResumeError(
-            f"{checkpoint.name} has already been trained for {checkpoint.epoch:,} of "
-            f"{plan.training.epochs:,} epochs: ask for more, with --set "
+            f"{checkpoint.name} has already been trained for {grouped(checkpoint.epoch)} of "
+            f"{grouped(plan.training.epochs)} epochs: ask for more, with --set "
             f"training.epochs={checkpoint.epoch + 1}"
         )

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract.events import Finished
 from gpu_studio.lab.study import MOST_RUNS, Point, Study, points_of
 from gpu_studio.plan import Machine, Plan, PlanError, with_absolute_files
@@ -57,7 +58,7 @@ def checked(
         ]
     count = len(points) * study.repeats
     if count > MOST_RUNS:
-        problems.append(f"These are {count:,} runs, and {MOST_RUNS:,} are the most.")
+        problems.append(f"These are {grouped(count)} runs, and {grouped(MOST_RUNS)} are the most.")
     seconds, like = _estimate(study, points, folder, runs)
     return CheckedStudy(len(points), count, _short(problems), seconds, like)
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gpu_studio.common import figures
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan import strategy_named
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_times import KNOWN_VERSION
@@ -129,7 +130,7 @@ def not_finite(sight: WarningFacts) -> Iterator[Concern]:
         yield _found(
             sight,
             "not finite",
-            f"The loss is not a number from step {int(missing[0]):,} on.",
+            f"The loss is not a number from step {grouped(int(missing[0]))} on.",
             "Stop, and go on from the last checkpoint with a smaller training.learning_rate, "
             "or with clipped gradients.",
             "error",

@@ -9,6 +9,8 @@ import pytest
 
 from gpu_studio import __version__
 from gpu_studio.cli import entry, main, window
+from gpu_studio.common import figures
+from gpu_studio.common.choices import settings_path
 from gpu_studio.hardware.simulated import VARIABLE
 from gpu_studio.runs.launch import trainer_environment
 
@@ -192,3 +194,16 @@ def test_that_a_runs_directory_that_cannot_be_used_is_told_in_words(
     assert answer.code == 2
     assert "Traceback" not in answer.err
     assert str(tmp_path / "file") in answer.err
+
+
+def test_that_numbers_are_written_as_chosen_for_good(isolated_home):
+    """The choice of the settings dialog, in the terminal too."""
+    folder = settings_path().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for chosen, written in (("space", "1 000"), ("none", "1000"), ("comma", "1,000")):
+            (folder / "settings.toml").write_text(f'[numbers]\nthousands = "{chosen}"\n')
+            main(["queue", "list"])
+            assert figures.grouped(1000) == written
+    finally:
+        figures.write_thousands(",")

@@ -159,3 +159,16 @@ def test_that_a_part_and_its_whole_share_a_unit_in_which_the_part_tells_somethin
     part, whole, says
 ):
     assert figures.size_of(part, whole) == says
+
+
+def test_that_thousands_are_written_as_chosen():
+    try:
+        figures.write_thousands("\u202f")
+        assert figures.plural(12_345, "step") == "12\u202f345 steps"
+        assert figures.metric(12_345.6) == "12\u202f346"
+        figures.write_thousands("")
+        assert figures.throughput(38_412.0) == "38400 samples/s"
+        assert figures.size(1023 * figures.MIB) == "1023 MiB"
+    finally:
+        figures.write_thousands(",")
+    assert figures.grouped(12_345.678, 1) == "12,345.7"

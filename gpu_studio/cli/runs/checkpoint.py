@@ -64,7 +64,7 @@ def evaluate_checkpoint(arguments: argparse.Namespace) -> int:
     """Evaluate a checkpoint, say what came of it, and keep that beside the run."""
     from msgspec import to_builtins
 
-    from gpu_studio.common.figures import metrics_in_words
+    from gpu_studio.common.figures import grouped, metrics_in_words
     from gpu_studio.runs.questions.checkpoint_question import chosen, evaluate
     from gpu_studio.runs.results.evaluations import keep
 
@@ -83,7 +83,7 @@ def evaluate_checkpoint(arguments: argparse.Namespace) -> int:
         say_json({"run": run.id, **to_builtins(found), "warning": found.warning})
     else:
         say(
-            f"{found.checkpoint}  {found.split} split, {found.samples:,} samples  "
+            f"{found.checkpoint}  {found.split} split, {grouped(found.samples)} samples  "
             f"{metrics_in_words(found.metrics)}"
         )
     return OK
@@ -93,6 +93,7 @@ def predict_samples(arguments: argparse.Namespace) -> int:
     """Print what a checkpoint predicts for some held-out samples."""
     from msgspec import to_builtins
 
+    from gpu_studio.common.figures import grouped
     from gpu_studio.runs.questions.checkpoint_question import best, chosen, predict
 
     run = named_run(arguments)
@@ -105,10 +106,10 @@ def predict_samples(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"run": run.id, **to_builtins(found)})
         return OK
-    of = "" if found.of is None else f" of {found.of:,} samples"
+    of = "" if found.of is None else f" of {grouped(found.of)} samples"
     say(f"{found.checkpoint}  {found.split} split{of}")
     for sample in found.samples:
-        say(f"sample {sample.place:,}")
+        say(f"sample {grouped(sample.place)}")
         for value in sample.inputs:
             say(f"  {value.name or 'x'}  {value.text}")
         for output in sample.outputs:

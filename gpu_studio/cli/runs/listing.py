@@ -81,10 +81,12 @@ def list_all(chosen: argparse.Namespace) -> int:
 
 
 def _row(summary: Summary, labels: Labels) -> tuple[str, ...]:
-    from gpu_studio.common.figures import duration, metric
+    from gpu_studio.common.figures import duration, grouped, metric
 
     best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
-    epochs = f"{summary.epoch:,}/{summary.epochs_total:,}" if summary.epochs_total else ""
+    epochs = (
+        f"{grouped(summary.epoch)}/{grouped(summary.epochs_total)}" if summary.epochs_total else ""
+    )
     name = labels.name or summary.plan
     return (
         str(summary.number or ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpu_studio.common.figures import whole_mib
+from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.plan.devices import CPU, Machine, is_physical_name, physical_name, visible_cards
 from gpu_studio.plan.values import Carve, Plan, Problem, listed, shown
 
@@ -171,7 +171,9 @@ def _number_of_slices(field: str, carve: Carve) -> Iterator[Problem]:
         yield Problem(field, "empty", f"give a number for each slice, such as {example}")
     elif count > MOST_SLICES:
         yield Problem(
-            field, f"a list of {count:,}", f"carve a device into at most {MOST_SLICES} slices"
+            field,
+            f"a list of {grouped(count)}",
+            f"carve a device into at most {MOST_SLICES} slices",
         )
 
 
@@ -179,7 +181,7 @@ def _limits(field: str, carve: Carve) -> Iterator[Problem]:
     for index, limit in enumerate(carve.slices_mib[: MOST_SLICES + 1]):
         if carve.device == CPU and limit != 0:
             advice = "write 0, because TensorFlow cannot limit the memory of a CPU"
-            yield Problem(f"{field}[{index}]", f"{limit:,}", advice)
+            yield Problem(f"{field}[{index}]", grouped(limit), advice)
         elif carve.device != CPU and limit < LEAST_MIB:
             yield Problem(
                 f"{field}[{index}]",

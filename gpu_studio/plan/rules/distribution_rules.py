@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.devices import (
     CPU,
     Machine,
@@ -222,7 +223,7 @@ def micro_batches(plan: Plan) -> Iterator[Problem]:
     """Every micro-batch has at least one sample."""
     part, batch = placement_of(plan), plan.training.batch_size
     if part and 1 <= batch < part.micro_batches:
-        most = f"a batch of {batch:,} samples has at most {batch:,} parts"
+        most = f"a batch of {grouped(batch)} samples has at most {grouped(batch)} parts"
         advice = f"{most}: give {batch} or less, or a larger batch_size"
         yield Problem(f"{PART}.micro_batches", str(part.micro_batches), advice)
 

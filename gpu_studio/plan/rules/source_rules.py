@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_studio.common.figures import MIB, size
+from gpu_studio.common.figures import MIB, grouped, size
 from gpu_studio.plan.catalogue import DATA, MODELS, ModelEntry, data_entry
 from gpu_studio.plan.columns import SUFFIXES, columns_named
 from gpu_studio.plan.data import ARRAYS, COLOURS, GROUPS, IMAGES, MASKS, DataEntry, folder_entry
@@ -142,7 +142,7 @@ def synthetic_fits(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
             f"with this shape that is {size(needed)}, and this machine "
             f"has {size(there)}: take fewer"
         )
-        yield Problem("data.options.samples", f"{values['samples']:,}", advice)
+        yield Problem("data.options.samples", grouped(values["samples"]), advice)
 
 
 def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ from collections import deque
 from statistics import median_low
 from typing import Final, NamedTuple
 
-from gpu_studio.common.figures import plural
+from gpu_studio.common.figures import grouped, plural
 from gpu_studio.contract.events import State, Steps
 
 RECENT_SECONDS: Final = 2.0
@@ -202,8 +202,12 @@ def saved_at(epoch: int, step: int) -> str:
     """
     if step <= 0:
         return "before the first step"
-    return f"after epoch {epoch:,}, at step {step:,}" if epoch > 0 else f"at step {step:,}"
+    return (
+        f"after epoch {grouped(epoch)}, at step {grouped(step)}"
+        if epoch > 0
+        else f"at step {grouped(step)}"
+    )
 
 
 def _of(count: int, total: int | None, word: str) -> str:
-    return f"{count:,} of {plural(total, word)}" if total else plural(count, word)
+    return f"{grouped(count)} of {plural(total, word)}" if total else plural(count, word)

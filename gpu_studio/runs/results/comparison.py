@@ -11,6 +11,7 @@ from gpu_studio.common.figures import (
     UNKNOWN,
     duration,
     energy,
+    grouped,
     metric,
     metric_words,
     share,
@@ -121,7 +122,7 @@ def _metric_row(runs: Sequence[RunFigures], name: str) -> ComparisonRow:
 
 def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     steps = [float(run.summary.step) for run in runs]
-    yield _row(STEPS, "steps", steps, lambda value: f"{value or 0:,.0f}")
+    yield _row(STEPS, "steps", steps, lambda value: grouped(float(value or 0)))
     yield _total(runs, TIME, "s", [run.summary.seconds for run in runs], duration)
     rates = [run.samples_per_second for run in runs]
     yield _row(THROUGHPUT, "samples/s", rates, throughput, _best(rates, higher=True, by=_NOISE))

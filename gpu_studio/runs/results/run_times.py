@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.common.steady import SteadyClock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import (
@@ -266,4 +267,6 @@ def why_no_communication(devices: Devices | None) -> str:
 def steps_in_words(reported: Communication) -> str:
     """Which steps were profiled, counted from 1: `step 3`, `steps 3 to 7`."""
     first, last = reported.step + 1, reported.step + reported.steps
-    return f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+    return (
+        f"step {grouped(first)}" if first == last else f"steps {grouped(first)} to {grouped(last)}"
+    )

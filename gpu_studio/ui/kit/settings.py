@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from gpu_studio.common.choices import RUNS_FOLDER, Choices, settings_path
+from gpu_studio.common.choices import RUNS_FOLDER, THOUSANDS, Choices, settings_path
 from gpu_studio.contract.files import make_private_directory
 
 __all__ = ["Setting", "Settings", "settings_path"]
@@ -56,6 +56,12 @@ RUNS = Setting(
     RUNS_FOLDER.replace(".", "/"),
     "",
     "The folder of runs from the next start on; empty: the usual.",
+    chosen=True,
+)
+NUMBERS = Setting(
+    THOUSANDS.replace(".", "/"),
+    "comma",
+    "comma, space or none: what stands between thousands, from the next start on.",
     chosen=True,
 )
 LAST_DRAFT = Setting(

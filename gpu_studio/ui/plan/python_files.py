@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract.consent import Standing, read_code, real_path, standing
 from gpu_studio.plan.files import inline
 from gpu_studio.plan.values import printable
@@ -235,14 +236,14 @@ def _shown(code: bytes) -> tuple[str, str]:
 def _left_out(shown: int, lines: list[str]) -> str:
     if shown < len(lines):
         return (
-            f"Only the first {shown:,} of its {len(lines):,} lines are shown: "
+            f"Only the first {grouped(shown)} of its {grouped(len(lines))} lines are shown: "
             "read the others in an editor."
         )
     long = sum(len(line) > LONGEST_LINE for line in lines)
     if long:
         return (
-            f"{long:,} of its lines {'is' if long == 1 else 'are'} cut, being too long: read the "
-            "file in an editor."
+            f"{grouped(long)} of its lines {'is' if long == 1 else 'are'} cut, being too long: "
+            "read the file in an editor."
         )
     return ""
 
@@ -263,4 +264,4 @@ def _visible(line: str) -> str:
     """
     left = len(line) - LONGEST_LINE
     text = "\t".join(printable(part) for part in line[:LONGEST_LINE].split("\t"))
-    return f"{text} … ({left:,} more letters)" if left > 0 else text
+    return f"{text} … ({grouped(left)} more letters)" if left > 0 else text

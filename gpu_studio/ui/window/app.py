@@ -22,6 +22,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio import __version__
+from gpu_studio.common.choices import chosen_thousands
+from gpu_studio.common.figures import write_thousands
 from gpu_studio.hardware.source import SIMULATED_SINCE, simulated
 from gpu_studio.runs.paths import open_to_others
 from gpu_studio.ui.kit.settings import THEME, Settings, settings_path
@@ -54,6 +56,7 @@ def run(
     inventory = Inventory()
     inventory.refresh()
     settings = Settings(settings_path())
+    write_thousands(chosen_thousands(NARROW_SPACE))
     theme = ThemeManager(remembered_mode(settings))
     theme.dress(application)
     window = MainWindow(
@@ -129,6 +132,8 @@ class Signals(QObject):
             os.close(end)
 
 
+NARROW_SPACE = "\u202f"
+"""Stands between thousands if a space was chosen: no line breaks there."""
 _log = logging.getLogger("gpu_studio.ui")
 _LOG_BYTES = 512 * 1024
 

@@ -18,6 +18,7 @@ from gpu_studio.ui.kit.dialogs import Dialog
 from gpu_studio.ui.kit.fields import Segments, Typed
 from gpu_studio.ui.kit.settings import (
     NOTIFY,
+    NUMBERS,
     QUIT,
     RUNS,
     SECONDS,
@@ -73,6 +74,11 @@ _LOOKING: Final = (
     "How often the window asks the cards for memory, utilisation and power while it shows them. "
     "What a run records of them does not depend on this."
 )
+_WRITING: Final = (
+    "What stands between thousands in window and terminal, from the next start on. Files for "
+    "programs have plain numbers."
+)
+_MARKS: Final = {"comma": "1,234,567", "space": "1 234 567", "none": "1234567"}
 _COLOURS: Final = {"system": "As the system", "light": "Light", "dark": "Dark"}
 _ASKING: Final = {"ask": "Ask", "leave": "Leave them running"}
 _TELLING: Final = {"yes": "Notify", "no": "Do not notify"}
@@ -85,6 +91,7 @@ def options(appliers: Mapping[str, Callable[[Any], object]], runs_dir: Path) -> 
     keeping = _KEEPING if runs_dir == usual else f"{_KEEPING} This window shows {runs_dir}."
     told: Sequence[tuple[Setting[Any], str, str, str, Mapping[Any, str]]] = (
         (THEME, "Window", "Colours", "Light or dark, or as the system has it.", _COLOURS),
+        (NUMBERS, "Window", "Numbers", _WRITING, _MARKS),
         (QUIT, "Runs", "Closing the window while runs train", _QUITTING, _ASKING),
         (NOTIFY, "Runs", "Notifications", _NOTIFYING, _TELLING),
         (RUNS, "Runs", "Folder of runs", keeping, {}),

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
-from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME
+from gpu_studio.ui.kit.settings import NOTIFY, NUMBERS, QUIT, RUNS, SECONDS, THEME
 from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.actions.study_actions import NEW_STUDIES
@@ -136,6 +136,7 @@ def of_settings(services: Services, quitting: Quitting, ends: RunEnds) -> Handle
         NOTIFY.key: lambda value: ends.set_notifies(value == NOTIFY.default),
         SECONDS.key: look_every,
         RUNS.key: partial(services.settings.set, RUNS),
+        NUMBERS.key: partial(services.settings.set, NUMBERS),
     }
     return {"settings": partial(_open_settings, services, appliers)}
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.common.choices import Choices
 from gpu_studio.runs.paths import runs_dir, usual_runs_dir
-from gpu_studio.ui.kit.settings import NOTIFY, QUIT, RUNS, SECONDS, THEME, Settings
+from gpu_studio.ui.kit.settings import NOTIFY, NUMBERS, QUIT, RUNS, SECONDS, THEME, Settings
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.settings_dialog import NOTHING, SettingRow, SettingsDialog
 
@@ -43,7 +43,13 @@ def press(dialog: SettingsDialog, setting, value: str, qtbot) -> None:
 def test_that_every_choice_counts_at_once_and_is_in_a_file_that_people_can_read(
     dialog: SettingsDialog, window: MainWindow, qtbot
 ) -> None:
-    for setting, value in ((THEME, "dark"), (QUIT, "leave"), (NOTIFY, "no"), (SECONDS, "5.0")):
+    for setting, value in (
+        (THEME, "dark"),
+        (QUIT, "leave"),
+        (NOTIFY, "no"),
+        (SECONDS, "5.0"),
+        (NUMBERS, "space"),
+    ):
         press(dialog, setting, value, qtbot)
     assert window.services.theme.mode == "dark"
     assert window.actions_["theme_dark"].isChecked()
@@ -53,7 +59,7 @@ def test_that_every_choice_counts_at_once_and_is_in_a_file_that_people_can_read(
     file = window.settings.folder / "settings.toml"
     assert [line for line in file.read_text().splitlines() if line][1:] == [
         "[window]", 'theme = "dark"', 'quit = "leave"', 'notify = "no"', "[devices]",
-        "seconds = 5.0",
+        "seconds = 5.0", "[numbers]", 'thousands = "space"',
     ]  # fmt: skip
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     again = Settings(window.settings.folder / "window.ini")
@@ -92,7 +98,7 @@ def test_that_a_few_words_find_a_setting(dialog: SettingsDialog, qtbot) -> None:
     def seen() -> list[object]:
         return [each.option.setting for each in dialog.rows.values() if each.isVisible()]
 
-    assert len(seen()) == 5
+    assert len(seen()) == 6
     assert dialog.search.hasFocus()
     for typed, found in (("dark", [THEME]), ("CARDS memory", [SECONDS]), ("run fold", [RUNS])):
         dialog.search.clear()

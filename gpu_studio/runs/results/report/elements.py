@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from gpu_studio.common.figures import duration
+from gpu_studio.common.figures import duration, grouped
 from gpu_studio.common.paths import resource
 from gpu_studio.contract.events import Finished, State
 from gpu_studio.runs.results.report.chart import Chart, Child, Markup, draw, join, sample, tag
@@ -122,7 +122,9 @@ def folded(summary: str, text: str, most: int) -> Markup | None:
     if not text.strip():
         return None
     cut = (
-        f"… {len(text) - most:,} characters before these are left out\n" if len(text) > most else ""
+        f"… {grouped(len(text) - most)} characters before these are left out\n"
+        if len(text) > most
+        else ""
     )
     return tag("details", tag("summary", summary), tag("pre", cut + text[-most:]))
 

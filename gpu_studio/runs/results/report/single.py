@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpu_studio.common.figures import UNKNOWN, duration, metric, metric_words, share, size, span
+from gpu_studio.common.figures import (
+    UNKNOWN,
+    duration,
+    grouped,
+    metric,
+    metric_words,
+    share,
+    size,
+    span,
+)
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract.events import Communication, DeviceTimes
 from gpu_studio.plan.files import LARGEST_BYTES
@@ -255,7 +264,7 @@ def _crossings(found: Judgement) -> Iterator[list[str]]:
             source,
             target,
             "not known" if each.bytes is None else size(each.bytes),
-            f"{each.tensors:,}",
+            grouped(each.tensors),
         ]
 
 
@@ -346,7 +355,7 @@ def _not_measured(run: RunFigures) -> str:
         f"{name} {share(each / run.timeline.seconds)}" for name, each in run.timeline.busy.items()
     )
     words = (
-        f"In step {run.timeline.step:,}, which took {span(run.timeline.seconds)}, "
+        f"In step {grouped(run.timeline.step)}, which took {span(run.timeline.seconds)}, "
         f"the devices were at work: {busy}."
     )
     return f"{words} The rest they waited for each other and for what goes between them."

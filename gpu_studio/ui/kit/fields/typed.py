@@ -15,6 +15,7 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QCompleter, QLineEdit, QWidget
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.files import inline
 from gpu_studio.plan.tables import Reader
 from gpu_studio.plan.values import Options, shown
@@ -381,8 +382,8 @@ class WholeNumber(QAbstractSpinBox):
 
     def _bounds(self) -> str:
         if self._most is None:
-            return f"Give a whole number of {self._least:,} or more."
-        return f"Give a whole number from {self._least:,} to {self._most:,}."
+            return f"Give a whole number of {grouped(self._least)} or more."
+        return f"Give a whole number from {grouped(self._least)} to {grouped(self._most)}."
 
     def _mark(self, wrong: str) -> None:
         self.wrong = wrong

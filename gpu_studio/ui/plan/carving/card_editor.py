@@ -6,7 +6,7 @@ from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
-from gpu_studio.common.figures import share
+from gpu_studio.common.figures import grouped, share
 from gpu_studio.plan.carving import Carved, change_of, equal_change
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import forget_device, show_card, without
@@ -135,7 +135,7 @@ class MemoryField(QSpinBox):
         super().__init__(parent)
         self.setSuffix(" MiB")
         self.setLocale(QLocale.c())  # commas between thousands, whatever the system's locale
-        self.setGroupSeparatorShown(True)
+        self.setGroupSeparatorShown("," in grouped(MOST_MIB))
         self.setSingleStep(STEP_MIB)
         self.setRange(1, MOST_MIB)
         self.setAccessibleName(name)
