@@ -370,9 +370,9 @@ def _point(study: Study, plan: Plan, choices: tuple[AxisChoice, ...]) -> Point:
     text = plan_text(replace(made, name=""))
     key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     label = ", ".join(choice.label for choice in choices)
-    return Point(
-        choices, replace(made, name=f"{study.name}: {label}" if label else study.name), key
-    )
+    # The choices first: where there is no room for the whole name, runs are still told apart.
+    name = f"{label} · {study.name}" if label else study.name
+    return Point(choices, replace(made, name=name), key)
 
 
 def plan_with(plan: Plan, fields: Mapping[str, Any]) -> Plan:

@@ -67,7 +67,7 @@ def test_that_a_study_trains_every_point_and_says_what_is_best(study, gpu_studio
     assert list(finished(runs_dir).values()) == [1] * 4
     assert {read_labels(run).tags for run in directories(runs_dir)} == {("study",)}
     names = {load(run.plan_file).name for run in directories(runs_dir)}
-    assert "batches: batch size 16" in names
+    assert "batch size 16 · batches" in names
     again = gpu_studio("study", "run", study)
     assert (again.code, len(directories(runs_dir))) == (OK, 4)
     shown = gpu_studio("study", "show", study, "--json").document
