@@ -19,6 +19,7 @@ from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph, Scrolle
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.plan.cluster_examination import KEY, ClusterExamination
 from gpu_studio.ui.plan.concerns import ConcernList, Obstacles, PlanConcern, warnings
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.outlook import MemoryPart, MemoryRow, Prospect, facts, prospects, shades
@@ -152,6 +153,7 @@ class OutlookCard(CardFrame):
         self._theme = theme
         self._view: PlanView | None = None
         self._reader: FactsReader | None = None
+        self._examination: ClusterExamination | None = None
         self._topology: Topology | None = None
         self._pointed = ""
         self._found = Obstacles()
@@ -172,6 +174,11 @@ class OutlookCard(CardFrame):
         self._reader = reader
         reader.changed.connect(self._show)
 
+    def set_examination(self, examination: ClusterExamination) -> None:
+        """Show what was found on the machines of a cluster plan."""
+        self._examination = examination
+        examination.changed.connect(self._show)
+
     def set_topology(self, topology: Topology | None) -> None:
         """Show how the cards are connected, as far as the driver has said."""
         self._topology = topology
@@ -186,15 +193,30 @@ class OutlookCard(CardFrame):
         view, known = self._view, self._reader.facts if self._reader else None
         if view is None:
             return
-        standing = self._found.of(view)
-        self.heading.setText(_heading(len(view.problems), len(mistakes(view.problems))))
+        lacking, seen_to = self._of_machines(view)
+        standing = (*self._found.of(view), *lacking)
+        wrong = len(mistakes(view.problems)) + len(lacking)
+        self.heading.setText(_heading(len(view.problems) + len(lacking), wrong))
         self.heading.setVisible(bool(standing))
         self.obstacles.show_concerns(standing)
-        self.warnings.show_concerns(warnings(view, known, self._topology))
-        self.figures.show_rows(facts(view.plan, view.machine, known.data if known else None))
+        self.warnings.show_concerns((*warnings(view, known, self._topology), *seen_to))
+        rows = facts(view.plan, view.machine, known.data if known else None)
+        self.figures.show_rows((*rows, *self._examined(view)))
         self._show_devices(_devices(view, known))
         self._show_reader(known)
         self._order()
+
+    def _of_machines(
+        self, view: PlanView
+    ) -> tuple[tuple[PlanConcern, ...], tuple[PlanConcern, ...]]:
+        """What the workers' machines lack, and what is to be seen to there; for a sound plan."""
+        if self._examination is None or view.problems:
+            return (), ()
+        return self._examination.concerns("bad"), self._examination.concerns("warning")
+
+    def _examined(self, view: PlanView) -> tuple[tuple[str, str], ...]:
+        well = self._examination is not None and self._examination.is_well and not view.problems
+        return (("Examined for its workers", "all is well"),) if well else ()
 
     def _order(self) -> None:
         """Put widgets that were created late into the Tab order where they stand."""
@@ -241,6 +263,8 @@ class OutlookCard(CardFrame):
             self.edited.emit(Change(concern.mend.make, f"{label[0].lower()}{label[1:]}"))
         elif concern.code is not None and self._reader is not None:
             self._reader.consent_wanted.emit(concern.code)
+        elif concern.key.startswith(KEY) and self._examination is not None:
+            self._examination.again()
         elif concern.refused and self._reader is not None:
             self._reader.retry()
 

@@ -26,6 +26,7 @@ from gpu_studio.ui.kit.basic_widgets import (
 )
 from gpu_studio.ui.kit.theme import ThemeManager, font
 from gpu_studio.ui.machine.checkup import Checkup
+from gpu_studio.ui.plan.cluster_examination import ClusterExamination
 from gpu_studio.ui.plan.devices_card import DevicesCard
 from gpu_studio.ui.plan.distribution_card import DistributionCard
 from gpu_studio.ui.plan.outlook_card import OutlookCard
@@ -112,6 +113,7 @@ class PlanPage(Page):
         self.training = TrainingCard(theme)
         self.distribution = DistributionCard(theme)
         self.outlook = OutlookCard(theme)
+        self.examination = ClusterExamination(runs, self)
         self.workspace = Workspace(theme)
         self._parts = (self.devices, self.training, self.distribution, self.outlook, self.workspace)
         add_tabs(self.workspace, theme, facts, checkup, actions, runs)
@@ -220,6 +222,7 @@ class PlanPage(Page):
         self.name.textEdited.connect(self._rename)
         self.training.set_facts(self._facts)
         self.outlook.set_facts(self._facts)
+        self.outlook.set_examination(self.examination)
         self._checkup.follow_topology(self.outlook.set_topology)
         self.outlook.warnings.queue = self._actions["queue_plan"]
         for part in self._parts:
@@ -249,6 +252,7 @@ class PlanPage(Page):
     def _ask(self) -> None:
         if (plan := self._document.absolute) is not None and self.isVisible():
             self._facts.follow(plan)
+            self.examination.follow(None if self._readiness.problems else plan)
 
     def _caption(self) -> str:
         if self._document.plan is None:
