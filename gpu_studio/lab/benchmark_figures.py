@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -16,6 +17,7 @@ from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow, ways_withou
 HEADINGS: Final = ("What", "Devices", "Type", "Size", "Reaches", "Each", "±", "Held against")
 WAYS: Final = ("copy", "pinned copy", "overlapped copy", "sent")
 """What goes from the first of its devices to the second."""
+_MANY: Final = 4
 NO_FIGURE: Final = "nothing measured"
 
 
@@ -44,6 +46,30 @@ def devices_in_words(rows: Sequence[BenchmarkRow]) -> str:
     return ", ".join(names) if len(names) < 3 else plural(len(names), "device")
 
 
+def machine_in_words(machine: Mapping[str, str]) -> dict[str, str]:
+    """What a result was measured on, with neighbouring cards of one kind in one line.
+
+    Their numbers (UUIDs) are left out: the file has them.
+    """
+    cards = {key: name.partition(_UUID)[0] for key, name in machine.items() if _CARD.match(key)}
+    found: dict[str, str] = {}
+    first = last = ""
+    for key, name in machine.items():
+        if key not in cards:
+            found[key] = name
+            continue
+        if first and cards[first] == cards[key]:
+            found.pop(first if last == first else f"{first} to {last[4:]}")
+            found[f"{first} to {key[4:]}"] = cards[key]
+        else:
+            first = key
+            found[key] = cards[key]
+        last = key
+    return found
+
+
+_CARD: Final = re.compile(r"GPU \d+$", re.ASCII)
+_UUID: Final = " (GPU-"
 OPERATION_HEADINGS: Final = ("Operation", "Asked for", "Executed on", "Each", "±", "Said of it")
 
 
@@ -61,6 +87,8 @@ def operation_words(row: BenchmarkRow) -> tuple[str, ...]:
 def row_words(row: BenchmarkRow) -> tuple[str, ...]:
     """The words of a row, below HEADINGS."""
     devices = (" to " if row.what in WAYS else ", ").join(row.devices)
+    if len(row.devices) > _MANY:
+        devices = f"{row.devices[0]} … {row.devices[-1]}"
     about = (what_in_words(row), devices or "nothing", row.dtype, amount_in_words(row))
     against = f"asked for {row.asked or 'any'}" if row.name and row.what not in WAYS else ""
     if not row.seconds:

@@ -72,7 +72,7 @@ def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs
         assert facts["figure"] == "not measured"
         click(facts["parts"]["devices"])
         point("key", "Down", "Return")
-        facts = facts_with(program, "devices", lambda name: "Two" in name)
+        facts = facts_with(program, "devices", lambda name: "open plan" in name)
         click(facts["parts"]["measure"])
         told(program, "running", lambda name: name == "copies")
         facts = settled(program, facts_with(program, "results", lambda count: count == 1))

@@ -13,6 +13,7 @@ from gpu_studio.lab.benchmark_figures import (
     NO_FIGURE,
     csv_of,
     headline,
+    machine_in_words,
     row_words,
     ways_without_copy,
 )
@@ -86,3 +87,16 @@ def test_that_the_figure_of_copies_is_that_of_plain_ones():
     fast = row("pinned copy", *way, size=1 << 28, seconds=(1e-6,), bytes=float(1 << 28))
     with_pinned = BenchmarkResult("copies", 1.0, {}, (*plain.rows, fast))
     assert headline(with_pinned) == headline(plain)
+
+
+def test_that_cards_of_one_kind_stand_in_one_line():
+    names = ["one", "one", "two", "one", "one", "one"]
+    cards = {f"GPU {n}": f"{name} (GPU-{n}-uuid)" for n, name in enumerate(names)}
+    assert machine_in_words({"host": "here", **cards, "driver": "580"}) == {
+        "host": "here",
+        "GPU 0 to 1": "one",
+        "GPU 2": "two",
+        "GPU 3 to 5": "one",
+        "driver": "580",
+    }
+    assert machine_in_words({"GPU Studio": "0.1", "CPU": "a"}) == {"GPU Studio": "0.1", "CPU": "a"}

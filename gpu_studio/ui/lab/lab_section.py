@@ -90,7 +90,7 @@ class LabSection(QObject):
         """Let go of what is watched, and leave no thread behind."""
 
 
-_SIDE, _NARROW_SIDE, _ROOMY = 262, 228, 850
+_SIDE, _NARROW_SIDE, _ROOMY = 262, 236, 850
 
 
 class LabView(QWidget):

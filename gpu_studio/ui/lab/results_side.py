@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import moment
-from gpu_studio.lab.benchmark_figures import headline
+from gpu_studio.lab.benchmark_figures import headline, machine_in_words
 from gpu_studio.runs.benchmarks import KeptResult
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import (
     ActionButton,
-    Elided,
     Label,
     Paragraph,
     PrimaryButton,
     Scrolled,
 )
 from gpu_studio.ui.kit.fields.choices import Choice
-from gpu_studio.ui.kit.table import PlainTable, Table
+from gpu_studio.ui.kit.table import PADDING, PlainTable, Table
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 
-OF_MACHINE = "All of this machine"
-_ROW, _MOST_ROWS = 28, 6
+OF_MACHINE, OF_PLAN = "All of this machine", "Of the open plan"
+_ROW, _MOST_ROWS, _MOST_FIGURE, _LEAST_VALUE = 28, 6, 132, 56
 _HEADS = ("measured on", "results", "devices")
 
 
@@ -94,10 +95,14 @@ class ResultsSide(QWidget):
         """List these, with the one that is shown chosen, and what that was measured on."""
         self._shown = shown
         self.results.set_rows(results)
-        self.facts.show_facts(machine)
+        self.facts.show_facts(machine_in_words(machine))
         for part in (self._heads["results"], self.table, self.delete):
             part.setVisible(bool(results))
         self._heads["measured on"].setVisible(bool(machine))
+        metrics = self.table.fontMetrics()
+        texts = (self.results.text(each, 1) for each in results)
+        widest = max(map(metrics.horizontalAdvance, texts), default=0) + 2 * PADDING + 2
+        self.table.setColumnWidth(1, min(widest, _MOST_FIGURE))
         self.table.setFixedHeight(self.table.sizeHint().height() - _over(len(results)))
         place = next((n for n, each in enumerate(results) if each is shown), -1)
         if place >= 0 and place != self.table.currentIndex().row():
@@ -108,8 +113,9 @@ class ResultsSide(QWidget):
 
         `of_plan` says which are chosen, `only_plan` that nothing but the plan can be measured.
         """
-        of_the_plan = (f"Of the plan “{plan}”",) if plan else ()
+        of_the_plan = (OF_PLAN,) if plan else ()
         names = of_the_plan if only_plan else (OF_MACHINE, *of_the_plan)
+        self.devices.set_tip(f"The open plan is “{plan}”" if plan else "")
         self._heads["devices"].setText("DATA" if only_plan else "DEVICES")
         self.devices.set_names(names)
         if names:
@@ -153,8 +159,23 @@ def _over(count: int) -> int:
     return max(count - _MOST_ROWS, 0) * _ROW
 
 
+class _Value(Paragraph):
+    """A value that is cut between any of its parts, so that it takes no more than its room."""
+
+    def __init__(self, value: str) -> None:
+        super().__init__(_BREAKABLE.sub("\\g<0>\u200b", value))
+        self.setAccessibleName(value)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for a part of it."""
+        return QSize(_LEAST_VALUE, super().minimumSizeHint().height())
+
+
+_BREAKABLE: Final = re.compile(r"[._/-]|\w{8}(?=\w)")
+
+
 class FactRows(QWidget):
-    """Names and values, one a line; what does not fit is cut, and whole in its tooltip."""
+    """Names and values, side by side; long values wrap."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -180,8 +201,8 @@ class FactRows(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for row, (name, value) in enumerate(facts.items()):
-            words = Elided(value)
-            words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            words = _Value(value)
+            words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
             words.setAccessibleName(f"{name}: {value}")
-            self._grid.addWidget(Label(name, "muted"), row, 0)
-            self._grid.addWidget(words, row, 1, Qt.AlignmentFlag.AlignRight)
+            self._grid.addWidget(Label(name, "muted"), row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(words, row, 1)

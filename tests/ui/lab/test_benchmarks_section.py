@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from made_benchmarks import CARDS, made, row, saying
+from cut_text import cut_text
+from made_benchmarks import CARDS, MACHINE, ROWS, made, row, saying
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
-from gpu_studio.lab.benchmarks import BenchmarkResult
+from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkResult
 from gpu_studio.plan import AbsolutePlan, Carve, DeviceSettings, Machine, Plan
 from gpu_studio.runs.benchmarks import benchmarks_folder, keep_result, kept_results
 from gpu_studio.ui.kit.action_set import ActionSet
@@ -25,7 +26,7 @@ from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.lab import benchmarks_section
 from gpu_studio.ui.lab.benchmarks_section import Around, BenchmarksSection
 from gpu_studio.ui.lab.lab_page import LabPage
-from gpu_studio.ui.lab.results_side import OF_MACHINE
+from gpu_studio.ui.lab.results_side import OF_MACHINE, OF_PLAN
 from gpu_studio.ui.window.actions.lab_actions import BENCHMARK
 from gpu_studio.ui.window.wiring import of_benchmarks
 
@@ -132,7 +133,8 @@ def test_that_a_kept_result_has_its_figure_verdict_picture_rows_and_machine(make
     assert bench.view.verdict.headline.text()
     assert bench.view.picture.picture is not None
     assert bench.view.rows.rows.rows == result.rows
-    assert bench.side.facts.facts == result.machine
+    assert bench.side.facts.facts["GPU 0 to 3"] == "NVIDIA H100"
+    assert bench.side.facts.facts["TensorFlow"] == "2.21.0"
     assert "workstation-7 · 4 cards" in bench.page.caption.text()
     assert bench.view.verdict.property("tone") == "good"
 
@@ -302,7 +304,7 @@ def test_that_the_devices_are_those_of_the_machine_or_of_the_open_plan(make, set
     side = bench.side.devices
     assert [side.itemText(place) for place in range(side.count())] == [
         OF_MACHINE,
-        "Of the plan “Four”",
+        OF_PLAN,
     ]
     plan, _ = bench.section.plan_to_measure()
     assert plan.devices == DeviceSettings()
@@ -487,3 +489,21 @@ def test_that_what_tensorflow_refused_is_told_of_each_operation(make):
     model = bench.view.rows.rows
     assert model.text(model.rows[0], 2) == "nothing"
     assert model.text(model.rows[0], 5) == "There is no GPU:3."
+
+
+# In the smallest window
+
+
+@pytest.mark.parametrize("name", [*BENCHMARKS])
+def test_that_nothing_is_cut_in_the_smallest_window(make, dressed, name):
+    placed = row("matmul", "CPU:0", name="product_0", asked="CPU:0", seconds=(0.1,), flops=1e6)
+    rows = {"place": (placed,), "input": (row("read", size=64, seconds=(0.1,), samples=64.0),)}
+    result = made(name) if name in ROWS else BenchmarkResult(name, 1.7e9, MACHINE, rows[name])
+    bench = make(result)
+    bench.page.resize(940, 590)
+    bench.page.choose("benchmarks", name)
+    QApplication.processEvents()
+    bench.page.grab()
+    assert cut_text(bench.page) == []
+    assert bench.page.minimumSizeHint().width() <= 940
+    assert bench.page.minimumSizeHint().height() <= 590

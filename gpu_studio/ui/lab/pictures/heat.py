@@ -12,7 +12,7 @@ from gpu_studio.ui.kit.painting import LEFT
 from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix, readable
 from gpu_studio.ui.lab.pictures.drawing import LEGEND, Spot, number_of
 
-_ROW, _LEAST_ROW, _WIDEST, _DOT = 44.0, 22.0, 130.0, 4.0
+_ROW, _LEAST_ROW, _LEAST_COLUMN, _WIDEST, _DOT = 44.0, 22.0, 50.0, 130.0, 4.0
 _FAINT, _STRONG = 0.12, 0.85
 _MIDDLE = Qt.AlignmentFlag.AlignCenter
 
@@ -20,6 +20,11 @@ _MIDDLE = Qt.AlignmentFlag.AlignCenter
 def least_height(picture: Heat) -> float:
     """The pixels in which all rows can be read."""
     return len(picture.names) * _LEAST_ROW + 2 * LEGEND
+
+
+def least_width(picture: Heat) -> float:
+    """The pixels in which all figures can be read."""
+    return len(picture.names) * _LEAST_COLUMN + _names_width(picture)
 
 
 def usual_height(picture: Heat) -> float:
@@ -100,14 +105,19 @@ def _strength(value: float, low: float, high: float) -> float:
 
 def _field(picture: Heat, area: QRectF, one: str, other: str) -> QRectF:
     """Where the way from one to another is drawn."""
-    metrics = QFontMetricsF(font("caption"))
-    names = max(metrics.horizontalAdvance(name) for name in picture.names) + 2 * _DOT + 6 + GRID
+    names = _names_width(picture)
     count = len(picture.names)
     width = min((area.width() - names) / count, _WIDEST)
     height = min((area.height() - 2 * LEGEND) / count, _ROW)
     row, column = picture.names.index(one), picture.names.index(other)
     top = area.top() + 2 * LEGEND
     return QRectF(area.left() + names + column * width, top + row * height, width, height)
+
+
+def _names_width(picture: Heat) -> float:
+    """The room for the names of the rows."""
+    metrics = QFontMetricsF(font("caption"))
+    return max(metrics.horizontalAdvance(name) for name in picture.names) + 2 * _DOT + 6 + GRID
 
 
 def _cut(painter: QPainter, text: str, width: float) -> str:

@@ -41,6 +41,7 @@ from gpu_studio.ui.lab.pictures.drawing import Spot, draw_ring
 SHARPNESS: Final = 2
 _SIDE, _HEAD, _FOOT, _EDGE = 16, 34, 26, 4.0
 _HIGHEST: Final = 16_000
+_LEAST_WIDTH: Final = 200
 _LEAST: Final = (720, 360)
 _STEPS: Final = {
     Qt.Key.Key_Right: 1,
@@ -105,6 +106,8 @@ class PictureView(QWidget):
         self.setAccessibleDescription(described(picture) if picture is not None else "")
         least = _DRAWERS[type(picture)].least_height(picture) if picture is not None else 0.0
         self.setMinimumHeight(round(least + 2 * _EDGE))
+        wide = heat.least_width(picture) + 2 * _EDGE if isinstance(picture, Heat) else _LEAST_WIDTH
+        self.setMinimumWidth(round(wide))
         self.update()
 
     @property
@@ -117,7 +120,7 @@ class PictureView(QWidget):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Narrow: names are cut."""
-        return QSize(200, self.minimumHeight())
+        return QSize(self.minimumWidth(), self.minimumHeight())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the picture, and a ring around the place that is pointed at."""
@@ -190,7 +193,8 @@ class PictureFile:
         """As large as on the screen, or larger where that is too small to be looked at alone."""
         drawer = _DRAWERS[type(self.picture)]
         high = max(self.shown.height(), _LEAST[1], round(drawer.least_height(self.picture)))
-        wide = max(self.shown.width(), _LEAST[0])
+        least = heat.least_width(self.picture) if isinstance(self.picture, Heat) else 0
+        wide = max(self.shown.width(), _LEAST[0], round(least))
         return QSize(wide + 2 * _SIDE, high + _HEAD + _FOOT)
 
     def image(self) -> QImage:
