@@ -21,6 +21,8 @@ from gpu_studio.ui.lab.lab_section import LabEntry, LabSection
 from gpu_studio.ui.lab.study_view import StudyView
 
 LOOK_MS: Final = 1000
+IDLE_TIMES: Final = 3
+"""While nothing is run, it is looked so many times more seldom: a terminal may begin a study."""
 TEMPLATE_ACTIONS: Final = (
     "new_study_scaling-strong",
     "new_study_scaling-weak",
@@ -180,6 +182,8 @@ class StudiesSection(LabSection):
         if why_not:
             self._notice.say(why_not, "bad", about="studies")
             return
+        going = any(each.is_run or each.live for each in snapshots)
+        self._clock.setInterval(LOOK_MS if going else IDLE_TIMES * LOOK_MS)
         before, self._found = [*map(id, self._found)], snapshots
         if before != [*map(id, snapshots)]:
             self.changed.emit()

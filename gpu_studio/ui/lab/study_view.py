@@ -46,6 +46,7 @@ from gpu_studio.ui.lab.study_chart import StudyChart
 
 _ROW: Final = 30
 _FEW: Final = 3
+_RATES, _LAST = 1, 2
 READING: Final = "Reading the study…"
 _EVERY: Final = ("point", "samples/s", "±", "a step", "loss", "memory of each device", "runs")
 
@@ -250,7 +251,7 @@ class StudyView(LabView):
         for table in (self.table, self.whole):
             table.set_row_height(_ROW)
             table.horizontalHeader().setStretchLastSection(False)
-        self.table.set_widths({1: 86, 2: 66}, stretch=0)
+        self.table.set_widths({_RATES: 86, _LAST: 66}, stretch=0)
         self.whole.set_widths({0: 170, 1: 92, 2: 66, 3: 82, 4: 82, 6: 58}, stretch=_MEMORY)
 
     def _show_verdict(self, snapshot: StudySnapshot) -> None:
@@ -315,7 +316,10 @@ class StudyView(LabView):
         study = snapshot.opened.study if snapshot.opened else None
         self.few.show_groups(study, snapshot.groups)
         self.every.set_rows(snapshot.groups)
-        scales = study is None or study.template.startswith("scaling")
+        template = study.template if study is not None else "scaling"
+        scales = template.startswith("scaling")
+        self.table.setColumnHidden(_RATES, template == "sweep")
+        self.table.setColumnHidden(_LAST, template == "strategies")
         self._whole_card.setVisible(not scales and bool(snapshot.groups))
         self.whole.setFixedHeight(HEADER + _ROW * len(snapshot.groups) + 4)
         for place, row in enumerate(snapshot.groups):
