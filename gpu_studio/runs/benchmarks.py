@@ -1,29 +1,21 @@
-"""Benchmarks: measured in the trainer's process, kept as files that two of can be compared."""
+"""Benchmarks: measured in the trainer's process. Their results are kept by `benchmark_shelf`."""
 
 from __future__ import annotations
 
-import errno
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from platformdirs import user_data_path
-
 from gpu_studio import plan as plans
-from gpu_studio.common.safe_files import read_regular
-from gpu_studio.contract.files import make_private_directory, write_private
 from gpu_studio.lab.benchmarks import (
     BENCHMARKS,
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
     Pace,
-    dumps_result,
-    loads_result,
     row_of,
     with_pace,
 )
@@ -37,6 +29,17 @@ from gpu_studio.lab.hand_placement import (
 from gpu_studio.lab.published_peaks import against_peak
 from gpu_studio.plan import AbsolutePlan, DeviceSettings, Machine, Plan, logical_devices
 from gpu_studio.plan.devices import default_devices
+from gpu_studio.runs.benchmark_shelf import (
+    TENSORFLOW,
+    KeptResult,
+    benchmarks_folder,
+    delete_result,
+    keep_result,
+    kept_results,
+    load_result,
+    restore_result,
+    result_named,
+)
 from gpu_studio.runs.machine_identity import identity, physical_names
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask
@@ -44,98 +47,32 @@ from gpu_studio.runs.questions.plan_question import NotAllowedError, refuse_unle
 from gpu_studio.runs.results.measured_steps import MeasuredSteps
 from gpu_studio.runs.results.run_figures import figures_of
 
+__all__ = [
+    "BY_HAND",
+    "INPUT",
+    "LONGEST_S",
+    "OF_CARDS",
+    "KeptResult",
+    "benchmark_plan",
+    "benchmarks_folder",
+    "data_alone",
+    "delete_result",
+    "keep_result",
+    "kept_results",
+    "load_result",
+    "newest_pace",
+    "restore_result",
+    "result_named",
+    "run_benchmark",
+]
+
 LONGEST_S: Final = 1800.0
-SUFFIX: Final = ".benchmark.json"
-_LARGEST: Final = 8 * 1024 * 1024
-_TIME: Final = "%Y%m%dT%H%M%SZ"
-TENSORFLOW: Final = "TensorFlow"
-"""What a result calls its version."""
 BY_HAND: Final = "place"
 """The benchmark of operations that are placed by hand."""
 OF_CARDS: Final = ("compute", "launched", "together")
 """The benchmarks of which a row is held against the published peak of its card."""
 INPUT: Final = "input"
 """The benchmark of the data of a plan."""
-_TRASH: Final = ".trash"
-_KEPT_IN_TRASH_S: Final = 86_400.0
-
-
-def benchmarks_folder() -> Path:
-    """The folder of the results, in the user's data directory; it need not exist."""
-    return (user_data_path("gpu-studio") / "lab").absolute()
-
-
-@dataclass(frozen=True, slots=True)
-class KeptResult:
-    """A result and its file. One that cannot be read has none, and `why_not` says why."""
-
-    path: Path
-    result: BenchmarkResult | None
-    why_not: str = ""
-
-    @property
-    def name(self) -> str:
-        """What it is called: the name of its file without the ending."""
-        return self.path.name.removesuffix(SUFFIX)
-
-    @property
-    def benchmark(self) -> str:
-        """Of which benchmark it is; of one that cannot be read, by its name, or empty."""
-        if self.result is not None:
-            return self.result.benchmark
-        rest = self.name.partition("-")[2]
-        return next((each for each in BENCHMARKS if f"{rest}-".startswith(f"{each}-")), "")
-
-
-def kept_results(folder: Path | None = None) -> list[KeptResult]:
-    """All results in the folder, the newest first. Raises OSError if it cannot be listed."""
-    folder = folder or benchmarks_folder()
-    if not folder.is_dir():
-        return []
-    names = (each.name for each in folder.iterdir() if each.name.endswith(SUFFIX))
-    stems = sorted(name.removesuffix(SUFFIX) for name in names)
-    return [_kept(folder / f"{stem}{SUFFIX}") for stem in reversed(stems)]
-
-
-def _kept(path: Path) -> KeptResult:
-    try:
-        return KeptResult(path, load_result(path))
-    except (BenchmarkError, OSError) as error:
-        return KeptResult(path, None, str(error))
-
-
-def load_result(path: Path) -> BenchmarkResult:
-    """Read a result. Raises BenchmarkError, or OSError if the file cannot be read."""
-    return loads_result(read_regular(path, _LARGEST, follow=True), path.name)
-
-
-def result_named(text: str, folder: Path | None = None) -> KeptResult:
-    """The one result that is meant: by its path, its name or the beginning of it, or a benchmark.
-
-    A benchmark's name, or `latest`, means the newest of it, or of all. Raises BenchmarkError.
-    """
-    if (path := Path(text)).is_file():
-        return KeptResult(path, load_result(path))
-    results = kept_results(folder)
-    for each in results:
-        newest = text == "latest" or (each.result is not None and each.result.benchmark == text)
-        if newest or each.name == text:
-            return _readable(each)
-    begun = [each for each in results if each.name.startswith(text)]
-    if len(begun) == 1:
-        return _readable(begun[0])
-    if begun:
-        names = ", ".join(each.name for each in begun[:5])
-        raise BenchmarkError(f"{len(begun)} results begin with {text} ({names}): write more of it.")
-    raise BenchmarkError(
-        f"There is no result {text}. gpu-studio lab list shows those that are there."
-    )
-
-
-def _readable(kept: KeptResult) -> KeptResult:
-    if kept.result is None:
-        raise BenchmarkError(kept.why_not)
-    return kept
 
 
 def benchmark_plan(name: str, machine: Machine, given: Plan | None = None) -> Plan:
@@ -187,7 +124,8 @@ def run_benchmark(
 
     `by_hand` are the operations of the benchmark `place`; without them, one multiplication on each
     device, and their sum on the CPU. The files of a plan whose data are read must be absolute, and
-    `pace` is how fast it trains, if that is known; without it, as its newest run did.
+    `pace` is how fast it trains, if that is known; without it, as its newest run did, else as is
+    predicted.
     `measured` is called with each row as it comes. Raises BenchmarkError if nothing was measured,
     or the data are code that is not allowed.
     """
@@ -205,7 +143,8 @@ def run_benchmark(
     if name == INPUT:
         data = data_alone(AbsolutePlan(plan))
         _refuse_unless_allowed(data)
-        about, pace = {**about, "plan": plans.dumps(data)}, pace or newest_pace(AbsolutePlan(plan))
+        about = {**about, "plan": plans.dumps(data)}
+        pace = pace or newest_pace(AbsolutePlan(plan)) or _predicted(AbsolutePlan(plan), machine)
         known["data"] = _name_of(plan.data)
 
     def take(part: dict[str, Any]) -> None:
@@ -289,49 +228,14 @@ def newest_pace(plan: AbsolutePlan, runs: Path | None = None) -> Pace | None:
     return None
 
 
+def _predicted(plan: AbsolutePlan, machine: Machine) -> Pace | None:
+    # Imported here: NumPy comes with it, and the window's start would wait for that.
+    from gpu_studio.runs.predicted_pace import predicted_pace
+
+    return predicted_pace(plan, machine)
+
+
 def _as_placed(plan: Plan, placement: HandPlacement) -> Plan:
     """The plan with the placement's soft placement, and TensorFlow's log of it."""
     devices = replace(plan.devices, soft_placement=placement.soft_placement, log_placement=True)
     return replace(plan, devices=devices)
-
-
-def keep_result(result: BenchmarkResult, folder: Path | None = None) -> Path:
-    """Write the result to a new file, readable by its user alone. Raises OSError."""
-    folder = folder or benchmarks_folder()
-    make_private_directory(folder)
-    stem = f"{time.strftime(_TIME, time.gmtime(result.begun))}-{result.benchmark}"
-    for path in _free(folder, stem):
-        write_private(path, dumps_result(result))
-        return path
-    raise FileExistsError(folder / stem)
-
-
-def delete_result(kept: KeptResult) -> Path:
-    """Move a result to the trash of its folder, and return where it lies now. Raises OSError.
-
-    What was deleted a day ago or earlier is removed for good.
-    """
-    trash = kept.path.parent / _TRASH
-    if trash.is_symlink():
-        why_not = "this is a link, which is not followed: remove it"
-        raise NotADirectoryError(errno.ENOTDIR, why_not, str(trash))
-    make_private_directory(trash)
-    for old in trash.iterdir():
-        if old.lstat().st_mtime < time.time() - _KEPT_IN_TRASH_S:
-            old.unlink()
-    os.utime(kept.path, follow_symlinks=False)
-    return kept.path.rename(trash / kept.path.name)
-
-
-def restore_result(path: Path) -> Path:
-    """Move a result out of the trash again. Raises OSError, also if another has its name now."""
-    target = path.parent.parent / path.name
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    return path.rename(target)
-
-
-def _free(folder: Path, stem: str) -> Iterator[Path]:
-    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
-    paths = (folder / f"{name}{SUFFIX}" for name in names)
-    return (path for path in paths if not os.path.lexists(path))

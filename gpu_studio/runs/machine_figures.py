@@ -10,7 +10,7 @@ from typing import Final
 from gpu_studio.lab.benchmark_results import BenchmarkResult
 from gpu_studio.lab.machine_figures import MachineFigures, figures_of
 from gpu_studio.plan import Machine
-from gpu_studio.runs.benchmarks import TENSORFLOW, benchmarks_folder, kept_results
+from gpu_studio.runs.benchmark_shelf import TENSORFLOW, benchmarks_folder, kept_results
 from gpu_studio.runs.machine_identity import CARD, identity, physical_names
 
 _DISTRIBUTIONS: Final = ("tensorflow", "tensorflow-cpu", "tf-nightly")

@@ -19,6 +19,7 @@ import full_disk
 import guide_opening
 import history_frame
 import hostile
+import lab_figures
 import memory_prediction
 import out_of_memory
 import pipeline_prediction
@@ -59,6 +60,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "hostile": hostile.rows,
     "full-disk": full_disk.rows,
     "streamed": streamed.rows,
+    "lab": lab_figures.rows,
 }
 ZOO = "zoo"
 """No figures, but a table of verdicts, with arguments of its own."""

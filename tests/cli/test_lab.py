@@ -9,7 +9,7 @@ import pytest
 
 from gpu_studio.cli.command import FAILED, OK, REFUSED
 from gpu_studio.lab.benchmarks import BenchmarkResult, BenchmarkRow
-from gpu_studio.runs import benchmarks
+from gpu_studio.runs import benchmark_shelf, benchmarks
 from gpu_studio.runs.benchmarks import keep_result
 
 ANSWERING = """
@@ -24,7 +24,8 @@ for line in ({"progress": "matmul 64"}, {"part": row}, {"answer": {"tensorflow":
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmarks, "benchmarks_folder", lambda: tmp_path / "lab")
+    for module in (benchmarks, benchmark_shelf):
+        monkeypatch.setattr(module, "benchmarks_folder", lambda: tmp_path / "lab")
     return tmp_path / "lab"
 
 

@@ -20,7 +20,7 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "hardware": frozenset({"contract", "plan"}),
     "hosts": frozenset({"contract", "hardware", "plan"}),
     "lab": frozenset({"plan"}),
-    "runs": frozenset({"contract", "hardware", "hosts", "lab", "plan"}),
+    "runs": frozenset({"contract", "hardware", "hosts", "lab", "placement", "plan"}),
     "export": frozenset({"placement", "plan"}),
     "trainer": frozenset({"contract", "placement", "plan"}),
     "ui": BELOW_FRONT_ENDS,
