@@ -120,15 +120,18 @@ def _suits(choice: AxisChoice, study: Study, plan: Plan, machine: Machine) -> bo
 
 
 def _strategies(plan: Plan, machine: Machine) -> list[AxisChoice]:
-    """Every strategy that runs without a placement to be made; each all-reduce where it sums."""
+    """Every strategy that needs no more than its name, and the plan's own; each all-reduce."""
     cards = visible_cards(plan.devices, machine)
     reduces = [name for name in ALL_REDUCES if cards or name != "nccl"]
     found = []
     for name in RUNNABLE_STRATEGIES:
         strategy = strategy_named(name)
-        if strategy.places_layers and plan.distribution.strategy != name:
+        particular = strategy.places_layers or strategy.clusters
+        if particular and plan.distribution.strategy != name:
             continue
         fields: dict[str, Any] = {_STRATEGY: name}
+        if not strategy.clusters and plan.cluster is not None:
+            fields["cluster"] = ""
         if not strategy.places_layers and plan.distribution.placed:
             fields["distribution.placed"] = ""
         if strategy.devices in ("none", "one") and len(plan.distribution.devices) > 1:

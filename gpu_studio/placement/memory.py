@@ -49,7 +49,7 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.card_memory import AvailableMemory, available_memory
-from gpu_studio.plan.devices import effective, parameter_home
+from gpu_studio.plan.devices import effective, in_all, parameter_home
 
 
 def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMemory, ...]:
@@ -81,7 +81,8 @@ def _by_strategy(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, P
     names = replicas(plan, machine)
     home = parameter_home(plan, machine)
     # A plan with no sample for some replica is refused elsewhere; here each gets at least one.
-    batches = [max(1, share) for share in shares_of(plan, len(names))]
+    batches = [max(1, share) for share in shares_of(plan, in_all(plan, names))]
+    batches = batches[: len(names)]  # those of another worker are on its own devices
     if strategy_of(plan).places_layers:
         return placed_memory(plan, names, model, machine.cpu_cores)
     each = dict(zip(names, batches, strict=True))

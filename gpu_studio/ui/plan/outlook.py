@@ -39,7 +39,7 @@ from gpu_studio.plan import (
     strategy_of,
 )
 from gpu_studio.plan.card_memory import outside_mib
-from gpu_studio.plan.devices import CPU, replica_devices
+from gpu_studio.plan.devices import CPU, in_all, replica_devices
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
 from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
@@ -174,7 +174,7 @@ def prospects(
 ) -> tuple[Prospect, ...]:
     """Return the plan's logical devices, the batch of each, and the memory that it takes."""
     replica_names = replicas(plan, machine)
-    shares = shares_of(plan, len(replica_names))
+    shares = shares_of(plan, in_all(plan, replica_names))
     taken = {each.device: each for each in memory}
     logical = logical_devices(plan, machine)
     known = places(logical, machine)

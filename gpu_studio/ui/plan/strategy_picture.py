@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replicas, shares_of
-from gpu_studio.plan.devices import default_devices, effective, parameter_home
-from gpu_studio.plan.strategies import BY_NAME, strategy_of
+from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.devices import default_devices, effective, in_all, parameter_home
+from gpu_studio.plan.strategies import BY_NAME, cluster_of, strategy_of
 from gpu_studio.plan.strategies.strategy import Picture
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix, readable
@@ -341,13 +342,17 @@ def _central(plan: Plan, machine: Machine) -> StrategyDrawing:
 
 
 def _workers(plan: Plan, machine: Machine) -> StrategyDrawing:
-    mine = plural(len(replicas(plan, machine)), "replica")
-    workers = (
-        Box("worker 0", ("this machine", mine)),
-        Box("worker 1", ("another machine", "variables")),
+    cluster = cluster_of(plan) or Cluster()
+    count = max(1, cluster.workers)
+    every = in_all(plan, replicas(plan, machine))
+    mine = plural(every // count, "replica")
+    where = "this machine" if cluster.start == "local" else "its machine"
+    workers = _few([Box(f"worker {each}", (where, mine, "variables")) for each in range(count)])
+    way = effective(plan, machine).replace("_", " ")
+    batch = tuple(
+        replace(box, parts=(None,) * min(count, MOST_PARTS)) for box in _batch(plan, every)
     )
-    batch = Box("global batch", wide=True, parts=(None, None))
-    return _summed((batch,), workers, "gradients summed through the network")
+    return _summed(batch, workers, f"gradients summed: {way}")
 
 
 def _servers(_plan: Plan, _machine: Machine) -> StrategyDrawing:

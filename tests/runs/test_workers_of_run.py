@@ -1,0 +1,82 @@
+"""What is known of the workers of a run, and whom the others wait for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.contract.events import Cluster, Workers
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.workers import (
+    cells,
+    cluster_words,
+    seen_words,
+    straggler,
+    straggler_words,
+)
+
+
+def state(index: int, compute: float, wait: float, **more: Any) -> WorkerState:
+    values = {"state": "training", "step": 12, "memory": 2048, "compute": compute, "wait": wait}
+    return WorkerState(role="worker", index=index, **(values | more))
+
+
+def cluster(attempt: int = 0, *hosts: str) -> Cluster:
+    named = hosts or ("gpu1", "gpu1")
+    places = [WorkerPlace(role="worker", index=i, host=h, pid=i) for i, h in enumerate(named)]
+    return Cluster(attempt=attempt, start="local", workers=places)
+
+
+def test_that_the_worker_that_waits_least_is_the_one_that_the_others_wait_for():
+    states = [state(0, 0.02, 0.012), state(1, 0.03, 0.002), state(2, 0.021, 0.011)]
+    slow = straggler(states)
+    assert slow is not None
+    assert slow.index == 1
+    assert (
+        straggler_words(states) == "The others wait for worker 1: 9.50 ms of each step of 32.0 ms."
+    )
+    assert straggler_words(states[:2]).startswith("The other waits for worker 1:")
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        [],
+        [state(0, 0.02, 0.0)],
+        [state(0, 0.02, 0.010), state(1, 0.021, 0.009)],
+        [state(0, 0.02, 0.012), state(1, 0.03, 0.0, state="lost")],
+        [state(0, 0.0, 0.0), state(1, 0.0, 0.0)],
+    ],
+)
+def test_that_nobody_is_blamed_while_all_are_alike_or_not_at_work(states):
+    assert straggler(states) is None
+    assert straggler_words(states) == ""
+
+
+def test_that_who_takes_part_is_told_with_how_often_it_began():
+    assert cluster_words(cluster()) == "2 workers on gpu1"
+    assert cluster_words(cluster(1)) == "2 workers on gpu1, started again once"
+    assert cluster_words(cluster(2, "a", "b", "c")) == "3 workers on 3 hosts, started again 2 times"
+
+
+def test_that_a_row_tells_figures_and_silence():
+    assert cells(state(1, 0.03, 0.002)) == (
+        "worker 1",
+        "training",
+        "step 12",
+        "computes 30.0 ms, waits 2.00 ms",
+        "2 KiB",
+        "",
+    )
+    assert seen_words(state(1, 0.03, 0.002, seen=12.0)) == "silent for 12 s"
+    assert seen_words(state(1, 0.03, 0.002, seen=12.0, state="ended")) == ""
+
+
+def test_that_a_history_has_the_newest_of_the_workers():
+    history = History()
+    assert history.workers.words == ""
+    history.apply_all([cluster(), Workers(workers=[state(0, 0.02, 0.01)]), cluster(1)])
+    assert history.workers.words == "2 workers on gpu1, started again once"
+    assert history.workers.states == []

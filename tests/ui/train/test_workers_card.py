@@ -1,0 +1,121 @@
+"""The workers of a run on the Train page: a row each, who is waited for, and their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import Script, make_run, tell
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from gpu_studio.contract import events, lock
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.ui.kit.dialogs import TraceDialog
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.train.live_run import LiveRun
+from gpu_studio.ui.train.workers_card import WorkersCard
+
+CLUSTER = events.Cluster(
+    attempt=0,
+    start="local",
+    workers=[
+        WorkerPlace(role="worker", index=0, host="vm", pid=7),
+        WorkerPlace(role="worker", index=1, host="vm", pid=8, folder="workers/0-worker-1"),
+    ],
+)
+
+
+def told(compute: float, **second: Any) -> events.Workers:
+    """Worker 1 computes so long; of 30 ms a step the rest is waiting."""
+    common: dict[str, Any] = {"role": "worker", "state": "training", "step": 9, "memory": 1 << 20}
+    states = [
+        WorkerState(**common, index=0, compute=0.01, wait=0.02),
+        WorkerState(**{**common, "compute": compute, "wait": 0.03 - compute, **second}, index=1),
+    ]
+    return events.Workers(workers=states)
+
+
+@pytest.fixture
+def live(qtbot: QtBot, qapp: QApplication, runs_dir: Path) -> Iterator[LiveRun]:
+    run = make_run(runs_dir, Script(trained=4.2))
+    held = lock.take(run.lock_file)
+    live = LiveRun(run)
+    with qtbot.waitSignal(live.loaded):
+        live.start()
+    yield live
+    live.close()
+    held.release()
+
+
+@pytest.fixture
+def card(qtbot: QtBot, theme: ThemeManager, live: LiveRun) -> WorkersCard:
+    card = WorkersCard(theme)
+    qtbot.addWidget(card)
+    card.resize(1100, 120)
+    card.restart(live)
+    return card
+
+
+def show(qtbot: QtBot, card: WorkersCard, live: LiveRun, event: events.Event) -> None:
+    with qtbot.waitSignal(live.changed):
+        tell(live.run, event)
+    card.refresh(live.history.workers, live=live.live)
+
+
+def test_that_a_run_of_one_process_has_no_rows(card: WorkersCard) -> None:
+    assert card.isHidden()
+
+
+def test_that_each_worker_has_a_row_and_the_one_that_is_waited_for_is_named(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    show(qtbot, card, live, CLUSTER)
+    assert [row.title for row in card.rows] == ["worker 0", "worker 1"]
+    assert "waiting" in card.rows[1].line.words
+    show(qtbot, card, live, told(0.028))
+    assert card.rows[1].line.words == (
+        "worker 1 (vm, process 8), training, step 9, computes 28.0 ms of a step and waits 2.00 ms, "
+        "holds 1 MiB"
+    )
+    assert card.note.text().startswith("The other waits for worker 1")
+    show(qtbot, card, live, told(0.010))
+    assert card.note.isHidden()
+
+
+def test_that_a_lost_and_a_silent_worker_are_drawn_as_such(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    show(qtbot, card, live, CLUSTER)
+    show(qtbot, card, live, told(0.010, seen=9.0))
+    silent = card.rows[1].line
+    assert "silent for 9.0 s" in silent.words
+    card.show()
+    before = silent.grab().toImage()
+    show(qtbot, card, live, told(0.010, seen=0.1))
+    assert silent.grab().toImage() != before
+
+
+def test_that_a_workers_output_is_shown_on_a_click(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    show(qtbot, card, live, CLUSTER)
+    folder = live.run.path / "workers/0-worker-1"
+    folder.mkdir(parents=True)
+    (folder / "trainer.log").write_text("first line\nlast line\n")
+    card.rows[1].log.click()
+    (dialog,) = card.findChildren(TraceDialog)
+    assert dialog.windowTitle() == "Output of worker 1"
+    assert dialog.details.toPlainText().endswith("last line")
+    dialog.close()
+
+
+def test_that_with_fewer_workers_there_are_fewer_rows(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    show(qtbot, card, live, CLUSTER)
+    alone = events.Cluster(attempt=1, start="local", workers=CLUSTER.workers[:1])
+    show(qtbot, card, live, alone)
+    assert len(card.rows) == 1
