@@ -89,6 +89,7 @@ class LessonPanel(QDockWidget):
         self.head.setText(step.title)
         self.text.show_text(f"{step.text}\n\n{step.then}" if done and step.then else step.text)
         self.standing.setText(_standing(step, missing, done=done))
+        self.standing.setVisible(bool(self.standing.text()))
         self.back_button.setEnabled(index > 0)
         can_be_done = step.edits or (bool(step.action) and not trains)
         self.help_button.setVisible(not done and can_be_done)
