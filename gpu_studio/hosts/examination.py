@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts import agent, slurm
@@ -52,7 +55,7 @@ def examined(plan: AbsolutePlan, runs: Path, script: str = "") -> list[Finding]:
 def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostView]:
     """The view of each worker on this machine, which listens and is reached in this process."""
     folder = next(each for each in (runs.absolute(), *runs.absolute().parents) if each.exists())
-    told = agent.facts(str(folder), *named_files(plan))
+    told = agent.facts(str(folder), *named_files(plan)) | {"interfaces": own_addresses()}
     with ExitStack() as held:
         ports = [cluster.port and cluster.port + index for index in range(cluster.workers)]
         listeners = [agent.Listener(port) for port in ports]
@@ -68,6 +71,13 @@ def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostV
             more = {"index": index, "address": LOCAL, "port": port, "port_error": own.error}
             lines.append(json.dumps({**told, **more, "reached": others}))
     return views_in(lines)
+
+
+def own_addresses() -> list[str]:
+    """The addresses of this machine's interfaces."""
+    kinds = (socket.AF_INET, socket.AF_INET6)
+    held = psutil.net_if_addrs().values()
+    return [one.address for each in held for one in each if one.family in kinds]
 
 
 def named_files(plan: AbsolutePlan) -> tuple[list[str], list[str]]:

@@ -78,7 +78,7 @@ def _ports(views: Sequence[HostView]) -> Iterator[Finding]:
 def _reach(views: Sequence[HostView]) -> Iterator[Finding]:
     names = {view.index: view for view in views}
     links = 0
-    bad = False
+    bad = any(view.port_error for view in views)
     for view in views:
         if view.missing:
             bad = True
@@ -265,7 +265,8 @@ def _proxies(views: Sequence[HostView]) -> Iterator[Finding]:
 def exposure(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
     """Who can reach the workers' ports."""
     addresses = sorted({each for view in views for each in (view.address, view.route) if each})
-    public = [each for each in addresses if is_public(each)]
+    every = {*addresses, *(each for view in views for each in view.interfaces)}
+    public = sorted(each for each in every if is_public(each))
     others = [each for each in addresses if not is_loopback(each)]
     if cluster.trusted_network:
         found = f"{OPEN}; the plan says that the network is trusted."

@@ -33,7 +33,9 @@ class CardView(msgspec.Struct, frozen=True):
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of the agent of worker `index`; see `agent.facts`.
 
-    `reached` are its links by the other workers' numbers, `missing` those that it did not find.
+    `route` is the address from which it speaks to others, `interfaces` are those that it has, as
+    far as it is known. `reached` are its links by the other workers' numbers, `missing` those that
+    it did not find.
     """
 
     index: int
@@ -50,6 +52,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     writable: bool = True
     proxies: dict[str, str] = {}
     route: str = ""
+    interfaces: list[str] = []
     cards: list[CardView] = []
     data: dict[str, str] = {}
     code: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.data import may_validate
-from gpu_studio.plan.devices import CPU, Machine, replica_devices, visible_cards
+from gpu_studio.plan.devices import CPU, Machine, replica_count, replica_devices, visible_cards
 from gpu_studio.plan.edits.visibility import idle_cards, only_used
 from gpu_studio.plan.strategies import strategy_of
 from gpu_studio.plan.strategies.one_device import alone
@@ -47,7 +47,7 @@ def _checked(caution: Caution, plan: Plan, machine: Machine, find: Find, before:
 def one_replica(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """A strategy for several replicas that has only one."""
     devices = replica_devices(plan, machine)
-    if strategy_of(plan).replicates and len(devices) == 1:
+    if strategy_of(plan).replicates and devices and replica_count(plan, machine) == 1:
         yield Caution(
             "one replica",
             f"{devices[0].name} is the only replica.",
@@ -91,7 +91,7 @@ def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
 
 def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """A global batch that its replicas cannot share evenly."""
-    training, count = plan.training, len(replica_devices(plan, machine))
+    training, count = plan.training, replica_count(plan, machine)
     spread = strategy_of(plan).replicates and training.batch_scope == "global"
     if spread and count > 1 and training.batch_size > count and training.batch_size % count:
         even = training.batch_size // count * count

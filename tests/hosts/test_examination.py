@@ -59,6 +59,16 @@ def test_that_a_run_is_refused_in_words_where_its_workers_could_not_start(tmp_pa
     assert "address already in use. End the program that listens there" in str(problem)
 
 
+@pytest.mark.parametrize(
+    ("start", "how"), [("slurm", "cluster submit PLAN"), ("kubernetes", "--to kubernetes")]
+)
+def test_that_a_run_of_workers_that_others_start_says_who_does(
+    tmp_path: Path, start: str, how: str
+) -> None:
+    (problem,) = machine_problems(plan_of(tmp_path, f"cluster.start={start}"), tmp_path)
+    assert how in str(problem)
+
+
 def test_that_missing_data_and_code_are_found(tmp_path: Path) -> None:
     own = ("data.name=", "data.options={}", "data.python=mine.py:load")
     found = by_check(examined(plan_of(tmp_path, *own), tmp_path))

@@ -160,6 +160,14 @@ def test_that_a_public_address_is_refused_unless_the_network_is_trusted(
         assert "ask for no password" in exposed.found
 
 
+def test_that_any_interface_with_a_public_address_counts() -> None:
+    views = [view(0, interfaces=["10.0.0.1", "fe80::1%eth0", "2600:1f00::7"]), view(1)]
+    findings = judged(*views, trusted_network=False)
+    (exposed,) = [each for each in findings if each.check == "exposed"]
+    assert exposed.state == "bad"
+    assert exposed.found.startswith("2600:1f00::7 can be reached from the internet.")
+
+
 def test_that_what_is_no_answer_is_passed_over() -> None:
     line = msgspec.json.encode(view(1)).decode()
     assert views_in(["srun: job 7 queued", line, "{}", '{"index": "x"}', "\ud800"]) == [view(1)]

@@ -62,6 +62,16 @@ def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(
     assert name not in names(mended, machine)
 
 
+def test_that_a_replica_on_each_of_several_workers_has_company_and_shares_the_batch():
+    workers = ["distribution.strategy=multi_worker", "training.batch_size=255"]
+    told = names(with_settings(a_plan(), [*workers, "cluster.workers=2"]), NO_CARDS)
+    assert "one replica" not in told
+    assert "uneven batch" in told
+    told = names(with_settings(a_plan(), [*workers, "cluster.workers=1"]), NO_CARDS)
+    assert "one replica" in told
+    assert "uneven batch" not in told
+
+
 @pytest.mark.slow
 @given(plans(), machines())
 def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem(
