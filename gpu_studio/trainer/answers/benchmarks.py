@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from gpu_studio import plan as plans
@@ -19,6 +20,7 @@ from gpu_studio.trainer.answers.benchmark_timing import (
     WARM_UP,
     arrived,
     from_host,
+    measured_or_why,
     no_wait,
     repeated,
     row_of,
@@ -305,32 +307,29 @@ _MAKERS: Final = {
 
 
 def _launched(names: Sequence[str], _logical: Any, say: Say) -> Iterator[dict[str, Any]]:
-    import tensorflow as tf
-
     for name in _one_of_each(names):
         side = SIDES[name[:3]]
         say(f"{CALLS} multiplications of {side} × {side}, {name}")
-        with tf.device(f"/device:{name}"):
-            left, right = (from_host(each) for each in _arrays([(side, side)] * 2))
-            arrived(tf.linalg.matmul(left, right))
-            launched, done = [], []
-            for _ in range(3):
-                began = time.perf_counter()
-                for _ in range(CALLS):
-                    result = tf.linalg.matmul(left, right)
-                launched.append(time.perf_counter() - began)
-                arrived(result)
-                done.append((time.perf_counter() - began) / CALLS)
-        yield row_of(
-            "matmul",
-            [name],
-            side,
-            seconds=done,
-            launched=launched,
-            count=CALLS,
-            flops=2.0 * side**3,
-            bytes=12.0 * side**2,
-        )
+        yield measured_or_why(partial(_calls_timed, name, side), "matmul", [name], side)
+
+
+def _calls_timed(name: str, side: int) -> dict[str, Any]:
+    """Time many products: until all calls have returned, and until the last result is there."""
+    import tensorflow as tf
+
+    with tf.device(f"/device:{name}"):
+        left, right = (from_host(each) for each in _arrays([(side, side)] * 2))
+        arrived(tf.linalg.matmul(left, right))
+        launched, done = [], []
+        for _ in range(3):
+            began = time.perf_counter()
+            for _ in range(CALLS):
+                result = tf.linalg.matmul(left, right)
+            launched.append(time.perf_counter() - began)
+            arrived(result)
+            done.append((time.perf_counter() - began) / CALLS)
+    work = {"count": CALLS, "flops": 2.0 * side**3, "bytes": 12.0 * side**2}
+    return row_of("matmul", [name], side, seconds=done, launched=launched, **work)
 
 
 # One after another, and all at once
