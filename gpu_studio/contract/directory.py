@@ -132,6 +132,11 @@ class RunDirectory:
         return self.path / "queued"
 
     @property
+    def study_file(self) -> Path:
+        """The note of the study that the run is of; there is none for others."""
+        return self.path / "study.json"
+
+    @property
     def evaluations_file(self) -> Path:
         """Evaluations of its checkpoints; absent until there is one."""
         return self.path / "evaluations.jsonl"

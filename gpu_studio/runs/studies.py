@@ -27,7 +27,6 @@ from gpu_studio.runs.results.run_times import step_parts
 from gpu_studio.runs.state import is_live, terminal_event
 from gpu_studio.runs.study_files import Stamps
 
-FILE: Final = "study.json"
 SET_ASIDE: Final = "study-set-aside.json"
 """What `study.json` is called in a run that no longer counts for its study."""
 TAG: Final = "study"
@@ -110,7 +109,7 @@ class NotedRuns:
     def set_aside(self, several: Sequence[Measured]) -> None:
         """Let these runs count for their study no more. Raises OSError."""
         for each in several:
-            (each.run.path / FILE).rename(each.run.path / SET_ASIDE)
+            (each.run.study_file).rename(each.run.path / SET_ASIDE)
             self._notes.pop(each.run.id, None)
 
     def _measured(self, run: RunDirectory, note: StudyNote) -> Measured:
@@ -246,13 +245,13 @@ def _means(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def note_of(run: RunDirectory) -> StudyNote | None:
     """The study that a run belongs to, and its point; None if to none."""
     with suppress(OSError):
-        return read_json(run.path / FILE, msgspec.json.Decoder(StudyNote).decode)
+        return read_json(run.study_file, msgspec.json.Decoder(StudyNote).decode)
     return None
 
 
 def write_note(run: RunDirectory, note: StudyNote) -> None:
     """Say which point of which study a run measures. Raises OSError."""
-    write_private(run.path / FILE, msgspec.json.encode(note) + b"\n")
+    write_private(run.study_file, msgspec.json.encode(note) + b"\n")
 
 
 @dataclass(slots=True)

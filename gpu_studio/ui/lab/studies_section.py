@@ -109,8 +109,13 @@ class StudiesSection(LabSection):
     def show_entry(self, key: str) -> None:
         """Show this study."""
         self._shown = key
+        self._show()
+
+    def _show(self) -> None:
         if (snapshot := self.snapshot) is not None:
             self._view.show_study(snapshot)
+            self.run_button.setText("Go on" if snapshot.run_ids else "Run")
+            self.run_button.setAccessibleName(self.run_button.text())
         self.shown.emit()
 
     def want(self, path: Path) -> None:
@@ -147,7 +152,7 @@ class StudiesSection(LabSection):
             self._looking.start(partial(_look, self.desk, besides))
 
     def _make_buttons(self, actions: ActionSet) -> None:
-        self.run_button = ActionButton(actions["run_study"])
+        self.run_button = ActionButton(actions["run_study"], text="Run")
         self.stop_button = ActionButton(actions["stop_study"], text="Stop")
         self.report_button = ActionButton(actions["report_study"], text="Report")
         self.menu, self.new_menu = QMenu("More"), QMenu("New study")
@@ -187,9 +192,7 @@ class StudiesSection(LabSection):
         before, self._found = [*map(id, self._found)], snapshots
         if before != [*map(id, snapshots)]:
             self.changed.emit()
-            if (snapshot := self.snapshot) is not None:
-                self._view.show_study(snapshot)
-            self.shown.emit()
+            self._show()
         if self._wanted and any(str(each.path) == self._wanted for each in snapshots):
             wanted, self._wanted = self._wanted, ""
             self.wanted.emit(wanted)

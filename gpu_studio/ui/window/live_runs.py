@@ -179,6 +179,11 @@ class RunEnds(QObject):
         elif RunDirectory(self._runs / run).exists():
             self._pages.show_run(RunDirectory(self._runs / run))
 
+    def tell_of_study(self, title: str, text: str) -> None:
+        """Tell the desktop that a study is over, unless the person is at the window."""
+        if self.notifies and not self._window.isActiveWindow():
+            self.notifier.show(title, text, SEVERAL)
+
     @property
     def waits(self) -> bool:
         """Whether another window is telling just now, so that this one has to wait."""
@@ -267,7 +272,8 @@ class RunEnds(QObject):
 
     def _is_wanted(self, run: RunDirectory) -> bool:
         """Whether the desktop is to be told of `run`; what is not is settled with that."""
-        wanted = self.notifies and not self._is_seen(run)
+        # A study tells of its end itself: each of a dozen runs is no news.
+        wanted = self.notifies and not self._is_seen(run) and not run.study_file.exists()
         if not wanted:
             mark_reported(run)
         return wanted

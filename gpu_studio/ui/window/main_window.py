@@ -78,7 +78,7 @@ class MainWindow(WindowFrame):
         self.run_plans = RunPlans(services, pages, files)
         self.run_ends = RunEnds(services, pages)
         self.queue = QueueControl(services, pages, self.consent)
-        self.studies = StudyControl(services, pages, self.consent, files)
+        self.studies = StudyControl(services, pages, self.consent, files, self.run_ends)
         self.study_making = StudyMaking(services, self.studies)
         self.study_files = StudyFiles(services, self.studies)
         self.quitting = Quitting(services, pages, self.queue)

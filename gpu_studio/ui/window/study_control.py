@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, QTimer
 from gpu_studio.common.practice import chosen as practice_cards
 from gpu_studio.plan import AbsolutePlan, PlanError
 from gpu_studio.ui.kit.task import BackgroundTask
+from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.run_control import CodeConsent
 from gpu_studio.ui.window.services import Pages, Services
@@ -47,9 +48,15 @@ class StudyControl(QObject):
     """Handlers of the actions about studies; those on one are about the one that is shown."""
 
     def __init__(
-        self, services: Services, pages: Pages, consent: CodeConsent, files: PlanFiles
+        self,
+        services: Services,
+        pages: Pages,
+        consent: CodeConsent,
+        files: PlanFiles,
+        ends: RunEnds,
     ) -> None:
         super().__init__(services.window)
+        self._ends = ends
         self._services, self._pages = services, pages
         self._consent, self._files = consent, files
         self._to_run: Path | None = None
@@ -164,7 +171,7 @@ class StudyControl(QObject):
             self._pages.turn_to("runs")
             name = snapshot.name.replace('"', " ")
             self._pages.runs.filter.clear()
-            self._pages.runs.filter.search.setText(f'tag:study name:"{name}: "')
+            self._pages.runs.filter.search.setText(f'tag:study name:"{name}"')
 
     def forget(self) -> None:
         """Take the study off the list, and offer to put it back."""
@@ -243,12 +250,18 @@ class StudyControl(QObject):
         if code == _REFUSED:
             self._say(f"{name} was not run. {last_said(self._services.runs_dir, path)}", "bad")
         elif code in (0, _FAILED):
+            self._ends.tell_of_study(f"Study {name}", self._headline_of(path))
             told = f"{name} is done." if code == 0 else f"{name}: not every point is measured."
             self._services.notice.say(
                 told, label="Show", action=partial(self.show_study, path), about=ABOUT
             )
         elif code != _STOPPED:
             self._say(f"{name} ended without a word. Go on measures the rest.", "bad")
+
+    def _headline_of(self, path: Path) -> str:
+        """The verdict of a study as it was seen last."""
+        seen = next((each for each in self.section.snapshots if each.path == path), None)
+        return seen.verdict.headline if seen is not None else "It is over."
 
     def _say(self, text: str, tone: str = "warning") -> None:
         self._services.notice.say(text, "bad" if tone == "bad" else "warning", about=ABOUT)
@@ -274,7 +287,7 @@ class StudyControl(QObject):
         all_done = "Every run of it is done" if snapshot.done == snapshot.total else ""
         unmeasured = "" if snapshot.done else "Nothing of it has been measured yet"
         actions.allow("run_study", broken or busy or all_done)
-        actions["run_study"].setText("Go on" if snapshot.run_ids and not all_done else "Run")
+        actions["run_study"].setText("Go on with study" if snapshot.run_ids else "Run study")
         actions.allow("stop_study", "" if running else "No study is being run")
         has_runs = "It has runs: a study that was begun stays as it is" if snapshot.run_ids else ""
         actions.allow("edit_study", broken or busy or has_runs)

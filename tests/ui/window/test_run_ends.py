@@ -7,6 +7,7 @@ import time
 
 import pytest
 from made_runs import Script, make_run
+from made_studies import made_study, write_runs
 from PySide6.QtCore import QObject, QTimer, Signal
 from real_runs import fake_trainer
 
@@ -261,3 +262,17 @@ def test_that_of_many_ends_the_newest_are_named_and_the_others_counted(runs) -> 
         "5 runs have ended", "a has finished · b has finished · c has finished · and 2 more",
     )  # fmt: skip
     assert all_in_words(made[:1]) == in_words(made[0])
+
+
+def test_that_a_study_is_told_of_once_and_not_each_of_its_runs(
+    open_window, runs, tmp_path, qtbot, at_once, monkeypatch
+) -> None:
+    window, told = listening(open_window, qtbot)
+    (run,) = write_runs(runs, made_study(tmp_path), most=1)
+    window.services.live_watch.ended.emit(run)
+    assert run.reported_file.exists()
+    all_have_told(qtbot)
+    assert told.shown == []
+    monkeypatch.setattr(window, "isActiveWindow", lambda: False)
+    window.run_ends.tell_of_study("Study digits", "Two devices.")
+    assert told.shown == [("Study digits", "Two devices.", live_runs.SEVERAL)]
