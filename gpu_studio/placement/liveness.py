@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import NamedTuple
 
 from gpu_studio.placement.step_memory import MemoryMoment
@@ -302,6 +303,33 @@ def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
         yield Turn(place, begins=True)
         yield Turn(place, begins=False)
         ready += waiting.after(place)
+
+
+STAYING = 0.5, 0.9, 0.98
+"""How likely the thread that has launched an operation launches the next one: any of these."""
+
+
+def launched(
+    operations: Sequence[Operation], arriving: Collection[int], chance: Random
+) -> Iterator[Turn]:
+    """One operation after the other, as on a card, from the queues of several threads.
+
+    Each tensor that is `arriving` is received in a thread, which goes on with what it makes ready;
+    another launches what needs none of them. Whose operation comes next is drawn by `chance`.
+    """
+    waiting, staying = _Waiting(operations), chance.choice(STAYING)
+    first = waiting.first()
+    received = {p for p in first if any(t in arriving for t, _ in operations[p].makes)}
+    queues = [deque([place]) for place in first if place in received]
+    queues.append(deque(place for place in first if place not in received))
+    queue = queues[-1]
+    while busy := [each for each in queues if each]:
+        if not queue or chance.random() > staying:
+            queue = chance.choice(busy)
+        place = queue.popleft()
+        yield Turn(place, begins=True)
+        yield Turn(place, begins=False)
+        queue += waiting.after(place)
 
 
 def in_threads(

@@ -48,6 +48,9 @@ SHAPED = {**SHAPES, "lenet": [28, 28, 1], "cifar_cnn": [32, 32, 3]}
 LOADED = ("wide", "lstm", "u-net", "separable", "normalised", "drawn attention")
 BATCHES = 32, 128
 SAMPLES = 4 * max(BATCHES)
+STEPS = 32
+"""In how many steps the fullest is looked for: operations are launched by several threads, and no
+two steps find the same pieces of memory free."""
 SLICES, SLICE_MIB, CARD_MIB = 4, 3000, 16384
 STRATEGIES = ("one_device", "mirrored", "placed")
 MICRO_BATCHES = 4
@@ -131,7 +134,7 @@ def on_slices(plan: Plan, strategy: str, batch: int, facts: PlanFacts) -> Plan:
         data=replace(plan.data, validation_fraction=0.0, test_fraction=0.0),
         training=replace(
             plan.training,
-            epochs=1,
+            epochs=-(-STEPS * batch // SAMPLES),
             batch_size=batch,
             checkpoint=CheckpointSettings(every_epochs=0),
         ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.placement.arena import UNIT, Arena, requested
 from gpu_studio.placement.liveness import MemoryChange, MemoryHistory, Size, block_of
-from gpu_studio.placement.rehearsal import UNIT, Arena, requested
 
 KIB, MIB = 1024, 2**20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from gpu_studio.placement.liveness import (
     history,
     in_one_queue,
     in_threads,
+    launched,
 )
 
 BATCH = 10
@@ -249,3 +252,30 @@ def test_that_as_long_as_no_cost_is_known_cheap_operations_are_handed_to_other_t
 
 def test_that_a_size_that_shrinks_with_the_batch_ends_at_nothing() -> None:
     assert [Size(100, -10).bytes(batch) for batch in (1, 10, 11)] == [90, 0, 0]
+
+
+TWO_ARRIVE = [op(0), op(1), op(2), op(3, 0), op(4, 1), op(5, 3, 4), op(6, 2)]
+"""Tensors 0 and 1 arrive; 2 is there; 5 needs both."""
+
+
+def test_that_a_card_runs_one_operation_after_the_other_each_after_its_inputs() -> None:
+    for seed in range(20):
+        turns = list(launched(TWO_ARRIVE, [0, 1], Random(seed)))
+        assert [turn.begins for turn in turns] == [True, False] * len(TWO_ARRIVE)
+        order = [turn.place for turn in turns if turn.begins]
+        assert sorted(order) == list(range(len(TWO_ARRIVE)))
+        assert all(order.index(a) < order.index(b) for a, b in ((0, 3), (1, 4), (3, 5), (4, 5)))
+
+
+def test_that_what_arrives_is_gone_on_with_in_no_certain_order() -> None:
+    orders = {
+        tuple(turn.place for turn in launched(TWO_ARRIVE, [0, 1], Random(seed)))
+        for seed in range(20)
+    }
+    assert len(orders) > 5
+
+
+def test_that_without_anything_that_arrives_a_card_has_one_queue() -> None:
+    assert [turn.place for turn in launched(TWO_ARRIVE, [], Random(0)) if turn.begins] == executed(
+        TWO_ARRIVE
+    )

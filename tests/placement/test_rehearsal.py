@@ -5,8 +5,9 @@ What they hold on a card, and on a CPU in whatever order its threads happen to r
 
 from __future__ import annotations
 
+from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.liveness import CHEAP, Operation, Size, Variable
-from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, Arena, TensorKinds, on_card, on_cpu
+from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, TensorKinds, on_card, on_cpu
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -76,7 +77,7 @@ def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatc
     peak = Arena.peak
     monkeypatch.setattr(Arena, "peak", lambda arena, step: given.append(step) or peak(arena, step))
     memory = on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], TensorKinds())
-    assert len(given) == len(memory.padding)
+    assert len([step for step in given if step.turns]) == len(memory.padding)
 
 
 def test_that_batches_are_looked_at_where_what_is_given_out_leaps() -> None:

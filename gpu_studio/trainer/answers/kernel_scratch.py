@@ -43,13 +43,22 @@ def scratch_on_card(operation: Any, inputs: Sequence[Size]) -> Size:
 def _of_maxima(operation: Any, inputs: Sequence[Size]) -> Size:
     """Eigen's `MaxPoolGrad` pools again to find where each maximum came from.
 
-    It needs a copy of the output, and 8 bytes per element for the positions (maxpooling_op.cc,
-    `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's keeps the positions of the forward pass.
+    It needs 8 bytes per element of the output for the positions (maxpooling_op.cc,
+    `tensor_out_arg_max`). oneDNN's keeps the positions of the forward pass.
     """
     if operation.type != "MaxPoolGrad":
         return NOTHING
-    copies = 1 + _INDEX_BYTES // operation.inputs[1].dtype.size
+    copies = _INDEX_BYTES // operation.inputs[1].dtype.size
     return Size(inputs[1].fixed * copies, inputs[1].per_sample * copies)
+
+
+def pools_again(operation: Any, *, on_cpu: bool) -> bool:
+    """Return whether the kernel writes the output of the forward operation, its input 1, anew.
+
+    It does so in that input's memory if nobody else takes it (`tensor_out_dup`).
+    """
+    eigen = not ONE_DNN if on_cpu else library(CARDS_FILE) is not None
+    return operation.type == "MaxPoolGrad" and eigen
 
 
 def _unrolled(operation: Any) -> int:

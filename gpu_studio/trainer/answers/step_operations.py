@@ -22,6 +22,7 @@ from gpu_studio.placement.rehearsal import INTERRUPTION_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.kernel_scratch import (
     ScratchOf,
+    pools_again,
     scratch_on_card,
     scratch_on_cpu,
     workspace_on_cpu,
@@ -33,6 +34,8 @@ _NO_MEMORY = frozenset(
     {"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"}
 )
 """They give what is there already: a variable's memory, a constant, or what is in a list."""
+_GIVEN = frozenset({"Placeholder", "TensorListGetItem", "TensorListPopBack"})
+"""In the body of a loop, they give what is outside of it, or in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
 DELAY_S = 5 * INTERRUPTION_S
@@ -130,6 +133,9 @@ class Graph:
 
     def _operation(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
+        again = pools_again(op, on_cpu=on_cpu)
+        if again:
+            made = [*self._beside(op, self.size(op.inputs[1])), *made]
         return Operation(
             takes=(
                 *(self.numbers[x.ref()] for x in op.inputs),
@@ -142,7 +148,7 @@ class Graph:
                 if before.name in self._places
             ),
             shares=op.type in SHARING,
-            overwrites=op.type in OVERWRITING,
+            overwrites=again or op.type in OVERWRITING,
             scratch=self._scratch(op, scratch),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
@@ -271,18 +277,21 @@ def _in_turns(loop: Any, batch: int) -> Size:
 def _waiting_of(loop: Any, batch: int) -> Size:
     """Return the bytes that wait in the iterations of a loop if one thread stands still.
 
-    It may be nothing for a large batch. Gradients of weights wait to be added up. But each
-    iteration that has gone on has taken from the lists what it needed, and that memory is free; the
-    lists count as held until the loop has ended.
+    It may be nothing for a large batch. Gradients of weights wait to be added up, or what they are
+    computed from waits with them, of at most as many iterations as the loop runs at once. But each that has gone on has taken from the lists what
+    it needed, and that memory is free; the lists count as held until the loop has ended.
     """
     body = Graph(_body(loop), batch)
     added = _added_up(body)
-    turns = min(_turns(loop) - 1, round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0)))
+    ahead = round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0))
+    turns = min(_turns(loop) - 1, loop.get_attr("parallel_iterations"), ahead)
     if turns < 1 or not added:
         return NOTHING
+    sources = {x.ref(): x for each in added for x in root(each).op.inputs}
+    made = [x for x in sources.values() if root(x).op.type not in _GIVEN]
     return Size(
         sum(body.size(x).fixed for x in added) * turns,
-        -_taken_in_a_turn(loop, batch) * turns,
+        (sum(body.size(x).per_sample for x in made) - _taken_in_a_turn(loop, batch)) * turns,
         pieces=turns,
     )
 

@@ -67,3 +67,36 @@ def test_that_practice_cards_need_what_eigen_unrolls_for_gradients_of_convolutio
     assert not any(
         kernel_scratch.scratch_on_card(each, []).fixed for each in graph.get_operations()
     )
+
+
+def test_that_practice_cards_pool_again_in_memory_that_nobody_else_takes(monkeypatch):
+    """As their allocator was seen to: positions of 8 bytes, but no second output.
+
+    cuDNN does not pool again.
+    """
+    import tensorflow as tf
+
+    from gpu_studio.placement.liveness import history, in_one_queue
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(tf.nn.max_pool2d(x, 2, 2, "VALID"))
+        return tape.gradient(loss, x)
+
+    graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 8, 8, 1))).graph, SAMPLES)
+
+    def most(kind):
+        operations = graph.as_on(kind)
+        turns = list(in_one_queue(operations))
+        held = history(operations, turns, results=graph.results).moments
+        return max(moment.per_sample for moment in held)
+
+    whole, pooled = 64 * 4, 16 * 4
+    real = most("GPU")
+    monkeypatch.setenv("GPU_STUDIO_PRACTICE_LIBRARY", "/anywhere")
+    # Beside input, gradient, output, and what comes back of it: positions.
+    assert most("GPU") - real == 2 * pooled
+    assert real == 2 * whole + 2 * pooled
