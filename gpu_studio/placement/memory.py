@@ -183,7 +183,10 @@ class _Load:
         self.slots += slots * share
         self.kept += layer.kept_bytes * share * keeps
         self.passing = max(self.passing, layer.passing_bytes * share)
-        self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
+        if self.sent:
+            self.updating = self.gradients
+        else:
+            self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -271,10 +274,10 @@ def _shares(graph: ModelGraph, batch: int) -> list[float]:
 
 def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: int) -> Step:
     """The step with what a device of this kind holds beyond the formula."""
-    whole = _Load(taken=graph.input_bytes)
+    cpu = device.startswith("CPU")
+    whole = _Load(sent=not cpu, taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
-    cpu = device.startswith("CPU")
     scratch = 0 if cpu else max((layer.scratch_bytes for layer in graph.layers), default=0)
     stage = StageMemory(
         whole.gradients,

@@ -98,6 +98,15 @@ class Step:
         return min(self.micro_batches, 1 + (1 if self.in_turn else self.under_way))
 
     @property
+    def beside(self) -> int:
+        """The samples whose activations are there when two gradients of a variable are added.
+
+        A card has then taken in the next micro-batches, while the second goes back.
+        """
+        ahead = min(self.under_way - 1, self.micro_batches - 2) if self.in_turn else 0
+        return samples_at_once(self.batch, self.micro_batches, 1 + max(0, ahead))
+
+    @property
     def arrived(self) -> int:
         """The samples whose inputs may lie here at once: in progress, or sent ahead."""
         return samples_at_once(self.batch, self.micro_batches, arrived_at_once(self.under_way))
@@ -139,8 +148,9 @@ class StageMemory:
             + (self.passing + self.again) * step.part
             + self.gradients
         )
-        # Until then the last of them still has its activations.
-        last = (self.received + self.kept + self.passing + self.again) * step.part
+        # Until then the last of them still has its activations, as have those that are under way.
+        beside = (self.received + self.kept) * step.beside
+        last = beside + (self.passing + self.again) * step.part
         summing = self.gradients * step.summed + last
         fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
         held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
