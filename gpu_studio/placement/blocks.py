@@ -159,7 +159,9 @@ class BlockMemory:
             if copied
             else maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
-            updating=maxima(2 * work.gradient_bytes, ends, begin),
+            updating=sums(before(work.gradient_bytes), ends, begin)
+            if copied
+            else maxima(2 * work.gradient_bytes, ends, begin),
             scratch=maxima(work.scratch_bytes, ends, begin)
             if copied and work.scratch_bytes.any()
             else 0.0,
@@ -177,12 +179,13 @@ def replica_bytes(work: Work, replicas: int = 1) -> float:
 
 
 def _whole(work: Work, kind: str) -> StageMemory:
+    gradients = work.gradient_bytes
     return StageMemory(
-        gradients=work.gradient_bytes.sum(),
+        gradients=gradients.sum(),
         taken=work.taken_bytes.max(initial=0.0),
         kept=work.kept_bytes.sum(),
         passing=work.passing_bytes.max(initial=0.0),
-        updating=2 * work.gradient_bytes.max(initial=0.0),
+        updating=gradients.sum() if kind == "GPU" else 2 * gradients.max(initial=0.0),
         scratch=work.scratch_bytes.max(initial=0.0) if kind == "GPU" else 0.0,
     )
 

@@ -183,10 +183,8 @@ class _Load:
         self.slots += slots * share
         self.kept += layer.kept_bytes * share * keeps
         self.passing = max(self.passing, layer.passing_bytes * share)
-        if self.sent:
-            self.updating = self.gradients
-        else:
-            self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
+        largest = max(self.updating, 2 * layer.trainable_bytes * share)
+        self.updating = self.gradients if self.sent else largest
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -347,6 +345,6 @@ def _momentary_words(load: _Load, step: Step) -> str:
     gradients = step.summed
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
     return (
-        f"{words}; or, if that is more, {held}what the largest update needs, "
+        f"{words}; or, if that is more, {held}what updates need besides, "
         f"{grouped(round(load.updating))} B"
     )

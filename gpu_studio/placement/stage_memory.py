@@ -120,8 +120,10 @@ class StageMemory:
     if a layer takes it; `received` what comes from other devices and stays for the backward pass;
     `kept` what else that needs; `passing` the largest output and its gradient, or
     the gradient of all that a card's stage received, held briefly and for one micro-batch at a
-    time, as is `again`, the recomputed activations; `updating` is what the optimizer needs while it
-    updates the largest layer, when the activations are gone; `scratch` what a kernel needs while it
+    time, as is `again`, the recomputed activations; `updating` is what the optimizer needs besides
+    the gradients when the activations are gone: on a card, which begins the updates of all layers
+    before it ends the first, as much again; on a CPU what it takes to update the largest layer;
+    `scratch` what a kernel needs while it
     runs. `share` is the part of the model that is here.
     """
 

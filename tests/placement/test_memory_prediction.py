@@ -238,9 +238,19 @@ def test_that_gradients_are_held_of_micro_batches_going_back_at_once_and_of_the_
     assert five.total - four.total == GRADIENTS
     assert many.total == five.total
     assert (
-        "or, if that is more, 5 gradients of each variable, to be summed, or what the"
+        "or, if that is more, 5 gradients of each variable, to be summed, or what updates"
         in many.other.formula
     )
+
+
+def test_that_a_card_has_taken_in_the_next_micro_batches_when_two_gradients_are_added() -> None:
+    """As seen on practice cards: the second of four goes back while the next two lie there."""
+    assert [Step(16, 4, turns, in_turn=True).beside for turns in (1, 2, 3, 4)] == [4, 8, 12, 12]
+    assert [Step(16, 4, 4).beside, Step(16).beside, Step(16, 2, 2, in_turn=True).beside] == [
+        4,
+        16,
+        8,
+    ]
 
 
 def test_that_the_more_devices_or_cores_are_to_be_kept_busy_the_more_are_under_way() -> None:

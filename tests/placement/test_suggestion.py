@@ -97,8 +97,8 @@ def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_
     assert isinstance(found, Suggestion)
     assert found.others == ()
     tiny = [Device("GPU:0", 3000.0)]
-    # Weights and slots; with the margin the gradients, and what updating one layer takes.
-    whole = 4 * (1000 + 1600) + UNREHEARSED * (4 * 800 + 2 * 800)
+    # Weights and slots; with the margin the gradients, and as much again for the updates.
+    whole = 4 * (1000 + 1600) + UNREHEARSED * (4 * 800 + 4 * 800)
     assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits(
         (Lack("GPU:0", whole - 3000.0),)
     )

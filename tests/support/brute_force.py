@@ -184,8 +184,9 @@ def _held(
 
     A card has a micro-batch for itself and for each device behind it, and is sent a second one even
     so; they go back one after the other. On a CPU four are under way at once, or one more than
-    there are devices. And there is the sum of the others. The last of them still has its
-    activations while gradients are summed."""
+    there are devices. And there is the sum of the others. While gradients are summed, the last of
+    them still has its activations, and on a card those that came in meanwhile; a card updates all
+    layers at a time."""
     on_card = devices[place].name.startswith("GPU")
     at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
@@ -200,10 +201,13 @@ def _held(
     passing = max(passing, entering / work.batch if on_card else 0.0)
     backward = come * arrived + gradients + passing * part
     backward += kept * (part if recompute else samples)
-    updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
+    largest = max(float(work.gradient_bytes[layer]) for layer in layers)
+    updating = 2 * gradients if on_card else gradients + 2 * largest
     batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
-    last = (kept + passing + come) * part
+    ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0
+    beside = min(work.batch, (1 + ahead) * part)
+    last = come * beside + kept * (part if recompute else beside) + passing * part
     summing = min(count, 2 if on_card else at_once + 1) * gradients + last
     margin = MARGIN if on_card else 1.0
     return state + batch + margin * max(backward, summing, updating)

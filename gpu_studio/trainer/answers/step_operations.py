@@ -278,8 +278,9 @@ def _waiting_of(loop: Any, batch: int) -> Size:
     """Return the bytes that wait in the iterations of a loop if one thread stands still.
 
     It may be nothing for a large batch. Gradients of weights wait to be added up, or what they are
-    computed from waits with them, of at most as many iterations as the loop runs at once. But each that has gone on has taken from the lists what
-    it needed, and that memory is free; the lists count as held until the loop has ended.
+    computed from waits with them, of at most as many iterations as the loop runs at once. But each
+    that has gone on has taken from the lists what it needed, and that memory is free; the lists
+    count as held until the loop has ended.
     """
     body = Graph(_body(loop), batch)
     added = _added_up(body)
