@@ -1,8 +1,9 @@
 """The memory predicted of each slice of a card, against the peak of its own allocator.
 
 Real runs of the trainer on a practice card, whose slices have TensorFlow's own allocators. The peak
-is a run's greatest, so that what building the model takes counts too. Replicas that do the same
-count as one, the fullest of them. Slices that hold less than a MiB are left out.
+is the greatest of `STEPS` steps of each run, and what building the model takes counts too.
+Replicas that do the same count as one, the fullest of them. Slices that hold less than a MiB are
+left out.
 
 The kernels are the CPU's: unlike cuDNN's, they need memory for the gradients of convolutions and
 pooling, which is predicted for practice cards only (`trainer/answers/kernel_scratch.py`).
