@@ -54,6 +54,7 @@ class ResultShelf(QObject):
         known = [each for each in self.of(result.benchmark) if each.result != result.result]
         self._results[result.benchmark] = [result, *known]
         self._chosen.pop(result.benchmark, None)
+        self._read_anew()
 
     def read(self) -> None:
         """Read the folder of results."""
@@ -84,7 +85,13 @@ class ResultShelf(QObject):
     def _drop(self, result: KeptResult) -> None:
         of_kind = self._results.get(result.benchmark, [])
         self._results[result.benchmark] = [each for each in of_kind if each is not result]
+        self._read_anew()
         self.changed.emit()
+
+    def _read_anew(self) -> None:
+        """Hear nothing of a reading that began before the folder was changed."""
+        if self._reading.busy:
+            self.read()
 
     def _restore(self, trashed: Path) -> None:
         try:
