@@ -10,7 +10,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gpu_studio.common.figures import GIB, size, size_from_mib
+from gpu_studio.common.figures import GIB, size, size_from_mib, span
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts.views import UNREAD, HostView
 from gpu_studio.plan.cluster_values import Cluster
@@ -91,9 +91,7 @@ def _reach(views: Sequence[HostView]) -> Iterator[Finding]:
             links += not link.error
     if links and not bad:
         slowest = max(link.seconds for view in views for link in view.reached.values())
-        found = (
-            f"Each worker reaches each, both ways; the slowest answer took {slowest * 1e3:.1f} ms."
-        )
+        found = f"Each worker reaches each, both ways; the slowest answer took {span(slowest)}."
         yield Finding("reach", "good", "Between workers", found)
 
 
