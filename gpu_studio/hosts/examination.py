@@ -23,7 +23,7 @@ from gpu_studio.hosts import agent, slurm
 from gpu_studio.hosts.judging import findings_of
 from gpu_studio.hosts.views import HostView, views_in
 from gpu_studio.plan import AbsolutePlan, Plan
-from gpu_studio.plan.cluster_values import Cluster, Slurm
+from gpu_studio.plan.cluster_values import Cluster, Slurm, minutes
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.strategies import cluster_of
 
@@ -115,7 +115,7 @@ def _of_time(wanted: Slurm) -> list[Finding]:
         most = slurm.most_minutes(wanted.partition)
     except (slurm.SlurmError, ValueError):
         return []
-    if most is None or slurm.minutes(wanted.time) <= most:
+    if most is None or minutes(wanted.time) <= most:
         return []
     found = (
         f"The job asks for {wanted.time}, and its partition gives {most:.0f} minutes at most: it "

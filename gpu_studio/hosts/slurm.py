@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.plan.cluster_values import minutes
+
 COMMAND_S: Final = 20.0
 
 REASONS: Final[Mapping[str, str]] = {
@@ -179,19 +181,6 @@ def most_minutes(partition: str | None) -> float | None:
         if partition is not None or name.endswith("*"):
             return None if limit == "infinite" else minutes(limit)
     return None
-
-
-def minutes(time: str) -> float:
-    """A time as Slurm writes it (`30`, `30:00`, `04:00:00`, `1-12`, `1-12:30:00`), in minutes."""
-    days, _, rest = time.rpartition("-")
-    parts = [int(part) for part in rest.split(":")]
-    if days:
-        hours, more, seconds = [*parts, 0, 0][:3]
-    elif len(parts) == 3:
-        hours, more, seconds = parts
-    else:
-        hours, (more, seconds) = 0, [*parts, 0][:2]
-    return (int(days or 0) * 24 + hours) * 60 + more + seconds / 60
 
 
 def output_of(number: str) -> Path:

@@ -66,3 +66,16 @@ class Cluster:
     trusted_network: bool = False
     slurm: Slurm | None = None
     kubernetes: Kubernetes | None = None
+
+
+def minutes(time: str) -> float:
+    """A time as Slurm writes it (`30`, `30:00`, `04:00:00`, `1-12`, `1-12:30:00`), in minutes."""
+    days, _, rest = time.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if days:
+        hours, more, seconds = [*parts, 0, 0][:3]
+    elif len(parts) == 3:
+        hours, more, seconds = parts
+    else:
+        hours, (more, seconds) = 0, [*parts, 0][:2]
+    return (int(days or 0) * 24 + hours) * 60 + more + seconds / 60

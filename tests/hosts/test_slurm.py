@@ -10,8 +10,9 @@ from slurm_practice import practice_slurm
 from training_runs import small_plan, until
 
 from gpu_studio.cli.entry import run_command
-from gpu_studio.hosts.slurm import Job, SlurmError, job_of, minutes, run, words_of, would_start
+from gpu_studio.hosts.slurm import Job, SlurmError, job_of, run, words_of, would_start
 from gpu_studio.plan import save
+from gpu_studio.plan.cluster_values import minutes
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
 from gpu_studio.export.jobs.shell_text import filled
 from gpu_studio.export.script_text import comment
 from gpu_studio.plan import Plan
-from gpu_studio.plan.cluster_values import Slurm
+from gpu_studio.plan.cluster_values import Slurm, minutes
 from gpu_studio.plan.strategies import cluster_of
+
+LEAD_S = 120
 
 _SBATCH = r"""#!/bin/bash
 # @name@
@@ -26,7 +28,7 @@ _SBATCH = r"""#!/bin/bash
 # The first output stays when Slurm starts the job again.
 #SBATCH --open-mode=append --output=%x-%j.out
 # So many seconds before the time limit, the workers are told.
-#SBATCH --signal=USR1@120
+#SBATCH --signal=USR1@@lead@
 @setup@
 set -u
 [ -z "${SLURM_CPUS_PER_TASK:-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
@@ -50,6 +52,7 @@ workers() {
     CLUSTER=$(printf ', "%s"' "${all[@]}")
     export CLUSTER=${CLUSTER#, }
     @run@srun --kill-on-bad-exit=1 bash -c '
+        trap "" USR1  # until the script heeds it
         export TF_CONFIG="{\"cluster\": {\"worker\": [$CLUSTER]},
             \"task\": {\"type\": \"worker\", \"index\": $SLURM_PROCID}}"
         exec "$0" "$@"' "$python" @script@ @output@"$@"
@@ -89,11 +92,17 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
         options="\n".join(f"#SBATCH {each}" for each in _options(wanted, name, worker_count(plan))),
         setup="\n".join(wanted.setup),
         restarts=str(again),
+        lead=str(lead_seconds(wanted.time)),
         output=f"--output {shlex.quote(f'{wanted.folder}/{name}')} " if wanted.folder else "",
         kept=f"{wanted.folder}/{name}" if wanted.folder else "./trained",
         run="" if again else "exec ",
         start=_AGAIN if again else _ONCE,
     )
+
+
+def lead_seconds(time: str) -> int:
+    """How long before the time limit the workers are told: two minutes, or half of a short one."""
+    return min(LEAD_S, int(minutes(time) * 30))
 
 
 def _options(wanted: Slurm, name: str, workers: int) -> list[str]:

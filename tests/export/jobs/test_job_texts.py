@@ -105,8 +105,14 @@ def test_that_slurm_is_asked_for_what_the_plan_says():
     assert any("--output /scratch/me/small" in line for line in lines)
 
 
+def test_that_workers_are_told_of_a_short_limit_when_half_of_it_is_left():
+    for time, seconds in (("04:00:00", 120), ("4", 120), ("3", 90), ("1", 30)):
+        wanted = f'cluster.slurm={{ time = "{time}" }}'
+        assert f"#SBATCH --signal=USR1@{seconds}\n" in text_of("sbatch", wanted)
+
+
 def test_that_a_job_that_is_never_started_again_hands_on_slurm_s_own_status():
     once, again = text_of("sbatch", "cluster.restarts=0"), text_of("sbatch")
     assert "    exec srun --kill-on-bad-exit=1" in once
-    assert "until" not in once
+    assert "until workers" not in once
     assert 'until workers "$@"; do' in again
