@@ -272,7 +272,7 @@ def _between(low: float, high: float, write: object) -> str:
 
 def _noise_words(noise: float | None, slack: float) -> str:
     if noise is None:
-        return "Each point was measured once: how noisy that is is not known. Use repeats = 3."
+        return "Each point was measured once, so the noise is not known: use repeats = 3."
     return f"A measurement varies by {noise:.1%}; less than {slack:.1%} is noise.".replace(
         "%", " %"
     )

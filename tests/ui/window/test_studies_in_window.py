@@ -24,6 +24,7 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run
 from gpu_studio.runs.study_shelf import OpenStudy, known_files
 from gpu_studio.ui.lab.study_dialog import StudyDialog
+from gpu_studio.ui.plan.code_dialogs import AllowDialog
 from gpu_studio.ui.window import study_control
 from gpu_studio.ui.window.main_window import MainWindow
 
@@ -299,3 +300,19 @@ def test_that_a_study_that_failed_is_measured_anew_by_one_press(
     qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
     assert view.changed_note.text == ""
     assert len(directories(runs)) == 2
+
+
+@pytest.mark.processes
+def test_that_own_python_runs_only_once_it_is_allowed(showing, qtbot, tmp_path, runs, trainer):
+    (tmp_path / "models.py").write_text("def build(): ...\n")
+    plan = replace(PLAN, model=replace(PLAN.model, name=None, python="models.py:build"))
+    axes = (axis_of("training.batch_size", [16]),)
+    study = made_study(tmp_path, "batch", plan, repeats=1, axes=axes)
+    window = showing(study)
+    window.services.actions["run_study"].trigger()
+    qtbot.waitUntil(lambda: window.findChild(AllowDialog) is not None, timeout=WAIT_MS)
+    assert directories(runs) == []
+    assert being_run(runs) is None
+    window.findChild(AllowDialog).file.click()
+    qtbot.waitUntil(lambda: window.studies.snapshot.done == 1, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
