@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import card_memory
+import cluster_pace
 import flood
 import full_disk
 import guide_opening
@@ -61,6 +62,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "full-disk": full_disk.rows,
     "streamed": streamed.rows,
     "lab": lab_figures.rows,
+    "cluster": cluster_pace.rows,
 }
 ZOO = "zoo"
 """No figures, but a table of verdicts, with arguments of its own."""
