@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from gpu_studio.trainer.layer_state import (
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
+from gpu_studio.trainer.sums import in_one_piece, joins_processes, rows_once
 
 RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
@@ -265,7 +267,10 @@ class Program:
         return self._reduced(*self.strategy.run(self._evaluate_replica, (*batch, step)))
 
     def _reduced(self, loss: Any, added: Deltas) -> tuple[Any, Deltas]:
-        return self._total(loss), [[self._total(value) for value in row] for row in added]
+        if not joins_processes(self.strategy):
+            return self._total(loss), [[self._total(value) for value in row] for row in added]
+        summed = iter(in_one_piece(self.strategy, self._total, [loss, *chain(*added)]))
+        return next(summed), [[next(summed) for _ in row] for row in added]
 
     def _total(self, value: Any) -> Any:
         with between_replicas():
@@ -395,29 +400,6 @@ class Program:
         elif variables:
             brought = [contribution(variable, caught, part) for variable in variables]
             context.merge_call(_write_joined, args=(variables, brought))
-
-
-def rows_once(gradient: Any, parts: int) -> Any:
-    """Add up the rows of a sparse gradient that each part of a batch brings alike; else return it.
-
-    Keras' adaptive optimizers square each row by itself, also where one occurs twice. Rows that
-    rise and are the same in each part are looked up for no sample, as a transformer looks up its
-    positions: without parts they would occur once.
-    """
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    values, rows = gradient.values, gradient.indices
-    each = tf.shape(rows)[0] // parts
-    whole = each * parts
-    first, by_part = rows[:each], tf.reshape(rows[:whole], (parts, each))
-    alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
-    shape = tf.concat([[parts, each], tf.shape(values)[1:]], axis=0)
-    values, rows = tf.cond(
-        alike & (whole == tf.shape(rows)[0]),
-        lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
-        lambda: (values, rows),
-    )
-    return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
 
 def _goes_on(count: Any) -> Callable[..., Any]:

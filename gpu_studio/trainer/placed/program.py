@@ -36,8 +36,9 @@ from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
 from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.turns import Turns
-from gpu_studio.trainer.program import PARTED, Program, rows_once
+from gpu_studio.trainer.program import PARTED, Program
 from gpu_studio.trainer.step_recording import Recorded, StepRecorder
+from gpu_studio.trainer.sums import rows_once
 
 
 class Accumulation:
