@@ -43,7 +43,7 @@ def test_that_two_machines_that_are_alike_are_well() -> None:
     told = {each.check: each.found for each in findings}
     assert told["hosts"] == "All 2 answered: gpu0 and gpu1."
     assert told["versions"] == "python 3.11.7, tensorflow 2.21.0 and keras 3.15.1 everywhere."
-    assert "0.4 ms" in told["reach"]
+    assert "400 µs" in told["reach"]
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
