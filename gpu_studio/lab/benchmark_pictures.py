@@ -7,7 +7,7 @@ its rows are the picture. Whoever draws them needs to know nothing of benchmarks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final, Literal
 
@@ -61,11 +61,15 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field of a matrix: what is written there, and said of it; a `value` gives its colour."""
+    """A field of a matrix: what is written there, and said of it; a `value` gives its colour.
+
+    `link` is what the way is, as the machine's topology has it: `NV18`, `PIX`.
+    """
 
     text: str
     said: str
     value: float | None = None
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,19 @@ def pictures(result: BenchmarkResult) -> tuple[Picture, ...]:
     rows = [row for row in result.rows if row.seconds]
     made = _PICTURES.get(result.benchmark)
     return tuple(made(rows)) if made is not None and rows else ()
+
+
+def with_links(picture: Picture, links: Mapping[tuple[str, str], str]) -> Picture:
+    """The picture with what each way of a matrix is, as far as `links` know."""
+    if not isinstance(picture, Heat):
+        return picture
+    cells = {
+        way: replace(cell, said=f"{cell.said}, over {links[way]}", link=links[way])
+        if way in links
+        else cell
+        for way, cell in picture.cells.items()
+    }
+    return replace(picture, cells=cells)
 
 
 def described(picture: Picture) -> str:

@@ -8,7 +8,15 @@ import math
 import pytest
 from made_benchmarks import CARDS, GIB, ROWS, made, row
 
-from gpu_studio.lab.benchmark_pictures import Bars, Curves, Heat, described, in_unit, pictures
+from gpu_studio.lab.benchmark_pictures import (
+    Bars,
+    Curves,
+    Heat,
+    described,
+    in_unit,
+    pictures,
+    with_links,
+)
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkResult
 from gpu_studio.lab.published_peaks import against_peak
 
@@ -165,3 +173,13 @@ def test_that_pinned_and_overlapped_copies_have_matrices_of_their_own():
 def test_that_what_has_no_bytes_lies_on_no_roofline():
     one = row("matmul", "CPU:0", seconds=(0.1,), flops=1e9)
     assert [picture.title for picture in pictures(made("compute", rows=(one,)))] == ["Best by type"]
+
+
+def test_that_a_matrix_says_what_joins_two_cards_as_far_as_it_is_known():
+    links = {("GPU:0", "GPU:1"): "NV18"}
+    matrix = with_links(pictures(made("copies"))[0], links)
+    assert matrix.cells["GPU:0", "GPU:1"].link == "NV18"
+    assert matrix.cells["GPU:0", "GPU:1"].said == "GPU:0 to GPU:1: 43.7 GiB/s, over NV18"
+    assert matrix.cells["host", "GPU:0"].link == ""
+    bars = pictures(made("launched"))[0]
+    assert with_links(bars, links) is bars

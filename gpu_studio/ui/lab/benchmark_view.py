@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import moment, plural
 from gpu_studio.lab.benchmark_figures import headline
-from gpu_studio.lab.benchmark_pictures import pictures
+from gpu_studio.lab.benchmark_pictures import pictures, with_links
 from gpu_studio.lab.benchmarks import (
     Benchmark,
     BenchmarkResult,
@@ -36,7 +37,7 @@ HOW_IT_MEASURES = (
     "It takes a minute or two, in a process of its own, and uses the devices as much as it can: "
     "let no run train meanwhile. What was measured is kept."
 )
-_SHARES = (3, 3, 2)
+_SHARES, _OF_PICTURE = (3, 3, 2), 0.62
 _WORDS_WIDTH = 420
 
 
@@ -44,7 +45,7 @@ _WORDS_WIDTH = 420
 class Shown:
     """What is shown of a benchmark: one of its kept `results`, or the `rows` measured until now.
 
-    While it is measured `words` say what is being measured.
+    While it is measured `words` say what is being measured. `links` are what joins its devices.
     """
 
     benchmark: Benchmark
@@ -53,6 +54,7 @@ class Shown:
     measuring: bool = False
     words: str = ""
     rows: Sequence[BenchmarkRow] = ()
+    links: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def result(self) -> BenchmarkResult | None:
@@ -78,6 +80,7 @@ class BenchmarkView(LabView):
         self.verdict, self.picture, self.rows = VerdictCard(), PictureCard(theme), RowsCard()
         self.right = ResultsSide(theme, actions)
         self.nothing = Nothing()
+        self._dragged = False
         self._wanted: dict[str, str] = {}
         self._benchmark = ""
         self._same: tuple[str, bool, KeptResult | None] = ("", False, None)
@@ -94,6 +97,8 @@ class BenchmarkView(LabView):
         self._benchmark = shown.benchmark.name
         self._say(shown)
         made = pictures(result) if result is not None else ()
+        if shown.links:
+            made = tuple(with_links(each, shown.links) for each in made)
         self.picture.show_pictures(made, self._wanted.get(self._benchmark, ""))
         self.picture.setVisible(bool(made))
         self.rows.show_rows(result.rows if result is not None else ())
@@ -104,9 +109,28 @@ class BenchmarkView(LabView):
         self.rows.setVisible(result is not None and bool(result.rows))
         some = by_hand or (result is not None and bool(result.rows))
         self._below.setCurrentWidget(self._split if some else self.nothing)
+        self._share()
         self.nothing.say(*_nothing(shown))
         machine: Mapping[str, str] = result.machine if result is not None else {}
         self.right.show_results(shown.results, None if shown.measuring else shown.kept, machine)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Share the height anew."""
+        super().resizeEvent(event)
+        self._share()
+
+    def _share(self) -> None:
+        """Give the picture what it needs, up to a part of the height, unless a person chose."""
+        if self._dragged:
+            return
+        total = self._split.height() - self._split.handleWidth()
+        most = round(total * _OF_PICTURE)
+        upper = [min(part.maximumHeight(), most) for part in (self.by_hand, self.picture)]
+        shown = upper[0] if not self.by_hand.isHidden() else upper[1]
+        self._split.setSizes([*upper, max(total - shown, 0)])
+
+    def _drag(self) -> None:
+        self._dragged = True
 
     def compare(self, shown: KeptResult, other: KeptResult) -> None:
         """Show what has changed from the earlier of the two to the later.
@@ -139,6 +163,7 @@ class BenchmarkView(LabView):
         self._split = QSplitter(Qt.Orientation.Vertical)
         self._split.setChildrenCollapsible(False)
         self._split.setHandleWidth(GAP)
+        self._split.splitterMoved.connect(self._drag)
         parts = (self.by_hand, self.picture, self.rows)
         for part, share in zip(parts, _SHARES, strict=True):
             self._split.addWidget(part)

@@ -12,10 +12,12 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gpu_studio.common.figures import moment, plural
+from gpu_studio.hardware.topology import Topology
 from gpu_studio.lab.benchmark_figures import headline
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkError
 from gpu_studio.lab.hand_placement import problems
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, logical_devices
+from gpu_studio.runs.benchmark_links import links_between
 from gpu_studio.runs.benchmarks import BY_HAND, KeptResult, benchmark_plan, load_result
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
@@ -46,11 +48,12 @@ _EXPORTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the section is given of the window: ways to ask for the machine, the plan, live runs."""
+    """What the section is given of the window: ways to ask for what it does not know itself."""
 
     machine: Callable[[], Machine | None]
     plan: Callable[[], AbsolutePlan | None]
     training: Callable[[], bool]
+    topology: Callable[[], Topology | None] = lambda: None
 
 
 class BenchmarksSection(LabSection):
@@ -287,6 +290,12 @@ class BenchmarksSection(LabSection):
         found, when = headline(newest.result), moment(newest.result.begun)
         return LabEntry(name, title, found.figure, f"{found.of} · {when}")
 
+    def _links(self, chosen: KeptResult | None) -> dict[tuple[str, str], str]:
+        topology = self._around.topology()
+        if chosen is None or chosen.result is None or topology is None:
+            return {}
+        return links_between(chosen.result, topology)
+
     def _refresh(self) -> None:
         """Show the benchmark as it is now."""
         if not self._shown:
@@ -295,7 +304,8 @@ class BenchmarksSection(LabSection):
         if self.jobs.measuring == self._shown:
             shown = Shown(benchmark, results, None, True, self.jobs.words, self.jobs.rows)
         else:
-            shown = Shown(benchmark, results, self.shelf.chosen(self._shown))
+            chosen = self.shelf.chosen(self._shown)
+            shown = Shown(benchmark, results, chosen, links=self._links(chosen))
         self._view.show_benchmark(shown)
         self.told.emit()
         self.look_again()

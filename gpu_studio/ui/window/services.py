@@ -295,6 +295,7 @@ def make_benchmarks(services: Services) -> BenchmarksSection:
         machine=lambda: services.live_machine.machine,
         plan=lambda: services.document.absolute,
         training=lambda: bool(services.live_watch.live),
+        topology=lambda: services.checkup.topology,
     )
     made = BenchmarksSection(
         services.theme, services.settings, services.actions, services.notice, around

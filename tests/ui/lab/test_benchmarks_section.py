@@ -507,3 +507,14 @@ def test_that_nothing_is_cut_in_the_smallest_window(make, dressed, name):
     assert cut_text(bench.page) == []
     assert bench.page.minimumSizeHint().width() <= 940
     assert bench.page.minimumSizeHint().height() <= 590
+
+
+def test_that_a_picture_has_most_of_the_height_whatever_was_shown_before(make):
+    bench = make(made("launched", CARDS[:1]), made("copies"), made("compute"))
+    bench.page.choose("benchmarks", "launched")
+    QApplication.processEvents()
+    low = bench.view.picture.height()
+    bench.page.choose("benchmarks", "copies")
+    QApplication.processEvents()
+    assert bench.view.picture.height() > low
+    assert bench.view.picture.height() > bench.view.rows.height()

@@ -13,7 +13,7 @@ from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix, readable
 from gpu_studio.ui.lab.pictures.drawing import LEGEND, Spot, number_of
 
 _ROW, _LEAST_ROW, _LEAST_COLUMN, _WIDEST, _DOT = 44.0, 22.0, 50.0, 130.0, 4.0
-_FAINT, _STRONG = 0.12, 0.85
+_FAINT, _STRONG, _TWO_LINES = 0.12, 0.85, 36.0
 _MIDDLE = Qt.AlignmentFlag.AlignCenter
 
 
@@ -93,7 +93,12 @@ def _paint_field(
         painter.setPen(QPen(QColor(tokens.line), 1, Qt.PenStyle.DashLine))
     painter.drawRoundedRect(area, 4, 4)
     painter.setPen(QColor(readable(tokens.text, ground, tokens.background)))
-    painter.drawText(area, int(_MIDDLE), _cut(painter, cell.text, area.width()))
+    text = area
+    if cell.link and area.height() >= _TWO_LINES:
+        text = area.adjusted(0, 3, 0, -area.height() / 2)
+        below = area.adjusted(0, area.height() / 2, 0, -3)
+        painter.drawText(below, int(_MIDDLE), _cut(painter, cell.link, area.width()))
+    painter.drawText(text, int(_MIDDLE), _cut(painter, cell.text, area.width()))
 
 
 def _strength(value: float, low: float, high: float) -> float:
