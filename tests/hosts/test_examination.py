@@ -49,13 +49,15 @@ def test_that_a_port_that_another_program_has_is_found(tmp_path: Path) -> None:
 
 
 def test_that_a_run_is_refused_in_words_where_its_workers_could_not_start(tmp_path: Path) -> None:
-    assert machine_problems(plan_of(tmp_path), tmp_path) == []
+    trusted = "cluster.trusted_network=true"
+    assert machine_problems(plan_of(tmp_path, trusted), tmp_path) == []
     assert machine_problems(with_absolute_files(small_plan(), tmp_path), tmp_path) == []
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         port = held.getsockname()[1]
-        (problem,) = machine_problems(plan_of(tmp_path, f"cluster.port={port}"), tmp_path)
+        in_use = plan_of(tmp_path, trusted, f"cluster.port={port}")
+        (problem,) = machine_problems(in_use, tmp_path)
     assert "address already in use. End the program that listens there" in str(problem)
 
 

@@ -92,7 +92,9 @@ def test_that_a_real_slurm_is_asked_before_the_start_and_each_node_examines_itse
 ) -> None:
     plan_file, runs = tmp_path / "workers.plan.toml", tmp_path / "runs"
     runs.mkdir()
-    plan = small_plan("distribution.strategy=multi_worker", "cluster.workers=3")
+    plan = small_plan(
+        "distribution.strategy=multi_worker", "cluster.workers=3", "cluster.trusted_network=true"
+    )
     save(plan, plan_file)
     monkeypatch.setenv("PYTHON", sys.executable)
     with practice_slurm(tmp_path / "slurm") as slurm:
