@@ -111,10 +111,12 @@ def _tensor_on(device: str, host: Any, by: str = "") -> Any:
 
 
 def _copied(tensor: Any, target: str) -> Any:
-    import tensorflow as tf
+    """Return a copy on the target, made anew.
 
-    with tf.device(f"/device:{target.replace('host', 'CPU:0')}"):
-        return tf.identity(tensor)
+    An operation on another device would copy what it takes only once: TensorFlow keeps that copy
+    beside the tensor for the next operation there (`AddLocalMirror` in eager/tensor_handle.h).
+    """
+    return tensor._copy(device_name=f"/device:{target.replace('host', 'CPU:0')}")  # noqa: SLF001
 
 
 def _kind_of_memory(tensor: Any) -> str:
