@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gpu_studio.common.figures import MIB
 from gpu_studio.placement.liveness import MemoryHistory, block_of
 
 UNIT = 256
 """The size of every block is a multiple of this many bytes."""
-LARGEST_REST = 128 * 2**20
+LARGEST_REST = 128 * MIB
 """A remainder of at least this many bytes is always split off."""
-FIRST_REGION = 2 * 2**20
+FIRST_REGION = 2 * MIB
 Layout = tuple[frozenset[tuple[int, tuple[int, ...]]], tuple[tuple[int, int], ...]]
 """The positions of allocated blocks by number, and the size and position of each free block."""
 
