@@ -62,9 +62,12 @@ def supervise(
 def _refuse_other_starts(cluster: Cluster) -> None:
     if cluster.start != "local":
         raise ClusterError(
-            f'The plan\'s workers are started by {cluster.start}, which "gpu-studio export" writes '
-            "the files for.",
-            ['Set cluster.start = "local" to train on this machine.'],
+            f"The plan's workers are started by {cluster.start}, and a run starts them on this "
+            "machine only.",
+            [
+                'Set cluster.start = "local" to train on this machine.',
+                "Or, for Slurm: gpu-studio cluster submit PLAN; for Kubernetes: gpu-studio export.",
+            ],
         )
 
 

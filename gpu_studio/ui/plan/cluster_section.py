@@ -26,10 +26,16 @@ NUMBERS = {
     "lost_after": "lost after, seconds",
     "start_within": "all there within, seconds",
 }
-EXPORTED = (
-    "This version starts workers on this machine only. For {start}, the command gpu-studio export "
-    "writes the files."
-)
+ELSEWHERE = {
+    "slurm": (
+        "A run starts workers on this machine only. For Slurm, gpu-studio cluster submit starts "
+        "the plan, and gpu-studio export writes the job."
+    ),
+    "kubernetes": (
+        "A run starts workers on this machine only. For Kubernetes, gpu-studio export writes the "
+        "manifest."
+    ),
+}
 
 
 class ClusterOptions(Section):
@@ -76,8 +82,7 @@ class ClusterOptions(Section):
             number.show_value(getattr(part, name))
         self.with_fewer.show_value(part.with_fewer)
         self.trusted.show_value(part.trusted_network)
-        there = STARTS[part.start]
-        self.note.setText("" if part.start == "local" else EXPORTED.format(start=there))
+        self.note.setText(ELSEWHERE.get(part.start, ""))
         self.note.setVisible(bool(self.note.text()))
 
     def _change(self, name: str, value: Any) -> None:
