@@ -23,7 +23,7 @@ _EXACT: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class FittedNumber:
     """A fitted number with its 95 % interval; the ends are NaN where too little was measured."""
 
     value: float
@@ -42,8 +42,8 @@ class Fit:
     """
 
     law: Law
-    serial: Estimate | None
-    communication: Estimate | None
+    serial: FittedNumber | None
+    communication: FittedNumber | None
     coefficients: Array
     drawn: Array
 
@@ -88,14 +88,14 @@ def fit(law: Law, devices: Array, seconds: Array, seed: int = 0) -> Fit:
     if law in ("amdahl", "communication"):
         part = kept[0] / ((kept[0] + kept[1]) or 1.0)
         low, high = _interval(_share, free, drawn, spread)
-        serial = Estimate(float(part), *_within(low, high, 1.0))
+        serial = FittedNumber(float(part), *_within(low, high, 1.0))
     elif law == "gustafson":
         low, high = _interval(_quotient, free, drawn, spread)
         part = min(1.0, kept[1] / kept[0]) if kept[0] > 0 else 1.0
-        serial = Estimate(float(part), *_within(low, high, 1.0))
+        serial = FittedNumber(float(part), *_within(low, high, 1.0))
     if law.endswith("communication"):
         low, high = _interval(_last, free, drawn, spread)
-        communication = Estimate(float(kept[-1]), *_within(low, high, float("inf")))
+        communication = FittedNumber(float(kept[-1]), *_within(low, high, float("inf")))
     return Fit(law, serial, communication, kept, drawn)
 
 
