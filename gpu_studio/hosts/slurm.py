@@ -107,7 +107,7 @@ def would_start(script: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SlurmJob:
     """A job as Slurm tells it: its state (`PENDING`, `RUNNING`, …), why it waits, its nodes."""
 
     id: str
@@ -135,7 +135,7 @@ class Job:
         return self.state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED")
 
 
-def _waits(job: Job) -> str:
+def _waits(job: SlurmJob) -> str:
     base = job.reason.partition(",")[0]
     words = REASONS.get(base)
     again = " again, after Slurm has put it back into the queue" if job.restarts else ""
@@ -154,11 +154,11 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def job_of(number: str) -> Job:
+def job_of(number: str) -> SlurmJob:
     """What Slurm says of a job. Raises SlurmError for one that it does not know any more."""
     said = run(["scontrol", "-o", "show", "job", number])
     pairs = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", said))
-    return Job(
+    return SlurmJob(
         pairs.get("JobId", number),
         pairs.get("JobName", ""),
         pairs.get("JobState", "UNKNOWN"),

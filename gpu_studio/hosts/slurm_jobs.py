@@ -13,7 +13,7 @@ from typing import Final
 
 from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract.files import LineTail, make_private_directory
-from gpu_studio.hosts.slurm import Job, job_of, output_of, run
+from gpu_studio.hosts.slurm import SlurmJob, job_of, output_of, run
 
 JOB_FILE: Final = "job.sbatch"
 KEPT: Final = Path("trained", "state.npz")
@@ -56,7 +56,7 @@ class FollowedJob:
     """A job that is asked after from time to time. Raises SlurmError for one that is not known."""
 
     def __init__(self, number: str) -> None:
-        self.job: Job = job_of(number)
+        self.job: SlurmJob = job_of(number)
         self.stopped_early = False
         self._told = ""
         self._tail = LineTail(output_of(number))

@@ -10,7 +10,7 @@ UNREAD = "!"
 """What a digest begins with where something could not be read: the reason follows."""
 
 
-class Link(msgspec.Struct, frozen=True):
+class WorkerLink(msgspec.Struct, frozen=True):
     """How one machine reached another: seconds and the offset of its clock, or an error.
 
     `origin` is the address that it was reached from.
@@ -57,7 +57,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, str] = {}
     code: dict[str, str] = {}
     missing: list[int] = []
-    reached: dict[str, Link] = {}
+    reached: dict[str, WorkerLink] = {}
 
 
 _decoder = msgspec.json.Decoder(HostView)

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_studio.hardware.doctor.findings import Finding, all_well
 from gpu_studio.hosts.judging import findings_of
-from gpu_studio.hosts.views import CardView, HostView, Link, views_in
+from gpu_studio.hosts.views import CardView, HostView, WorkerLink, views_in
 from gpu_studio.plan.cluster_values import Cluster
 
 GIB = 1 << 30
@@ -27,7 +27,7 @@ def view(index: int, **more: Any) -> HostView:
         "load": 0.5,
         "free_bytes": 64 * GIB,
         "room_bytes": 100 * GIB,
-        "reached": {str(1 - index): Link(seconds=0.0004)},
+        "reached": {str(1 - index): WorkerLink(seconds=0.0004)},
     }
     return HostView(index=index, **(known | more))
 
@@ -54,12 +54,16 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "firewall": (
         "reach",
-        {"reached": {"0": Link(error="no answer in 3 s")}},
+        {"reached": {"0": WorkerLink(error="no answer in 3 s")}},
         "firewall",
     ),
     "name": (
         "reach",
-        {"reached": {"0": Link(error="its name does not resolve (Name or service not known)")}},
+        {
+            "reached": {
+                "0": WorkerLink(error="its name does not resolve (Name or service not known)")
+            }
+        },
         "/etc/hosts",
     ),
     "other folder": ("folder", {"missing": [0], "reached": {}}, "all of them share"),
@@ -112,7 +116,7 @@ def test_that_a_proxy_that_spares_the_workers_is_none() -> None:
 
 
 def test_that_a_clock_that_is_off_is_told_once() -> None:
-    off = view(0, reached={"1": Link(seconds=0.001, clock=-3.2)})
+    off = view(0, reached={"1": WorkerLink(seconds=0.001, clock=-3.2)})
     (warned,) = [each for each in judged(off, view(1)) if each.state == "warning"]
     assert warned.found == "The clock of gpu1 is -3.2 s off that of gpu0."
 

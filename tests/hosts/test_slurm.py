@@ -10,7 +10,7 @@ from slurm_practice import practice_slurm
 from training_runs import small_plan, until
 
 from gpu_studio.cli.entry import run_command
-from gpu_studio.hosts.slurm import Job, SlurmError, job_of, run, words_of, would_start
+from gpu_studio.hosts.slurm import SlurmError, SlurmJob, job_of, run, words_of, would_start
 from gpu_studio.plan import save
 from gpu_studio.plan.cluster_values import minutes
 
@@ -39,8 +39,8 @@ def test_that_slurm_s_words_are_told_without_the_names_of_its_programs() -> None
     assert words_of("") == ""
 
 
-def job(state: str, reason: str = "None", restarts: int = 0) -> Job:
-    return Job("7", "digits", state, reason, "n[0-1]", "01:00:00", restarts, "137:0")
+def job(state: str, reason: str = "None", restarts: int = 0) -> SlurmJob:
+    return SlurmJob("7", "digits", state, reason, "n[0-1]", "01:00:00", restarts, "137:0")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def job(state: str, reason: str = "None", restarts: int = 0) -> Job:
         (job("BOOT_FAIL"), "boot fail."),
     ],
 )
-def test_that_the_state_of_a_job_is_told_in_words(told: Job, words: str) -> None:
+def test_that_the_state_of_a_job_is_told_in_words(told: SlurmJob, words: str) -> None:
     assert told.words == words
 
 
