@@ -83,7 +83,7 @@ class Heat:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PictureMark:
     """A measured point, from the fastest to the slowest repeat; `said` names it in words."""
 
     x: float
@@ -94,14 +94,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PictureCurve:
     """Points of one kind, joined or not, and the line that they cannot cross, if there is one.
 
     `published` is the line that they should come near to.
     """
 
     name: str
-    marks: tuple[Mark, ...]
+    marks: tuple[PictureMark, ...]
     joined: bool = True
     ceiling: Line = ()
     published: Line = ()
@@ -116,7 +116,7 @@ class Curves:
     x_unit: Unit
     y_name: str
     y_unit: Unit
-    curves: tuple[Curve, ...]
+    curves: tuple[PictureCurve, ...]
 
 
 Picture = Bars | Heat | Curves
@@ -202,7 +202,9 @@ def _roofline(title: str, rows: Sequence[BenchmarkRow]) -> Curves:
         marks = tuple(_on_roofline(row) for row in mine)
         ceiling = _roof(*_reached(mine), left, right)
         published = _roof(*_published(mine), left, right)
-        curves.append(Curve(dtype, marks, joined=False, ceiling=ceiling, published=published))
+        curves.append(
+            PictureCurve(dtype, marks, joined=False, ceiling=ceiling, published=published)
+        )
     return Curves(
         title,
         "FLOP a byte",
@@ -213,10 +215,10 @@ def _roofline(title: str, rows: Sequence[BenchmarkRow]) -> Curves:
     )
 
 
-def _on_roofline(row: BenchmarkRow) -> Mark:
+def _on_roofline(row: BenchmarkRow) -> PictureMark:
     pace = [row.flops / each for each in row.seconds]
     said = f"{row.what} {amount_in_words(row)}, {row.dtype}: {row.rate}"
-    return Mark(row.flops / row.bytes, row.flops / row.middle, min(pace), max(pace), said)
+    return PictureMark(row.flops / row.bytes, row.flops / row.middle, min(pace), max(pace), said)
 
 
 def _reached(rows: Sequence[BenchmarkRow]) -> tuple[float, float]:
@@ -340,8 +342,8 @@ def _by_size(
             y = value(row, row.middle)
             ends = sorted((value(row, min(row.seconds)), value(row, max(row.seconds))))
             said = f"{what}, {size(row.size)}: {in_unit(y, unit)}"
-            marks.append(Mark(float(row.size), y, ends[0], ends[1], said))
-        curves.append(Curve(what, tuple(marks)))
+            marks.append(PictureMark(float(row.size), y, ends[0], ends[1], said))
+        curves.append(PictureCurve(what, tuple(marks)))
     return Curves(title, "size", "bytes", y_name, unit, tuple(curves))
 
 

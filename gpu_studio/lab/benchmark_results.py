@@ -193,14 +193,14 @@ class BenchmarkRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class TrainingPace:
     """How many samples a second a plan trains, and how that is known: `as in run …`."""
 
     samples_per_second: float
     known: str
 
 
-def with_pace(row: BenchmarkRow, pace: Pace | None) -> BenchmarkRow:
+def with_pace(row: BenchmarkRow, pace: TrainingPace | None) -> BenchmarkRow:
     """The row of data that are read, held against the time in which training takes as many."""
     if pace is None or row.what != "read" or not row.samples:
         return row

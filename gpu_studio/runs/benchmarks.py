@@ -15,7 +15,7 @@ from gpu_studio.lab.benchmarks import (
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
-    Pace,
+    TrainingPace,
     row_of,
     with_pace,
 )
@@ -115,7 +115,7 @@ def run_benchmark(
     progress: Callable[[str], None],
     *,
     by_hand: HandPlacement | None = None,
-    pace: Pace | None = None,
+    pace: TrainingPace | None = None,
     command: Sequence[str] | None = None,
     cancel: threading.Event | None = None,
     measured: Callable[[BenchmarkRow], None] | None = None,
@@ -217,18 +217,18 @@ def _name_of(data: plans.Data) -> str:
     return str(data.python or data.table or data.folder or data.file or data.name)
 
 
-def newest_pace(plan: AbsolutePlan, runs: Path | None = None) -> Pace | None:
+def newest_pace(plan: AbsolutePlan, runs: Path | None = None) -> TrainingPace | None:
     """How fast the newest run trained that trains like this plan; None if there is none."""
     try:
         for run in MeasuredSteps(runs or runs_dir()).alike(plan):
             if rate := figures_of(run).samples_per_second:
-                return Pace(rate, f"as in run {run.id}")
+                return TrainingPace(rate, f"as in run {run.id}")
     except OSError:
         return None
     return None
 
 
-def _predicted(plan: AbsolutePlan, machine: Machine) -> Pace | None:
+def _predicted(plan: AbsolutePlan, machine: Machine) -> TrainingPace | None:
     # Imported here: NumPy comes with it, and the window's start would wait for that.
     from gpu_studio.runs.predicted_pace import predicted_pace
 

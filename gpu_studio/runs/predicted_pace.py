@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gpu_studio.lab.benchmark_results import Pace
+from gpu_studio.lab.benchmark_results import TrainingPace
 from gpu_studio.placement.estimate import estimated
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.plan_step import global_batch, step_seconds
@@ -16,7 +16,7 @@ from gpu_studio.runs.questions.ask import kept
 from gpu_studio.runs.questions.plan_question import kept_about, times_question
 
 
-def predicted_pace(plan: AbsolutePlan, machine: Machine) -> Pace | None:
+def predicted_pace(plan: AbsolutePlan, machine: Machine) -> TrainingPace | None:
     """The pace of the predicted step, by timed layers, else by FLOPs at the measured pace.
 
     None if TensorFlow has not been asked about the plan yet, or nothing was measured.
@@ -31,7 +31,7 @@ def predicted_pace(plan: AbsolutePlan, machine: Machine) -> Pace | None:
         return None
 
 
-def _timed(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> Pace | None:
+def _timed(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> TrainingPace | None:
     devices = replica_devices(plan, machine)
     answer = kept("times", times_question(plan, devices))
     if answer is None:
@@ -42,7 +42,7 @@ def _timed(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> Pace | No
     return _pace(plan, machine, seconds, "as its timed layers predict")
 
 
-def _estimated(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> Pace | None:
+def _estimated(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> TrainingPace | None:
     figures = kept_figures(machine)
     found = estimated(model, replica_devices(plan, machine), figures.flops, figures.links)
     if not found.in_seconds:
@@ -52,5 +52,7 @@ def _estimated(plan: AbsolutePlan, machine: Machine, model: ModelFacts) -> Pace 
     return _pace(plan, machine, seconds, f"as predicted by FLOPs {figures.known}")
 
 
-def _pace(plan: AbsolutePlan, machine: Machine, seconds: float | None, known: str) -> Pace | None:
-    return Pace(global_batch(plan, machine) / seconds, known) if seconds else None
+def _pace(
+    plan: AbsolutePlan, machine: Machine, seconds: float | None, known: str
+) -> TrainingPace | None:
+    return TrainingPace(global_batch(plan, machine) / seconds, known) if seconds else None

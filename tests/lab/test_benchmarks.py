@@ -16,7 +16,7 @@ from gpu_studio.lab.benchmarks import (
     BenchmarkError,
     BenchmarkResult,
     BenchmarkRow,
-    Pace,
+    TrainingPace,
     changes,
     dumps_result,
     judged,
@@ -179,13 +179,13 @@ def test_that_a_copy_while_its_card_computes_is_told_apart_from_one_that_is_wait
 def test_that_reading_is_held_against_the_pace_of_training():
     read = row("read", size=64, seconds=(0.01,) * 3, samples=64.0)
     loaded = row("load", "host", size=9, seconds=(1.5,), samples=1797.0)
-    held = with_pace(read, Pace(1600.0, "as in run x"))
-    assert judged(result("input", with_pace(loaded, Pace(1.0, "")), held)) == [
+    held = with_pace(read, TrainingPace(1600.0, "as in run x"))
+    assert judged(result("input", with_pace(loaded, TrainingPace(1.0, "")), held)) == [
         "Loading 1,797 samples takes 1.50 s: once.",
         "The data can be read at 6,400 samples/s, in batches of 64.",
         "That is 4.0 times the pace at which it trains (as in run x, 1,600 samples/s).",
     ]
-    slow = judged(result("input", with_pace(read, Pace(6400.0, "as in run x"))))
+    slow = judged(result("input", with_pace(read, TrainingPace(6400.0, "as in run x"))))
     assert slow[-1].startswith("Training waits for its data")
     assert "train it, and measure again" in judged(result("input", with_pace(read, None)))[-1]
     ended = row("read", size=64, why_not="The data ended.")

@@ -46,13 +46,13 @@ def read_alone(plan: Plan, logical: Any, say: Say) -> Iterator[dict[str, Any]]:
         )
         cut = cut_of(plan, data, spread)
         parts = cut.replicas // spread.strategy.num_replicas_in_sync
-        reader = Reader(spread.strategy, data.train, passes_of(plan, data, cut, spread), parts)
+        reader = BatchReader(spread.strategy, data.train, passes_of(plan, data, cut, spread), parts)
         say("reading batches")
         reader.warm_up()
         yield row_of(READ, spread.replicas, cut.batch, dtype="", **reader.measured(say))
 
 
-class Reader:
+class BatchReader:
     """Reads batch after batch, pass after pass, as the training loop does."""
 
     def __init__(self, strategy: Any, split: Any, passes: Any, parts: int) -> None:

@@ -42,7 +42,7 @@ _WORDS_WIDTH = 420
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownBenchmark:
     """What is shown of a benchmark: one of its kept `results`, or the `rows` measured until now.
 
     While it is measured `words` say what is being measured. `links` are what joins its devices.
@@ -87,7 +87,7 @@ class BenchmarkView(LabView):
         self.picture.chosen.connect(self._want_picture)
         self._lay_out()
 
-    def show_benchmark(self, shown: Shown) -> None:
+    def show_benchmark(self, shown: ShownBenchmark) -> None:
         """Show this."""
         result = shown.result
         same = (shown.benchmark.name, shown.measuring, shown.kept) == self._same
@@ -143,7 +143,7 @@ class BenchmarkView(LabView):
         words = f"{moment(before.begun)} → {moment(after.begun)}"
         self.rows.show_changes(words, changes(before, after), other_machine(before, after))
 
-    def _say(self, shown: Shown) -> None:
+    def _say(self, shown: ShownBenchmark) -> None:
         if shown.measuring:
             many = plural(len(shown.rows), "measurement")
             self.verdict.say(f"Measuring: {shown.words}", f"{many} until now.")
@@ -195,7 +195,7 @@ def verdict(benchmark: Benchmark, result: BenchmarkResult) -> tuple[str, str, To
     return *words, "bad" if wrong else "warning" if refused or not result.complete else "good"
 
 
-def _nothing(shown: Shown) -> tuple[str, str]:
+def _nothing(shown: ShownBenchmark) -> tuple[str, str]:
     if shown.measuring:
         return "Measuring…", "The first figures come when TensorFlow is there, and has warmed up."
     if shown.kept is not None and shown.kept.result is None:

@@ -25,7 +25,7 @@ from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.kit.settings import LAB_DEVICES, Settings
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.lab.benchmark_jobs import BenchmarkJobs, MeasuringEnd, kept
-from gpu_studio.ui.lab.benchmark_view import BenchmarkView, Shown
+from gpu_studio.ui.lab.benchmark_view import BenchmarkView, ShownBenchmark
 from gpu_studio.ui.lab.lab_section import LabEntry, LabSection
 from gpu_studio.ui.lab.result_files import FileKind, ResultFiles
 from gpu_studio.ui.lab.result_shelf import ResultShelf
@@ -302,10 +302,10 @@ class BenchmarksSection(LabSection):
             return
         benchmark, results = BENCHMARKS[self._shown], self.shelf.of(self._shown)
         if self.jobs.measuring == self._shown:
-            shown = Shown(benchmark, results, None, True, self.jobs.words, self.jobs.rows)
+            shown = ShownBenchmark(benchmark, results, None, True, self.jobs.words, self.jobs.rows)
         else:
             chosen = self.shelf.chosen(self._shown)
-            shown = Shown(benchmark, results, chosen, links=self._links(chosen))
+            shown = ShownBenchmark(benchmark, results, chosen, links=self._links(chosen))
         self._view.show_benchmark(shown)
         self.told.emit()
         self.look_again()

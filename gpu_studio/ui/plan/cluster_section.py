@@ -25,6 +25,7 @@ NUMBERS = {
     "restarts": "restarts after a loss",
     "lost_after": "lost after, seconds",
     "start_within": "all there within, seconds",
+    "port": "first port, or 0 for free ones",
 }
 ELSEWHERE = {
     "slurm": (

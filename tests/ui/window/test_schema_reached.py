@@ -10,6 +10,7 @@ from made_machines import TWO_CARDS
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Carve, EarlyStopping, Named, Placed, Plan
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.values import OutputTraining
 from gpu_studio.ui.plan.form.form import FormRow
@@ -94,7 +95,22 @@ def test_that_every_field_of_the_schema_has_a_control(window: MainWindow) -> Non
         | {f"{path}.name" for path in rows}
     )
     options = {of.path for of in window.plan_page.findChildren(OptionRows)}
-    assert set(leaves(plan)) - shown - options == set()
+    assert set(leaves(plan)) - shown - options == {"cluster"}, "which this strategy has not"
+
+
+def test_that_every_field_of_a_cluster_has_a_control_and_those_of_schedulers_are_text(
+    window: MainWindow,
+) -> None:
+    plan = set_strategy(window.document.plan, "multi_worker")
+    window.document.begin(replace(plan, cluster=Cluster()))
+    window.plan_page.workspace.open("Strategy")
+    section = window.plan_page.workspace.editor("Strategy").cluster
+    shown = {*section.numbers, "start", "with_fewer", "trusted_network"}
+    only_text = {"servers", "slurm", "kubernetes"}  # no strategy that runs has servers
+    assert {field.name for field in fields(Cluster)} == shown | only_text
+    for control in (*section.numbers.values(), section.start, section.with_fewer, section.trusted):
+        assert control.isVisibleTo(window.plan_page)
+        assert any(each.focusPolicy() for each in (control, *control.findChildren(QWidget)))
 
 
 def test_that_a_field_with_a_control_of_its_own_kind_can_be_reached_there(

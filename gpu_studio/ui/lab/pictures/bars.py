@@ -8,7 +8,7 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 from gpu_studio.lab.benchmark_pictures import Bar, Bars
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix
-from gpu_studio.ui.lab.pictures.drawing import LEGEND, Spot, number_of
+from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, number_of
 
 _ROW, _LEAST_ROW, _BAR = 36.0, 20.0, 0.55
 _MOST_LABEL = 0.36
@@ -24,10 +24,10 @@ def usual_height(picture: Bars) -> float:
     return len(picture.bars) * _ROW + (LEGEND if picture.ideal is not None else 0)
 
 
-def spots(picture: Bars, area: QRectF) -> list[Spot]:
+def spots(picture: Bars, area: QRectF) -> list[Hotspot]:
     """A place for each bar."""
     rows = zip(picture.bars, _rows(picture, area), strict=True)
-    return [Spot(row, f"{bar.label}: {bar.text}") for bar, row in rows]
+    return [Hotspot(row, f"{bar.label}: {bar.text}") for bar, row in rows]
 
 
 def paint(painter: QPainter, picture: Bars, area: QRectF, tokens: Tokens) -> None:

@@ -10,10 +10,10 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
-from gpu_studio.lab.benchmark_pictures import Curves, Mark, Unit, in_unit
+from gpu_studio.lab.benchmark_pictures import Curves, PictureMark, Unit, in_unit
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.theme import GRID, Tokens, font
-from gpu_studio.ui.lab.pictures.drawing import LEGEND, Spot, draw_legend, draw_mark, pen
+from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, draw_legend, draw_mark, pen
 
 _LEAST, _BELOW, _MARGIN, _REACH = 170.0, 36.0, 0.06, 9.0
 _A_LABEL, _A_LINE = 86.0, 30.0
@@ -92,7 +92,7 @@ def _axis(values: Iterable[float], unit: Unit) -> LogAxis:
     return LogAxis(10 ** (low - around), 10 ** (high + around), unit)
 
 
-def spots(picture: Curves, area: QRectF) -> list[Spot]:
+def spots(picture: Curves, area: QRectF) -> list[Hotspot]:
     """A place for each mark, from the left."""
     plot, (x, y) = _plot(picture, area), axes(picture)
     marks = sorted((m for c in picture.curves for m in c.marks), key=lambda mark: (mark.x, mark.y))
@@ -100,7 +100,7 @@ def spots(picture: Curves, area: QRectF) -> list[Spot]:
     for mark in marks:
         at = _at(plot, x, y, mark.x, mark.y)
         found.append(
-            Spot(QRectF(at.x() - _REACH, at.y() - _REACH, 2 * _REACH, 2 * _REACH), mark.said)
+            Hotspot(QRectF(at.x() - _REACH, at.y() - _REACH, 2 * _REACH, 2 * _REACH), mark.said)
         )
     return found
 
@@ -132,7 +132,7 @@ def paint(painter: QPainter, picture: Curves, area: QRectF, tokens: Tokens) -> N
 
 def _paint_spreads(
     painter: QPainter,
-    marks: Sequence[Mark],
+    marks: Sequence[PictureMark],
     plot: QRectF,
     both: tuple[LogAxis, LogAxis],
     colour: QColor,

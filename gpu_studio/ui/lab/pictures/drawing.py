@@ -28,7 +28,7 @@ _CORNERS: Final[Sequence[Sequence[tuple[float, float]]]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Hotspot:
     """A place of a drawing that can be pointed at, and what is said of it."""
 
     area: QRectF

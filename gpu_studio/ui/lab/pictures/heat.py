@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 from gpu_studio.lab.benchmark_pictures import Cell, Heat
 from gpu_studio.ui.kit.painting import LEFT
 from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix, readable
-from gpu_studio.ui.lab.pictures.drawing import LEGEND, Spot, number_of
+from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, number_of
 
 _ROW, _LEAST_ROW, _LEAST_COLUMN, _WIDEST, _DOT = 44.0, 22.0, 50.0, 130.0, 4.0
 _FAINT, _STRONG, _TWO_LINES = 0.12, 0.85, 36.0
@@ -32,9 +32,9 @@ def usual_height(picture: Heat) -> float:
     return len(picture.names) * _ROW + 2 * LEGEND
 
 
-def spots(picture: Heat, area: QRectF) -> list[Spot]:
+def spots(picture: Heat, area: QRectF) -> list[Hotspot]:
     """A place for each field that has something."""
-    return [Spot(_field(picture, area, *way), cell.said) for way, cell in picture.cells.items()]
+    return [Hotspot(_field(picture, area, *way), cell.said) for way, cell in picture.cells.items()]
 
 
 def paint(painter: QPainter, picture: Heat, area: QRectF, tokens: Tokens) -> None:

@@ -36,7 +36,7 @@ from gpu_studio.lab.benchmark_pictures import Bars, Curves, Heat, Picture, descr
 from gpu_studio.ui.kit.painting import draw_focus
 from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font
 from gpu_studio.ui.lab.pictures import bars, curves, heat
-from gpu_studio.ui.lab.pictures.drawing import Spot, draw_ring
+from gpu_studio.ui.lab.pictures.drawing import Hotspot, draw_ring
 
 SHARPNESS: Final = 2
 _SIDE, _HEAD, _FOOT, _EDGE = 16, 34, 26, 4.0
@@ -54,7 +54,7 @@ _STEPS: Final = {
 @dataclass(frozen=True, slots=True)
 class _Drawer:
     paint: Callable[[QPainter, Any, QRectF, Tokens], None]
-    spots: Callable[[Any, QRectF], list[Spot]]
+    spots: Callable[[Any, QRectF], list[Hotspot]]
     least_height: Callable[[Any], float]
     usual_height: Callable[[Any], float]
 
@@ -90,7 +90,7 @@ class PictureView(QWidget):
         return self._picture
 
     @property
-    def spots(self) -> list[Spot]:
+    def spots(self) -> list[Hotspot]:
         """The places that can be pointed at, where they are drawn now."""
         if self._picture is None:
             return []
