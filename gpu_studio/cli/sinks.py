@@ -127,7 +127,7 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
             yield _model(event)
         case events.Epoch():
             yield _epoch(event, history)
-        case events.Cluster():
+        case events.ClusterStarted():
             yield history.workers.words
         case events.StateChanged(state="paused" | "stopping" | "starting") if (
             event.reason or event.state != "starting"

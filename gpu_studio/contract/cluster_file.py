@@ -9,7 +9,7 @@ from gpu_studio.contract.event_parts import WorkerPlace
 from gpu_studio.contract.files import read_json, write_private
 
 
-class Member(WorkerPlace, frozen=True):
+class ClusterMember(WorkerPlace, frozen=True):
     """One process; `started` and `boot` tell it from a later one with its number.
 
     See `kernel.started` and `kernel.boot_id`; None and empty where the system does not tell.
@@ -24,7 +24,7 @@ class ClusterFile(msgspec.Struct, kw_only=True, frozen=True):
 
     start: str
     attempt: int
-    members: list[Member]
+    members: list[ClusterMember]
 
 
 _decoder = msgspec.json.Decoder(ClusterFile)

@@ -280,7 +280,7 @@ class Warned(Event, tag="warning", frozen=True):
     suggestion: str = ""
 
 
-class Cluster(Event, tag="cluster", frozen=True):
+class ClusterStarted(Event, tag="cluster", frozen=True):
     """Who takes part from now on, in the `attempt`th start of the run's processes (from 0).
 
     `start` is what started them. `from_step` is the step of the checkpoint that they go on from.
@@ -357,7 +357,7 @@ AnyEvent = (
     | Log
     | PhaseBegan
     | Warned
-    | Cluster
+    | ClusterStarted
     | Workers
     | Finished
     | Failed

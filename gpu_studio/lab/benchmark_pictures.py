@@ -94,7 +94,7 @@ class PictureMark:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureCurve:
+class MarkedCurve:
     """Points of one kind, joined or not, and the line that they cannot cross, if there is one.
 
     `published` is the line that they should come near to.
@@ -116,7 +116,7 @@ class Curves:
     x_unit: Unit
     y_name: str
     y_unit: Unit
-    curves: tuple[PictureCurve, ...]
+    curves: tuple[MarkedCurve, ...]
 
 
 Picture = Bars | Heat | Curves
@@ -202,9 +202,7 @@ def _roofline(title: str, rows: Sequence[BenchmarkRow]) -> Curves:
         marks = tuple(_on_roofline(row) for row in mine)
         ceiling = _roof(*_reached(mine), left, right)
         published = _roof(*_published(mine), left, right)
-        curves.append(
-            PictureCurve(dtype, marks, joined=False, ceiling=ceiling, published=published)
-        )
+        curves.append(MarkedCurve(dtype, marks, joined=False, ceiling=ceiling, published=published))
     return Curves(
         title,
         "FLOP a byte",
@@ -343,7 +341,7 @@ def _by_size(
             ends = sorted((value(row, min(row.seconds)), value(row, max(row.seconds))))
             said = f"{what}, {size(row.size)}: {in_unit(y, unit)}"
             marks.append(PictureMark(float(row.size), y, ends[0], ends[1], said))
-        curves.append(PictureCurve(what, tuple(marks)))
+        curves.append(MarkedCurve(what, tuple(marks)))
     return Curves(title, "size", "bytes", y_name, unit, tuple(curves))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
-from gpu_studio.contract.events import Cluster, Workers
+from gpu_studio.contract.events import ClusterStarted, Workers
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.workers import (
     cells,
@@ -23,10 +23,10 @@ def state(index: int, compute: float, wait: float, **more: Any) -> WorkerState:
     return WorkerState(role="worker", index=index, **(values | more))
 
 
-def cluster(attempt: int = 0, *hosts: str) -> Cluster:
+def cluster(attempt: int = 0, *hosts: str) -> ClusterStarted:
     named = hosts or ("gpu1", "gpu1")
     places = [WorkerPlace(role="worker", index=i, host=h, pid=i) for i, h in enumerate(named)]
-    return Cluster(attempt=attempt, start="local", workers=places)
+    return ClusterStarted(attempt=attempt, start="local", workers=places)
 
 
 def test_that_the_worker_that_waits_least_is_the_one_that_the_others_wait_for():

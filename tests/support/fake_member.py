@@ -26,13 +26,13 @@ from pathlib import Path
 
 from gpu_studio.contract.events import Failed, Finished, Steps
 from gpu_studio.trainer.cluster.channel import (
-    Beat,
     Begin,
     Channel,
-    Ended,
     Go,
+    Heartbeat,
     Here,
     Leave,
+    MemberEnded,
     Ready,
     Told,
 )
@@ -85,7 +85,9 @@ class FakeMember:
     def train(self, step: int) -> int:
         """Train from a step on."""
         for number in range(step, STEPS):
-            self.channel.say(Beat("training", number + 1, 0.01, 0.01 * self.chosen.index, 1000))
+            self.channel.say(
+                Heartbeat("training", number + 1, 0.01, 0.01 * self.chosen.index, 1000)
+            )
             if self.chosen.index == 0:
                 losses: list[float | None] = [1.0 / (number + 1)]
                 told = Steps(epoch=1, first_step=number, losses=losses, samples=8, seconds=0.02)
@@ -93,13 +95,13 @@ class FakeMember:
             if number == step + 1 and not self.all_train:
                 self.break_off()
         end = Finished(reason="completed", seconds=1.0, epoch=1, step=STEPS)
-        self.channel.say(Ended(end))
+        self.channel.say(MemberEnded(end))
         self.wait(Leave)
         return 0
 
     def beat(self) -> None:
         """Say twice a second that it lives."""
-        while self.channel.say(Beat("training", 2, 0.01, 0.01, 1000)):
+        while self.channel.say(Heartbeat("training", 2, 0.01, 0.01, 1000)):
             time.sleep(0.5)
 
     def break_off(self) -> None:
@@ -115,7 +117,7 @@ class FakeMember:
         failed = Failed(message=words, suggestions=["Think."], kind="not_finite")
         if self.does == "follows":
             time.sleep(0.5)
-        self.channel.say(Ended(failed, follows=self.does == "follows"))
+        self.channel.say(MemberEnded(failed, follows=self.does == "follows"))
         self.wait(Leave)
 
 

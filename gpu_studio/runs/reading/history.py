@@ -261,7 +261,7 @@ class History:
                 self._gathered.memory.append(event)
             case events.Log() | events.PhaseBegan():
                 self._say(event)
-            case events.Cluster() | events.Workers():
+            case events.ClusterStarted() | events.Workers():
                 self.workers.take(event)
             case events.Started():
                 self._start(event)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gpu_studio.common.figures import UNKNOWN, duration, grouped, plural, size, span
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
-from gpu_studio.contract.events import Cluster, Workers
+from gpu_studio.contract.events import ClusterStarted, Workers
 
 NOTABLE_SHARE = 0.15
 """Of a step: if the others wait so much longer for each other than one worker, they wait for it."""
@@ -21,12 +21,12 @@ _AT_WORK = ("training", "paused")
 class WorkersOfRun:
     """What a run tells of its workers; empty of a run of one process."""
 
-    cluster: Cluster | None = None
+    cluster: ClusterStarted | None = None
     states: list[WorkerState] = field(default_factory=list)
 
-    def take(self, event: Cluster | Workers) -> None:
+    def take(self, event: ClusterStarted | Workers) -> None:
         """Process the next of their events."""
-        if isinstance(event, Cluster):
+        if isinstance(event, ClusterStarted):
             self.cluster, self.states = event, []
         else:
             self.states = event.workers
@@ -42,7 +42,7 @@ class WorkersOfRun:
         return cluster_words(self.cluster) if self.cluster else ""
 
 
-def cluster_words(cluster: Cluster) -> str:
+def cluster_words(cluster: ClusterStarted) -> str:
     """Who takes part, in words: `3 workers on gpu1, started again twice`."""
     hosts = list(dict.fromkeys(place.host for place in cluster.workers))
     where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {plural(len(hosts), 'host')}"

@@ -17,8 +17,15 @@ from gpu_studio.contract.cluster_file import ClusterFile
 from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint
 from gpu_studio.contract.event_parts import WorkerPlace
 from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import Cluster as TakesPart
-from gpu_studio.contract.events import Event, Failed, Finished, Log, StateChanged, Workers
+from gpu_studio.contract.events import (
+    ClusterStarted,
+    Event,
+    Failed,
+    Finished,
+    Log,
+    StateChanged,
+    Workers,
+)
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.values import listed
 from gpu_studio.trainer.cluster.channel import Begin, Go, Leave
@@ -154,7 +161,7 @@ class Attempt:
         ]
         step = self._checkpoint.step if self._checkpoint else 0
         self._writer.write(
-            TakesPart(attempt=self._number, start=start, workers=places, from_step=step)
+            ClusterStarted(attempt=self._number, start=start, workers=places, from_step=step)
         )
         if not self._number and not self._cluster.trusted_network:
             self._writer.write(Log(message=_open_to(ports)))

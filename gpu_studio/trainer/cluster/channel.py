@@ -32,7 +32,7 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
     digests: dict[str, str]
 
 
-class Beat(msgspec.Struct, tag="beat", frozen=True):
+class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
     """The member lives, and has come so far; see `event_parts.WorkerState`."""
 
     state: WorkerStage
@@ -48,7 +48,7 @@ class Told(msgspec.Struct, tag="told", frozen=True):
     event: events.AnyEvent
 
 
-class Ended(msgspec.Struct, tag="ended", frozen=True):
+class MemberEnded(msgspec.Struct, tag="ended", frozen=True):
     """The member has ended; `follows` if only because another had."""
 
     event: events.Finished | events.Failed
@@ -70,7 +70,7 @@ class Leave(msgspec.Struct, tag="leave", frozen=True):
     """All have ended: the process may go. TensorFlow's would end the others if one went before."""
 
 
-Said = Here | Ready | Beat | Told | Ended | Go | Begin | Leave
+Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave
 _encoder = msgspec.json.Encoder(enc_hook=events.plain_number)
 _decoder = msgspec.json.Decoder(Said)
 _AT_ONCE = 1 << 16

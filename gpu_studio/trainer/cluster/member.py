@@ -26,7 +26,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_writer import EventWriter, TakesEvents
 from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Started, StateChanged
 from gpu_studio.trainer import environment, user_code
-from gpu_studio.trainer.cluster.channel import Begin, Channel, Ended, Go, Here, Leave, Told
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Here, Leave, MemberEnded, Told
 from gpu_studio.trainer.cluster.status import Status, Telling
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _die_with(chosen.parent)
     channel = Channel(socket.socket(fileno=chosen.channel))
     numbers = chosen.index, chosen.count, chosen.attempt
-    return Member(RunDirectory(chosen.run), *numbers, channel).run()
+    return MemberProcess(RunDirectory(chosen.run), *numbers, channel).run()
 
 
 def _die_with(parent: int) -> None:
@@ -72,7 +72,7 @@ def _end() -> NoReturn:
     os._exit(1)
 
 
-class Member:
+class MemberProcess:
     """One process of a cluster, from its start to its end."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Member:
             writer.write(end)
             file.close(CLOSE_SECONDS)
         self._status.close()
-        self._channel.say(Ended(end, follows))
+        self._channel.say(MemberEnded(end, follows))
         self._leaving.wait(LEAVE_SECONDS)
         return 1 if isinstance(end, Failed) else 0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gpu_studio.contract.event_parts import WorkerStage
 from gpu_studio.contract.events import Event, Memory, StateChanged, Steps
-from gpu_studio.trainer.cluster.channel import Beat, Channel, Ready
+from gpu_studio.trainer.cluster.channel import Channel, Heartbeat, Ready
 
 BEAT_SECONDS = 0.5
 _STAGES: dict[str, WorkerStage] = {
@@ -79,7 +79,9 @@ class Status:
                 self._compute = max(0.0, self._seconds - self._exchange) / self._steps
                 self._wait = self._exchange / self._steps
             self._steps, self._seconds, self._exchange = 0, 0.0, 0.0
-        self._channel.say(Beat(self._stage, self._step, self._compute, self._wait, self._memory))
+        self._channel.say(
+            Heartbeat(self._stage, self._step, self._compute, self._wait, self._memory)
+        )
 
 
 def _bytes_of(event: Memory) -> int | None:

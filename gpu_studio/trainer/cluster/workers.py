@@ -14,12 +14,12 @@ import psutil
 from gpu_studio.common.processes import module_command
 from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import kernel
-from gpu_studio.contract.cluster_file import Member
+from gpu_studio.contract.cluster_file import ClusterMember
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerStage, WorkerState
 from gpu_studio.contract.files import last_lines, make_private_directory
 from gpu_studio.trainer.cluster import channel
-from gpu_studio.trainer.cluster.channel import Beat, Ended, Here, Ready
+from gpu_studio.trainer.cluster.channel import Heartbeat, Here, MemberEnded, Ready
 
 MODULE = "gpu_studio.trainer.cluster.member"
 ROLE = "worker"
@@ -37,8 +37,8 @@ class Worker:
         self.address, self.lost = "", False
         self.here: Here | None = None
         self.ready: Ready | None = None
-        self.ended: Ended | None = None
-        self.beat = Beat("absent", 0, 0.0, 0.0, None)
+        self.ended: MemberEnded | None = None
+        self.beat = Heartbeat("absent", 0, 0.0, 0.0, None)
         self.began = self.heard = time.monotonic()
         with other:
             numbers = {"index": index, "count": count, "attempt": attempt}
@@ -94,9 +94,9 @@ class Worker:
                     self.here = said
                 case Ready():
                     self.ready = said
-                case Beat():
+                case Heartbeat():
                     self.beat = said
-                case Ended():
+                case MemberEnded():
                     self.ended = said
                 case channel.Told():
                     told.append(said)
@@ -146,11 +146,11 @@ class Worker:
             return "lost"
         return self.beat.state if self.here is not None else "absent"
 
-    def member(self) -> Member:
+    def member(self) -> ClusterMember:
         """Who it is."""
         pid = self.process.pid
         folder = "" if self.index == 0 else str(self.own.path.relative_to(self._run.path))
-        return Member(
+        return ClusterMember(
             role=ROLE,
             index=self.index,
             host=os.uname().nodename,

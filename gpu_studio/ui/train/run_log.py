@@ -70,7 +70,7 @@ def _reported(event: AnyEvent) -> tuple[Level, str]:
             return "info", event.message
         case events.PhaseBegan():
             return "info", event.words
-        case events.Cluster():
+        case events.ClusterStarted():
             return "info", cluster_words(event)
         case events.Warned():
             return "warning", f"{event.message} {event.suggestion}".rstrip()

@@ -76,7 +76,7 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
         os.kill(member(run, 1), signal.SIGKILL)
         done = run.finish()
     assert_equal(done, alone)
-    starts = done.of(events.Cluster)
+    starts = done.of(events.ClusterStarted)
     assert [each.attempt for each in starts] == [0, 1]
     (warned,) = done.of(events.Warned)
     assert warned.message.startswith("Worker 1 was ended by SIGKILL. Now all 2 workers start again")
@@ -108,7 +108,7 @@ def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same
         first = run.finish()
     stopped = first.one(events.Finished)
     assert stopped.reason == "stopped"
-    assert not psutil.pid_exists(first.of(events.Cluster)[0].workers[1].pid)
+    assert not psutil.pid_exists(first.of(events.ClusterStarted)[0].workers[1].pid)
     mirrored = "distribution.strategy=mirrored"
     rest = trained(plan(mirrored), tmp_path, resume=choose(first.directory))
     assert rest.code == 0, rest.log
@@ -119,8 +119,8 @@ def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same
 
 def test_that_the_workers_end_with_their_supervisor(tmp_path: Path) -> None:
     with running(plan(*CLUSTER), tmp_path) as run:
-        run.wait_for(lambda: run.of(events.Cluster))
-        pids = [each.pid for each in run.of(events.Cluster)[0].workers]
+        run.wait_for(lambda: run.of(events.ClusterStarted))
+        pids = [each.pid for each in run.of(events.ClusterStarted)[0].workers]
         os.kill(pids[1], signal.SIGSTOP)  # also one that can do nothing for itself
         run.kill()
         until(lambda: not any(map(psutil.pid_exists, pids)), PATIENCE)
@@ -190,5 +190,5 @@ def test_that_nothing_is_lost_with_a_worker(
         os.kill(member(run, index), number)
         done = run.finish()
     assert_equal(done, alone)
-    assert len(done.of(events.Cluster)) == 2
+    assert len(done.of(events.ClusterStarted)) == 2
     assert json.loads(done.directory.cluster_file.read_bytes())["attempt"] == 1

@@ -19,7 +19,7 @@ import pytest
 from gpu_studio.contract import cluster_file
 from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE, RunDirectory
 from gpu_studio.contract.events import (
-    Cluster,
+    ClusterStarted,
     Event,
     Finished,
     StateChanged,
@@ -102,7 +102,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]
 def test_that_three_workers_train_to_the_end_and_it_is_told_who_took_part(run: Supervised) -> None:
     end = run.train({}, "cluster.workers=3")
     assert (end.reason, end.step) == ("completed", fake_member.STEPS)
-    (part,) = run.of(Cluster)
+    (part,) = run.of(ClusterStarted)
     assert [place.title for place in part.workers] == ["worker 0", "worker 1", "worker 2"]
     assert len({place.address for place in part.workers}) == 3
     assert [place.folder for place in part.workers] == [
@@ -126,7 +126,7 @@ def test_that_after_a_loss_all_start_again_from_the_newest_checkpoint(run: Super
         "Worker 1 was ended by SIGKILL. Now all 2 workers start again from step-00000001: "
         "restart 1 of 3."
     )
-    assert [(part.attempt, part.from_step) for part in run.of(Cluster)] == [(0, 0), (1, 1)]
+    assert [(part.attempt, part.from_step) for part in run.of(ClusterStarted)] == [(0, 0), (1, 1)]
     steps = [step.first_step for step in run.of(Steps)]
     assert steps == list(range(fake_member.STEPS)), "each step is told once"
 
@@ -145,7 +145,7 @@ def test_that_without_restarts_the_first_cause_ends_the_run_and_the_rest_is_fold
 def test_that_a_run_goes_on_with_fewer_where_the_plan_lets_it(run: Supervised) -> None:
     end = run.train({"0.2": "dies"}, "cluster.workers=3", "cluster.with_fewer=true")
     assert end.reason == "completed"
-    assert [len(part.workers) for part in run.of(Cluster)] == [3, 2]
+    assert [len(part.workers) for part in run.of(ClusterStarted)] == [3, 2]
 
 
 def test_that_a_worker_that_is_stopped_is_noticed_and_said_to_be(run: Supervised) -> None:
@@ -192,7 +192,7 @@ def test_that_a_port_in_use_is_told_before_anything_starts(run: Supervised) -> N
         failed = run.failure({}, f"cluster.port={port}")
     assert f"Port {port} cannot be listened on (address already in use)" in str(failed)
     assert f"process {os.getpid()}" in str(failed)
-    assert run.of(Cluster) == []
+    assert run.of(ClusterStarted) == []
 
 
 def test_that_a_stop_before_the_first_step_ends_all(run: Supervised) -> None:

@@ -18,7 +18,7 @@ from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.workers_card import WorkersCard
 
-CLUSTER = events.Cluster(
+CLUSTER = events.ClusterStarted(
     attempt=0,
     start="local",
     workers=[
@@ -116,6 +116,6 @@ def test_that_with_fewer_workers_there_are_fewer_rows(
     qtbot: QtBot, card: WorkersCard, live: LiveRun
 ) -> None:
     show(qtbot, card, live, CLUSTER)
-    alone = events.Cluster(attempt=1, start="local", workers=CLUSTER.workers[:1])
+    alone = events.ClusterStarted(attempt=1, start="local", workers=CLUSTER.workers[:1])
     show(qtbot, card, live, alone)
     assert len(card.rows) == 1
