@@ -23,7 +23,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.lab.benchmarks import BenchmarkResult
+    from gpu_studio.lab.benchmarks import BenchmarkResult, RowChange
     from gpu_studio.lab.hand_placement import HandPlacement
     from gpu_studio.plan import Machine, Plan
     from gpu_studio.runs.benchmarks import KeptResult
@@ -267,20 +267,7 @@ def _compare(chosen: argparse.Namespace) -> int:
         raise RefusedError(str(error)) from error
     differs = other_machine(before, after)
     if chosen.json:
-        documents = [
-            {
-                "what": each.after.what,
-                "devices": list(each.after.devices),
-                "dtype": each.after.dtype,
-                "size": each.after.size,
-                "before_seconds": each.before.middle,
-                "after_seconds": each.after.middle,
-                "times_as_fast": each.ratio,
-                "told_apart": each.told_apart,
-            }
-            for each in found
-        ]
-        say_json({"machine": differs, "rows": documents})
+        say_json({"machine": differs, "rows": [_change_document(each) for each in found]})
         return OK
     for line in differs:
         say(line)
@@ -296,3 +283,16 @@ def _compare(chosen: argparse.Namespace) -> int:
         say_table(rows)
     say(f"{len(told)} of {len(found)} measurements differ by more than the noise.")
     return OK
+
+
+def _change_document(each: RowChange) -> dict[str, Any]:
+    return {
+        "what": each.after.what,
+        "devices": list(each.after.devices),
+        "dtype": each.after.dtype,
+        "size": each.after.size,
+        "before_seconds": each.before.middle,
+        "after_seconds": each.after.middle,
+        "times_as_fast": each.ratio,
+        "told_apart": each.told_apart,
+    }

@@ -73,21 +73,7 @@ exit codes:
 _POINT_HEADINGS: Final = ("POINT", "SAMPLES/S", "±", "A STEP", "LAST LOSS", "RUNS")
 
 
-def register(commands: Commands) -> None:
-    """Add the command and its actions."""
-    actions = add_group(commands, "study", _SUMMARY, _EXAMPLES)
-    new = add_command(actions, "new", "write a study of a plan, to run or to change", _NEW, _new)
-    new.add_argument("template", metavar="TEMPLATE", choices=_TEMPLATES, help="what to measure")
-    new.add_argument(
-        "plan",
-        metavar="PLAN",
-        nargs="?",
-        type=Path,
-        help="the plan file; without it, a plan for this machine is written beside the study",
-    )
-    new.add_argument("--to", metavar="FILE", type=Path, help="the study file to write")
-    add_force(new, "a file that is there")
-    add_json(new)
+def _register_run(actions: Commands) -> None:
     run = add_command(actions, "run", "train what is left of a study", _RUN, _run, trains=True)
     _add_study(run)
     add_allowing(run)
@@ -103,6 +89,24 @@ def register(commands: Commands) -> None:
         help="measure again what failed, and where the plan's code or data has changed",
     )
     add_json(run)
+
+
+def register(commands: Commands) -> None:
+    """Add the command and its actions."""
+    actions = add_group(commands, "study", _SUMMARY, _EXAMPLES)
+    new = add_command(actions, "new", "write a study of a plan, to run or to change", _NEW, _new)
+    new.add_argument("template", metavar="TEMPLATE", choices=_TEMPLATES, help="what to measure")
+    new.add_argument(
+        "plan",
+        metavar="PLAN",
+        nargs="?",
+        type=Path,
+        help="the plan file; without it, a plan for this machine is written beside the study",
+    )
+    new.add_argument("--to", metavar="FILE", type=Path, help="the study file to write")
+    add_force(new, "a file that is there")
+    add_json(new)
+    _register_run(actions)
     example = "examples:\n  gpu-studio study stop\n  gpu-studio --runs-dir DIR study stop"
     stop = add_command(actions, "stop", "stop the study that is being run", example, _stop)
     add_json(stop)

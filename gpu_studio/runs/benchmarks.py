@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,36 +129,73 @@ def run_benchmark(
     `measured` is called with each row as it comes. Raises BenchmarkError if nothing was measured,
     or the data are code that is not allowed.
     """
-    begun, rows, known, why_not = time.time(), list[BenchmarkRow](), identity(machine), ""
-    about: dict[str, Any] = {"benchmark": name, "plan": plans.dumps(plan)}
-    logical = [each.name for each in logical_devices(plan, machine)]
-    explained: dict[str, str] = {}
-    cards = _cards(plan, machine)
-    if name == BY_HAND:
-        placement = by_hand or classic(default_devices(logical_devices(plan, machine)))
-        explained = unknown_devices(checked(placement), logical)
-        about = {**about, "plan": plans.dumps(_as_placed(plan, placement)), **placement.asked}
-        known["soft placement"] = "on" if placement.soft_placement else "off"
-
-    if name == INPUT:
-        data = data_alone(AbsolutePlan(plan))
-        _refuse_unless_allowed(data)
-        about = {**about, "plan": plans.dumps(data)}
-        pace = pace or newest_pace(AbsolutePlan(plan)) or _predicted(AbsolutePlan(plan), machine)
-        known["data"] = _name_of(plan.data)
+    begun, rows, cards = time.time(), list[BenchmarkRow](), _cards(plan, machine)
+    asked = _asked(name, plan, machine, by_hand, pace)
 
     def take(part: dict[str, Any]) -> None:
-        row = with_pace(row_of(part), pace)
+        row = with_pace(row_of(part), asked.pace)
         if name in OF_CARDS and len(row.devices) == 1:
             row = against_peak(row, cards.get(row.devices[0], ""))
-        rows.append(with_explanation(row, explained))
+        rows.append(with_explanation(row, asked.explained))
         if measured is not None:
             measured(rows[-1])
 
+    why_not = _answered(asked, progress, take, command, cancel)
+    if why_not and not rows:
+        raise BenchmarkError(f"Nothing was measured: {why_not}.")
+    uuids = _uuids(plan, machine)
+    return BenchmarkResult(name, begun, asked.known, tuple(rows), not why_not, why_not, uuids)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a process of TensorFlow's is asked `about`, and what is `known` besides its answer.
+
+    `explained` are the words for devices that are not there, by their names.
+    """
+
+    about: dict[str, Any]
+    known: dict[str, str]
+    pace: TrainingPace | None
+    explained: dict[str, str] = field(default_factory=dict)
+
+
+def _asked(
+    name: str,
+    plan: Plan,
+    machine: Machine,
+    by_hand: HandPlacement | None,
+    pace: TrainingPace | None,
+) -> _Asked:
+    asked = _Asked({"benchmark": name, "plan": plans.dumps(plan)}, identity(machine), pace)
+    if name == BY_HAND:
+        logical = logical_devices(plan, machine)
+        placement = by_hand or classic(default_devices(logical))
+        asked.explained = unknown_devices(checked(placement), [each.name for each in logical])
+        asked.about |= {"plan": plans.dumps(_as_placed(plan, placement)), **placement.asked}
+        asked.known["soft placement"] = "on" if placement.soft_placement else "off"
+    if name == INPUT:
+        whole = AbsolutePlan(plan)
+        data = data_alone(whole)
+        _refuse_unless_allowed(data)
+        asked.about["plan"] = plans.dumps(data)
+        asked.pace = pace or newest_pace(whole) or _predicted(whole, machine)
+        asked.known["data"] = _name_of(plan.data)
+    return asked
+
+
+def _answered(
+    asked: _Asked,
+    progress: Callable[[str], None],
+    take: Callable[[dict[str, Any]], None],
+    command: Sequence[str] | None,
+    cancel: threading.Event | None,
+) -> str:
+    """Ask, and hand each part of the answer to `take`. Return why it is not whole, or nothing."""
     try:
         found = ask(
             "benchmark",
-            about=about,
+            about=asked.about,
             command=command,
             timeout=LONGEST_S,
             fresh=True,
@@ -166,16 +203,18 @@ def run_benchmark(
             part=take,
             cancel=cancel,
         ).value
-        known[TENSORFLOW] = str(found.get("tensorflow", "unknown"))
     except (KeyboardInterrupt, AskCancelledError):
-        why_not = "it was cancelled"
+        return "it was cancelled"
     except AskError as error:
-        why_not = str(error)
-    if why_not and not rows:
-        raise BenchmarkError(f"Nothing was measured: {why_not}.")
+        return str(error)
+    asked.known[TENSORFLOW] = str(found.get("tensorflow", "unknown"))
+    return ""
+
+
+def _uuids(plan: Plan, machine: Machine) -> dict[str, str]:
+    """The UUID of the card of each logical device; empty of a CPU."""
     names = {physical: uuid for uuid, physical in physical_names(machine).items()}
-    devices = {each.name: names.get(each.physical, "") for each in logical_devices(plan, machine)}
-    return BenchmarkResult(name, begun, known, tuple(rows), not why_not, why_not, devices)
+    return {each.name: names.get(each.physical, "") for each in logical_devices(plan, machine)}
 
 
 def _cards(plan: Plan, machine: Machine) -> dict[str, str]:
