@@ -45,9 +45,10 @@ QUICK = {
 Oftener than in the window, for hundreds of tests wait.
 """
 AWAY = QPoint(0, 0)
-"""Where the pointer is when a window opens.
+"""Where the pointer is when a test begins.
 
-Left where the test before had it, it could lie over a part of this one.
+Left where the test before had it, it could lie over a part of this one's window: a strip, for one,
+waits until a pointer over what it would move has come to rest.
 """
 
 
@@ -58,6 +59,13 @@ def quick() -> Iterator[None]:
         for name, milliseconds in QUICK.items():
             patch.setattr(name, milliseconds)
         yield
+
+
+@pytest.fixture(autouse=True)
+def pointer_away() -> None:
+    """Put the pointer where it is over nothing, once there is one."""
+    if QApplication.instance() is not None:
+        QCursor.setPos(AWAY)
 
 
 @pytest.fixture
@@ -148,7 +156,6 @@ def open_window(
             "checkup": Checkup(command=glance),
         }
         told = {"settings": settings, **askers, **options}
-        QCursor.setPos(AWAY)
         window = MainWindow(runs, plan, theme, **told)
         windows.append(window)
         qtbot.addWidget(window)
