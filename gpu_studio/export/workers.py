@@ -86,7 +86,11 @@ def write_state(arguments, strategy, variables, metrics, best_weights, numbers):
 def read_state(arguments, strategy, variables, metrics):
     \"\"\"Go on from what the first worker has kept, if any; its numbers.\"\"\"
     kept = arguments.output / "state.npz"
-    there = arguments.resume and is_first(strategy) and kept.is_file()
+    there = is_first(strategy) and kept.is_file()
+    if there and not arguments.resume:
+        # Else this start would go on from an earlier one's if it is started again.
+        kept.replace(arguments.output / "state.before")
+        there = False
     content = of_first(strategy, kept.read_bytes() if there else b"")
     if not content:
         return {}

@@ -177,7 +177,7 @@ def _command(cluster: Cluster, wanted: str) -> list[str]:
     options = [f"--ntasks={cluster.workers}", "--time=2", "--job-name=examine"]
     options += [f"--partition={chosen.partition}"] if chosen.partition else []
     options += [f"--gpus-per-task={chosen.gpus_per_worker}"] if chosen.gpus_per_worker else []
-    lines = "; ".join([*chosen.setup, 'exec "${PYTHON:-python3}" "$0" "$1"'])
+    lines = "\n".join([*chosen.setup, 'exec "${PYTHON:-python3}" "$0" "$1"'])
     return ["srun", *options, *chosen.flags, "bash", "-c", lines, agent.__file__, wanted]
 
 

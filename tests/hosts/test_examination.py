@@ -11,9 +11,12 @@ import pytest
 from training_runs import small_plan
 
 from gpu_studio.hardware.doctor.findings import Finding
-from gpu_studio.hosts.examination import examined, filesystem_of, named_files
+from gpu_studio.hosts import agent
+from gpu_studio.hosts.examination import _command, examined, filesystem_of, named_files
 from gpu_studio.plan import AbsolutePlan, with_absolute_files
+from gpu_studio.plan.cluster_values import Cluster, Slurm
 from gpu_studio.runs.cluster_start import machine_problems
+from gpu_studio.trainer.cluster.ports import free_ports
 
 WORKERS = "distribution.strategy=multi_worker"
 
@@ -59,6 +62,20 @@ def test_that_a_run_is_refused_in_words_where_its_workers_could_not_start(tmp_pa
         in_use = plan_of(tmp_path, trusted, f"cluster.port={port}")
         (problem,) = machine_problems(in_use, tmp_path)
     assert "address already in use. End the program that listens there" in str(problem)
+
+
+def test_that_the_ports_of_the_plan_can_be_used_once_they_were_examined(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    plan = plan_of(tmp_path, "cluster.trusted_network=true", f"cluster.port={port}")
+    assert machine_problems(plan, tmp_path) == []
+    assert free_ports(2, port) == [port, port + 1]
+
+
+def test_that_a_remark_in_a_line_of_setup_does_not_keep_the_nodes_from_their_examination() -> None:
+    setup = ("X=1  # what the cards need", "export PYTHON=echo")
+    command = _command(Cluster(slurm=Slurm(setup=setup)), "{}")
+    told = subprocess.run(command[command.index("bash") :], capture_output=True, text=True)
+    assert told.stdout == f"{agent.__file__} {{}}\n"
 
 
 @pytest.mark.parametrize(

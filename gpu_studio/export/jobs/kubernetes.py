@@ -85,7 +85,7 @@ def _about(plan: Plan, name: str, wanted: Kubernetes, file: str) -> str:
         name=comment(plan.name),
         workers=worker_count(plan),
         script=SCRIPT,
-        file=file,
+        file=comment(file),
         job=f"{name}-worker-0" if several else name,
         label=_INDEX,
         again=_AGAIN if several else _ONCE,

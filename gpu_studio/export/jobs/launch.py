@@ -129,7 +129,7 @@ def launch(plan: Plan, file: str = "launch.sh") -> str:
         _LAUNCH,
         name=comment(plan.name),
         script=SCRIPT,
-        file=file,
+        file=comment(file),
         workers=str(count),
         restarts=str(restarts(plan)),
         cards=_cards(plan),

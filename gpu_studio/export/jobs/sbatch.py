@@ -87,7 +87,7 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
     return filled(
         _SBATCH,
         name=comment(plan.name),
-        file=file,
+        file=comment(file),
         script=SCRIPT,
         options="\n".join(f"#SBATCH {each}" for each in _options(wanted, name, worker_count(plan))),
         setup="\n".join(wanted.setup),

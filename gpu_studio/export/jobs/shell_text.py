@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-_HOLE = re.compile(r"@([a-z_]+)@")
-_HOLE_OF_LINES = re.compile(r"^@([a-z_]+)@\n", re.MULTILINE)
+_HOLE = re.compile(r"^@(?P<lines>[a-z_]+)@\n|@(?P<part>[a-z_]+)@", re.MULTILINE)
 
 
 def filled(piece: str, **values: str) -> str:
     """`piece` with each hole filled. One on a line of its own takes any number of lines, or none.
 
-    Values are put in as they are: what a plan says must be quoted by the caller. Raises KeyError
-    for a hole without a value.
+    Values are put in as they are: what a plan says must be quoted by the caller, and what looks
+    like a hole in a value is none. Raises KeyError for a hole without a value.
     """
-    whole = _HOLE_OF_LINES.sub(lambda hole: _lines(values[hole[1]]), piece)
-    return _HOLE.sub(lambda hole: values.get(hole[1], hole[0]), whole)
+    return _HOLE.sub(
+        lambda hole: _lines(values[hole["lines"]]) if hole["lines"] else values[hole["part"]], piece
+    )
 
 
 def _lines(text: str) -> str:

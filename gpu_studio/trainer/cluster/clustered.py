@@ -37,11 +37,16 @@ class Clustered:
         checkpoint: Path | None,
         status: Status,
         again: Callable[[], None],
+        planned: int | None = None,
     ) -> None:
-        """`again` is called once TensorFlow has taken the signals for itself."""
+        """`again` is called once TensorFlow has taken the signals for itself.
+
+        `planned` is how many processes the plan has, if some of them may be lost already.
+        """
         self.index, self.count, self.writes = index, count, index == 0
         self.checkpoint = checkpoint
         self._status, self._again = status, again
+        self._fewer = planned is not None and count < planned
         self._sum: Callable[[np.ndarray], np.ndarray] = lambda mine: mine
 
     def joined(self, strategy: Any) -> None:
@@ -54,9 +59,12 @@ class Clustered:
         return self.index * len(replicas), (self.index + 1) * len(replicas)
 
     def share(self, cards: Sequence[Any]) -> Sequence[Any]:
-        """As many cards for each process, in the order of the processes. Raises PlanRefused."""
+        """As many cards for each process, in the order of the processes. Raises PlanRefused.
+
+        Once a process is lost, cards that cannot be shared evenly by the others are left idle.
+        """
         each, rest = divmod(len(cards), self.count)
-        if cards and (rest or not each):
+        if cards and (not each or (rest and not self._fewer)):
             many = "one card" if len(cards) == 1 else f"{len(cards)} cards"
             raise PlanRefused(
                 f"{self.count} workers cannot share {many} of this machine evenly, and each must "

@@ -125,7 +125,15 @@ class MemberProcess:
         environment.settle(todo)
         train_plan, team_of = _imported()
         checkpoint = Path(self._go.checkpoint) if self._go.checkpoint else None
-        team = team_of(self._index, self._count, checkpoint, self._status, control.catch_signals)
+        cluster = plan.cluster_of(todo)
+        team = team_of(
+            self._index,
+            self._count,
+            checkpoint,
+            self._status,
+            control.catch_signals,
+            cluster.workers if cluster else None,
+        )
         return train_plan(self._own, todo, writer, control, Reached(), context, team)
 
     def _started(self, todo: plan.Plan) -> Started:

@@ -24,6 +24,10 @@ def free_ports(count: int, first: int = 0) -> list[int]:
 def _bound(held: ExitStack, port: int) -> int:
     """The port that was bound, to all addresses as TensorFlow's server does."""
     one = held.enter_context(socket.socket())
+    if port:
+        # As TensorFlow's server does: else a port on which somebody listened until a moment ago,
+        # an earlier start or the examination before this one, would seem to be in use.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         one.bind(("", port))
     except OSError as error:

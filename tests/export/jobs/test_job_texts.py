@@ -116,3 +116,16 @@ def test_that_a_job_that_is_never_started_again_hands_on_slurm_s_own_status():
     assert "    exec srun --kill-on-bad-exit=1" in once
     assert "until workers" not in once
     assert 'until workers "$@"; do' in again
+
+
+def test_that_what_a_plan_says_is_never_filled_in_as_if_it_were_a_hole():
+    line, flag = 'echo "@name@ @script@"', "--comment=@setup@"
+    text = text_of("sbatch", f"cluster.slurm={{ setup = ['{line}'], flags = ['{flag}'] }}")
+    assert line in text.splitlines()
+    assert f"#SBATCH {flag}" in text.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["launch", "sbatch"])
+def test_that_the_name_of_a_file_stays_in_the_comment(kind):
+    text = job_text(kind, plan_of(), "small", "", {}, "a\ntouch b")
+    assert not any(line.startswith("touch") for line in text.splitlines())

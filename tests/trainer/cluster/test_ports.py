@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from gpu_studio.trainer.cluster.ports import free_ports
 
 
@@ -12,3 +14,16 @@ def test_that_free_ports_are_as_many_as_asked_for_and_differ():
 def test_that_the_plans_ports_follow_the_first():
     (first,) = free_ports(1)
     assert free_ports(1, first) == [first]
+
+
+def test_that_a_port_on_which_somebody_listened_until_just_now_is_free():
+    (port,) = free_ports(1)
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("", port))
+        server.listen()
+        with socket.create_connection(("127.0.0.1", port)) as caller:
+            accepted, _ = server.accept()
+            accepted.close()  # who closes first keeps the port for a minute
+            assert caller.recv(1) == b""
+    assert free_ports(1, port) == [port]
