@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer
 
 from gpu_studio.common.practice import chosen as practice_cards
+from gpu_studio.contract.user_files import named_files
 from gpu_studio.plan import AbsolutePlan, PlanError
 from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.window.live_runs import RunEnds
@@ -24,7 +25,7 @@ from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
     from gpu_studio.runs.study_shelf import OpenStudy
-    from gpu_studio.runs.study_view import StudySnapshot
+    from gpu_studio.runs.study_view import StudyDesk, StudySnapshot
     from gpu_studio.ui.lab.lab_page import LabPage
     from gpu_studio.ui.lab.studies_section import StudiesSection
 
@@ -56,13 +57,14 @@ class StudyControl(QObject):
         ends: RunEnds,
     ) -> None:
         super().__init__(services.window)
-        self._ends = ends
         self._services, self._pages = services, pages
         self._consent, self._files = consent, files
         self._to_run: Path | None = None
         self.processes: list[tuple[subprocess.Popen[bytes], Path]] = []
         self._checking = BackgroundTask("points of a study", self)
         self._checking.done.connect(lambda told: told[0](told[1]))
+        self._judging = BackgroundTask("verdicts of studies that are over", self, in_turn=True)
+        self._judging.done.connect(lambda told: ends.tell_of_study(*told))
         self._reaper = QTimer(self)
         self._reaper.setInterval(REAP_MS)
         self._reaper.timeout.connect(self._reap)
@@ -88,6 +90,7 @@ class StudyControl(QObject):
         """Look at nothing any more. A study that runs goes on."""
         self._reaper.stop()
         self._checking.close()
+        self._judging.close()
 
     def show_study(self, path: Path) -> None:
         """Show the study in a file on the Lab page, and list it from now on."""
@@ -206,10 +209,11 @@ class StudyControl(QObject):
         if problems:
             self._say("Nothing was begun. " + "\n".join(problems), "bad")
         else:
-            self._allowed(opened.plans(), partial(self.start, opened.path))
+            plans = {tuple(named_files(plan)): plan for plan in opened.plans()}
+            self._allowed([*plans.values()], partial(self.start, opened.path))
 
     def _allowed(self, each: Sequence[AbsolutePlan], then: Callable[[], object]) -> None:
-        """Do `then` once the Python of every point is allowed; most points name the same."""
+        """Do `then` once the Python of each of these is allowed."""
         if not each:
             then()
         else:
@@ -250,18 +254,14 @@ class StudyControl(QObject):
         if code == _REFUSED:
             self._say(f"{name} was not run. {last_said(self._services.runs_dir, path)}", "bad")
         elif code in (0, _FAILED):
-            self._ends.tell_of_study(f"Study {name}", self._headline_of(path))
+            desk = self.section.desk
+            self._judging.start(lambda: (f"Study {name}", _headline_of(desk, path)))
             told = f"{name} is done." if code == 0 else f"{name}: not every point is measured."
             self._services.notice.say(
                 told, label="Show", action=partial(self.show_study, path), about=ABOUT
             )
         elif code != _STOPPED:
             self._say(f"{name} ended without a word. Go on measures the rest.", "bad")
-
-    def _headline_of(self, path: Path) -> str:
-        """The verdict of a study as it was seen last."""
-        seen = next((each for each in self.section.snapshots if each.path == path), None)
-        return seen.verdict.headline if seen is not None else "It is over."
 
     def _say(self, text: str, tone: str = "warning") -> None:
         self._services.notice.say(text, "bad" if tone == "bad" else "warning", about=ABOUT)
@@ -297,3 +297,12 @@ class StudyControl(QObject):
         for name in ("report_study", "save_study_png", "save_study_svg", "save_study_csv"):
             actions.allow(name, broken or unmeasured)
         actions.allow("forget_study", busy if snapshot.is_run else "")
+
+
+def _headline_of(desk: StudyDesk, path: Path) -> str:
+    """The verdict of a study as it is now: what the page showed last may be older."""
+    try:
+        seen = next((each for each in desk.look(path) if each.path == path), None)
+    except OSError:
+        seen = None
+    return seen.verdict.headline if seen is not None and not seen.problem else "It is over."

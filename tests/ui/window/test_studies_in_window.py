@@ -6,6 +6,7 @@ import csv
 import os
 import shlex
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -19,8 +20,10 @@ from real_runs import PATIENCE_S, fake_trainer, kill_trainers
 from gpu_studio.contract import lock
 from gpu_studio.lab.study import axis_of, load_study
 from gpu_studio.plan import load, save
+from gpu_studio.runs import study_runner
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import TRAINER_VARIABLE
+from gpu_studio.runs.studies import StudyRuns, judged
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run
 from gpu_studio.runs.study_shelf import OpenStudy, known_files
 from gpu_studio.ui.lab.study_dialog import StudyDialog
@@ -281,6 +284,35 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     qtbot.waitUntil(lambda: not again.studies.processes, timeout=WAIT_MS)
     assert again.notice.accessibleName() == "digits.study.toml is done."
     assert again.studies.section.view.headline.text().startswith("Batch size")
+
+
+def test_that_a_study_of_hundreds_of_points_is_started(showing, qtbot, tmp_path, monkeypatch):
+    many = axis_of("training.batch_size", [*range(1, 401)])
+    study, started = made_study(tmp_path, "batch", repeats=1, axes=(many,)), []
+    window = showing(study)
+    monkeypatch.setattr(window.studies, "start", started.append)
+    window.services.actions["run_study"].trigger()
+    qtbot.waitUntil(lambda: bool(started), timeout=WAIT_MS)
+    assert started == [study.path]
+
+
+@pytest.mark.processes
+def test_that_the_desktop_is_told_the_verdict_of_now_though_the_page_is_hidden(
+    showing, qtbot, tmp_path, runs, monkeypatch
+):
+    study, told = made_study(tmp_path), []
+    window = showing(study)
+    window.services.actions["page_plan"].trigger()
+    monkeypatch.setattr(window.run_ends, "tell_of_study", lambda *words: told.append(words))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        monkeypatch.setattr(study_runner, "start_detached", lambda *_: process)
+        window.studies.start(study.path)
+        qtbot.waitUntil(lambda: not window.studies.section.is_looking, timeout=WAIT_MS)
+        write_runs(runs, study)
+    qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
+    ((title, words),) = told
+    assert title == "Study digits.study.toml"
+    assert words == judged(StudyRuns.read(runs, study.study, study.points)).headline
 
 
 @pytest.mark.processes
