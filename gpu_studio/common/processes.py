@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from gpu_studio.common.safe_files import open_regular
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +37,26 @@ def module_environment(added: Mapping[str, str] | None = None) -> dict[str, str]
         paths = (str(_ROOT), environment.get("PYTHONPATH", ""))
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return environment
+
+
+def start_in_background(words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Run the command line with these words in a process that outlives this one; return at once.
+
+    What it says is in `log`, from the beginning. Call `poll` on it from time to time while this
+    process lives. Raises OSError if it cannot be started.
+    """
+    file = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        return subprocess.Popen(
+            [*module_command("gpu_studio"), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env=module_environment(),
+            start_new_session=True,
+        )
+    finally:
+        os.close(file)
 
 
 _MOST_AT_ONCE = 64

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import subprocess
 import time
@@ -14,8 +13,8 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.common.processes import module_command, module_environment
-from gpu_studio.common.safe_files import open_regular, read_text
+from gpu_studio.common.processes import start_in_background
+from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import Resume, slug
 from gpu_studio.contract.files import make_private_directory, read_json, write_private
@@ -281,15 +280,4 @@ def ensure_runner(runs: Path) -> subprocess.Popen[bytes] | None:
     if queue.has_runner or not queue.startable():
         return None
     make_private_directory(queue.folder)
-    log = open_regular(queue.folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        return subprocess.Popen(
-            [*module_command("gpu_studio"), "--runs-dir", str(runs), "queue", "run"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=module_environment(),
-            start_new_session=True,
-        )
-    finally:
-        os.close(log)
+    return start_in_background(("--runs-dir", str(runs), "queue", "run"), queue.folder / LOG)

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.common.processes import Interrupts, module_command, module_environment
-from gpu_studio.common.safe_files import open_regular, read_text
+from gpu_studio.common.processes import Interrupts, start_in_background
+from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import events, kernel, lock
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.files import make_private_directory
@@ -171,19 +171,8 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
     if being_run(runs) is not None:
         raise StudyError("A study is being run already: two at a time would measure each other.")
     make_private_directory(folder_of(runs))
-    log = open_regular(log_of(runs, study), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    command = [*module_command("gpu_studio"), "--runs-dir", str(runs), "study", "run", str(study)]
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=module_environment(),
-            start_new_session=True,
-        )
-    finally:
-        os.close(log)
+    words = ("--runs-dir", str(runs), "study", "run", str(study))
+    process = start_in_background(words, log_of(runs, study))
     remember(runs, study)
     return process
 

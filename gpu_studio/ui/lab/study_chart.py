@@ -6,30 +6,28 @@ Points that have names stand one below the other. The same is painted into PNG a
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
-    QGuiApplication,
     QHelpEvent,
-    QImage,
-    QImageWriter,
     QPainter,
     QPainterPath,
     QPaintEvent,
     QPen,
     QPolygonF,
 )
-from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu_studio.lab.study_picture import PictureCurve, PicturePoint, StudyPicture, in_figures
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.runs.ticks import Tick, linear_ticks, round_range
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
+from gpu_studio.ui.kit.picture_file import png_of, svg_of
 from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.lab.legend_flow import LINE, Flow, flow
 
@@ -39,7 +37,6 @@ _ROW: Final = 40.0
 """Pixels of a tick, about."""
 _PAD: Final = 0.06
 _MOST_OF_WIDTH: Final = 0.4
-_SHARPNESS: Final = 2
 _LEAST: Final = QSize(640, 360)
 _NEAR: Final = 14.0
 _BAND: Final = 0.14
@@ -106,33 +103,14 @@ class StudyChart(QWidget):
     def png(self) -> bytes:
         """The picture as a PNG file, twice as sharp as on the screen."""
         size = self.size().expandedTo(_LEAST)
-        image = QImage(size * _SHARPNESS, QImage.Format.Format_ARGB32)
-        image.setDevicePixelRatio(_SHARPNESS)
-        painter = QPainter(image)
-        self._paint_file(painter, size)
-        painter.end()
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        QImageWriter(buffer, QByteArray(b"png")).write(image)
-        return bytes(buffer.data().data())
+        return png_of(size, partial(self._paint_file, size))
 
     def svg(self) -> bytes:
         """The same as an SVG file of lines and letters."""
-        size, content = self.size().expandedTo(_LEAST), QByteArray()
-        made, device = QSvgGenerator(), QBuffer(content)
-        made.setOutputDevice(device)
-        made.setSize(size)
-        made.setViewBox(QRect(0, 0, size.width(), size.height()))
-        # The fonts are in points of this screen.
-        made.setResolution(round(QGuiApplication.primaryScreen().logicalDotsPerInch()))
-        made.setTitle(self.accessibleName())
-        made.setDescription(self.accessibleDescription())
-        painter = QPainter(made)
-        self._paint_file(painter, size)
-        painter.end()
-        return bytes(content.data())
+        size, words = self.size().expandedTo(_LEAST), self.accessibleDescription()
+        return svg_of(size, partial(self._paint_file, size), self.accessibleName(), words)
 
-    def _paint_file(self, painter: QPainter, size: QSize) -> None:
+    def _paint_file(self, size: QSize, painter: QPainter) -> None:
         whole = QRectF(0, 0, size.width(), size.height())
         painter.fillRect(whole, QColor(self._theme.tokens.surface))
         self._paint(painter, whole.adjusted(_SIDE, GRID, -_SIDE, -GRID))

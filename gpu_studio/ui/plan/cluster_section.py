@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import Strategy, cluster_of
@@ -13,11 +13,11 @@ from gpu_studio.plan.devices import in_all, replicas
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.cluster import set_cluster
 from gpu_studio.plan.options import CLUSTER_LIMITS
-from gpu_studio.ui.kit.basic_widgets import Label, Paragraph
+from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.kit.fields import Choice, Switch, WholeNumber
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.plan_view import PlanView
-from gpu_studio.ui.plan.strategy_sections import Section, StrategyAnswers
+from gpu_studio.ui.plan.strategy_sections import Section, StrategyAnswers, option_line
 
 STARTS = {"local": "this machine", "slurm": "Slurm", "kubernetes": "Kubernetes"}
 NUMBERS = {
@@ -60,7 +60,7 @@ class ClusterOptions(Section):
         fields |= {words: self.numbers[name] for name, words in NUMBERS.items()}
         fields |= {"after a loss": self.with_fewer, "network": self.trusted}
         for words, field in fields.items():
-            self.column.addLayout(_line(words, field))
+            self.column.addLayout(option_line(words, field))
         self.column.addWidget(self.note)
         self.start.edited.connect(lambda value: self._change("start", value))
         self.with_fewer.edited.connect(lambda value: self._change("with_fewer", value))
@@ -97,14 +97,3 @@ def _number(name: str) -> WholeNumber:
     field = WholeNumber(NUMBERS[name], int(limit.least), int(limit.most))
     field.setMinimumWidth(12 * GRID)
     return field
-
-
-def _line(words: str, field: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(GRID)
-    label = Label(words, "muted")
-    label.setBuddy(field)
-    row.addWidget(label)
-    row.addStretch(1)
-    row.addWidget(field)
-    return row

@@ -224,7 +224,7 @@ class PlacedOptions(Section):
         self.micro_batches.edited.connect(self._cut)
         self.recompute.edited.connect(self._keep)
         for name, field in (("micro-batches", self.micro_batches), ("activations", self.recompute)):
-            self.column.addLayout(_line(name, field))
+            self.column.addLayout(option_line(name, field))
         self.column.addWidget(
             Paragraph("Which layer runs on which device is said in the tab Layers.", "caption")
         )
@@ -261,7 +261,8 @@ def _size(known: StrategyAnswers) -> str:
     return figures.size(known.gradient_bytes)
 
 
-def _line(name: str, field: QWidget) -> QHBoxLayout:
+def option_line(name: str, field: QWidget) -> QHBoxLayout:
+    """An option's name, and its field at the right end."""
     row = QHBoxLayout()
     row.setSpacing(GRID)
     label = Label(name, "muted")

@@ -8,14 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from PySide6.QtCore import (
-    QBuffer,
-    QByteArray,
     QElapsedTimer,
-    QIODevice,
     QPointF,
     QRect,
     QRectF,
@@ -25,19 +21,17 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
-    QGuiApplication,
     QImage,
-    QImageWriter,
     QPainter,
     QPen,
     QPolygonF,
     QShowEvent,
 )
-from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.runs.reading.series import Array, Series
 from gpu_studio.ui.kit.basic_widgets import CardFrame, Label
+from gpu_studio.ui.kit.picture_file import image_of, png_of, svg_of
 from gpu_studio.ui.kit.plots.backdrop import Backdrop
 from gpu_studio.ui.kit.plots.canvas import BOTTOM_WITH_TIMES, LEFT, TOP, Canvas
 from gpu_studio.ui.kit.plots.curve import PlotCurve, Style
@@ -240,8 +234,6 @@ class TimePlot(CardFrame):
         self.canvas.set_tokens(tokens)
 
 
-SHARPNESS: Final = 2
-"""A picture of pixels has so many of them for each pixel of the window."""
 _LEAST = (720, 320)
 _SIDE = 16
 _HEAD, _FOOT = 36, 26
@@ -271,35 +263,15 @@ class PlotPicture:
 
     def image(self) -> QImage:
         """In pixels, twice as many each way as the size says."""
-        image = QImage(self.size * SHARPNESS, QImage.Format.Format_ARGB32)
-        image.setDevicePixelRatio(SHARPNESS)
-        painter = QPainter(image)
-        self.paint(painter)
-        painter.end()
-        return image
+        return image_of(self.size, self.paint)
 
     def png(self) -> bytes:
         """The same as a PNG file."""
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        QImageWriter(buffer, QByteArray(b"png")).write(self.image())
-        return bytes(buffer.data().data())
+        return png_of(self.size, self.paint)
 
     def svg(self) -> bytes:
         """As an SVG file of lines and letters."""
-        buffer = QByteArray()
-        made, device = QSvgGenerator(), QBuffer(buffer)
-        made.setOutputDevice(device)
-        made.setSize(self.size)
-        made.setViewBox(QRect(0, 0, self.size.width(), self.size.height()))
-        # The fonts are in points of this screen.
-        made.setResolution(round(QGuiApplication.primaryScreen().logicalDotsPerInch()))
-        made.setTitle(self.title)
-        made.setDescription(self.caption)
-        painter = QPainter(made)
-        self.paint(painter)
-        painter.end()
-        return bytes(buffer.data())
+        return svg_of(self.size, self.paint, self.title, self.caption)
 
     def paint(self, painter: QPainter) -> None:
         """Draw it in the rectangle from (0, 0) to its size."""

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from PySide6.QtCore import (
-    QBuffer,
-    QByteArray,
     QEvent,
-    QIODevice,
     QPointF,
-    QRect,
     QRectF,
     QSize,
     Qt,
@@ -21,24 +17,21 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
-    QGuiApplication,
     QImage,
-    QImageWriter,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
 )
-from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.lab.benchmark_pictures import Bars, Curves, Heat, Picture, described
 from gpu_studio.ui.kit.painting import draw_focus
+from gpu_studio.ui.kit.picture_file import image_of, png_of, svg_of
 from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font
 from gpu_studio.ui.lab.pictures import bars, curves, heat
 from gpu_studio.ui.lab.pictures.drawing import Hotspot, draw_ring
 
-SHARPNESS: Final = 2
 _SIDE, _HEAD, _FOOT, _EDGE = 16, 34, 26, 4.0
 _HIGHEST: Final = 16_000
 _LEAST_WIDTH: Final = 200
@@ -199,35 +192,15 @@ class PictureFile:
 
     def image(self) -> QImage:
         """In pixels, twice as many each way as the size says."""
-        image = QImage(self.size * SHARPNESS, QImage.Format.Format_ARGB32)
-        image.setDevicePixelRatio(SHARPNESS)
-        painter = QPainter(image)
-        self._paint(painter)
-        painter.end()
-        return image
+        return image_of(self.size, self._paint)
 
     def png(self) -> bytes:
         """The same as a PNG file."""
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        QImageWriter(buffer, QByteArray(b"png")).write(self.image())
-        return bytes(buffer.data().data())
+        return png_of(self.size, self._paint)
 
     def svg(self) -> bytes:
         """As an SVG file of lines and letters."""
-        buffer = QByteArray()
-        made, device = QSvgGenerator(), QBuffer(buffer)
-        made.setOutputDevice(device)
-        made.setSize(self.size)
-        made.setViewBox(QRect(0, 0, self.size.width(), self.size.height()))
-        # The fonts are in points of this screen.
-        made.setResolution(round(QGuiApplication.primaryScreen().logicalDotsPerInch()))
-        made.setTitle(self.picture.title)
-        made.setDescription(described(self.picture))
-        painter = QPainter(made)
-        self._paint(painter)
-        painter.end()
-        return bytes(buffer.data())
+        return svg_of(self.size, self._paint, self.picture.title, described(self.picture))
 
     def _paint(self, painter: QPainter) -> None:
         tokens, size = self.tokens, self.size
