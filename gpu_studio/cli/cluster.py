@@ -164,10 +164,10 @@ def submit(chosen: argparse.Namespace) -> int:
     """Submit the plan's script to Slurm, and follow the job unless it is to be left alone."""
     from gpu_studio.cli.export import contents_beside, script_of
     from gpu_studio.export.jobs import SCRIPT
-    from gpu_studio.hosts.slurm_jobs import JOB_FILE, KEPT
+    from gpu_studio.hosts.slurm_jobs import JOB_FILE, KEPT, at_work_in
     from gpu_studio.hosts.slurm_jobs import submit as submit_job
 
-    written, script = script_of(chosen, of_workers=True)
+    written, script = script_of(chosen, of_workers=True, runs=True)
     folder, job = _job_of(written, chosen)
     if (folder / KEPT).exists() and not chosen.resume and not chosen.force:
         raise RefusedError(
@@ -177,6 +177,11 @@ def submit(chosen: argparse.Namespace) -> int:
     files = {SCRIPT: script.encode(), JOB_FILE: job.encode(), **contents_beside(written)}
     words = ["--resume"] if chosen.resume else []
     with _told_by_slurm():
+        if there := at_work_in(folder):
+            raise RefusedError(
+                f"Job {there} works in {folder}, or waits to: two would write over each other's "
+                f"state. Stop it first: gpu-studio cluster stop {there}"
+            )
         number = submit_job(folder, files, words)
     note(f"Job {number} is submitted. What it writes is in {folder}")
     if chosen.detach:

@@ -80,10 +80,12 @@ def export(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def script_of(chosen: argparse.Namespace, *, of_workers: bool) -> tuple[plans.Plan, str]:
+def script_of(
+    chosen: argparse.Namespace, *, of_workers: bool, runs: bool = False
+) -> tuple[plans.Plan, str]:
     """The plan that is given, and its script; one process is refused if several are `of_workers`.
 
-    Raises PlanError, RefusedError.
+    A script that `runs` at once has no code that may not run. Raises PlanError, RefusedError.
     """
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import described_machine
@@ -96,7 +98,7 @@ def script_of(chosen: argparse.Namespace, *, of_workers: bool) -> tuple[plans.Pl
     machine = described_machine(chosen.machine) if chosen.machine else None
     found = problems_of(written, plan, machine)
     # Where code may not run, the script is written without a look at what it makes.
-    refused = [problem for problem in found if isinstance(problem, ConsentProblem)]
+    refused = [each for each in found if isinstance(each, ConsentProblem) and not runs]
     if problems := [problem for problem in writable(written, found) if problem not in refused]:
         raise plans.PlanError(problems, str(chosen.plan))
     if of_workers:

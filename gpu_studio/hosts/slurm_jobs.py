@@ -34,6 +34,16 @@ def submit(folder: Path, files: Mapping[str, bytes], words: Sequence[str]) -> st
     return said.partition(";")[0]  # what follows names a cluster of several
 
 
+def at_work_in(folder: Path) -> str | None:
+    """The number of a job of this user that waits or works in `folder`. Raises SlurmError."""
+    real = str(folder.resolve())
+    for line in run(["squeue", "--me", "--noheader", "--format=%i %Z"]).splitlines():
+        number, _, place = line.strip().partition(" ")
+        if place == real:
+            return number
+    return None
+
+
 def stop(number: str) -> bool:
     """Ask the workers of a job to keep their state after the same step, and to end.
 

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
+
+import pytest
 
 WORKERS = "distribution.strategy=multi_worker"
 TRUSTED = "cluster.trusted_network=true"  # whatever addresses this machine has
@@ -43,3 +46,47 @@ def test_that_a_machine_without_slurm_is_a_finding(gpu_studio, plan_file, monkey
     slurm = ("--set", WORKERS, "cluster.start=slurm")
     answer = gpu_studio("cluster", "examine", plan_file, *slurm)
     assert (answer.code, "no command sbatch" in answer.out) == (1, True)
+
+
+SLURM = ("--set", WORKERS, TRUSTED, "cluster.start=slurm")
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Commands that answer as Slurm's; the file gets a line for each job that is submitted.
+
+    `squeue` tells what is in the file `queue` beside it.
+    """
+    submitted = tmp_path / "submitted"
+    texts = {
+        "sbatch": f'[ "$1" = --test-only ] && exit; echo "$PWD" >> {submitted}; echo 7',
+        "squeue": f"cat {tmp_path}/queue",
+        "sinfo": 'echo "debug* infinite"',
+    }
+    (tmp_path / "queue").touch()
+    for name, text in texts.items():
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text(f"#!/bin/sh\n{text}\n")
+        command.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    return submitted
+
+
+def test_that_code_that_may_not_run_is_not_given_to_slurm(gpu_studio, plan_file, jobs, tmp_path):
+    own = tmp_path / "own_net.py"
+    own.write_text("def net():\n    import keras\n    return keras.Sequential()\n")
+    model = [f"model.{each}" for each in ("name=", "options={}", f"python={own}:net")]
+    answer = gpu_studio("cluster", "submit", plan_file, "--detach", *SLURM, *model)
+    assert (answer.code, "gpu-studio code allow" in answer.err) == (2, True)
+    assert not jobs.exists()
+
+
+def test_that_two_jobs_never_work_in_the_same_folder(gpu_studio, plan_file, jobs):
+    submit = ("cluster", "submit", plan_file, "--detach", *SLURM)
+    assert gpu_studio(*submit).out == "7\n"
+    (folder,) = jobs.read_text().splitlines()
+    jobs.with_name("queue").write_text(f"6 /elsewhere\n7 {folder}\n")
+    answer = gpu_studio(*submit)
+    assert (answer.code, "Job 7 works in" in answer.err) == (2, True)
+    assert jobs.read_text().splitlines() == [folder]
