@@ -183,7 +183,12 @@ def _run(chosen: argparse.Namespace) -> int:
         result = run_benchmark(chosen.benchmark, plan, machine, note, by_hand=by_hand)
     except BenchmarkError as error:
         raise RefusedError(str(error)) from error
-    path = keep_result(result)
+    try:
+        path = keep_result(result)
+    except OSError as error:
+        _tell(result, None, chosen)
+        note(f"It is kept in no file, so redirect what is written here: {error}")
+        return FAILED
     _tell(result, path, chosen)
     if not result.complete:
         return INTERRUPTED if "cancelled" in result.why_not_complete else FAILED
@@ -231,7 +236,7 @@ def _named(text: str) -> KeptResult:
         raise RefusedError(str(error)) from error
 
 
-def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> None:
+def _tell(result: BenchmarkResult, path: Path | None, chosen: argparse.Namespace) -> None:
     import msgspec
 
     from gpu_studio.common.figures import moment
@@ -240,7 +245,8 @@ def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> No
 
     verdict = judged(result)
     if chosen.json:
-        say_json({"file": str(path), "verdict": verdict, **msgspec.to_builtins(result)})
+        file = str(path) if path else None
+        say_json({"file": file, "verdict": verdict, **msgspec.to_builtins(result)})
         return
     about = BENCHMARKS[result.benchmark]
     say(f"{about.title}, {moment(result.begun)}")
@@ -250,7 +256,8 @@ def _tell(result: BenchmarkResult, path: Path, chosen: argparse.Namespace) -> No
     say()
     for line in verdict:
         say(line)
-    note(f"Kept in {path}")
+    if path is not None:
+        note(f"Kept in {path}")
 
 
 def _compare(chosen: argparse.Namespace) -> int:

@@ -352,7 +352,7 @@ def _row(group: PointGroup) -> tuple[str, ...]:
     apart = (max(group.rates) - min(group.rates)) / 2 / middle
     spread = f"{apart:.1%}".replace("%", " %") if len(group.rates) > 1 else UNKNOWN
     steps = group.step_seconds
-    loss = metric(group.loss) if group.losses else UNKNOWN
+    loss = metric(group.loss) if group.is_sound else UNKNOWN
     step = span(sum(steps) / len(steps))
     return (group.label, rounded(middle), spread, step, loss, str(len(group.rates)))
 

@@ -6,6 +6,7 @@ Pure values: who measures and who keeps the files is decided elsewhere.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -317,29 +318,35 @@ def _why_not_of(benchmark: str, row: BenchmarkRow) -> str:
     if not row.seconds or benchmark not in _NEEDED:
         return ""
     devices, amounts = _NEEDED[benchmark]
-    if len(row.devices) < devices:
+    least, most = devices
+    if not least <= len(row.devices) <= most:
         return f"{row.what} is of {len(row.devices)} devices"
     missing = [name for name in amounts if not getattr(row, name)]
     return f"{row.what} has no {missing[0]}" if missing else ""
 
 
-_NEEDED: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
-    "compute": (1, ()),
-    "launched": (1, ("launched", "count")),
-    "together": (1, ("flops",)),
-    "copies": (2, ("bytes",)),
-    "all-reduce": (1, ("bytes",)),
+_MANY: Final = sys.maxsize
+_NEEDED: Final[Mapping[str, tuple[tuple[int, int], tuple[str, ...]]]] = {
+    "compute": ((1, 1), ()),
+    "launched": ((1, _MANY), ("launched", "count")),
+    "together": ((1, _MANY), ("flops",)),
+    "copies": ((2, _MANY), ("bytes",)),
+    "all-reduce": ((1, _MANY), ("bytes",)),
 }
-"""By benchmark, how many devices a measured row has at least, and what else is not empty."""
+"""By benchmark, how many devices a measured row has, and what else is not empty."""
+_SHORTEST_S, _LONGEST_S = 1e-15, 1e9
+_LARGEST: Final = 1e21
+"""No operation is of more FLOP or bytes: what is written of a file's figures must be finite."""
 
 
 def _why_not_sane(row: BenchmarkRow) -> str:
     """What in a row nothing can have measured: all else divides by its times."""
     times = (*row.seconds, *row.launched, *row.reference)
-    if not all(0 < each < math.inf for each in times):
+    if not all(_SHORTEST_S <= each <= _LONGEST_S for each in times):
         return f"{row.what} took a time that is none"
-    if not all(0 <= each < math.inf for each in (row.flops, row.bytes, row.samples, row.size)):
+    amounts = (row.flops, row.bytes, row.samples, row.size)
+    if not all(0 <= each <= _LARGEST for each in amounts):
         return f"{row.what} is of an amount that is none"
-    if row.seconds and not row.count > 0:
+    if row.seconds and not 0 < row.count <= _LARGEST:
         return f"{row.what} was done {row.count} times"
     return ""

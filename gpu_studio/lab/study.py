@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import math
 import random
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,12 +42,15 @@ TEMPLATES: Final[tuple[str, ...]] = get_args(Template)
 HELD: Final[Mapping[str, str]] = {"global batch": "global", "batch per replica": "replica"}
 """What a study can hold fixed over its points, and the plan's `training.batch_scope` for it."""
 MOST_RUNS: Final = 10_000
+LARGEST_SEED: Final = 2**31 - 1
+_LARGEST: Final = 1e300
+"""A number beyond it has no place on an axis; `nan` has none either."""
 SEED: Final = "training.seed"
 DEVICES: Final = "distribution.devices"
 _KEYS: Final = (
     "version name plan template search budget seed repeats hold set axes".split()  # noqa: SIM905
 )
-_WHOLE: Final = {"budget": 0, "seed": 0, "repeats": 1}
+_WHOLE: Final = {"budget": (0, MOST_RUNS), "seed": (0, LARGEST_SEED), "repeats": (1, MOST_RUNS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,9 @@ class AxisChoice:
         (value,) = self.fields.values()
         if isinstance(value, list | tuple):
             return float(len(value))
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return float(value) if is_number else None
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return float(value) if abs(value) <= _LARGEST else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,7 @@ def _read(tables: Mapping[str, Any], found: list[Problem]) -> Study:
         if words[key] not in known:
             advice = choose_one(words[key], filter(None, known))
             found.append(Problem(key, shown(words[key]), advice))
-    whole = {key: _count(tables, key, least, found) for key, least in _WHOLE.items()}
+    whole = {key: _count(tables, key, *ends, found) for key, ends in _WHOLE.items()}
     fields = tables.get("set", {})
     if not isinstance(fields, Mapping):
         found.append(Problem("set", with_kind(fields), "write a table of fields of the plan"))
@@ -191,11 +196,12 @@ def _read(tables: Mapping[str, Any], found: list[Problem]) -> Study:
         **whole,
     }
     study = Study(name, plan, axes=axes, **made)
-    found += _sense(study)
+    found += sense_of(study)
     return study
 
 
-def _sense(study: Study) -> Iterator[Problem]:
+def sense_of(study: Study) -> Iterator[Problem]:
+    """What is wrong with a study whose values are each right."""
     if study.search == "random" and not study.budget:
         yield Problem("budget", "0", "say how many points are drawn, such as budget = 20")
     if study.search == "grid" and study.budget:
@@ -204,9 +210,14 @@ def _sense(study: Study) -> Iterator[Problem]:
     names = [axis.name for axis in study.axes]
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         yield Problem("axes", f"twice about {printable(name)}", "write its values in one axis")
-    runs = math.prod(len(axis.choices) for axis in study.axes) * study.repeats
-    if study.search == "grid" and runs > MOST_RUNS:
-        advice = f'{grouped(MOST_RUNS)} are the most: take fewer values, or search = "random"'
+    points = math.prod(len(axis.choices) for axis in study.axes)
+    if study.search == "random" and points > sys.maxsize:
+        advice = "nothing can be drawn from so many: take fewer axes, or fewer values"
+        yield Problem("axes", f"good for more than {grouped(sys.maxsize)} points", advice)
+    runs = (min(points, study.budget) if study.search == "random" else points) * study.repeats
+    if runs > MOST_RUNS:
+        fewer = "a smaller budget" if study.search == "random" else 'search = "random"'
+        advice = f"{grouped(MOST_RUNS)} are the most: take fewer values or repeats, or {fewer}"
         yield Problem("axes", f"good for {grouped(runs)} runs", advice)
 
 
@@ -218,11 +229,11 @@ def _text(tables: Mapping[str, Any], key: str, default: str, found: list[Problem
     return default
 
 
-def _count(tables: Mapping[str, Any], key: str, least: int, found: list[Problem]) -> int:
+def _count(tables: Mapping[str, Any], key: str, least: int, most: int, found: list[Problem]) -> int:
     value = tables.get(key, least)
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST_RUNS:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
-    advice = f"give a whole number from {least} to {grouped(MOST_RUNS)}, without quotes"
+    advice = f"give a whole number from {least} to {grouped(most)}, without quotes"
     found.append(Problem(key, with_kind(value), advice))
     return least
 

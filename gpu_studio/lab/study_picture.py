@@ -86,8 +86,9 @@ def picture_of(
     study: Study, groups: Sequence[PointGroup], verdict: StudyVerdict
 ) -> StudyPicture | None:
     """The picture of what has been measured so far; None if nothing has."""
-    losses = study.template == "sweep" and all(each.losses for each in groups if each.rates)
-    measured = [each for each in groups if each.rates]
+    sound = [each for each in groups if each.is_sound]
+    losses = study.template == "sweep" and bool(sound)
+    measured = sound if losses else [each for each in groups if each.rates]
     if not measured:
         return None
     axes = [axis for axis in study.axes if axis.name != SEED]
@@ -172,7 +173,8 @@ def rows_of(groups: Sequence[PointGroup]) -> Iterator[tuple[str | float, ...]]:
         if not each.rates:
             yield (each.label, _or_empty(each.x), "", "", "", "", each.failed)
         for place, rate in enumerate(each.rates):
-            step, loss = (_at(some, place) for some in (each.step_seconds, each.losses))
+            losses = each.losses if each.is_sound else ()  # which run had which is not known
+            step, loss = (_at(some, place) for some in (each.step_seconds, losses))
             yield (each.label, _or_empty(each.x), place + 1, rate, step, loss, "")
 
 

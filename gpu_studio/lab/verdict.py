@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.common.figures import grouped, metric, rounded, share, span
+from gpu_studio.common.figures import grouped, metric, plural, rounded, share, span
 from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
 from gpu_studio.lab.study import Study
 
@@ -26,6 +26,7 @@ _NORMAL: Final = 1.96
 _GOOD: Final = 0.75
 _STRAGGLES: Final = 1.25
 _MOST_BATCH: Final = 64
+_NONE_FASTER: Final = "more are not faster beyond the noise"
 _NUMBERS: Final = "no one two three four five six seven eight nine ten".split()  # noqa: SIM905
 _ORDINALS: Final = (
     "no first second third fourth fifth sixth seventh eighth ninth tenth".split()  # noqa: SIM905
@@ -62,6 +63,11 @@ class PointGroup:
         """The mean of the losses; NaN if there are none."""
         return float(np.mean(self.losses)) if self.losses else float("nan")
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether every run that was trained to its end has a last loss that is a number."""
+        return 0 < len(self.rates) <= len(self.losses)
+
 
 @dataclass(frozen=True, slots=True)
 class StudyVerdict:
@@ -88,8 +94,14 @@ def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> St
     noise = noise_of(measured)
     if study.template.startswith("scaling") and all(group.x for group in measured):
         found = _of_scaling(study, sorted(measured, key=lambda each: each.x or 0), noise, batch)
-    elif study.template == "sweep" and all(group.losses for group in measured):
-        found = _of_sweep(measured, noise)
+    elif study.template == "sweep" and any(group.is_sound for group in measured):
+        found = _of_sweep([group for group in measured if group.is_sound], noise)
+        failed += [
+            f"{group.label}: the last loss of {len(group.rates) - len(group.losses)} of "
+            f"{plural(len(group.rates), 'run')} is not a number."
+            for group in measured
+            if not group.is_sound
+        ]
     else:
         found = _of_rates(study, measured, noise)
     # Elsewhere a device may compute longer by design: it keeps the variables, or has more layers.
@@ -182,7 +194,8 @@ def _of_scaling(
         if gained >= 0:
             why = f"more gain {share(gained)} at most"
         if abs(gained) <= slack:
-            why = "the differences are within the noise"
+            alike = np.all(np.abs(rates[1:] / rates[0] - 1) <= slack)
+            why = "the differences are within the noise" if alike else _NONE_FASTER
         head = f"{_capital(first)} {'is' if devices[0] == 1 else 'are'} enough: {why}."
     else:
         times = rates[place] / rates[0]

@@ -279,8 +279,7 @@ def figures_of(run: RunDirectory) -> RunFigure:
             case events.Steps():
                 calls.append(event)
             case events.Epoch():
-                loss = event.metrics.get("val_loss", event.metrics.get("loss"))
-                found.loss = found.loss if loss is None else loss
+                found.loss = event.metrics.get("val_loss", event.metrics.get("loss"))
             case events.Memory():
                 found.memory |= {each.device: each.peak for each in event.devices}
             case events.Communication():

@@ -12,9 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.common.figures import grouped
 from gpu_studio.contract.events import Finished
-from gpu_studio.lab.study import MOST_RUNS, Point, Study, points_of
+from gpu_studio.lab.study import Point, Study, points_of, sense_of
 from gpu_studio.plan import Machine, Plan, PlanError, with_absolute_files
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.labels import title_of
@@ -45,6 +44,8 @@ def checked(
     study: Study, plan: Plan, folder: Path, machine: Machine | None, runs: Path
 ) -> CheckedStudy:
     """Look at every point with the rules of a plan. Code that is not allowed yet is no problem."""
+    if senseless := [str(problem) for problem in sense_of(study)]:
+        return CheckedStudy(problems=_short(senseless))
     try:
         points = points_of(study, plan)
     except PlanError as error:
@@ -57,8 +58,6 @@ def checked(
             f"{point.label}: {each}" for each in found if not isinstance(each, ConsentProblem)
         ]
     count = len(points) * study.repeats
-    if count > MOST_RUNS:
-        problems.append(f"These are {grouped(count)} runs, and {grouped(MOST_RUNS)} are the most.")
     seconds, like = _estimate(study, points, folder, runs)
     return CheckedStudy(len(points), count, _short(problems), seconds, like)
 

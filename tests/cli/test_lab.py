@@ -58,6 +58,17 @@ def test_that_a_measurement_is_told_kept_listed_and_shown(gpu_studio, folder, an
     assert shown["machine"]["TensorFlow"] == "2.21.0"
 
 
+def test_that_a_measurement_that_cannot_be_kept_is_told_all_the_same(
+    gpu_studio, folder, answers, machine
+):
+    answers(0.0)
+    folder.write_text("no folder")
+    done = gpu_studio("lab", "run", "compute")
+    assert done.code == FAILED
+    assert "matmul in float32 10 MFLOP/s" in done.out
+    assert "It is kept in no file" in done.err
+
+
 def test_that_a_wrong_result_fails(gpu_studio, folder, answers, machine):
     answers(0.5)
     done = gpu_studio("lab", "run", "compute")

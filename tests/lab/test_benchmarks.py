@@ -68,8 +68,13 @@ def test_that_what_is_no_result_is_refused_with_what_to_do(data, said):
         ("launched", row(seconds=(1.0,)), "has no launched"),
         ("copies", row("copy", "host", seconds=(1.0,), bytes=1.0), "is of 1 devices"),
         ("all-reduce", row("ring", "CPU:0", seconds=(1.0,)), "has no bytes"),
+        ("all-reduce", row("ring", seconds=(5e-324,), bytes=1.0), "took a time that is none"),
+        ("compute", row(seconds=(1.0,), flops=1e308), "amount that is none"),
+        ("compute", row(seconds=(1.0,), size=10**400), "amount that is none"),
+        ("launched", row(seconds=(1.0,), launched=(1.0,), count=10**400), "was done 1000"),
+        ("compute", row("matmul", "CPU:0", "CPU:1", seconds=(1.0,)), "is of 2 devices"),
     ],
-    ids=range(6),
+    ids=range(11),
 )
 def test_that_rows_that_nothing_can_have_measured_are_refused(kind, bad, said):
     with pytest.raises(BenchmarkError, match=said):

@@ -7,6 +7,7 @@ import pytest
 
 from gpu_studio.lab.fits import fit, karp_flatt
 from gpu_studio.lab.study import Study
+from gpu_studio.lab.study_picture import picture_of
 from gpu_studio.lab.verdict import PointGroup, straggler, verdict_of
 
 DEVICES = np.repeat(np.arange(1.0, 9.0), 3)
@@ -135,6 +136,36 @@ def test_that_a_sweep_has_its_best_by_the_loss_with_the_spread_over_seeds():
     verdict = verdict_of(sweep, found)
     assert verdict.headline.startswith("Learning rate 0.01 has the lowest loss: 0.3000 ± 0.01")
     assert verdict.chosen == "learning rate 0.01"
+
+
+def test_that_a_point_that_diverged_is_told_and_never_the_best_of_a_sweep():
+    sweep = Study("sweep", "a.plan.toml", "sweep")
+    found = [
+        PointGroup("learning rate 10", 10.0, (1.0,) * 3, (1.0,) * 3, (0.10,)),
+        PointGroup("learning rate 0.01", 0.01, (1.0,) * 3, (1.0,) * 3, (0.30, 0.31, 0.29)),
+        PointGroup("learning rate 20", 20.0, (1.0,) * 3, (1.0,) * 3),
+    ]
+    verdict = verdict_of(sweep, found)
+    assert verdict.headline.startswith("Learning rate 0.01 has the lowest loss: 0.3000 ± 0.01")
+    assert verdict.more == (
+        "learning rate 10: the last loss of 2 of 3 runs is not a number.",
+        "learning rate 20: the last loss of 3 of 3 runs is not a number.",
+    )
+    picture = picture_of(sweep, found, verdict)
+    assert picture is not None
+    assert [each.label for each in picture.points] == ["learning rate 0.01"]
+
+
+def test_that_far_slower_devices_are_not_said_to_be_within_the_noise():
+    times = {1.0: (1.0, 1.02), 2.0: (1.005, 1.02), 4.0: (2.0, 2.04)}
+    groups = [
+        PointGroup(f"{count:.0f} devices", count, tuple(256 / each for each in both), both)
+        for count, both in times.items()
+    ]
+    verdict = verdict_of(Study("s", "p", "scaling-strong"), groups, 256)
+    assert verdict.headline.startswith(
+        "One device is enough: more are not faster beyond the noise. The second makes no"
+    )
 
 
 def test_that_slower_devices_are_not_recommended_where_the_noise_hides_that_they_are():

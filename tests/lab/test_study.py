@@ -117,6 +117,7 @@ def test_that_points_that_differ_in_the_seed_alone_are_one_group():
         ("seed = 5", 'template = "scaling-strnog"', "did you mean scaling-strong?"),
         ("seed = 5", 'hold = "batch"', "hold is"),
         ("seed = 5", 'search = "random"', "say how many points are drawn"),
+        ("repeats = 2", 'repeats = 9999\nsearch = "random"\nbudget = 9', "10,000 are the most"),
         ("seed = 5", "budget = 5", 'leave it out, or write search = "random"'),
         ("values = [0.1, 0.01]", "values = []", "a list with at least one value"),
         ("values = [0.1, 0.01]", "value = 3", "a table with field and value"),
@@ -127,6 +128,20 @@ def test_that_a_wrong_file_is_refused_in_words(before, after, words):
     with pytest.raises(PlanError, match="study cannot be used") as caught:
         loads_study(SWEEP.replace(before, after))
     assert words in str(caught.value)
+
+
+def test_that_a_grid_from_which_nothing_can_be_drawn_is_refused_in_words():
+    axes = "".join(
+        f'[[axes]]\nfield = "training.{place}"\nvalues = [1, 2]\n' for place in range(70)
+    )
+    with pytest.raises(PlanError, match="nothing can be drawn from so many"):
+        loads_study(f'name = "a"\nplan = "b"\nsearch = "random"\nbudget = 3\n{axes}')
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1" + "0" * 400])
+def test_that_a_number_without_a_place_on_an_axis_has_none(value):
+    study = loads_study(SWEEP.replace("0.01]", f"{value}]"))
+    assert [each.x for each in study.axes[0].choices] == [0.1, None]
 
 
 def test_that_an_empty_and_a_missing_file_say_what_to_do(tmp_path):

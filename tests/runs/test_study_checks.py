@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from made_studies import MACHINE, PLAN, made_study, write_runs
 
-from gpu_studio.lab.study import axis_of
+from gpu_studio.lab.study import axis_of, dumps_study, loads_study
 from gpu_studio.runs.study_checks import checked
 
 
@@ -46,11 +46,23 @@ def test_that_code_that_is_not_allowed_yet_is_no_problem_and_a_missing_file_is(r
     assert "there is no such file" in found[0]
 
 
+def test_that_what_is_checked_without_a_problem_can_be_read_once_it_is_written(runs_dir, tmp_path):
+    opened = made_study(tmp_path, "batch")
+    drawn = replace(opened.study, seed=2**31 - 1, search="random", budget=3)
+    assert checked(drawn, opened.plan, tmp_path, MACHINE, runs_dir).problems == ()
+    assert loads_study(dumps_study(drawn)) == drawn
+    twice = replace(opened.study, axes=opened.study.axes * 2)
+    found = checked(twice, opened.plan, tmp_path, MACHINE, runs_dir)
+    assert found.problems == (
+        "axes is twice about training.batch_size: write its values in one axis.",
+    )
+
+
 def test_that_more_runs_than_can_be_are_refused_and_long_lists_are_cut(runs_dir, tmp_path):
     opened = made_study(tmp_path, "batch")
     many = replace(opened.study, repeats=10_000)
     found = checked(many, opened.plan, tmp_path, MACHINE, runs_dir)
-    assert "60,000 runs, and 10,000 are the most" in found.problems[-1]
+    assert "good for 60,000 runs: 10,000 are the most" in found.problems[-1]
     axes = (axis_of("training.batch_size", list(range(-20, 0))),)
     found = checked(replace(opened.study, axes=axes), opened.plan, tmp_path, MACHINE, runs_dir)
     assert len(found.problems) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from made_studies import PLAN, made_study, write_run, write_runs
 
 from gpu_studio.contract import lock
 from gpu_studio.plan import PlanError
-from gpu_studio.runs.studies import NotedRuns, StudyRuns
+from gpu_studio.runs.studies import NotedRuns, StudyRuns, figures_of
 from gpu_studio.runs.study_runner import RUNNER_LOCK, being_run, stop_running
 from gpu_studio.runs.study_shelf import folder_of, forget, known_files, open_study, remember
 from gpu_studio.runs.study_view import StudyDesk
@@ -166,3 +167,18 @@ def test_that_a_study_of_a_missing_plan_cannot_be_opened(tmp_path):
     opened.plan_file.unlink()
     with pytest.raises(PlanError, match="missing at"):
         open_study(opened.path)
+
+
+def test_that_a_run_whose_last_loss_is_no_number_has_none_and_not_that_of_an_earlier_epoch(
+    runs_dir, tmp_path
+):
+    opened = made_study(tmp_path, "batch")
+    run = write_run(runs_dir, opened, opened.points[0])
+    assert figures_of(run).loss is not None
+    lines = [*map(json.loads, run.events_file.read_text().splitlines())]
+    last = [each for each in lines if "metrics" in each][-1]
+    last["metrics"] = dict.fromkeys(last["metrics"])
+    run.events_file.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    found = figures_of(run)
+    assert (found.loss, found.failed) == (None, "")
+    assert found.rate is not None

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from gpu_studio.common.figures import plural, whole_duration
 from gpu_studio.common.paths import expanded
 from gpu_studio.lab.axis_text import text_of, typed_axis
-from gpu_studio.lab.study import SUFFIX, Study, StudyAxis
+from gpu_studio.lab.study import LARGEST_SEED, MOST_RUNS, SUFFIX, Study, StudyAxis
 from gpu_studio.runs.study_checks import CheckedStudy
 from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.dialogs import Dialog
@@ -35,7 +35,6 @@ EPOCHS: Final = "training.epochs"
 SETTLE_MS: Final = 150
 _WIDTH, _AXES_HEIGHT, _AXES_LEAST, _ROOM = 620, 260, 60, 24
 _SEARCHES: Final = {"grid": "every combination", "random": "some, drawn by the seed"}
-_MOST: Final = 10_000
 Check = Callable[[Study], CheckedStudy]
 
 
@@ -134,8 +133,8 @@ class StudyDialog(Dialog):
         self.file = QLineEdit(str(path))
         self.choose = Button("Choose…", small=True)
         self.search = Choice("which points", list(_SEARCHES), words=_SEARCHES)
-        self.budget = WholeNumber("how many are drawn", 1, _MOST)
-        self.seed = WholeNumber("seed of the order", 0, 2**31 - 1)
+        self.budget = WholeNumber("how many are drawn", 1, MOST_RUNS)
+        self.seed = WholeNumber("seed of the order", 0, LARGEST_SEED)
         self.repeats = WholeNumber("repeats of each point", 1, 1000)
         self.epochs = WholeNumber("epochs of each run", 1, 1_000_000)
         self.add_axis = Button("Add an axis", small=True)

@@ -89,7 +89,7 @@ class FewModel(PlainTable[PointGroup]):
         if column == 1:
             return rounded(row.rate)
         if self.headers[column] == "loss":
-            return metric(row.loss) if row.losses else UNKNOWN
+            return metric(row.loss) if row.is_sound else UNKNOWN
         return f"{row.rate / (self._base or row.rate):.2f}"
 
 
@@ -115,7 +115,7 @@ class EveryModel(PlainTable[PointGroup]):
             rounded(row.rate),
             UNKNOWN if spread is None else percentage(spread),
             span(sum(steps) / len(steps)) if steps else UNKNOWN,
-            metric(row.loss) if row.losses else UNKNOWN,
+            metric(row.loss) if row.is_sound else UNKNOWN,
             ", ".join(memory) or UNKNOWN,
             str(len(row.rates)),
         )[column - 1]

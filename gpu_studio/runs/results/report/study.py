@@ -106,7 +106,7 @@ def _points(groups: Sequence[PointGroup]) -> Markup | None:
             else [each.failed or "not measured yet", "", ""]
         )
         step = span(float(np.mean(steps))) if steps else ""
-        loss = metric(each.loss) if each.losses else ""
+        loss = metric(each.loss) if each.is_sound else ""
         rows.append([each.label, *figures, step, loss, str(len(rates))])
     return table("Each point, without its warm-up", heads, rows, range(1, len(heads)))
 
