@@ -173,14 +173,15 @@ def job_of(number: str) -> SlurmJob:
 def most_minutes(partition: str | None) -> float | None:
     """The longest time that a partition gives to a job, in minutes; None if it has no limit.
 
+    Of several, with commas between, Slurm takes one that allows the job: that of the longest.
     Without a name, that of the default one. Raises SlurmError.
     """
     named = [] if partition is None else ["-p", partition]
-    for line in run(["sinfo", "-h", "-o", "%P %l", *named]).splitlines():
-        name, limit = line.split()
-        if partition is not None or name.endswith("*"):
-            return None if limit == "infinite" else minutes(limit)
-    return None
+    rows = [line.split() for line in run(["sinfo", "-h", "-o", "%P %l", *named]).splitlines()]
+    limits = [limit for name, limit in rows if partition is not None or name.endswith("*")]
+    if not limits or "infinite" in limits:
+        return None
+    return max(map(minutes, limits))
 
 
 def output_of(number: str) -> Path:

@@ -10,7 +10,15 @@ from slurm_practice import practice_slurm
 from training_runs import small_plan, until
 
 from gpu_studio.cli.entry import run_command
-from gpu_studio.hosts.slurm import SlurmError, SlurmJob, job_of, run, words_of, would_start
+from gpu_studio.hosts.slurm import (
+    SlurmError,
+    SlurmJob,
+    job_of,
+    most_minutes,
+    run,
+    words_of,
+    would_start,
+)
 from gpu_studio.plan import save
 from gpu_studio.plan.cluster_values import minutes
 
@@ -83,6 +91,27 @@ def test_that_a_machine_without_slurm_says_so(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(SlurmError, match="no command squeue"):
         run(["squeue"])
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"), [(None, 60), ("short,long", 1440), ("short,free", None)]
+)
+def test_that_of_several_partitions_the_longest_limit_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    partition: str | None,
+    expected: float | None,
+) -> None:
+    command = tmp_path / "sinfo"
+    rows = "debug* 1:00:00\nshort 30:00\nlong 1-00:00:00\nfree infinite"
+    chosen = "*" if partition is None else partition.replace(",", "|")
+    command.write_text(
+        f"#!/bin/bash\nwhile read -r n t; do case $n in {chosen}) echo $n $t;; esac; done <<X\n"
+        f"{rows}\nX\n"
+    )
+    command.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert most_minutes(partition) == expected
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ class Worker:
         self.index, self._run = index, run
         self.own = run if index == 0 else run.of_worker(attempt, ROLE, index)
         self.channel, other = channel.pair()
-        self.address, self.lost = "", False
+        self.address, self.lost, self._ended_here = "", False, False
         self.here: Here | None = None
         self.ready: Ready | None = None
         self.ended: MemberEnded | None = None
@@ -122,6 +122,7 @@ class Worker:
 
     def end(self) -> None:
         """End it now, and wait until it is gone."""
+        self._ended_here = self.process.poll() is None
         self.process.kill()
         self.process.wait()
         self.channel.close()
@@ -142,8 +143,10 @@ class Worker:
     def _stage(self) -> WorkerStage:
         if self.ended is not None:
             return "ended"
-        if self.lost or self.process.poll() is not None:
+        if self.lost:
             return "lost"
+        if self.process.poll() is not None:
+            return "ended" if self._ended_here else "lost"
         return self.beat.state if self.here is not None else "absent"
 
     def member(self) -> ClusterMember:

@@ -151,6 +151,7 @@ def test_that_a_run_goes_on_with_fewer_where_the_plan_lets_it(run: Supervised) -
 def test_that_a_worker_that_is_stopped_is_noticed_and_said_to_be(run: Supervised) -> None:
     failed = run.failure({"1": "stops"}, "cluster.restarts=0", "cluster.lost_after=5")
     assert "Worker 1 was stopped by a signal, and has said nothing for" in str(failed)
+    assert [each.state for each in run.of(Workers)[-1].workers] == ["ended", "lost"]
 
 
 def test_that_a_worker_that_is_not_there_in_time_is_named(
