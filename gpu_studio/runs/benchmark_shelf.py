@@ -65,10 +65,11 @@ def kept_results(folder: Path | None = None) -> list[KeptResult]:
         return []
     names = (each.name for each in folder.iterdir() if each.name.endswith(SUFFIX))
     stems = sorted(name.removesuffix(SUFFIX) for name in names)
-    return [_kept(folder / f"{stem}{SUFFIX}") for stem in reversed(stems)]
+    return [kept_in(folder / f"{stem}{SUFFIX}") for stem in reversed(stems)]
 
 
-def _kept(path: Path) -> KeptResult:
+def kept_in(path: Path) -> KeptResult:
+    """The result in a file, or why it cannot be read."""
     try:
         return KeptResult(path, load_result(path))
     except (BenchmarkError, OSError) as error:

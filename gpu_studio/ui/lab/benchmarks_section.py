@@ -18,11 +18,12 @@ from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkError
 from gpu_studio.lab.hand_placement import problems
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, logical_devices
 from gpu_studio.runs.benchmark_links import links_between
-from gpu_studio.runs.benchmarks import BY_HAND, KeptResult, benchmark_plan, load_result
+from gpu_studio.runs.benchmarks import BY_HAND, KeptResult, benchmark_plan, kept_in
 from gpu_studio.ui.kit.action_set import ActionSet
 from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
 from gpu_studio.ui.kit.notice import Notice
 from gpu_studio.ui.kit.settings import LAB_DEVICES, Settings
+from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.lab.benchmark_jobs import BenchmarkJobs, MeasuringEnd, kept
 from gpu_studio.ui.lab.benchmark_view import BenchmarkView, ShownBenchmark
@@ -79,11 +80,12 @@ class BenchmarksSection(LabSection):
     ) -> None:
         super().__init__()
         self._settings, self._notice, self._around = settings, notice, around
-        self._shown = ""
+        self._shown, self._asleep = "", False
         self._view = BenchmarkView(theme, settings, notice, actions)
         self.jobs = BenchmarkJobs(self, command)
         self.shelf = ResultShelf(notice, self)
         self.files = ResultFiles(self._view.picture.file, self._view)
+        self._reading = BackgroundTask("a result to compare with", self)
         self._compare = ActionButton(actions["compare_results"], text="Compare with…")
         self._export = Button("Export")
         self._export.setToolTip("Copy or save the picture, or the rows")
@@ -130,21 +132,26 @@ class BenchmarksSection(LabSection):
         self._refresh()
 
     def watch(self) -> None:
-        """Read the results: a terminal may have measured, too."""
+        """Read the results: a terminal may have measured, too. Show what came meanwhile."""
+        self._asleep = False
         self.shelf.read()
-        self.look_again()
+        self._refresh()
+
+    def rest(self) -> None:
+        """Draw nothing while nobody sees it; what is measured goes on."""
+        self._asleep = True
 
     def close_parts(self) -> None:
         """Stop reading, and measure no more; what was measured is kept."""
         self.shelf.close()
         self.jobs.close()
         self.files.close()
+        self._reading.close()
 
     def look_again(self) -> None:
         """See what can be measured: the machine, the open plan or the live runs are others."""
-        plan = self._around.plan()
-        side = self._view.right
-        if self._shown:
+        if self._shown and not self._asleep:
+            plan, side = self._around.plan(), self._view.right
             only = BENCHMARKS[self._shown].of_a_plan
             name = plan.name if plan is not None else ""
             side.offer_devices(name, of_plan=self._of_plan, only_plan=only)
@@ -229,10 +236,7 @@ class BenchmarksSection(LabSection):
 
     def compare_with_file(self, path: Path) -> None:
         """Show what has changed from or to the result in a file, of another machine maybe."""
-        try:
-            self._compare_with(KeptResult(path, load_result(path)))
-        except (BenchmarkError, OSError) as error:
-            self._notice.say(str(error), "bad", about=self.name)
+        self._reading.start(partial(kept_in, path))
 
     # Inside
 
@@ -241,6 +245,7 @@ class BenchmarksSection(LabSection):
         self.jobs.ended.connect(self._end)
         self.shelf.changed.connect(self._follow_results)
         self.files.reported.connect(self._notice.say)
+        self._reading.done.connect(self._compare_with)
         self._view.right.chosen.connect(self._choose)
         self._view.by_hand.changed.connect(self.look_again)
         self._view.right.devices_chosen.connect(self._choose_devices)
@@ -297,8 +302,9 @@ class BenchmarksSection(LabSection):
         return links_between(chosen.result, topology)
 
     def _refresh(self) -> None:
-        """Show the benchmark as it is now."""
-        if not self._shown:
+        """Show the benchmark as it is now, if it is seen."""
+        if not self._shown or self._asleep:
+            self.look_again()
             return
         benchmark, results = BENCHMARKS[self._shown], self.shelf.of(self._shown)
         if self.jobs.measuring == self._shown:
@@ -347,6 +353,9 @@ class BenchmarksSection(LabSection):
     def _compare_with(self, other: KeptResult, _checked: bool = False) -> None:
         shown = self.shelf.chosen(self._shown)
         if shown is None or shown.result is None:
+            return
+        if other.result is None:
+            self._notice.say(other.why_not, "bad", about=self.name)
             return
         try:
             self._view.compare(shown, other)

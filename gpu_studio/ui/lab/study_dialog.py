@@ -307,6 +307,7 @@ class StudyDialog(Dialog):
     def _choose_file(self) -> None:
         dialog = QFileDialog(self, "Save study as", str(self.path.parent), f"Studies (*{SUFFIX})")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # it is refused
         dialog.setDefaultSuffix(SUFFIX.lstrip("."))
         dialog.selectFile(self.path.name)
         dialog.setAccessibleName("Save study as")
@@ -315,6 +316,10 @@ class StudyDialog(Dialog):
         dialog.open()
 
     def _save(self, run: bool) -> None:
+        if not self._fixed and self.path.exists():
+            why = f"There is a file {self.path} already, which is kept: name another."
+            self._tell(CheckedStudy(problems=(why,)))
+            return
         self.saved.emit(self.study, self.path, run)
 
 

@@ -227,6 +227,29 @@ def test_that_measuring_shows_each_row_as_it_comes_and_keeps_the_result(make, qt
     assert bench.view.rows.rows.rows == rows
 
 
+def test_that_nothing_is_drawn_while_the_page_is_hidden_and_all_is_there_when_it_is_seen(
+    make, qtbot, tmp_path, monkeypatch
+):
+    command, held = saying(tmp_path, made("compute", ("CPU:0",)).rows[:3])
+    bench = make(command=command)
+    bench.page.hide()
+    drawn = []
+    show = bench.view.show_benchmark
+    monkeypatch.setattr(bench.view, "show_benchmark", lambda one: (drawn.append(one), show(one)))
+    bench.actions["measure"].trigger()
+    qtbot.waitUntil(lambda: len(bench.section.jobs.rows) == 3)
+    assert drawn == []
+    bench.page.show()
+    assert len(bench.view.rows.rows.rows) == 3
+    bench.page.hide()
+    held.unlink()
+    qtbot.waitUntil(lambda: not bench.section.jobs.measuring)
+    drawn.clear()
+    bench.page.show()
+    qtbot.waitUntil(lambda: bench.side.facts.isVisible() and bool(drawn))
+    assert drawn[-1].kept is not None
+
+
 def test_that_cancelling_keeps_what_was_measured(make, qtbot, tmp_path):
     command, _held = saying(tmp_path, made("compute", ("CPU:0",)).rows[:2])
     bench = make(command=command)
@@ -353,24 +376,25 @@ def test_that_two_results_are_compared_and_noise_is_called_that(make, qtbot):
     assert not card.comparing
 
 
-def test_that_a_result_in_a_file_is_compared_and_another_kind_is_refused(make, tmp_path):
+def test_that_a_result_in_a_file_is_compared_and_another_kind_is_refused(make, qtbot, tmp_path):
     before, after = two()
     bench = make(after)
     other = keep_result(before, tmp_path / "from elsewhere")
     bench.section.compare_with_file(other)
-    assert bench.view.rows.comparing
+    qtbot.waitUntil(lambda: bench.view.rows.comparing)
     bench.section.compare_with_file(keep_result(made("copies"), tmp_path / "from elsewhere"))
-    assert "compare two of one" in bench.notice.text
+    qtbot.waitUntil(lambda: "compare two of one" in bench.notice.text)
     other.write_text("nonsense")
     bench.section.compare_with_file(other)
-    assert "no whole result" in bench.notice.text
+    qtbot.waitUntil(lambda: "no whole result" in bench.notice.text)
     bench.section.compare_with_file(tmp_path / "missing")
-    assert "missing" in bench.notice.text
+    qtbot.waitUntil(lambda: "missing" in bench.notice.text)
 
 
-def test_that_a_comparison_ends_with_the_result_that_was_compared(make, tmp_path):
+def test_that_a_comparison_ends_with_the_result_that_was_compared(make, qtbot, tmp_path):
     bench = make(*two())
     bench.section.compare_with_file(keep_result(two()[0], tmp_path))
+    qtbot.waitUntil(lambda: bench.view.rows.comparing)
     bench.section.look_again()
     assert bench.view.rows.comparing
     bench.side.table.choose_row(1)

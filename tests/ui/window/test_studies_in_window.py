@@ -135,6 +135,20 @@ def test_that_a_plan_with_unsaved_changes_is_written_beside_its_study(window, qt
     assert load(tmp_path / study.plan).name == window.document.plan.name
 
 
+def test_that_a_new_study_takes_no_file_that_is_there(window, qtbot, tmp_path):
+    there = tmp_path / "mine.study.toml"
+    there.write_text("of somebody")
+    window.services.actions["new_study_sweep"].trigger()
+    dialog = dialog_of(window, qtbot)
+    dialog.file.setText(str(there))
+    qtbot.waitUntil(dialog.save_button.isEnabled, timeout=WAIT_MS)
+    dialog.save_button.click()
+    assert dialog.isVisible()
+    assert dialog.wrong.text() == f"There is a file {there} already, which is kept: name another."
+    assert there.read_text() == "of somebody"
+    dialog.close()
+
+
 def test_that_what_the_rules_refuse_is_told_in_the_dialog_and_cannot_be_saved(window, qtbot):
     window.services.actions["new_study_batch"].trigger()
     dialog = dialog_of(window, qtbot)
