@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from gpu_studio.plan.cluster_values import Cluster, Kubernetes, Slurm
 from gpu_studio.plan.key_words import WORDS
@@ -21,6 +21,7 @@ from gpu_studio.plan.options import (
     PLACED_LIMITS,
     SLURM_LIMITS,
     TRAINING_LIMITS,
+    Kind,
     Option,
 )
 from gpu_studio.plan.values import (
@@ -182,6 +183,31 @@ def plan_keys(table: str) -> Iterator[PlanKey]:
 def all_keys() -> tuple[PlanKey, ...]:
     """Every key of a plan."""
     return tuple(key for table in TABLES for key in plan_keys(table))
+
+
+_OPTION_KINDS: Mapping[Any, Kind] = {
+    str: "text",
+    str | None: "text",
+    bool: "bool",
+    tuple[str, ...]: "texts",
+}
+
+
+def option_of(path: str) -> Option:
+    """A key as an option: its kind, bounds or choices, and default.
+
+    Raises KeyError for a key of another kind, such as a number without bounds or a table.
+    """
+    table, _, name = path.rpartition(".")
+    for limit in _LIMITS.get(table, ()):
+        if limit.name == name:
+            return limit
+    cls = TABLES[table][0]
+    hint = get_type_hints(cls)[name]
+    default = next(each.default for each in fields(cls) if each.name == name)
+    if get_origin(hint) is Literal:
+        return Option(name, "choice", default, "", choices=get_args(hint))
+    return Option(name, _OPTION_KINDS[hint], default, "", free=True)
 
 
 def _is_table(cls: type[Any], each: Field[Any], path: str) -> bool:

@@ -1,4 +1,7 @@
-"""The options of a strategy of several processes: how many there are, and what after a loss."""
+"""The options of a strategy of several processes: how many there are, and what after a loss.
+
+And, where a scheduler starts them, what that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Strategy, cluster_of
+from gpu_studio.plan import Problem, Strategy, cluster_of
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.devices import in_all, replicas
 from gpu_studio.plan.edits.change import Change
@@ -16,7 +19,9 @@ from gpu_studio.plan.options import CLUSTER_LIMITS
 from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.kit.fields import Choice, Switch, WholeNumber
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.scheduler_form import SchedulerForm
 from gpu_studio.ui.plan.strategy_sections import Section, StrategyAnswers, option_line
 
 STARTS = {"local": "this machine", "slurm": "Slurm", "kubernetes": "Kubernetes"}
@@ -62,6 +67,7 @@ class ClusterOptions(Section):
         for words, field in fields.items():
             self.column.addLayout(option_line(words, field))
         self.column.addWidget(self.note)
+        self.forms: dict[str, SchedulerForm] = {}
         self.start.edited.connect(lambda value: self._change("start", value))
         self.with_fewer.edited.connect(lambda value: self._change("with_fewer", value))
         self.trusted.edited.connect(lambda value: self._change("trusted_network", value))
@@ -85,6 +91,25 @@ class ClusterOptions(Section):
         self.trusted.show_value(part.trusted_network)
         self.note.setText(ELSEWHERE.get(part.start, ""))
         self.note.setVisible(bool(self.note.text()))
+        self._show_form(part.start, view)
+
+    def problems_in(self, view: PlanView) -> tuple[Problem, ...]:
+        """All but those that stand in the rows of the scheduler's form."""
+        start = (cluster_of(view.plan) or Cluster()).start
+        rows = view.problems_at(f"cluster.{start}") if start in ELSEWHERE else ()
+        return tuple(each for each in super().problems_in(view) if each not in rows)
+
+    def _show_form(self, start: str, view: PlanView) -> None:
+        if start in ELSEWHERE and start not in self.forms:
+            form = self.forms[start] = SchedulerForm(start)
+            form.edited.connect(self.edited)
+            form.column.setContentsMargins(0, GRID, 0, 0)
+            self.column.addWidget(form)
+            follow_layout(self)
+        for name, form in self.forms.items():
+            form.setVisible(name == start)
+            if name == start:
+                form.show_view(view)
 
     def _change(self, name: str, value: Any) -> None:
         text = f"change {name.replace('_', ' ')}"

@@ -63,6 +63,7 @@ _PARTS = (
     ("training", "Training"),
     ("distribution.placed", "Layers"),
     ("distribution", "Strategy"),
+    ("cluster", "Strategy"),
 )
 """Fields of a plan, and the tab that shows what is in them: the first that fits."""
 

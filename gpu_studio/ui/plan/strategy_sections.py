@@ -22,6 +22,7 @@ from gpu_studio.plan import (
     Placed,
     Plan,
     PlannedDevice,
+    Problem,
     Strategy,
     logical_devices,
     replicas,
@@ -36,6 +37,7 @@ from gpu_studio.ui.kit.choosable import ChoiceGroup, ChoiceRow
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
 from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 
 
@@ -82,9 +84,13 @@ class Section(QWidget):
         """Show the option as the plan has it."""
         self.setVisible(self.is_used_by(strategy_of(view.plan)))
         if not self.isHidden():
-            wrong = view.problems_at(self._field)
+            wrong = self.problems_in(view)
             self.problems.say(tuple(f"{each.received}: {each.advice}" for each in wrong))
             self.show_option(view, known)
+
+    def problems_in(self, view: PlanView) -> tuple[Problem, ...]:
+        """The problems that are said below the heading: all of the field and what is in it."""
+        return view.problems_at(self._field)
 
     def is_used_by(self, strategy: Strategy) -> bool:
         """Whether the strategy has the option."""
@@ -319,6 +325,7 @@ class StrategyDeviceList(QWidget):
         self.rows = {row.device: self._made(row) for row in rows}
         for place, made in enumerate(self.rows.values()):
             self._grid.addWidget(made, place // _COLUMNS, place % _COLUMNS)
+        follow_layout(self)
         self._group = None if self._several else ChoiceGroup(self.rows, _COLUMNS, self)
         if self._group is not None:
             self._group.chosen.connect(lambda device: self.picked.emit(device, True))

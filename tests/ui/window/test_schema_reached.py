@@ -10,7 +10,7 @@ from made_machines import TWO_CARDS
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Carve, EarlyStopping, Named, Placed, Plan
-from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.cluster_values import Cluster, Kubernetes, Slurm
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.values import OutputTraining
 from gpu_studio.ui.plan.form.form import FormRow
@@ -50,6 +50,9 @@ ELSEWHERE = {
     "version": lambda page: page.workspace.editor("File").text,
 }
 """What has a control of its own kind; all else is a row of a form, which names its field."""
+
+
+SCHEDULERS = {"slurm": Slurm, "kubernetes": Kubernetes}
 
 
 @pytest.fixture
@@ -98,19 +101,30 @@ def test_that_every_field_of_the_schema_has_a_control(window: MainWindow) -> Non
     assert set(leaves(plan)) - shown - options == {"cluster"}, "which this strategy has not"
 
 
-def test_that_every_field_of_a_cluster_has_a_control_and_those_of_schedulers_are_text(
-    window: MainWindow,
-) -> None:
+def test_that_every_field_of_a_cluster_has_a_control(window: MainWindow) -> None:
     plan = set_strategy(window.document.plan, "multi_worker")
     window.document.begin(replace(plan, cluster=Cluster()))
     window.plan_page.workspace.open("Strategy")
     section = window.plan_page.workspace.editor("Strategy").cluster
     shown = {*section.numbers, "start", "with_fewer", "trusted_network"}
-    only_text = {"servers", "slurm", "kubernetes"}  # no strategy that runs has servers
-    assert {field.name for field in fields(Cluster)} == shown | only_text
+    only_text = {"servers"}  # no strategy that runs has servers
+    assert {field.name for field in fields(Cluster)} == shown | only_text | set(SCHEDULERS)
     for control in (*section.numbers.values(), section.start, section.with_fewer, section.trusted):
         assert control.isVisibleTo(window.plan_page)
         assert any(each.focusPolicy() for each in (control, *control.findChildren(QWidget)))
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_that_every_field_of_a_scheduler_has_a_control(window: MainWindow, scheduler: str) -> None:
+    plan = set_strategy(window.document.plan, "multi_worker")
+    window.document.begin(replace(plan, cluster=Cluster(start=scheduler)))
+    window.plan_page.workspace.open("Strategy")
+    form = window.plan_page.workspace.editor("Strategy").cluster.forms[scheduler]
+    paths = [f"cluster.{scheduler}.{field.name}" for field in fields(SCHEDULERS[scheduler])]
+    assert list(form.rows) == paths
+    for row in form.rows.values():
+        assert row.control.isVisibleTo(window.plan_page)
+        assert row.control.focusPolicy()
 
 
 def test_that_a_field_with_a_control_of_its_own_kind_can_be_reached_there(

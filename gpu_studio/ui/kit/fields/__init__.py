@@ -5,6 +5,16 @@ the field would not take from a person, from a plan file, is shown as it is.
 """
 
 from gpu_studio.ui.kit.fields.choices import Choice, Segments, Switch
+from gpu_studio.ui.kit.fields.lines import Lines
 from gpu_studio.ui.kit.fields.typed import PositiveNumber, Suggested, Typed, WholeNumber
 
-__all__ = ["Choice", "PositiveNumber", "Segments", "Suggested", "Switch", "Typed", "WholeNumber"]
+__all__ = [
+    "Choice",
+    "Lines",
+    "PositiveNumber",
+    "Segments",
+    "Suggested",
+    "Switch",
+    "Typed",
+    "WholeNumber",
+]
