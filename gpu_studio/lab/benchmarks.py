@@ -197,13 +197,11 @@ def _ways_to_add_up(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     best: list[tuple[int, str]] = []
     for amount in sorted({row.size for row in rows}):
         of_size = sorted((row for row in rows if row.size == amount), key=lambda row: row.middle)
-        first = of_size[0]
-        name = first.what if all(map(first.is_faster_than, of_size[1:])) else ""
-        if not best or best[-1][1] != name:
-            best.append((amount, name))
-    for place, (amount, name) in enumerate(best):
+        what = _fastest(of_size)
+        if not best or best[-1][1] != what:
+            best.append((amount, what))
+    for place, (amount, what) in enumerate(best):
         until = f" and below {size(best[place + 1][0])}" if place + 1 < len(best) else ""
-        what = f"{name} is the fastest" if name else "the ways do not differ beyond the noise"
         yield f"from {size(amount)} on{until}, {what}."
     smallest = min(rows, key=lambda row: (row.size, row.middle))
     widest = max(rows, key=lambda row: row.bus_bandwidth)
@@ -214,8 +212,22 @@ def _ways_to_add_up(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
     yield from _of_auto(rows)
 
 
+def _fastest(rows: Sequence[BenchmarkRow]) -> str:
+    """Which of these ways, from the one of the least time, is the fastest, as a clause."""
+    first, *others = rows
+    if not others:
+        return f"{first.what} alone was measured"
+    alike = not all(map(first.is_faster_than, others))
+    return "the ways do not differ beyond the noise" if alike else f"{first.what} is the fastest"
+
+
 def _of_auto(rows: Sequence[BenchmarkRow]) -> Iterator[str]:
-    chosen = [row for row in rows if row.reference_name == "auto"]
+    chosen = [
+        row
+        for row in rows
+        if row.reference_name == "auto"
+        and any(each.size == row.size and each.what != row.what for each in rows)
+    ]
     if not chosen:
         return
     slower = [

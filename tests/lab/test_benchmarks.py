@@ -160,8 +160,18 @@ def test_that_an_all_reduce_has_a_latency_and_a_bus_bandwidth_as_nccl_tests_defi
     said = judged(result("all-reduce", small, large))
     assert "4 devices: the latency is 20.0 µs (ring, 1 KiB); the bus reaches 3 GiB/s" in said[1]
     auto = msgspec.structs.replace(large, reference_name="auto")
-    assert judged(result("all-reduce", auto))[-1].endswith("the measurement agrees at every size.")
+    slower = msgspec.structs.replace(large, what="nccl", seconds=(1.0,) * 5)
+    said = judged(result("all-reduce", auto, slower))
+    assert said[-1].endswith("the measurement agrees at every size.")
     assert math.isnan(row(seconds=(1.0,), bytes=1.0).bus_bandwidth)
+
+
+def test_that_one_way_to_add_up_is_neither_the_fastest_nor_the_right_choice():
+    both = ("GPU:0", "GPU:1")
+    only = row("ring", *both, size=1024, seconds=(1.0,) * 5, bytes=1.0, reference_name="auto")
+    said = judged(result("all-reduce", only, complete=False, why_not_complete="it was cancelled"))
+    assert said[0] == "2 devices: from 1 KiB on, ring alone was measured."
+    assert not any("agrees" in each or "fastest" in each for each in said)
 
 
 def test_that_each_number_of_devices_is_judged_by_itself():
