@@ -35,3 +35,14 @@ def expanded(path: str | Path) -> Path:
         return Path(os.path.expanduser(path))  # noqa: PTH111
     except ValueError:  # a null character
         return Path(path)
+
+
+def is_missing(path: Path) -> bool:
+    """Whether there is surely nothing. What cannot be looked at may be there: reading says why."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

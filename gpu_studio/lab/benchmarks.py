@@ -9,6 +9,7 @@ from typing import Final
 from gpu_studio.common.figures import grouped, plural, share, size, span, throughput
 from gpu_studio.lab.benchmark_results import (
     BENCHMARKS,
+    OVERLAPPED,
     VERSION,
     WITHIN_NOISE,
     Benchmark,
@@ -50,8 +51,6 @@ __all__ = [
 
 NO_COPY: Final = 4.0
 """So many times as fast as the host's own copy is no copy at all."""
-OVERLAPPED: Final = "overlapped copy"
-"""A copy while its device computes."""
 _ASYNCHRONOUS: Final = 0.5
 """The calls have returned in less than this share of the time: the device computes meanwhile."""
 

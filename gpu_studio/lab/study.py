@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.common.paths import is_missing
 from gpu_studio.plan.files import dumps as plan_text
 from gpu_studio.plan.files import inline, read_text
 from gpu_studio.plan.settings import with_settings
@@ -137,7 +138,7 @@ def is_study(path: Path) -> bool:
 
 def load_study(path: Path) -> Study:
     """Read the study in a file. Raises PlanError with everything that is wrong, in words."""
-    if not path.exists():
+    if is_missing(path):
         advice = "check the name, or make one with gpu-studio study new"
         source = printable(str(path))
         raise PlanError([Problem(source, "missing", advice)], source)

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.common.paths import expanded
+from gpu_studio.common.paths import expanded, is_missing
 from gpu_studio.contract.files import make_private_directory, read_json, write_private
 from gpu_studio.lab.study import Point, Study, load_study, points_of, unreadable_plan
 from gpu_studio.plan import AbsolutePlan, Plan
@@ -105,7 +105,7 @@ def open_study(path: Path) -> OpenStudy:
     path = path.absolute()
     study = load_study(path)
     plan_file = path.parent / expanded(study.plan)
-    if not plan_file.exists():
+    if is_missing(plan_file):
         raise unreadable_plan(study, plan_file)
     plan = plans.load(plan_file)
     return OpenStudy(path, study, plan_file, plan, points_of(study, plan))

@@ -233,7 +233,7 @@ def _version(opened: OpenStudy) -> object:
 def _written(file: Path) -> object:
     try:
         status = file.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_size, status.st_mtime_ns, status.st_ino
 

@@ -73,8 +73,9 @@ def test_that_what_is_no_result_is_refused_with_what_to_do(data, said):
         ("compute", row(seconds=(1.0,), size=10**400), "amount that is none"),
         ("launched", row(seconds=(1.0,), launched=(1.0,), count=10**400), "was done 1000"),
         ("compute", row("matmul", "CPU:0", "CPU:1", seconds=(1.0,)), "is of 2 devices"),
+        ("copies", row("overlapped copy", "a", "b", seconds=(1.0,), bytes=1.0), "no reference"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_that_rows_that_nothing_can_have_measured_are_refused(kind, bad, said):
     with pytest.raises(BenchmarkError, match=said):

@@ -182,3 +182,13 @@ def test_that_a_run_whose_last_loss_is_no_number_has_none_and_not_that_of_an_ear
     found = figures_of(run)
     assert (found.loss, found.failed) == (None, "")
     assert found.rate is not None
+
+
+@pytest.mark.parametrize("bad", ["/" + "a" * 5000, "/a\0b", "~nobody/x", "/dev/zero"])
+def test_that_a_study_at_an_impossible_place_hides_no_other(runs_dir, tmp_path, bad):
+    opened = made_study(tmp_path, "batch")
+    remember(runs_dir, opened.path)
+    note = folder_of(runs_dir) / "0.known.json"
+    note.write_text(json.dumps({"path": bad}))
+    found = StudyDesk(runs_dir).look()
+    assert [each.problem == "" for each in found] == [True, False]
