@@ -253,7 +253,8 @@ def _proxies(views: Sequence[HostView]) -> Iterator[Finding]:
     for host, view in {view.host: view for view in views}.items():
         names = sorted(name for name in view.proxies if name.lower() != "no_proxy")
         spared = next((v for k, v in view.proxies.items() if k.lower() == "no_proxy"), "")
-        addresses = {each.address for each in views}
+        # Workers of one machine are started so that they reach each other without a proxy.
+        addresses = {each.address for each in views if not is_loopback(each.address)}
         if names and not addresses <= set(spared.replace(" ", "").split(",")):
             found = f"{host} has set {listed(names)}, which TensorFlow obeys between workers."
             mend = f"export no_proxy={','.join(sorted(addresses))}"

@@ -115,6 +115,11 @@ def test_that_a_proxy_that_spares_the_workers_is_none() -> None:
     assert all(each.state == "good" for each in judged(view(0), view(1, proxies=spared)))
 
 
+def test_that_workers_of_one_machine_need_no_exception_from_its_proxy() -> None:
+    here = {"address": "127.0.0.1", "proxies": {"http_proxy": "http://proxy:3128"}}
+    assert all(each.state == "good" for each in judged(view(0, **here), view(1, **here)))
+
+
 def test_that_a_clock_that_is_off_is_told_once() -> None:
     off = view(0, reached={"1": WorkerLink(seconds=0.001, clock=-3.2)})
     (warned,) = [each for each in judged(off, view(1)) if each.state == "warning"]

@@ -50,6 +50,7 @@ worker() {  # takes its number and the words for the script; it has its part of 
     cluster=$(printf ', "127.0.0.1:%s"' "${listen[@]}")
     export TF_CONFIG="{\"cluster\": {\"worker\": [${cluster#, }]},
         \"task\": {\"type\": \"worker\", \"index\": $index}}"
+    export no_grpc_proxy=127.0.0.1  # or they ask a proxy for each other, and wait for ever
     if [ "$each" -gt 0 ]; then
         CUDA_VISIBLE_DEVICES=$(IFS=, && echo "${cards[*]:index * each:each}")
         export CUDA_VISIBLE_DEVICES

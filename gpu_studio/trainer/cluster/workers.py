@@ -20,10 +20,12 @@ from gpu_studio.contract.event_parts import WorkerStage, WorkerState
 from gpu_studio.contract.files import last_lines, make_private_directory
 from gpu_studio.trainer.cluster import channel
 from gpu_studio.trainer.cluster.channel import Heartbeat, Here, MemberEnded, Ready
+from gpu_studio.trainer.cluster.ports import LOCAL
 
 MODULE = "gpu_studio.trainer.cluster.member"
 ROLE = "worker"
 LOG_BYTES = 1 << 16
+NO_PROXY = "no_grpc_proxy"
 
 
 class Worker:
@@ -62,6 +64,7 @@ class Worker:
                 stdout=log,
                 stderr=log,
                 pass_fds=(descriptor,),
+                env={**os.environ, NO_PROXY: spared(os.environ.get(NO_PROXY, ""))},
             )
         finally:
             if log is not None:
@@ -163,6 +166,14 @@ class Worker:
             started=kernel.started(pid),
             boot=kernel.boot_id(),
         )
+
+
+def spared(already: str) -> str:
+    """What gRPC reaches without a proxy: `already`, and the workers of this machine.
+
+    It obeys `http_proxy` even for them, and waits in silence for what no proxy can reach.
+    """
+    return ",".join(filter(None, (already, LOCAL)))
 
 
 def last_words(path: Path, most: int = 3) -> str:

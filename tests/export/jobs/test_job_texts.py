@@ -79,6 +79,7 @@ def test_that_launch_commands_share_out_the_cards_that_the_plan_names():
 
 def test_that_launch_commands_take_the_plan_s_ports_or_free_ones():
     assert "seq 4000 4001" in text_of("launch", "cluster.port=4000")
+    assert "export no_grpc_proxy=127.0.0.1 " in text_of("launch")
     assert "bind" in text_of("launch")
 
 

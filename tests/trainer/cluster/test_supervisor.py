@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -140,6 +141,24 @@ def test_that_without_restarts_the_first_cause_ends_the_run_and_the_rest_is_fold
     assert failed.told.kind == supervisor.WORKER_LOST
     assert "worker 0: Connection reset by peer" in failed.told.traceback
     assert any("restarts = 3" in each for each in failed.told.suggestions)
+
+
+def test_that_workers_reach_each_other_without_the_proxy_of_this_machine(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    state = workers.Worker.state
+
+    def looked_at(worker: workers.Worker) -> Any:
+        with suppress(psutil.Error):
+            if environment := psutil.Process(worker.process.pid).environ():
+                given.append(environment.get("no_grpc_proxy", ""))
+        return state(worker)
+
+    monkeypatch.setattr(workers.Worker, "state", looked_at)
+    monkeypatch.setenv("no_grpc_proxy", "gpu2")
+    run.train({})
+    assert set(given) == {"gpu2,127.0.0.1"}
 
 
 def test_that_a_run_goes_on_with_fewer_where_the_plan_lets_it(run: Supervised) -> None:
