@@ -344,17 +344,17 @@ def _tell(state: StudyRuns, chosen: argparse.Namespace) -> None:
 
 
 def _row(group: PointGroup) -> tuple[str, ...]:
-    from gpu_studio.common.figures import UNKNOWN, metric, rounded, span
+    from gpu_studio.common.figures import UNKNOWN, metric, rounded, small_share, span
+    from gpu_studio.lab.study_picture import spread_of
 
     if not group.rates:
         return (group.label, "failed" if group.failed else "not measured yet", "", "", "", "0")
-    middle = group.rate
-    apart = (max(group.rates) - min(group.rates)) / 2 / middle
-    spread = f"{apart:.1%}".replace("%", " %") if len(group.rates) > 1 else UNKNOWN
+    apart = spread_of(group)
+    spread = UNKNOWN if apart is None else small_share(apart)
     steps = group.step_seconds
     loss = metric(group.loss) if group.is_sound else UNKNOWN
     step = span(sum(steps) / len(steps))
-    return (group.label, rounded(middle), spread, step, loss, str(len(group.rates)))
+    return (group.label, rounded(group.rate), spread, step, loss, str(len(group.rates)))
 
 
 def _document(state: StudyRuns, verdict: StudyVerdict, groups: list[PointGroup]) -> dict[str, Any]:

@@ -328,6 +328,12 @@ def share(part: float | None) -> str:
     return UNKNOWN if part is None else f"{part:.0%}".replace("%", " %")
 
 
+def small_share(part: float) -> str:
+    """Write a small part of a whole, such as a spread: `3.4 %`, `0.02 %`."""
+    value = 100 * part
+    return f"{value:.1f} %" if value >= 0.1 or value == 0 else f"{value:.1g} %"
+
+
 def percent(value: float) -> str:
     """Write a known percentage: `12 %`."""
     return f"{value:.0f} %"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Final
 
-from gpu_studio.common.figures import grouped, plural, share, size, span, throughput
+from gpu_studio.common.figures import grouped, plural, share, size, small_share, span, throughput
 from gpu_studio.lab.benchmark_results import (
     BENCHMARKS,
     OVERLAPPED,
@@ -59,12 +59,12 @@ def judged(result: BenchmarkResult) -> list[str]:
     """What the result says, in sentences."""
     measured = [row for row in result.rows if row.seconds or row.name or row.what == "read"]
     said = list(_JUDGES[result.benchmark](measured)) if measured else ["Nothing was measured."]
-    wrong = [row for row in measured if row.error is not None and row.error > tolerance(row.dtype)]
-    for row in wrong:
-        said.append(
-            f"WRONG RESULT: {row.what} in {row.dtype} on {', '.join(row.devices)} differs by "
-            f"{share(row.error)} from the true one."
-        )
+    said += [
+        f"WRONG RESULT: {row.what} in {row.dtype} on {', '.join(row.devices)} differs by "
+        f"{small_share(row.error)} from the true one."
+        for row in measured
+        if row.error is not None and row.error > tolerance(row.dtype)
+    ]
     if not result.complete:
         said.append(f"It was broken off ({result.why_not_complete}): what was measured is kept.")
     return said

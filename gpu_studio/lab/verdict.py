@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.common.figures import grouped, metric, plural, rounded, share, span
+from gpu_studio.common.figures import grouped, metric, plural, rounded, share, small_share, span
 from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
 from gpu_studio.lab.study import Study
 
@@ -286,9 +286,7 @@ def _between(low: float, high: float, write: object) -> str:
 def _noise_words(noise: float | None, slack: float) -> str:
     if noise is None:
         return "Each point was measured once, so the noise is not known: use repeats = 3."
-    return f"A measurement varies by {noise:.1%}; less than {slack:.1%} is noise.".replace(
-        "%", " %"
-    )
+    return f"A measurement varies by {small_share(noise)}; less than {small_share(slack)} is noise."
 
 
 def _batch_words(law: Fit, devices: Array, batch: int) -> str:

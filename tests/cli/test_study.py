@@ -214,7 +214,8 @@ def test_that_a_study_runs_in_the_background_is_listed_stopped_and_goes_on(
     assert "Asked batches.study.toml to stop" in gpu_studio("study", "stop").out
     eventually(lambda: study_runner.being_run(runs_dir) is None, "the end of the study")
     assert not any(is_live(run) for run in directories(runs_dir))
-    assert "4 runs are left. Go on with" in study_runner.last_said(runs_dir, study)
+    left = "4 runs are left. Go on with"  # it is said once the lock is let go
+    eventually(lambda: left in study_runner.last_said(runs_dir, study), "what is left")
     trainer()
     assert gpu_studio("study", "run", study).code == OK
     assert "Batch size" in gpu_studio("study", "list").out

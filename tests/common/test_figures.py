@@ -77,6 +77,8 @@ def test_that_rates_and_shares_have_their_units():
     assert figures.throughput(0.123) == "0.12 samples/s"
     assert figures.throughput(None) == figures.share(None) == "–"
     assert figures.share(0.123) == "12 %"
+    small = (0.5, 0.0342, 0.001, 0.0002, 0.0)
+    assert [*map(figures.small_share, small)] == ["50.0 %", "3.4 %", "0.1 %", "0.02 %", "0.0 %"]
 
 
 @pytest.mark.parametrize(

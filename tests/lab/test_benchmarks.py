@@ -211,6 +211,8 @@ def test_that_reading_is_held_against_the_pace_of_training():
 def test_that_a_wrong_result_is_said_whatever_its_speed():
     said = judged(result("compute", row(seconds=(1.0,), flops=1.0, error=0.5)))
     assert any("WRONG RESULT: matmul in float32 on CPU:0" in each for each in said)
+    said = judged(result("compute", row(seconds=(1.0,), flops=1.0, error=0.0002)))
+    assert said[-1].endswith("on CPU:0 differs by 0.02 % from the true one.")
 
 
 def test_that_a_broken_off_result_says_so_and_an_empty_one_too():

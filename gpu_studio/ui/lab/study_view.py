@@ -19,6 +19,7 @@ from gpu_studio.common.figures import (
     plural,
     rounded,
     size,
+    small_share,
     span,
     whole_duration,
 )
@@ -113,7 +114,7 @@ class EveryModel(PlainTable[PointGroup]):
         memory = (f"{name} {size(most)}" for name, most in row.memory.items())
         return (
             rounded(row.rate),
-            UNKNOWN if spread is None else percentage(spread),
+            UNKNOWN if spread is None else small_share(spread),
             span(sum(steps) / len(steps)) if steps else UNKNOWN,
             metric(row.loss) if row.is_sound else UNKNOWN,
             ", ".join(memory) or UNKNOWN,
@@ -122,11 +123,6 @@ class EveryModel(PlainTable[PointGroup]):
 
 
 _MEMORY: Final = _EVERY.index("memory of each device")
-
-
-def percentage(part: float) -> str:
-    """A small share with a digit behind the point: `0.4 %`."""
-    return f"{100 * part:.1f} %"
 
 
 class FactsGrid(QWidget):
@@ -360,7 +356,7 @@ def _facts(snapshot: StudySnapshot) -> list[tuple[str, str]]:
         *((called(axis.name), _span_of(axis)) for axis in study.axes),
         ("held", _held(snapshot)),
         ("repeats", ", ".join(filter(None, (str(study.repeats), order)))),
-        ("noise", f"± {percentage(noise)}" if noise is not None else "not known"),
+        ("noise", f"± {small_share(noise)}" if noise is not None else "not known"),
         ("took", duration(snapshot.seconds_taken) if snapshot.seconds_taken else UNKNOWN),
         ("file", snapshot.path.name),
     ]
@@ -379,5 +375,5 @@ def _span_of(axis: StudyAxis) -> str:
     values = [each.x for each in axis.choices]
     known = [value for value in values if value is not None]
     if len(known) == len(values) and len(set(known)) > 1:
-        return f"{min(known):g} to {max(known):g}, {len(values)} values"
+        return f"{in_figures(min(known))} to {in_figures(max(known))}, {len(values)} values"
     return axis.choices[0].label if len(axis.choices) == 1 else f"{len(axis.choices)} choices"
