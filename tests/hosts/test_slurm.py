@@ -144,9 +144,13 @@ def test_that_a_real_slurm_is_asked_before_the_start_and_each_node_examines_itse
         assert (code, "gives 60 minutes at most" in told) == (1, True)
         assert "on n" in would_start("#!/bin/bash\n#SBATCH --ntasks=2\ntrue\n")
 
-        first = slurm.run("sbatch", "--parsable", "--ntasks=6", "--wrap", "sleep 600")
+        first = slurm.run(
+            "sbatch", "--parsable", "--output=/dev/null", "--ntasks=6", "--wrap", "sleep 600"
+        )
         until(lambda: job_of(first).state == "RUNNING", 30)
-        second = slurm.run("sbatch", "--parsable", "--ntasks=6", "--wrap", "true")
+        second = slurm.run(
+            "sbatch", "--parsable", "--output=/dev/null", "--ntasks=6", "--wrap", "true"
+        )
         until(lambda: job_of(second).reason in ("Resources", "Priority"), 30)
         assert "waits:" in job_of(second).words
         slurm.run("scancel", first)
