@@ -14,6 +14,7 @@ from real_runs import PATIENCE_S, PLAN, eventually
 
 from gpu_studio.cli import queue_runner
 from gpu_studio.cli.queue_runner import Runner
+from gpu_studio.common import processes
 from gpu_studio.contract import lock
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import MIB, Plan, load, save, with_settings
@@ -265,7 +266,7 @@ def runner_process(monkeypatch, runs_dir):
     def run(code: str) -> None:
         start = f"from pathlib import Path; runs = Path({str(runs_dir)!r}); {code}"
         monkeypatch.setattr(
-            queueing, "module_command", lambda _module: [sys.executable, "-c", start]
+            processes, "module_command", lambda _module: [sys.executable, "-c", start]
         )
 
     return run
