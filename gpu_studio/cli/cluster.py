@@ -84,9 +84,35 @@ def register(commands: Commands) -> None:
         action="store_true",
         help="with Slurm: a short job looks from each node, and from each to each",
     )
+    _add_allowing(parser)
     add_set(parser)
     add_json(parser)
     _register_jobs(actions)
+
+
+def _add_allowing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-shell",
+        action="store_true",
+        help="let cluster.slurm.setup and cluster.slurm.flags of the plan run, as they are now",
+    )
+
+
+def _refuse_own_shell(plan: plans.Plan, chosen: argparse.Namespace) -> None:
+    """Raises RefusedError for what Slurm would run for the plan's author, if it is not allowed."""
+    from gpu_studio.plan.strategies import cluster_of
+    from gpu_studio.plan.values import printable
+
+    cluster = cluster_of(plan)
+    slurm = cluster.slurm if cluster is not None else None
+    lines = [*slurm.setup, *slurm.flags] if slurm is not None else []
+    if lines and not chosen.allow_shell:
+        for line in lines:
+            note(f"  {printable(line)}")
+        raise RefusedError(
+            "The plan gives Slurm these lines of its own, which run as you: if you have read and "
+            "trust them, say so with --allow-shell."
+        )
 
 
 def _register_jobs(actions: Commands) -> None:
@@ -97,6 +123,7 @@ def _register_jobs(actions: Commands) -> None:
     parser.add_argument("--resume", action="store_true", help="go on from what an earlier job kept")
     parser.add_argument("--detach", action="store_true", help="print the job's number, and return")
     add_force(parser, "what an earlier job of the plan kept")
+    _add_allowing(parser)
     add_set(parser)
     for name, summary, handler in (
         ("follow", "print a job's output, and why it waits, until it ends", follow),
@@ -145,6 +172,8 @@ def _findings(plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> list[Find
     runs, by_slurm = runs_folder(chosen), needs_slurm(plan)
     if chosen.on_nodes and not by_slurm:
         raise RefusedError('Only Slurm has nodes to look from: set cluster.start = "slurm".')
+    if chosen.on_nodes:
+        _refuse_own_shell(plan, chosen)
     found = examined(plan, runs, sbatch(plan, slug(plan.name)) if by_slurm else "")
     if chosen.on_nodes and all(each.state != "bad" for each in found):
         found = [each for each in found if each.check != "folder"]  # the nodes tell whether they do
@@ -168,6 +197,7 @@ def submit(chosen: argparse.Namespace) -> int:
     from gpu_studio.hosts.slurm_jobs import submit as submit_job
 
     written, script = script_of(chosen, of_workers=True, runs=True)
+    _refuse_own_shell(written, chosen)
     folder, job = _job_of(written, chosen)
     if (folder / KEPT).exists() and not chosen.resume and not chosen.force:
         raise RefusedError(

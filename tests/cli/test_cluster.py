@@ -90,3 +90,19 @@ def test_that_two_jobs_never_work_in_the_same_folder(gpu_studio, plan_file, jobs
     answer = gpu_studio(*submit)
     assert (answer.code, "Job 7 works in" in answer.err) == (2, True)
     assert jobs.read_text().splitlines() == [folder]
+
+
+def test_that_shell_of_the_plan_is_shown_whole_and_given_to_slurm_only_once_allowed(
+    gpu_studio, plan_file, jobs
+):
+    line = f"module load cuda; {'true; ' * 40}rm -rf somewhere"
+    own = f"cluster.slurm={{ setup = ['{line}'], flags = ['--prolog=/tmp/mine'] }}"
+    for command in (("submit", plan_file, "--detach"), ("examine", plan_file, "--on-nodes")):
+        answer = gpu_studio("cluster", *command, *SLURM, own)
+        assert (answer.code, "--allow-shell" in answer.err) == (2, True)
+        told = " ".join(answer.err.split())
+        assert "rm -rf somewhere" in told
+        assert "--prolog=/tmp/mine" in told
+        assert not jobs.exists()
+    answer = gpu_studio("cluster", "submit", plan_file, "--detach", "--allow-shell", *SLURM, own)
+    assert answer.out == "7\n"
