@@ -32,6 +32,7 @@ from gpu_studio.ui.kit.notice import Notice, Tone
 from gpu_studio.ui.kit.task import BackgroundTask, CancelledError, FileJobs, Stop, write_lines
 from gpu_studio.ui.runs.run_rows import known_tags
 from gpu_studio.ui.runs.runs_page import NameDialog, NoteDialog, RunsPage, TagDialog
+from gpu_studio.ui.window.file_notices import tell_of_files
 from gpu_studio.ui.window.plan_files import SUFFIX, PlanFiles, file_name
 from gpu_studio.ui.window.run_control import RunControl, say_practised
 from gpu_studio.ui.window.services import Pages, Services
@@ -55,8 +56,7 @@ class RunExports(QObject):
         self._window, self._notice = services.window, services.notice
         self._page = page
         self._jobs = FileJobs(self)
-        self._jobs.done.connect(self._tell)
-        self._jobs.failed.connect(self._tell_failure)
+        tell_of_files(self._jobs, self._notice)
 
     def report(self) -> None:
         """Ask for a file, and write the report of the selected runs to it."""
@@ -134,17 +134,6 @@ class RunExports(QObject):
         if words:
             self._notice.say(words, label="Cancel", action=self._jobs.cancel, stays=True)
         self._jobs.start(path, write)
-
-    def _tell(self, path: Path) -> None:
-        url = QUrl.fromLocalFile(str(path))
-        self._notice.say(f"Written: {path}", label="Open", action=lambda: self._open(url))
-
-    def _tell_failure(self, path: Path, why: str) -> None:
-        self._notice.say(f"{path} could not be written: {why}. Write it to another place.", "bad")
-
-    def _open(self, url: QUrl) -> None:
-        if not QDesktopServices.openUrl(url):
-            self._notice.say(f"Nothing here opens it. It is {url.toLocalFile()}", "warning")
 
     def _dialog(self, title: str, filters: list[str], suffix: str) -> QFileDialog:
         chosen = self._page.chosen

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.ui.kit.task import FileJobs, Stop, write_lines, write_parts
+from gpu_studio.ui.window.file_notices import tell_of_files
 from gpu_studio.ui.window.services import Services
 from gpu_studio.ui.window.study_control import StudyControl
 
@@ -31,8 +31,7 @@ class StudyFiles(QObject):
         super().__init__(services.window)
         self._window, self._notice, self._control = services.window, services.notice, control
         self._jobs = FileJobs(self)
-        self._jobs.done.connect(self._tell)
-        self._jobs.failed.connect(self._tell_failure)
+        tell_of_files(self._jobs, self._notice)
 
     def ask(self, kind: Kind) -> None:
         """Ask where to write this of the study that is shown."""
@@ -74,14 +73,3 @@ class StudyFiles(QObject):
         chart = self._control.section.view.picture
         content = chart.png() if kind == "png" else chart.svg()
         return partial(write_parts, path.absolute(), [content])
-
-    def _tell(self, path: Path) -> None:
-        url = QUrl.fromLocalFile(str(path))
-        self._notice.say(f"Written: {path}", label="Open", action=lambda: self._open(url))
-
-    def _tell_failure(self, path: Path, why: str) -> None:
-        self._notice.say(f"{path} could not be written: {why}. Write it to another place.", "bad")
-
-    def _open(self, url: QUrl) -> None:
-        if not QDesktopServices.openUrl(url):
-            self._notice.say(f"Nothing here opens it. It is {url.toLocalFile()}", "warning")
