@@ -128,7 +128,8 @@ def test_that_data_in_memory_are_loaded_once_and_read_by_the_batch(read, name):
     assert loaded["samples"] == {"file": 48, "table": 64}.get(name, 1797)
     assert len(loaded["seconds"]) == 1
     assert batches["size"] == 16
-    assert 12 < batches["samples"] <= 16  # the last of a pass may be smaller
+    rest = {"file": 7, "table": 4}.get(name, 15)  # a pass: 39, 52 or 1455 samples
+    assert (16 + rest) / 2 <= batches["samples"] <= 16  # never the last one alone: two are read
     assert len(batches["seconds"]) == 2
     assert batches["devices"] == (["CPU:0", "CPU:1"] if name == "mirrored" else ["CPU:0"])
 
