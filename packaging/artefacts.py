@@ -7,6 +7,9 @@ archive was made with, so that the wheel from there is the same, too.
 With --practice the wheel brings the practice cards' library. Such a wheel is for this kind of
 machine and this TensorFlow: whoever installs it needs no compiler. Elsewhere the library is
 compiled when it is first used, as without it.
+
+With --screenshots and the address of a folder on the web, the wheel's description for software
+centres names the screenshots that lie there.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import metainfo
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 EPOCH: Final = "SOURCE_DATE_EPOCH"
 
@@ -30,8 +35,16 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("kinds", nargs="+", choices=("wheel", "sdist"))
     parser.add_argument("--practice", action="store_true")
     parser.add_argument("--outdir", type=Path, default=ROOT / "dist")
+    parser.add_argument("--screenshots", default="", metavar="ADDRESS")
     chosen = parser.parse_args(words)
     environment = with_epoch()
+    if chosen.screenshots:
+        try:
+            metainfo.check(chosen.screenshots)
+        except LookupError as error:
+            sys.stderr.write(f"GPU Studio: {error}\n")
+            return 1
+        environment[metainfo.ADDRESS] = chosen.screenshots
     if not chosen.practice:
         return _built(chosen, environment)
     from gpu_studio.hardware import practice

@@ -108,8 +108,8 @@ def main(words: Sequence[str]) -> int:
     # Not in /tmp, which may be the memory: it becomes as large as what is installed.
     with tempfile.TemporaryDirectory(dir=_made(chosen.outdir)) as folder:
         root = Path(folder, "root")
-        wheel = chosen.wheel or _wheel(Path(folder))
         try:
+            wheel = chosen.wheel or _wheel(Path(folder), chosen.screenshots)
             fill(root, wheel, chosen.packages, chosen.python, cuda=chosen.cuda)
             if chosen.screenshots:
                 metainfo.describe(root / "usr/share", chosen.screenshots)
@@ -248,9 +248,10 @@ def _time() -> datetime:
     return datetime.fromtimestamp(int(os.environ.get(artefacts.EPOCH) or 0), UTC)
 
 
-def _wheel(folder: Path) -> Path:
+def _wheel(folder: Path, screenshots: str) -> Path:
     """A wheel of this source tree with the library of the practice cards."""
     words = ["wheel", "--practice", "--outdir", str(folder / "wheel")]
+    words += ["--screenshots", screenshots] if screenshots else []
     if artefacts.main(words):
         raise SystemExit(1)
     (made,) = (folder / "wheel").glob("*.whl")

@@ -1,8 +1,8 @@
 """The description for software centres, with screenshots.
 
 AppStream takes screenshots from the web only, so that they are named where it is known from which
-address: `make deb ARGS="--screenshots https://…"` with the folder that has those of
-`packaging/screenshots`. Without an address the description has none.
+address: `make dist ARGS="--screenshots https://…"`, and so of `make wheel` and `make deb`, with the
+folder that has those of `packaging/screenshots`. Without an address the description has none.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 METAINFO: Final = Path("metainfo/org.gpu_studio.GPUStudio.metainfo.xml")
+ADDRESS: Final = "GPU_STUDIO_SCREENSHOTS"
+"""The variable in which wheel_hook.py is told the address."""
 SHOWN: Final = {
     "train-dark.png": "A run on the Train page: its curves, and what each device holds",
     "plan-dark.png": "Layers placed on two devices on the Plan page",
@@ -20,6 +22,15 @@ SHOWN: Final = {
 """Files of `packaging/screenshots` with what they show; the first one is shown first."""
 _FIRST: Final = ' type="default"'
 _BEFORE: Final = "  <content_rating"
+
+
+def check(address: str) -> None:
+    """Raise LookupError for what is no address that AppStream takes."""
+    if not address.startswith("https://"):
+        raise LookupError(
+            f"{address} is no address from which software centres take screenshots: give one that "
+            "begins with https://"
+        )
 
 
 def describe(share: Path, address: str) -> None:
@@ -33,8 +44,7 @@ def with_screenshots(text: str, address: str) -> str:
 
     Raises LookupError for what is no address of the web.
     """
-    if not address.startswith(("https://", "http://")):
-        raise LookupError(f"{address} is no address of the web: give one that begins with https://")
+    check(address)
     parts = "".join(
         f"    <screenshot{'' if place else _FIRST}>\n"
         f"      <caption>{escape(caption)}</caption>\n"

@@ -1,6 +1,7 @@
 """Put into the wheel what is made when it is built.
 
-That is the manual page, and of `make wheel ARGS=--practice` the library of the practice cards.
+That is the manual page, of `make wheel ARGS=--practice` the library of the practice cards, and with
+an address of screenshots the description that names them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import os
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 class MadeFilesHook(BuildHookInterface[Any]):
     """Adds the manual page, and the library in the folder that `$GPU_STUDIO_WHEEL_LIBRARY` names.
 
-    With the library it tells for which machines the wheel is.
+    With the library it tells for which machines the wheel is. `$GPU_STUDIO_SCREENSHOTS` is the
+    address of the screenshots.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -31,6 +35,7 @@ class MadeFilesHook(BuildHookInterface[Any]):
             page = Path(self._made.name, place.name)
             page.write_bytes(text)
             build_data["shared_data"][str(page)] = f"share/{place}"
+        self._describe(build_data["force_include"])
         library = os.environ.get("GPU_STUDIO_WHEEL_LIBRARY", "")
         if library:
             within = f"gpu_studio/resources/practice/{Path(library).name}"
@@ -38,6 +43,18 @@ class MadeFilesHook(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
+
+    def _describe(self, included: dict[str, str]) -> None:
+        """Have the description with screenshots take the place of the one without."""
+        with _importing_from(f"{self.root}/packaging"):
+            import metainfo
+
+        address = os.environ.get(metainfo.ADDRESS, "")
+        if address:
+            file, text = metainfo.METAINFO, Path(self.root, "resources/desktop", metainfo.METAINFO)
+            made = Path(self._made.name, file.name)
+            made.write_text(metainfo.with_screenshots(text.read_text(), address))
+            included[str(made)] = f"gpu_studio/resources/desktop/{file}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made."""
@@ -48,13 +65,19 @@ class MadeFilesHook(BuildHookInterface[Any]):
 
 def _manuals(root: str) -> dict[Path, bytes]:
     """The manual pages of the source tree at `root`, by their places below `share`."""
-    sys.path.insert(0, root)  # Its parser needs nothing that is not Python's own.
-    try:
+    with _importing_from(root):  # Its parser needs nothing that is not Python's own.
         from gpu_studio.cli.completion import manuals
         from gpu_studio.cli.entry import make_parser
 
         epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
         date = f"{datetime.fromtimestamp(int(epoch), UTC):%Y-%m-%d}" if epoch else ""
         return manuals(make_parser()[0], date)
+
+
+@contextmanager
+def _importing_from(folder: str) -> Iterator[None]:
+    sys.path.insert(0, folder)
+    try:
+        yield
     finally:
-        sys.path.remove(root)
+        sys.path.remove(folder)

@@ -31,6 +31,8 @@ _MOST: Final = 1 << 20
 _PERMISSIONS: Final = 0o644
 """Of what is installed: the desktop's programs may run as somebody else."""
 _PATIENCE_S: Final = 60
+_RESERVED: Final = frozenset(" \t\n\r\"'\\><~|&;$*?#()`%=")
+"""An argument with one of these letters has to be quoted in a command line."""
 _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _OF_MIME: Final = (
     "XMLnamespaces", "aliases", "generic-icons", "globs", "globs2", "icons", "magic", "mime.cache",
@@ -171,9 +173,10 @@ def _command(path: str) -> str:
     """The beginning of a command line, by the rules of the Desktop Entry Specification 1.5.
 
     Its first word may hold no equals sign, and GLib looks for a program whose name has `%%` as it
-    is written; so where the path has one of these, a shell starts it.
+    is written; so where the path has one of these, a shell starts it. It stands in quotes only
+    where it must: outside of the large desktops `xdg-open` takes quotes for a part of the name.
     """
-    word = quoted(path)
+    word = quoted(path) if _RESERVED & set(path) else path
     return f"""/bin/sh -c {quoted('exec "$0" "$@"')} {word}""" if set("%=") & set(path) else word
 
 

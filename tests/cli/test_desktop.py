@@ -51,9 +51,12 @@ def home(isolated_home) -> Path:
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     """A program in a folder with the worst of names, which writes down how it was called."""
-    path = tmp_path / HARD / "gpu-studio-window"
+    return told_program(tmp_path / HARD / "gpu-studio-window", tmp_path / "told")
+
+
+def told_program(path: Path, told: Path) -> Path:
     path.parent.mkdir()
-    path.write_text(TOLD.format(python=sys.executable, told=str(tmp_path / "told")))
+    path.write_text(TOLD.format(python=sys.executable, told=str(told)))
     path.chmod(0o755)
     return path
 
@@ -151,6 +154,29 @@ def test_that_the_entry_starts_the_program_wherever_it_lies_and_plans_open_in_it
         eventually((tmp_path / "told").exists, f"the start by {command}")
         assert (tmp_path / "told").read_text() == words
         (tmp_path / "told").unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("desktop", ["", "GNOME"])
+def test_that_xdg_open_opens_a_plan_on_desktops_large_and_small(
+    home: Path, tmp_path: Path, monkeypatch, desktop: str
+) -> None:
+    """Where it knows the desktop it has that open the file; else it reads the entry itself."""
+    needs("xdg-open", "xdg-utils")
+    needs("gio", "libglib2.0-bin")
+    needs("mimetype", "libfile-mimeinfo-perl")
+    needs("update-desktop-database", "desktop-file-utils")
+    for name, value in (("XDG_CURRENT_DESKTOP", desktop), ("XDG_DATA_DIRS", "/usr/share")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DISPLAY", ":4077")  # it is never asked, but without one it is no desktop
+    monkeypatch.delenv("BROWSER", raising=False)
+    program = told_program(tmp_path / "bin" / "gpu-studio-window", tmp_path / "told")
+    desktop_entry.install(program, home)
+    plan = tmp_path / "a plan.plan.toml"
+    plan.write_text("version = 1\n")
+    checked("xdg-open", plan)
+    eventually((tmp_path / "told").exists, "the start by xdg-open")
+    assert (tmp_path / "told").read_text() == str(plan)
 
 
 def test_that_no_drawn_icon_is_older_than_its_svg_file(qapp: QGuiApplication, monkeypatch) -> None:

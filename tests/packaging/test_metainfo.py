@@ -47,5 +47,32 @@ def test_that_an_address_is_written_as_xml_and_what_is_none_is_refused(metainfo)
     assert "/gpu studio &amp; more/train-dark.png" in metainfo.with_screenshots(
         "  <content_rating/>", ADDRESS
     )
-    with pytest.raises(LookupError, match="no address of the web"):
-        metainfo.with_screenshots("", "/usr/share/screenshots")
+    for wrong in ("/usr/share/screenshots", "http://example.org/shots"):
+        with pytest.raises(LookupError, match="begins with https"):
+            metainfo.with_screenshots("", wrong)
+
+
+def test_that_a_wheel_takes_the_description_with_screenshots_only_where_an_address_is_given(
+    metainfo, monkeypatch, tmp_path: Path
+):
+    from wheel_hook import MadeFilesHook
+
+    place = f"gpu_studio/resources/desktop/{metainfo.METAINFO}"
+    for address in ("", ADDRESS):
+        monkeypatch.setenv(metainfo.ADDRESS, address)
+        hook = MadeFilesHook(str(PACKAGING.parent), {}, None, None, str(tmp_path), "wheel")
+        build_data = {"shared_data": {}, "force_include": {}}
+        hook.initialize("standard", build_data)
+        written = {target: Path(made) for made, target in build_data["force_include"].items()}
+        assert list(written) == ([place] if address else [])
+        for made in written.values():
+            assert made.read_text().count("<screenshot") == len(metainfo.SHOWN) + 1
+        hook.finalize("standard", build_data, "")
+
+
+def test_that_no_wheel_is_begun_with_an_address_that_is_none(metainfo, capsys, tmp_path: Path):
+    import artefacts
+
+    assert artefacts.main(["wheel", "--screenshots", "ftp://x", "--outdir", str(tmp_path)]) == 1
+    assert "ftp://x is no address from which" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -147,13 +147,14 @@ class ExaminedCards:
 
 
 def examine(facts: Facts) -> list[Finding]:
-    """The findings: first the machine, then each card, their links, and the disk."""
+    """The findings: first the machine, then each card, their links, the disk, and logging out."""
     cards = identify(facts)
     found = [
         *_machine(facts, cards),
         *_each_card(facts, cards),
         _joined(facts),
         machine_checks.disk_space(facts),
+        machine_checks.logging_out(facts),
     ]
     return [finding for finding in found if finding is not None]
 

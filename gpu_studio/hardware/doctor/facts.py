@@ -105,7 +105,8 @@ class System:
     `platform` is Python's `sys.platform`. `container` is docker, podman, kubernetes, lxc or
     another's name, or empty. `module` is the version of the loaded NVIDIA kernel module, `rival`
     another driver that holds the cards. `listed` are the PCI addresses of NVIDIA's cards.
-    `shared_mib` is the size of /dev/shm; None is unknown.
+    `shared_mib` is the size of /dev/shm; None is unknown. `ends_at_logout` says whether this
+    process, and what it starts, end when the user logs out.
     """
 
     platform: str = "linux"
@@ -121,6 +122,7 @@ class System:
     shared_mib: int | None = None
     library_path: str = ""
     disk_space: DiskSpace | None = None
+    ends_at_logout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,7 @@ def tensorflow_view(answer: Mapping[str, Any]) -> TensorFlowView:
 
 ROOT = Path("/")
 CONTROLS = ("nvidiactl", "nvidia-uvm", "dxg")
+LINGERING = "var/lib/systemd/linger"
 RIVALS = ("nouveau", "vfio_pci")
 CONTAINER_FILES = (("run/.containerenv", "podman"), (".dockerenv", "docker"))
 CONTAINER_WORDS = (
@@ -289,6 +292,7 @@ def system(
         shared_mib=_shared(root),
         library_path=variables.get("LD_LIBRARY_PATH", ""),
         disk_space=disk_space(runs) if runs is not None else None,
+        ends_at_logout=ends_at_logout(root),
     )
 
 
@@ -320,6 +324,16 @@ def module_version(root: Path = ROOT) -> str:
     words = _read(root / "proc/driver/nvidia/version").split()
     numbers = (word for word in words if word[:1].isdigit() and "." in word)
     return next(numbers, "")
+
+
+def ends_at_logout(root: Path = ROOT) -> bool:
+    """Whether systemd ends this process, and all that it starts, after the user has logged out.
+
+    It does so with what it started for the user, as desktops have it start programs, unless the
+    user may linger; a session of its own (setsid) does not keep a process from it.
+    """
+    of_user = "/user@" in _read(root / "proc/self/cgroup")
+    return of_user and not (root / LINGERING / _user()).exists()
 
 
 def device_nodes(root: Path = ROOT) -> tuple[DeviceNode, ...]:

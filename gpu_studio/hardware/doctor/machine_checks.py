@@ -228,6 +228,7 @@ def _about_rival(system: System) -> str:
 
 CONTROL, MEMORY = "/dev/nvidiactl", "/dev/nvidia-uvm"
 NO_CARDS = ("", "void", "none")
+LET_RUNS_GO_ON = "loginctl enable-linger    # once; from then on runs go on without you"
 LITTLE_SHARED_MIB = 1024
 LEAST_ROOM_MIB, LITTLE_ROOM_MIB = 200, 5 * 1024
 """A checkpoint or two, and an evening of them."""
@@ -377,3 +378,14 @@ def _shut(shut: list[DeviceNode], user: str) -> Finding:
         found,
         (f"sudo chmod a+rw {' '.join(node.path for node in shut)}",),
     )
+
+
+def logging_out(facts: Facts) -> Finding | None:
+    """Whether runs go on after the user has logged out; no finding where they do."""
+    if not facts.system.ends_at_logout:
+        return None
+    found = (
+        "After you have logged out the system ends all that you started, runs too: each writes a "
+        "checkpoint first, from which it can be resumed."
+    )
+    return Finding("logging_out", "warning", "Logging out", found, (LET_RUNS_GO_ON,))

@@ -27,7 +27,8 @@ class LiveWatch(QObject):
         self._runs = runs
         self._live: dict[str, RunDirectory] = {}
         self._has_looked = False
-        self._folder: QFileSystemWatcher | None = None
+        self._folder = QFileSystemWatcher(self)
+        self._folder.directoryChanged.connect(lambda _: self.look())
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self._ask)
@@ -39,10 +40,7 @@ class LiveWatch(QObject):
 
     def look(self) -> None:
         """Find what is alive now."""
-        if self._folder is None and self._runs.is_dir():
-            self._folder = QFileSystemWatcher(self)
-            self._folder.addPath(str(self._runs))
-            self._folder.directoryChanged.connect(lambda _: self.look())
+        self._watch_folder()
         new = [run for run in live_runs(self._runs) if run.id not in self._live]
         first, self._has_looked = not self._has_looked, True
         self._take(new)
@@ -57,8 +55,18 @@ class LiveWatch(QObject):
     def close(self) -> None:
         """Stop watching."""
         self._timer.stop()
-        if self._folder is not None:
-            self._folder.removePath(str(self._runs))
+        self._leave_folders()
+
+    def _watch_folder(self) -> None:
+        """Hear of new runs; before the first run, of the folder that will hold them."""
+        while self._folder.directories() != [there := str(_nearest_folder(self._runs))]:
+            self._leave_folders()
+            if not self._folder.addPath(there):
+                return  # nobody may look into it
+
+    def _leave_folders(self) -> None:
+        for folder in self._folder.directories():
+            self._folder.removePath(folder)
 
     def _take(self, new: list[RunDirectory]) -> None:
         self._live |= {run.id: run for run in new}
@@ -79,3 +87,8 @@ class LiveWatch(QObject):
                 self.ended.emit(run)
         if gone:
             self.changed.emit()
+
+
+def _nearest_folder(path: Path) -> Path:
+    """The folder itself, or else the innermost one that is there and will hold it."""
+    return next(each for each in (path, *path.parents) if each.is_dir())

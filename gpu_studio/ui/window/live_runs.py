@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class LiveRuns(QObject):
     """Keeps the live runs in the status line and beside the title of the Train page.
 
-    A run that somebody else starts, as the queue does, is told of with a way to it. It takes the
-    place of the run that is shown only where that has ended and nobody is looking at it.
+    A run that somebody else starts, as the queue does, is told of with a way to it. It is shown
+    where no run is, and in the place of one that has ended and that nobody is looking at.
     """
 
     def __init__(self, services: Services, pages: Pages) -> None:
@@ -81,7 +81,7 @@ class LiveRuns(QObject):
 
     def _tell_begun(self, run: RunDirectory) -> None:
         shown = self._pages.shown_run
-        if self._pages.current != "train" and (shown is None or not shown.live):
+        if shown is None or (self._pages.current != "train" and not shown.live):
             self._pages.hold_run(run)
         self._say(run, f"{title_of(run)} has started.")
 

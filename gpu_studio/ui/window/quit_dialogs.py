@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.hardware.doctor.facts import ends_at_logout
 from gpu_studio.plan.values import listed
 from gpu_studio.runs.labels import title_of
 from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
@@ -41,7 +42,8 @@ class QuitQuestion(Question):
             if len(live) == 1
             else f"{grouped(len(live))} runs are still training"
         )
-        super().__init__(title, _words(live, queued), answers, parent)
+        words = f"{_words(live, queued)}{_at_logout(live)}"
+        super().__init__(title, words, answers, parent)
         self.never = Switch("do not ask again", on=_NEVER, off=_NEVER)
         self.never.show_value(False)
         self.never.set_tip("In the Run menu, Ask before leaving runs has it asked again")
@@ -123,3 +125,13 @@ def _words(live: Sequence[RunDirectory], queued: int) -> str:
     text = f"{text} or stop {it}, with a checkpoint to resume from."
     start = "starts" if queued == 1 else "start"
     return f"{text} {plural(queued, 'queued plan')} {start} either way." if queued else text
+
+
+def _at_logout(live: Sequence[RunDirectory]) -> str:
+    if not ends_at_logout():
+        return ""
+    it = "it" if len(live) == 1 else "them"
+    return (
+        f" Logging out ends {it} too, with a checkpoint, unless you have typed once: "
+        "loginctl enable-linger"
+    )

@@ -292,3 +292,11 @@ def test_that_of_a_simulated_machine_only_what_is_simulated_is_judged():
 
     assert states(findings) == {"simulation": "warning"}
     assert "1xH100" in the(findings, "simulation").found
+
+
+def test_that_runs_that_end_at_logout_are_told_with_what_lets_them_go_on():
+    finding = the(examine(with_system(ends_at_logout=True)), "logging_out")
+
+    assert finding.state == "warning"
+    assert "checkpoint" in finding.found
+    assert "loginctl enable-linger" in finding.mend[0]

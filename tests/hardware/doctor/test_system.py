@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import grp
 import os
 
@@ -12,6 +13,7 @@ from gpu_studio.hardware.doctor.facts import (
     container,
     device_nodes,
     disk_space,
+    ends_at_logout,
     is_wsl,
     module_version,
     system,
@@ -47,6 +49,17 @@ def test_that_a_container_is_known_by_what_it_leaves(tmp_path, environment, path
     put(tmp_path, path, text)
 
     assert container(environment, tmp_path) == kind
+
+
+def test_that_what_a_desktop_started_ends_at_logout_unless_its_user_may_linger(tmp_path):
+    assert not ends_at_logout(tmp_path)
+    put(tmp_path, "proc/self/cgroup", "0::/user.slice/user-1000.slice/session-3.scope")
+    assert not ends_at_logout(tmp_path)
+    slices = "0::/user.slice/user-1000.slice/user@1000.service/app.slice"
+    put(tmp_path, "proc/self/cgroup", f"{slices}/app-gnome-gpu\\x2dstudio-4711.scope")
+    assert ends_at_logout(tmp_path)
+    put(tmp_path, f"var/lib/systemd/linger/{getpass.getuser()}")
+    assert not ends_at_logout(tmp_path)
 
 
 def test_that_wsl_is_known_by_its_kernel(tmp_path):

@@ -126,3 +126,15 @@ def test_that_the_train_page_follows_a_run_of_the_queue_while_nobody_looks_at_on
     assert "queued" in window.status_line.run_text or not window.shown_run.state
     assert not window.status_line.live.isVisible()
     assert window.notice.isVisible()
+
+
+def test_that_the_first_run_of_all_is_seen_though_its_folder_was_not_there(
+    open_window, begin, runs: Path, qtbot
+) -> None:
+    assert not runs.exists()
+    window = settled(open_window(), qtbot)
+    window.show_page("train")
+    first = begin("first")
+    qtbot.waitUntil(lambda: window.shown_run is not None, timeout=LONG_MS)
+    assert window.shown_run.run == first
+    assert window.status_line.live.text() == "1 live" or window.page == "train"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from real_runs import PATIENCE_S, fake_trainer, trainer_environment
 
 from gpu_studio.contract import lock
@@ -19,6 +19,7 @@ from gpu_studio.contract.directory import checkpoints
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.state import state_of
 from gpu_studio.ui.kit.settings import QUIT
+from gpu_studio.ui.window import quit_dialogs
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quit_dialogs import QuitQuestion, StoppingDialog
 from gpu_studio.ui.window.quitting import UNASKED
@@ -41,6 +42,15 @@ def asking(open_window, qtbot):
 def question(window: MainWindow) -> QuitQuestion:
     (found,) = (each for each in window.findChildren(QuitQuestion) if each.isVisible())
     return found
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_that_the_question_says_what_ends_with_the_session(monkeypatch, qtbot, ends) -> None:
+    monkeypatch.setattr(quit_dialogs, "ends_at_logout", lambda: ends)
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    asked = QuitQuestion([], 0, {"Leave running": parent.close}, parent)
+    assert ("loginctl enable-linger" in asked.accessibleDescription()) == ends
 
 
 def test_that_it_asks_once_and_return_leaves_the_run_running(asking, runs, qtbot) -> None:
