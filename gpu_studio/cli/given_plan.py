@@ -168,7 +168,7 @@ def every_problem(
     # Answers of another version are none.
     with suppress(ValueError):
         if (kept := kept_about(plan)) is not None:
-            return (*found, *known_problems(written, decoded(kept), found))
+            return (*found, *known_problems(written, decoded(kept), found, machine))
     return found
 
 

@@ -11,7 +11,6 @@ from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.plan import Machine, Named, Plan, replicas, strategy_of, validate
-from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
 from gpu_studio.plan.keras_objects import (
     COMPILED,
     LOSSES,
@@ -23,6 +22,12 @@ from gpu_studio.plan.keras_objects import (
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.strategies import CENTRAL_STORAGE, PLACED
 from gpu_studio.plan.values import PlanError, Problem, shown
+
+ONE_REPLICA_OPTIONS = ("gradient_accumulation_steps", "ema_overwrite_frequency")
+"""Options of optimizers that Keras carries out on a single replica only.
+
+It changes variables in a condition for them, which `tf.distribute` forbids in replicas.
+"""
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 

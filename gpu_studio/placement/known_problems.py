@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_studio.placement.plan_facts import ArrayFacts, GraphLayer, PlanFacts, paired
-from gpu_studio.plan import Placed, Plan, Problem, strategy_of
+from gpu_studio.placement.start_problems import problems_at_start
+from gpu_studio.plan import Machine, Placed, Plan, Problem, strategy_of
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.targets import kind_of
 from gpu_studio.plan.values import (
@@ -69,16 +70,25 @@ class MisplacedLayers(Problem):
 
 
 def known_problems(
-    plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ()
+    plan: Plan,
+    facts: PlanFacts,
+    others: Sequence[Problem] = (),
+    machine: Machine | None = None,
 ) -> tuple[Problem, ...]:
-    """Every problem of `plan` that its data and model show.
+    """Every problem of `plan` that its data and model show, on this machine if it is known.
 
     None if they could not be examined just now. A refusal of a part in which the `others` found the
     mistake already would only repeat them, and is left out.
     """
-    spoilt = {each.field.partition(".")[0] for each in others}
+    fields = {each.field for each in others}
+    spoilt = {field.partition(".")[0] for field in fields}
     refused = (each for each in _refusals(plan, facts) if each.field not in spoilt)
-    return (*refused, *misplaced(plan, facts))
+    started = problems_at_start(plan, facts, machine)
+    return (
+        *refused,
+        *misplaced(plan, facts),
+        *(each for each in started if each.field not in fields),
+    )
 
 
 def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:

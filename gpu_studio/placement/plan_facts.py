@@ -114,7 +114,8 @@ class ModelFacts:
     order. `learnt` says how the only output is held against the target; `learners` say so of each
     output, by its name. `inputs` and `outputs` are those of the model. `own_steps` are the
     methods of its own, such as `train_step`, by which the model is trained instead; what such a
-    step holds is not known.
+    step holds is not known. `measures` are the names of what each epoch measures on a split; empty
+    where only training tells.
     """
 
     graph: ModelGraph | None = None
@@ -123,6 +124,7 @@ class ModelFacts:
     inputs: tuple[ArrayFacts, ...] = ()
     outputs: tuple[ArrayFacts, ...] = ()
     own_steps: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     policy: str = "float32"
     slots: Mapping[str, int] = field(default_factory=dict)
     shared_slots: int = 0

@@ -338,13 +338,6 @@ def _names_now(devices: tuple[str, ...], names: Names) -> tuple[str, ...]:
     return tuple(now for device in devices if (now := names.get(device, device)) is not None)
 
 
-ONE_REPLICA_OPTIONS = ("gradient_accumulation_steps", "ema_overwrite_frequency")
-"""Options of optimizers that need a single replica.
-
-Keras changes variables in a conditional for them, which `tf.distribute` forbids in replicas.
-"""
-
-
 def replicas(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """The names of the logical devices that hold a replica, or layers of a placed model.
 

@@ -43,6 +43,7 @@ from gpu_studio.trainer.own_logs import (
 )
 from gpu_studio.trainer.own_replicas import ReplicaStep, as_replica, noting_results, outside
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.replica_updates import update_by_sums
 
 
 class OwnSteps(Program):
@@ -82,7 +83,7 @@ class OwnSteps(Program):
         for optimizer in self.optimizers.values():
             optimizer.__dict__["apply"] = self._applying(optimizer)
             if self._replicas > 1:
-                self._reduces_nothing(optimizer)
+                update_by_sums(optimizer, self.strategy)
 
     def prepare(self, given: tuple[Any, Any, Any], *, evaluates: bool) -> Iterator[Warned]:
         """Trace the steps, by which everything that is still to be built is built.

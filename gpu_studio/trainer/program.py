@@ -47,6 +47,7 @@ from gpu_studio.trainer.layer_state import (
     warned_of_lists,
 )
 from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
+from gpu_studio.trainer.replica_updates import update_by_sums
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 from gpu_studio.trainer.sums import in_one_piece, joins_processes, rows_once
 
@@ -104,14 +105,7 @@ class Program:
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
 
     def _take_over(self) -> None:
-        self._reduces_nothing(self.optimizer)
-
-    @staticmethod
-    def _reduces_nothing(optimizer: Any) -> None:
-        # The gradients that `apply` gets are already summed; summing them again would multiply
-        # them by the number of replicas.
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        inner._all_reduce_sum_gradients = lambda gradients: gradients  # noqa: SLF001
+        update_by_sums(self.optimizer, self.strategy)
 
     @property
     def state(self) -> dict[str, Any]:

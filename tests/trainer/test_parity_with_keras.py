@@ -64,6 +64,9 @@ CASES: dict[str, Case] = {
     "sgd with momentum, clipped": by("SGD", 0.1, momentum=0.9, nesterov=True, global_clipnorm=0.05),
     "adam, positions": by("Adam", 0.01) | {"model": "positions"},
     "rmsprop, clipped by value": by("RMSprop", 0.01, clipvalue=0.001),
+    "accumulated": by("SGD", 0.1, gradient_accumulation_steps=2, global_clipnorm=0.05),
+    "ema, overwritten": by("SGD", 0.1, use_ema=True, ema_overwrite_frequency=3),
+    "nadam": by("Nadam", 0.01),
 }
 NORMALISED: dict[str, Case] = {
     "normalised_together": {"model": "normalised_together", "settings": VALIDATED}
@@ -71,11 +74,6 @@ NORMALISED: dict[str, Case] = {
 IN_ONE_PART: dict[str, Case] = {
     name: {"model": name, "settings": VALIDATED, "micro_batches": 1}
     for name in ("normalised", "codebook_read_again", "dropping", "noise", "autoencoder_noise")
-}
-CANNOT: dict[str, tuple[Case, tuple[str, ...]]] = {
-    "gradient_accumulation_steps": (by("SGD", 0.1, gradient_accumulation_steps=2), REPLICAS),
-    "ema_overwrite_frequency": (by("SGD", 0.1, use_ema=True, ema_overwrite_frequency=3), REPLICAS),
-    "nadam": (by("Nadam", 0.01), ("central_storage",)),
 }
 NOISE: dict[str, Case] = {
     "noise alone": {"model": "pure_noise", "resumed": True},
@@ -86,18 +84,20 @@ NOISE: dict[str, Case] = {
 # What shows nothing that another way or another test does not: left out unless the whole matrix is
 # asked for.
 LEFT_OUT: dict[str, set[str]] = {
-    "one_device": {*CASES, *IN_ONE_PART, *CANNOT} - {"counting", "noise"},
+    "one_device": {*CASES, *IN_ONE_PART} - {"counting", "noise"},
     "mirrored": {
         *("orthogonal", "tied", "nested", "convolutional", "spectral_convolution", "listed"),
         *("dictionary", "constrained", "active", "softmax", "divergence_of_each"),
-        *("adamw", "adam, positions", "rmsprop, clipped by value"),
+        *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam"),
     },
     # It differs from `mirrored` in where the weights are.
-    "central_storage": {*CASES} - {"embedded", "spectral", "counting", "adam"},
+    "central_storage": {*CASES}
+    - {"embedded", "spectral", "counting", "adam", "accumulated", "ema, overwritten", "nadam"},
     "placed": {
         *("orthogonal", "tied", "nested", "own", "recurrent", "softmax", "spectral_convolution"),
         *("listed", "dictionary", "constrained", "active", "metered", "divergence_of_each"),
         *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam", "autoencoder_noise"),
+        *("accumulated", "ema, overwritten"),
     },
 }
 
@@ -107,21 +107,15 @@ APART: dict[str, Case] = {"normalised apart": {"model": "normalised"}}
 
 def cases_of(way: str) -> dict[str, Case]:
     """What is trained one way."""
-    able = {name: case for name, (case, _) in CANNOT.items()}
     together = {} if way == "placed" else dict(NORMALISED)
     in_one_part = {} if way in REPLICAS else IN_ONE_PART
     left_out = set() if WHOLE else LEFT_OUT.get(way, set())
     together |= APART if way == "mirrored" else {}
-    every = CASES | together | in_one_part | able | NOISE
+    every = CASES | together | in_one_part | NOISE
     return {name: case for name, case in every.items() if name not in left_out}
 
 
-COMPARED = [
-    (way, name)
-    for way in WAYS
-    for name in cases_of(way)
-    if name not in NOISE | APART and way not in CANNOT.get(name, ((), ()))[1]
-]
+COMPARED = [(way, name) for way in WAYS for name in cases_of(way) if name not in NOISE | APART]
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +141,6 @@ def test_that_a_strategy_trains_what_fit_trains(trained: Trained, way: str, name
         assert mine["test"] == pytest.approx(reference["test"], rel=CLOSE)
         for value, wanted in zip(mine["weights"], reference["weights"], strict=True):
             np.testing.assert_allclose(value, wanted, rtol=CLOSE, atol=CLOSE)
-
-
-@pytest.mark.parametrize("name", CANNOT)
-def test_that_what_keras_cannot_do_on_replicas_is_refused(trained: Trained, name: str) -> None:
-    for way in CANNOT[name][1]:
-        assert trained[way][name]["error"].startswith("Keras cannot carry out ")
-        assert name in trained[way][name]["error"]
 
 
 def test_that_replicas_that_normalise_apart_are_told_of_and_those_that_normalise_together_are_not(

@@ -34,8 +34,8 @@ class Strategy:
       of them are parameter servers.
     - `picture`: how the Plan page draws it.
     - `less_communication`: advice for a run in which communication takes much of each step.
-    - `refused_optimizers`: the optimizers, by their names in a plan, that Keras cannot carry out
-      under it.
+    - `refused_optimizers`: the optimizers, by their names in a plan, that Keras by itself cannot
+      carry out under it, and so no script.
     """
 
     name: str

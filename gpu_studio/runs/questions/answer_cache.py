@@ -17,7 +17,7 @@ from platformdirs import user_cache_path
 from gpu_studio import __version__
 from gpu_studio.contract.files import make_private_directory, read_json, write_private
 
-FORMAT = 3
+FORMAT = 4
 _LARGEST = 64 * 1024 * 1024
 MOST_KEPT = 32
 """Answers kept of each question."""

@@ -160,6 +160,7 @@ def facts_of(
         learners=learnt,
         inputs=tuple(map(_end, inputs_of(model))),
         outputs=tuple(map(_end, outputs_of(model))),
+        measures=tuple(program.measures),
         slots=slots,
         shared_slots=shared,
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),

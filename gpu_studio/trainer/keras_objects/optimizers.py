@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan.catalogue import SCHEDULES
-from gpu_studio.plan.devices import ONE_REPLICA_OPTIONS
 from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name, optimizer_named
 from gpu_studio.plan.values import Training
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
@@ -188,7 +187,7 @@ def make_optimizer(
 
     Where the precision computes in float16, it comes wrapped in a LossScaleOptimizer, as `compile`
     would wrap it. Raises PlanRefused naming an unknown optimizer or option, a wrong value, or what
-    Keras cannot carry out on several replicas; UserCodeError for what fails in the user's own.
+    the strategy cannot carry out; UserCodeError for what fails in the user's own.
     """
     compiled = compiled_optimizer(model) if training.optimizer in ("auto", COMPILED) else None
     if training.optimizer == COMPILED and compiled is None:
@@ -199,7 +198,7 @@ def make_optimizer(
         optimizer = _made(training, steps_per_epoch, total_steps)
         if _is_float16() and not hasattr(optimizer, "inner_optimizer"):
             optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    _check_replicas(optimizer, tf.distribute.get_strategy())
+    _check_strategy(optimizer, tf.distribute.get_strategy())
     return optimizer
 
 
@@ -271,20 +270,6 @@ def _is_float16() -> bool:
     return str(keras.config.dtype_policy().compute_dtype) == "float16"
 
 
-def _check_replicas(optimizer: Any, strategy: Any) -> None:
-    """Refuse what no strategy of several replicas can carry out.
-
-    Keras 3 puts it into a conditional that changes variables in each replica, which tf.distribute
-    forbids.
-    """
-    if strategy.num_replicas_in_sync < 2:
-        return
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    for option in ONE_REPLICA_OPTIONS:
-        if getattr(inner, option, None):
-            raise PlanRefused(
-                f"Keras cannot carry out {_FIELD}.{option} on {strategy.num_replicas_in_sync} "
-                "replicas.",
-                [f"Leave {option} out.", 'Train on one device: distribution.strategy = "none".'],
-            )
-    refuse_impossible(strategy, optimizer_name(optimizer), float16=inner is not optimizer)
+def _check_strategy(optimizer: Any, strategy: Any) -> None:
+    if strategy.num_replicas_in_sync > 1:
+        refuse_impossible(strategy, float16=hasattr(optimizer, "inner_optimizer"))

@@ -76,12 +76,12 @@ def spread_over(distribution: Distribution, logical: Sequence[DeviceLike]) -> Sp
     return Maker(distribution).spread(logical)
 
 
-def refuse_impossible(strategy: Any, optimizer: str, *, float16: bool) -> None:
-    """Raises PlanRefused for an optimizer or precision that Keras cannot use under `strategy`.
+def refuse_impossible(strategy: Any, *, float16: bool) -> None:
+    """Raises PlanRefused for a precision that Keras cannot use under `strategy`.
 
     `strategy` is one of `tf.distribute` with several replicas.
     """
-    central_storage.refuse_impossible(strategy, optimizer, float16=float16)
+    central_storage.refuse_impossible(strategy, float16=float16)
 
 
 def _chosen(distribution: Distribution, logical: Sequence[DeviceLike]) -> list[DeviceLike]:

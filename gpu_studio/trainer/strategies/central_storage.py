@@ -21,19 +21,13 @@ def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
     return Spread(CENTRAL_STORAGE.name, strategy, names, names[0], parameter_device=home)
 
 
-def refuse_impossible(strategy: Any, optimizer: str, *, float16: bool) -> None:
+def refuse_impossible(strategy: Any, *, float16: bool) -> None:
     """Raises PlanRefused if `strategy` is this one and its replicas would write variables.
 
-    It forbids that for variables whose `aggregation` Keras does not set.
+    It forbids that for variables whose `aggregation` Keras does not set, as of a scaled loss.
     """
-    if not isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
-        return
-    impossible = {
-        f"the optimizer {optimizer}": optimizer in CENTRAL_STORAGE.refused_optimizers,
-        "float16 mixed precision": float16,
-    }
-    for what in (what for what, asked in impossible.items() if asked):
+    if float16 and isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
         raise PlanRefused(
-            f"Keras cannot carry out {what} under {CENTRAL_STORAGE.name}.",
+            f"Keras cannot carry out float16 mixed precision under {CENTRAL_STORAGE.name}.",
             ['Set distribution.strategy = "mirrored", which can.', "Leave it out."],
         )

@@ -1,0 +1,124 @@
+"""Problems that a run would find only at its start, told beforehand by what is known of its plan.
+
+They are what the trainer refuses once it has the data, the built model and its metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_studio.common.figures import grouped
+from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
+from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.plan.catalogue import needs_length
+from gpu_studio.plan.devices import replicas
+from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.plan.strategies import CENTRAL_STORAGE
+from gpu_studio.plan.values import CheckpointSettings, listed, shown
+
+WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
+"""Words of `DataFacts.streamed`."""
+
+
+def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> Iterator[Problem]:
+    """What keeps a plan from training that its data and its model show; not their own errors."""
+    data, model = facts.data, facts.model
+    if data is not None and data.here:
+        yield from _lengths(plan, data)
+        yield from _warm_up(plan, data, machine)
+    if model is not None and not facts.refused:
+        yield from _beside_own_steps(plan, model)
+        yield from _scaled(plan, model, machine)
+        yield from _monitors(plan, model, data)
+
+
+def _lengths(plan: Plan, data: DataFacts) -> Iterator[Problem]:
+    """A stream that is to end has an end, and a schedule by the epoch an epoch of known length."""
+    training, schedule = plan.training, plan.training.schedule
+    if not data.streamed or training.steps_per_epoch:
+        return
+    if data.streamed.endswith(WITHOUT_END):
+        advice = (
+            f"{data.name} gives {data.streamed}, and an epoch would never end: give the number of "
+            "batches of an epoch, or let the data end"
+        )
+        yield Problem("training.steps_per_epoch", "0", advice)
+    elif data.streamed.endswith(UNKNOWN_LENGTH) and schedule is not None:
+        advice = (
+            f"it goes by the length of an epoch, and {data.name} gives {data.streamed}: set "
+            "training.steps_per_epoch, or give the schedule its steps"
+        )
+        found = Problem("training.schedule", schedule.name, advice)
+        yield from [found] if needs_length(schedule.name, schedule.options) else []
+
+
+def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[Problem]:
+    """The learning rate's warm-up ends before the training does."""
+    training, schedule = plan.training, plan.training.schedule
+    if schedule is None or data.streamed or not data.train:
+        return
+    batch = training.batch_size
+    if training.batch_scope == "replica":
+        if machine is None:
+            return
+        batch *= max(1, len(replicas(plan, machine)))
+    steps = min(data.steps(batch), training.steps_per_epoch or data.train)
+    epochs = training.phases[0].after if training.phases else training.epochs
+    asked = schedule.options
+    taken = asked.get("warmup_steps") or (asked.get("warmup_epochs") or 0) * steps
+    if isinstance(taken, int) and taken >= steps * epochs > 0:
+        all_of_it = f"{grouped(taken)} steps of {grouped(steps * epochs)}"
+        yield Problem(
+            "training.schedule", f"warming up for {all_of_it}", "shorten it, or train for longer"
+        )
+
+
+def _beside_own_steps(plan: Plan, model: ModelFacts) -> Iterator[Problem]:
+    """A model with steps of its own leaves no room for what only Keras' default step does."""
+    if not model.own_steps:
+        return
+    own = f"the model has its own {model.own_steps[0]}"
+    if plan.training.class_weight:
+        advice = (
+            f"it counts in Keras' default step alone, and {own}: leave it out, or return weights "
+            "of the samples with the data, (x, y, weights)"
+        )
+        yield Problem("training.class_weight", shown(plan.training.class_weight), advice)
+    if plan.training.phases:
+        advice = (
+            f"a phase begins with a new optimizer, and {own}, which decides by itself what it "
+            "uses: leave the phases out, or train a second plan that begins with its weights"
+        )
+        yield Problem("training.phases", "given", advice)
+
+
+def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[Problem]:
+    """Keras scales no loss where replicas share their variables."""
+    if plan.distribution.strategy != CENTRAL_STORAGE.name or model.policy != "mixed_float16":
+        return
+    if machine is not None and len(replicas(plan, machine)) > 1:
+        advice = (
+            "on this card it computes in float16, which Keras cannot under this strategy: choose "
+            '"mirrored", or leave mixed precision out'
+        )
+        yield Problem("training.mixed_precision", "true", advice)
+
+
+def _monitors(plan: Plan, model: ModelFacts, data: DataFacts | None) -> Iterator[Problem]:
+    """What is monitored is measured, on a split that is there."""
+    training, rule = plan.training, plan.training.early_stopping
+    asked = {"training.early_stopping.monitor": rule.monitor} if rule is not None else {}
+    if training.checkpoint.monitor != CheckpointSettings().monitor:
+        asked["training.checkpoint.monitor"] = training.checkpoint.monitor
+    validated = data is None or bool(data.streamed) or data.validation > 0
+    for field, monitor in asked.items():
+        if monitor.startswith(VALIDATION) and not validated:
+            advice = (
+                "nothing is validated: set data.validation_fraction above 0, or monitor "
+                f"{monitor.removeprefix(VALIDATION)}"
+            )
+            yield Problem(field, shown(monitor), advice)
+        elif model.measures and monitor.removeprefix(VALIDATION) not in model.measures:
+            known = [VALIDATION + name for name in model.measures if validated]
+            advice = f"nothing measures it: choose {listed([*model.measures, *known], 'or')}"
+            yield Problem(field, shown(monitor), advice)

@@ -1,0 +1,101 @@
+"""What a run would refuse at its start is a problem of the plan before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from made_plan_facts import DATA, MODEL
+
+from gpu_studio.placement.known_problems import known_problems
+from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
+from gpu_studio.plan import Card, Distribution, Machine, Plan, Problem, Training
+from gpu_studio.plan.values import CheckpointSettings, EarlyStopping, Named, Phase
+
+MEASURED = replace(MODEL, measures=("loss", "miss_rate"))
+UNKNOWN = replace(DATA, streamed="batches of 8, their number unknown")
+ENDLESS = replace(DATA, streamed="batches of 8, without end")
+OWN = ModelFacts(own_steps=("train_step",))
+COSINE = Named("cosine", {"warmup_epochs": 3})
+TWO_CARDS = Machine(cards=(Card(0, "GPU-0", "A"), Card(1, "GPU-1", "A")))
+
+
+def told(training: Training, data: DataFacts = DATA, model: ModelFacts = MODEL) -> tuple[str, ...]:
+    plan = Plan(training=training)
+    return tuple(str(each) for each in known_problems(plan, PlanFacts(data, model)))
+
+
+@pytest.mark.parametrize(
+    ("training", "data", "model", "said"),
+    [
+        (Training(), ENDLESS, MODEL, "training.steps_per_epoch is 0: .*never end"),
+        (Training(schedule=Named("cosine")), UNKNOWN, MODEL, "training.schedule is cosine: .*set"),
+        (
+            Training(schedule=COSINE, epochs=3),
+            DATA,
+            MODEL,
+            "training.schedule is warming up for .* steps of .*: shorten it",
+        ),
+        (Training(class_weight={"0": 2.0}), DATA, OWN, "training.class_weight .*own train_step"),
+        (Training(epochs=2, phases=(Phase(1, 0.1),)), DATA, OWN, "training.phases .*new optimizer"),
+        (
+            Training(early_stopping=EarlyStopping("val_hit_rate")),
+            DATA,
+            MEASURED,
+            "early_stopping.monitor .*choose loss, miss_rate, val_loss or val_miss_rate",
+        ),
+        (
+            Training(early_stopping=EarlyStopping("val_loss")),
+            replace(DATA, validation=0),
+            MEASURED,
+            "early_stopping.monitor .*nothing is validated.*or monitor loss",
+        ),
+        (
+            Training(checkpoint=CheckpointSettings(monitor="hit_rate")),
+            DATA,
+            MEASURED,
+            "checkpoint.monitor .*nothing measures it",
+        ),
+    ],
+)
+def test_that_what_a_run_would_refuse_is_told_before(
+    training: Training, data: DataFacts, model: ModelFacts, said: str
+) -> None:
+    (problem,) = told(training, data, model)
+    assert re.search(said, problem), problem
+
+
+@pytest.mark.parametrize(
+    ("training", "data", "model"),
+    [
+        (Training(steps_per_epoch=5), ENDLESS, MODEL),
+        (Training(schedule=Named("cosine"), steps_per_epoch=5), UNKNOWN, MODEL),
+        (Training(schedule=Named("step", {"every_steps": 5})), UNKNOWN, MODEL),
+        (Training(schedule=COSINE, epochs=4), DATA, MODEL),
+        (Training(class_weight={"0": 2.0}), DATA, MODEL),
+        (Training(early_stopping=EarlyStopping("val_miss_rate")), DATA, MEASURED),
+        (Training(early_stopping=EarlyStopping("whatever")), DATA, OWN),
+        (Training(early_stopping=EarlyStopping("val_loss")), replace(UNKNOWN, validation=0), OWN),
+    ],
+)
+def test_that_a_plan_that_trains_is_not_spoken_of(
+    training: Training, data: DataFacts, model: ModelFacts
+) -> None:
+    assert told(training, data, model) == ()
+
+
+def test_that_a_loss_is_not_scaled_where_replicas_share_their_variables() -> None:
+    plan = Plan(training=Training(mixed_precision=True), distribution=Distribution("mirrored"))
+    facts = PlanFacts(DATA, replace(MODEL, policy="mixed_float16"))
+    assert known_problems(plan, facts, machine=TWO_CARDS) == ()
+    shared = replace(plan, distribution=Distribution("central_storage"))
+    (problem,) = known_problems(shared, facts, machine=TWO_CARDS)
+    assert "float16" in str(problem)
+    assert known_problems(shared, PlanFacts(DATA, MODEL), machine=TWO_CARDS) == ()
+
+
+def test_that_what_another_rule_says_of_the_same_field_is_not_said_twice() -> None:
+    plan = Plan(training=Training(early_stopping=EarlyStopping("val_hit_rate")))
+    known = Problem("training.early_stopping.monitor", "val_hit_rate", "choose another")
+    assert known_problems(plan, PlanFacts(DATA, MEASURED), [known]) == ()
