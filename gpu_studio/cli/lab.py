@@ -72,6 +72,8 @@ _RESULT_HELP: Final = (
     "the result: its name or the beginning of it, its file, a benchmark for its newest, or: latest"
 )
 
+_KEPT_HELP: Final = "the result: its name or the beginning of it, a benchmark, or: latest"
+
 
 def register(commands: Commands) -> None:
     """Add the command and its actions."""
@@ -97,6 +99,16 @@ def register(commands: Commands) -> None:
         "after", metavar="AFTER", nargs="?", default="latest", help="the later one"
     )
     add_json(compare)
+
+    example = "examples:\n  gpu-studio lab delete 20261101T0900\n  gpu-studio lab delete copies"
+    about = "delete a result; `lab restore` takes it back for a day"
+    delete = add_command(actions, "delete", about, example, _delete)
+    delete.add_argument("result", metavar="RESULT", help=_KEPT_HELP)
+    add_json(delete)
+    example = "example:\n  gpu-studio lab restore latest"
+    restore = add_command(actions, "restore", "take a deleted result back", example, _restore)
+    restore.add_argument("result", metavar="RESULT", nargs="?", default="latest", help=_KEPT_HELP)
+    add_json(restore)
 
 
 def _add_by_hand(run: argparse.ArgumentParser) -> None:
@@ -234,6 +246,38 @@ def _named(text: str) -> KeptResult:
         return result_named(text)
     except BenchmarkError as error:
         raise RefusedError(str(error)) from error
+
+
+def _delete(chosen: argparse.Namespace) -> int:
+    from gpu_studio.lab.benchmarks import BenchmarkError
+    from gpu_studio.runs.benchmark_shelf import delete_result, kept_named
+
+    try:
+        kept = kept_named(chosen.result)
+    except BenchmarkError as error:
+        raise RefusedError(str(error)) from error
+    where = delete_result(kept)
+    if chosen.json:
+        say_json({"name": kept.name, "trash": str(where)})
+    else:
+        note(f"{kept.name} is deleted. Take it back with: gpu-studio lab restore {kept.name}")
+    return OK
+
+
+def _restore(chosen: argparse.Namespace) -> int:
+    from gpu_studio.lab.benchmarks import BenchmarkError
+    from gpu_studio.runs.benchmark_shelf import deleted_named, restore_result
+
+    try:
+        kept = deleted_named(chosen.result)
+    except BenchmarkError as error:
+        raise RefusedError(str(error)) from error
+    where = restore_result(kept.path)
+    if chosen.json:
+        say_json({"name": kept.name, "file": str(where)})
+    else:
+        note(f"{kept.name} is back.")
+    return OK
 
 
 def _tell(result: BenchmarkResult, path: Path | None, chosen: argparse.Namespace) -> None:

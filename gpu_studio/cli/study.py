@@ -29,8 +29,9 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio.lab.fits import Fit
+    from gpu_studio.lab.largest_batch import LargestBatch
     from gpu_studio.lab.verdict import PointGroup, StudyVerdict
-    from gpu_studio.plan import Machine
+    from gpu_studio.plan import Machine, Plan
     from gpu_studio.runs.studies import StudyRuns
     from gpu_studio.runs.study_shelf import OpenStudy
     from gpu_studio.runs.study_view import StudySnapshot
@@ -52,11 +53,22 @@ templates:
   scaling-strong   1 to all devices of the plan, the same global batch
   scaling-weak     1 to all devices, the same batch on each replica
   strategies       every strategy that runs, each way to sum gradients
-  batch            batches from a quarter to eight times the plan's
+  batch            batches from a quarter of the plan's own to the largest that fits
   sweep            learning rates and seeds, to be changed to any fields
 
-example:
-  gpu-studio study new strategies digits.plan.toml --to strategies.study.toml"""
+For "batch", the largest that fits is searched first, of the plan as it is and on each kind of its
+devices alone: by the predicted memory, then by real steps, each size in a process of its own. The
+next size up is tried as well, but on a CPU, whose memory is that of all programs. On practice cards
+this tells what their limits hold.
+
+examples:
+  gpu-studio study new strategies digits.plan.toml --to strategies.study.toml
+  gpu-studio study new batch digits.plan.toml
+  gpu-studio --practice 1x2GiB study new batch digits.plan.toml --json
+
+exit codes:
+  0  it is written
+  2  refused, with nothing written, or not even the smallest batch fits"""
 _RUN: Final = """\
 Ctrl+C stops the run under way and keeps what is done; the same command goes on. With --json, the
 study as `study show` tells it follows at the end.
@@ -70,6 +82,7 @@ exit codes:
   1    a point failed, or some could not be measured
   2    refused, with nothing done
   130  interrupted"""
+_AT_ONCE: Final = ": the run under way ends, what is done is kept."
 _POINT_HEADINGS: Final = ("POINT", "SAMPLES/S", "±", "A STEP", "LAST LOSS", "RUNS")
 
 
@@ -104,11 +117,20 @@ def register(commands: Commands) -> None:
         help="the plan file; without it, a plan for this machine is written beside the study",
     )
     new.add_argument("--to", metavar="FILE", type=Path, help="the study file to write")
+    new.add_argument(
+        "--no-search",
+        action="store_true",
+        help="batches up to eight times the plan's own, whether or not they fit",
+    )
+    add_allowing(new)
     add_force(new, "a file that is there")
     add_json(new)
     _register_run(actions)
-    example = "examples:\n  gpu-studio study stop\n  gpu-studio --runs-dir DIR study stop"
+    example = "examples:\n  gpu-studio study stop\n  gpu-studio study stop --after-point"
     stop = add_command(actions, "stop", "stop the study that is being run", example, _stop)
+    stop.add_argument(
+        "--after-point", action="store_true", help="let the run under way be measured first"
+    )
     add_json(stop)
     example = "example:\n  gpu-studio study list --json"
     known = add_command(actions, "list", "the studies that were made or run here", example, _list)
@@ -129,6 +151,8 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _new(chosen: argparse.Namespace) -> int:
+    import msgspec
+
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
     from gpu_studio.common.safe_files import write_output
@@ -144,7 +168,8 @@ def _new(chosen: argparse.Namespace) -> int:
     target = chosen.to or Path(f"{stem}-{chosen.template}{SUFFIX}")
     path = chosen.plan or target.with_name(f"{stem}.plan.toml")
     refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
-    study = study_from(chosen.template, plan, plan_as_written(path, target), machine)
+    largest = _largest(chosen, plan, path.parent, machine)
+    study = study_from(chosen.template, plan, plan_as_written(path, target), machine, largest)
     points = points_of(study, plan)
     if not chosen.plan:
         plans.save(plan, path)
@@ -153,11 +178,40 @@ def _new(chosen: argparse.Namespace) -> int:
         remember(runs_folder(chosen), target)
     runs = len(points) * study.repeats
     if chosen.json:
-        say_json({"study": str(target), "plan": str(path), "points": len(points), "runs": runs})
+        made = {"study": str(target), "plan": str(path), "points": len(points), "runs": runs}
+        say_json(made | ({"largest": msgspec.to_builtins(largest)} if largest else {}))
     else:
         say(str(target))
         note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
     return OK
+
+
+def _largest(
+    chosen: argparse.Namespace, plan: Plan, folder: Path, machine: Machine
+) -> tuple[LargestBatch, ...]:
+    """The largest batches that fit, said as they are found; empty where they are not wanted."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import have_allowed, waiting
+    from gpu_studio.lab.largest_batch import in_words
+    from gpu_studio.runs.batch_search import BatchSearchError, ProofAsking, largest_batches
+    from gpu_studio.runs.questions.ask import AskError
+
+    if chosen.template != "batch" or chosen.no_search:
+        return ()
+    absolute = plans.with_absolute_files(plan, folder.absolute())
+    have_allowed(absolute, allow=chosen.allow_code, may_ask=not chosen.json)
+    try:
+        found = largest_batches(absolute, folder.absolute(), machine, ProofAsking(waiting))
+    except (BatchSearchError, AskError) as error:
+        raise RefusedError(
+            f"The largest batch cannot be searched: {error} With --no-search the study has batches "
+            "up to eight times the plan's own."
+        ) from error
+    for each in found:
+        note(in_words(each))
+    if not found[0].batch:
+        raise RefusedError("There is no batch that fits, so no study is written.")
+    return found
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -188,10 +242,10 @@ def _measured(chosen: argparse.Namespace, opened: OpenStudy) -> StudyRuns:
     from gpu_studio.runs.studies import StudyRuns
 
     runs = runs_folder(chosen)
-    state = StudyRuns.read(runs, opened.study, opened.points)
+    state = StudyRuns.read(runs, opened.study, opened.points, opened.plan)
     if getattr(chosen, "anew", False) and not chosen.dry_run and state.anew:
         state.noted.set_aside(state.anew)
-        state = StudyRuns.read(runs, opened.study, opened.points)
+        state = StudyRuns.read(runs, opened.study, opened.points, opened.plan)
     return state
 
 
@@ -227,7 +281,7 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
             after = runner.run(interrupts)
         except StudyError as error:
             raise RefusedError(str(error)) from error
-        stopped = interrupts.came
+        stopped = interrupts.came or runner.was_ended
     _tell(after, chosen)
     if stopped and after.left:
         note(f"{len(after.left)} runs are left. Go on with: gpu-studio study run {chosen.study}")
@@ -237,18 +291,19 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
 
 
 def _stop(chosen: argparse.Namespace) -> int:
-    from gpu_studio.runs.study_runner import being_run, stop_running
+    from gpu_studio.runs.study_runner import being_run, end_after_this_one, stop_running
 
     runs = runs_folder(chosen)
     path = being_run(runs)
     if path is None:
         raise RefusedError(f"No study is being run in {runs}.")
-    if problem := stop_running(runs):
+    if problem := end_after_this_one(runs) if chosen.after_point else stop_running(runs):
         raise RefusedError(problem)
+    how = " once the run under way is measured." if chosen.after_point else _AT_ONCE
     if chosen.json:
-        say_json({"study": str(path)})
+        say_json({"study": str(path), "after_point": chosen.after_point})
     else:
-        say(f"Asked {path.name or 'it'} to stop: the run under way ends, what is done is kept.")
+        say(f"Asked {path.name or 'it'} to stop{how}")
     return OK
 
 

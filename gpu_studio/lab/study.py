@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, get_args
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import is_missing
+from gpu_studio.lab.largest_batch import LargestBatch, lines_of, read_largest
 from gpu_studio.plan.files import dumps as plan_text
 from gpu_studio.plan.files import inline, read_text
 from gpu_studio.plan.settings import with_settings
@@ -36,7 +37,8 @@ from gpu_studio.plan.values import (
     with_kind,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""Of a study that says which batch is the largest; every other one is of the first."""
 SUFFIX: Final = ".study.toml"
 Template = Literal["scaling-strong", "scaling-weak", "strategies", "batch", "sweep"]
 TEMPLATES: Final[tuple[str, ...]] = get_args(Template)
@@ -49,7 +51,7 @@ _LARGEST: Final = 1e300
 SEED: Final = "training.seed"
 DEVICES: Final = "distribution.devices"
 _KEYS: Final = (
-    "version name plan template search budget seed repeats hold set axes".split()  # noqa: SIM905
+    "version name plan template search budget seed repeats hold set axes largest".split()  # noqa: SIM905
 )
 _WHOLE: Final = {"budget": (0, MOST_RUNS), "seed": (0, LARGEST_SEED), "repeats": (1, MOST_RUNS)}
 
@@ -88,7 +90,7 @@ class Study:
 
     `held` is a key of HELD, or empty. `fields` are laid over the plan at every point. With `search`
     "random", `budget` points are drawn from the grid by `seed`, which also draws the order of runs.
-    Each point is trained `repeats` times.
+    Each point is trained `repeats` times. `largest` says which batches fit, the plan's own first.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Study:
     repeats: int = 1
     held: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    largest: tuple[LargestBatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,7 @@ def _read(tables: Mapping[str, Any], found: list[Problem]) -> Study:
         "search": words["search"],
         "held": words["hold"],
         "fields": _flat(fields),
+        "largest": read_largest(tables.get("largest", []), found),
         **whole,
     }
     study = Study(name, plan, axes=axes, **made)
@@ -311,7 +315,7 @@ def _flat(tables: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 def dumps_study(study: Study) -> str:
     """The study as TOML, which `loads_study` converts back to an equal one."""
     lines = [
-        f"version = {VERSION}",
+        f"version = {VERSION if study.largest else 1}",
         *(f"{key} = {inline(getattr(study, key))}" for key in ("name", "plan", "template")),
     ]
     if study.search == "random":
@@ -330,6 +334,8 @@ def dumps_study(study: Study) -> str:
         keys = ("field", "values") if single else ("name", "choices")
         body = ",\n".join(f"  {inline(value)}" for value in values)
         lines += ["", "[[axes]]", f"{keys[0]} = {inline(axis.name)}", f"{keys[1]} = [\n{body},\n]"]
+    for each in study.largest:
+        lines += ["", *lines_of(each)]
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from gpu_studio.lab.largest_batch import LargestBatch
 from gpu_studio.lab.study import (
     DEVICES,
     AxisChoice,
@@ -39,6 +40,7 @@ _EPOCHS: Final = 6
 """The first is warm-up; the others are measured."""
 _REPEATS: Final = 3
 _MOST_DEVICES: Final = 16
+_MOST_BATCHES: Final = 10
 _SHORT: Final[dict[str, Any]] = {
     "training.epochs": _EPOCHS,
     "training.checkpoint.every_epochs": 0,
@@ -55,10 +57,17 @@ _TITLES: Final[dict[Template, str]] = {
 }
 
 
-def study_from(template: Template, plan: Plan, path: str, machine: Machine) -> Study:
+def study_from(
+    template: Template,
+    plan: Plan,
+    path: str,
+    machine: Machine,
+    largest: tuple[LargestBatch, ...] = (),
+) -> Study:
     """Make a study of `plan`, whose file is `path` as the study will write it.
 
-    Raises PlanError if the plan has too few devices for it.
+    Batches go up to the first of the `largest`, if that is known. Raises PlanError if the plan has
+    too few devices for it.
     """
     names = default_devices(logical_devices(plan, machine))
     given = plan.distribution.devices or names
@@ -70,15 +79,29 @@ def study_from(template: Template, plan: Plan, path: str, machine: Machine) -> S
         kept = [each for each in _strategies(plan, machine) if _suits(each, every, plan, machine)]
         return replace(every, axes=(StudyAxis("strategy", tuple(kept)),))
     if template == "batch":
-        sizes = [max(1, plan.training.batch_size * 2**power // 4) for power in range(6)]
-        axes = (_axis(_BATCH, sizes),)
-        return Study(title, path, template, axes, repeats=_REPEATS, fields=_SHORT)
+        smallest = max(1, plan.training.batch_size // 4)
+        axes = (_batches(smallest, plan.training.batch_size * 8),)
+        batch = Study(title, path, template, axes, repeats=_REPEATS, fields=_SHORT)
+        return with_largest(batch, largest, smallest) if largest else batch
     rates = [plan.training.learning_rate * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
     varied = (
         _axis(_RATE, [float(f"{rate:.3g}") for rate in rates]),
         _axis("training.seed", [0, 1, 2]),
     )
     return Study(title, path, template, varied)
+
+
+def with_largest(study: Study, largest: tuple[LargestBatch, ...], smallest: int) -> Study:
+    """The study of batches from the smallest, twice as large each, up to the largest that fits."""
+    return replace(study, axes=(_batches(smallest, largest[0].batch),), largest=largest)
+
+
+def _batches(smallest: int, most: int) -> StudyAxis:
+    size, sizes = min(smallest, most), list[int]()
+    while size <= most:
+        sizes.append(size)
+        size *= 2
+    return _axis(_BATCH, [*sizes, most][-_MOST_BATCHES:])
 
 
 def _axis(field: str, values: Sequence[Any]) -> StudyAxis:

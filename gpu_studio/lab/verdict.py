@@ -14,7 +14,10 @@ import numpy as np
 
 from gpu_studio.common.figures import grouped, metric, plural, rounded, share, small_share, span
 from gpu_studio.lab.fits import Array, Fit, Law, fit, karp_flatt
+from gpu_studio.lab.largest_batch import in_words
+from gpu_studio.lab.learning_rates import rule_of_thumb
 from gpu_studio.lab.study import Study
+from gpu_studio.plan import Plan
 
 NOTHING_YET: Final = "Nothing has been measured yet."
 NO_POINT: Final = "No point could be measured."
@@ -26,6 +29,8 @@ _NORMAL: Final = 1.96
 _GOOD: Final = 0.75
 _STRAGGLES: Final = 1.25
 _MOST_BATCH: Final = 64
+_SMALL_GAIN: Final = 1.15
+"""A smaller gain is told in percent: rounded to two figures, it would read as 1 or 1.1 times."""
 _NONE_FASTER: Final = "more are not faster beyond the noise"
 _NUMBERS: Final = "no one two three four five six seven eight nine ten".split()  # noqa: SIM905
 _ORDINALS: Final = (
@@ -80,8 +85,14 @@ class StudyVerdict:
     noise: float | None = None
 
 
-def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> StudyVerdict:
-    """Judge what has been measured so far. `batch` is the global batch of a strong scaling."""
+def verdict_of(
+    study: Study, groups: Sequence[PointGroup], batch: int = 0, plan: Plan | None = None
+) -> StudyVerdict:
+    """Judge what has been measured so far.
+
+    `batch` is the global batch of a strong scaling, and `plan` the plan that is studied.
+    """
+    largest = tuple(map(in_words, study.largest))
     measured = [group for group in groups if group.rates]
     failed = [
         f"{group.label} could not be measured: {group.failed}"
@@ -90,7 +101,7 @@ def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> St
     ]
     if not measured:
         done = bool(groups) and len(failed) == len(groups)
-        return StudyVerdict(NO_POINT if done else NOTHING_YET, tuple(failed))
+        return StudyVerdict(NO_POINT if done else NOTHING_YET, (*largest, *failed))
     noise = noise_of(measured)
     if study.template.startswith("scaling") and all(group.x for group in measured):
         found = _of_scaling(study, sorted(measured, key=lambda each: each.x or 0), noise, batch)
@@ -103,12 +114,12 @@ def verdict_of(study: Study, groups: Sequence[PointGroup], batch: int = 0) -> St
             if not group.is_sound
         ]
     else:
-        found = _of_rates(study, measured, noise)
+        found = _of_rates(study, measured, noise, plan)
     # Elsewhere a device may compute longer by design: it keeps the variables, or has more layers.
     alike = measured if study.template.startswith("scaling") else []
     late = filter(None, map(straggler, alike))
     return StudyVerdict(
-        found.headline, (*late, *failed, *found.more), found.chosen, found.fits, noise
+        found.headline, (*largest, *late, *failed, *found.more), found.chosen, found.fits, noise
     )
 
 
@@ -185,21 +196,15 @@ def _of_scaling(
     place = recommended(1 / fitted)
     speed = rates / rates[0] * devices[0] if devices[0] > 1 else rates / rates[0]
     slack = _slack(noise, groups)
-    chosen, first = int(devices[place]), devices_in_words(int(devices[0]))
+    if np.all(np.abs(rates / rates[0] - 1) <= slack):
+        place = 0
+    first = devices_in_words(int(devices[0]))
     if len(groups) == 1:
-        head = f"{_capital(devices_in_words(chosen))}: {rounded(rates[0])} samples a second."
+        head = f"{_capital(first)}: {rounded(rates[0])} samples a second."
     elif place == 0:
-        gained = float(np.max(rates[1:]) / rates[0] - 1)
-        why = f"more are slower, by {share(-gained)} at least"
-        if gained >= 0:
-            why = f"more gain {share(gained)} at most"
-        if abs(gained) <= slack:
-            alike = np.all(np.abs(rates[1:] / rates[0] - 1) <= slack)
-            why = "the differences are within the noise" if alike else _NONE_FASTER
-        head = f"{_capital(first)} {'is' if devices[0] == 1 else 'are'} enough: {why}."
+        head = _enough(first, devices, rates, slack)
     else:
-        times = rates[place] / rates[0]
-        head = f"{_capital(devices_in_words(chosen))}: {times:.2g} times as fast as {first}."
+        head = _faster(int(devices[place]), float(rates[place] / rates[0]), first)
     head = " ".join(filter(None, (head, _gains(devices, rates, slack))))
     more = [*_fit_words(fits), *misfit, _noise_words(noise, slack)]
     if study.template == "scaling-strong" and fits and batch and len(groups) > 1:
@@ -212,6 +217,33 @@ def _of_scaling(
         )
         more.append(f"The serial part that each implies alone (Karp and Flatt): {each}.")
     return StudyVerdict(head, tuple(filter(None, more)), groups[place].label, fits, noise)
+
+
+def _enough(first: str, devices: Array, rates: Array, slack: float) -> str:
+    gained = float(np.max(rates[1:]) / rates[0] - 1)
+    why = f"more are slower, by {share(-gained)} at least"
+    if gained >= 0:
+        why = f"more gain {share(gained)} at most"
+    if abs(gained) <= slack:
+        alike = np.all(np.abs(rates[1:] / rates[0] - 1) <= slack)
+        why = "the differences are within the noise" if alike else _NONE_FASTER
+    return f"{_capital(first)} {'is' if devices[0] == 1 else 'are'} enough: {why}."
+
+
+def _faster(chosen: int, times: float, first: str) -> str:
+    """`Two devices: 1.8 times as fast as one device.`, or by how many percent where that is less.
+
+    The law may recommend devices whose own mean, rounded, is that of fewer, or below it.
+    """
+    several = _capital(devices_in_words(chosen))
+    gain = share(abs(times - 1))
+    if gain == share(0.0):
+        return f"{several} are no faster than {first}, but the law of all points says they should."
+    if times < 1:
+        return f"{several} were {gain} slower than {first}, but the law of all points favours them."
+    if times < _SMALL_GAIN:
+        return f"{several} are {gain} faster than {first}."
+    return f"{several}: {times:.2g} times as fast as {first}."
 
 
 def _smooth(
@@ -310,7 +342,9 @@ def _batch_words(law: Fit, devices: Array, batch: int) -> str:
     )
 
 
-def _of_rates(study: Study, groups: Sequence[PointGroup], noise: float | None) -> StudyVerdict:
+def _of_rates(
+    study: Study, groups: Sequence[PointGroup], noise: float | None, plan: Plan | None
+) -> StudyVerdict:
     ranked = sorted(groups, key=lambda each: -each.rate)
     best, slack = ranked[0], _slack(noise, groups)
     kind = "strategy " if study.template == "strategies" else ""
@@ -329,11 +363,8 @@ def _of_rates(study: Study, groups: Sequence[PointGroup], noise: float | None) -
         same = f"The last losses are the same, {metric(losses[0])}."
         differ = f"The last losses differ by {metric(apart)} at most, of {metric(losses[0])}."
         more.append(differ if apart > 0 else same)
-    if study.template == "batch":
-        more.append(
-            "Rule of thumb for the learning rate: multiply it by what the batch is multiplied by, "
-            "with a warm-up (Goyal et al. 2017, arXiv:1706.02677)."
-        )
+    if study.template == "batch" and plan is not None and best.x:
+        more.append(rule_of_thumb(plan, int(best.x)))
     return StudyVerdict(head, tuple(more), best.label, (), noise)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -88,20 +88,32 @@ def result_named(text: str, folder: Path | None = None) -> KeptResult:
     """
     if (path := Path(text)).is_file():
         return KeptResult(path, load_result(path))
-    results = kept_results(folder)
+    return _readable(kept_named(text, folder))
+
+
+def kept_named(text: str, folder: Path | None = None) -> KeptResult:
+    """The same among the kept ones, also one that cannot be read. Raises BenchmarkError."""
+    return _named(text, kept_results(folder), "gpu-studio lab list shows those that are there")
+
+
+def deleted_named(text: str, folder: Path | None = None) -> KeptResult:
+    """The same among those in the trash. Raises BenchmarkError."""
+    trash = (folder or benchmarks_folder()) / _TRASH
+    return _named(text, kept_results(trash), "what was deleted a day ago may be gone for good")
+
+
+def _named(text: str, results: Sequence[KeptResult], advice: str) -> KeptResult:
     for each in results:
         newest = text == "latest" or (each.result is not None and each.result.benchmark == text)
         if newest or each.name == text:
-            return _readable(each)
+            return each
     begun = [each for each in results if each.name.startswith(text)]
     if len(begun) == 1:
-        return _readable(begun[0])
+        return begun[0]
     if begun:
         names = ", ".join(each.name for each in begun[:5])
         raise BenchmarkError(f"{len(begun)} results begin with {text} ({names}): write more of it.")
-    raise BenchmarkError(
-        f"There is no result {text}. gpu-studio lab list shows those that are there."
-    )
+    raise BenchmarkError(f"There is no result {text}: {advice}.")
 
 
 def _readable(kept: KeptResult) -> KeptResult:

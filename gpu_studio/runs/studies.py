@@ -19,7 +19,7 @@ from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.files import read_json, write_private
 from gpu_studio.lab.study import Point, Study, in_drawn_order
 from gpu_studio.lab.verdict import PointGroup, StudyVerdict, verdict_of
-from gpu_studio.plan import Machine, PlanError, with_absolute_files
+from gpu_studio.plan import Machine, Plan, PlanError, with_absolute_files
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.lineage import events_of
@@ -124,28 +124,40 @@ class NotedRuns:
 
 @dataclass(slots=True)
 class StudyRuns:
-    """The runs of one study in a folder of runs, by point and repeat."""
+    """The runs of one study in a folder of runs, by point and repeat; `plan` is what it studies."""
 
     study: Study
     points: Sequence[Point]
     noted: NotedRuns
     found: dict[tuple[str, int], Measured] = field(default_factory=dict)
+    plan: Plan | None = None
 
     @classmethod
-    def read(cls, runs: Path | NotedRuns, study: Study, points: Sequence[Point]) -> StudyRuns:
+    def read(
+        cls,
+        runs: Path | NotedRuns,
+        study: Study,
+        points: Sequence[Point],
+        plan: Plan | None = None,
+    ) -> StudyRuns:
         """Find the runs of `study`: a finished one before one that lives, and that before others.
 
         Raises OSError if the folder cannot be read.
         """
         noted = NotedRuns(runs) if isinstance(runs, Path) else runs
-        return cls.among(noted.look(), noted, study, points)
+        return cls.among(noted.look(), noted, study, points, plan)
 
     @classmethod
     def among(
-        cls, every: Sequence[Measured], noted: NotedRuns, study: Study, points: Sequence[Point]
+        cls,
+        every: Sequence[Measured],
+        noted: NotedRuns,
+        study: Study,
+        points: Sequence[Point],
+        plan: Plan | None = None,
     ) -> StudyRuns:
         """The same, of runs that were found already."""
-        made = cls(study, points, noted)
+        made = cls(study, points, noted, plan=plan)
         for each in every:
             key = (each.note.point, each.note.repeat)
             if each.note.study == study.name and (
@@ -229,7 +241,8 @@ class StudyRuns:
 def judged(state: StudyRuns, groups: Sequence[PointGroup] | None = None) -> StudyVerdict:
     """The verdict on what has been measured so far, as `groups` have it. Raises OSError."""
     batch = state.points[0].plan.training.batch_size if state.points else 0
-    return verdict_of(state.study, state.groups() if groups is None else groups, batch)
+    found = state.groups() if groups is None else groups
+    return verdict_of(state.study, found, batch, state.plan)
 
 
 def _rank(each: Measured) -> tuple[bool, bool]:

@@ -1,7 +1,8 @@
 """Run a study, one ordinary run after another, in this process or in one that outlives it.
 
 Whoever runs studies in a folder of runs holds `studies.lock` there, whose last words are the file
-of the study. So both the window and the command line see which one is being run, and can stop it.
+of the study. So both the window and the command line see which one is being run, and can stop it,
+at once by a signal, or once the run under way is measured, by a file that it looks for.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +21,7 @@ from gpu_studio.common.processes import Interrupts, start_in_background
 from gpu_studio.common.safe_files import read_text
 from gpu_studio.contract import events, kernel, lock
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import make_private_directory
+from gpu_studio.contract.files import make_private_directory, write_private
 from gpu_studio.hardware import accompany
 from gpu_studio.lab.study import Point
 from gpu_studio.plan import AbsolutePlan, Machine, with_absolute_files
@@ -32,6 +34,8 @@ from gpu_studio.runs.study_files import stamps_of
 from gpu_studio.runs.study_shelf import OpenStudy, folder_of, log_of, remember
 
 RUNNER_LOCK: Final = "studies.lock"
+LAST_ONE: Final = "studies.last"
+"""While this file is there, no further run is begun."""
 POLL_SECONDS: Final = 0.1
 MOST_ATTEMPTS: Final = 2
 """So often a run is begun in one go if its trainer vanishes without a word."""
@@ -48,10 +52,12 @@ class StudyRunner:
 
     def __init__(self, runs: Path, opened: OpenStudy, machine: Machine, say: Say) -> None:
         self._runs, self._machine, self._say = runs, machine, say
-        self._study, self._points = opened.study, opened.points
+        self._study, self._points, self._plan = opened.study, opened.points, opened.plan
         self._folder, self._file = opened.folder, str(opened.path)
         self._noted = NotedRuns(runs)
         self._attempts: dict[tuple[str, int], int] = {}
+        self.was_ended = False
+        """Whether somebody asked that no further run be begun."""
 
     def run(self, interrupts: Interrupts) -> StudyRuns:
         """Train until nothing is left, or until Ctrl+C, and return what there is then.
@@ -67,6 +73,8 @@ class StudyRunner:
                 f"Another study is being run in {self._runs}. Two at a time would measure each "
                 "other: wait until it has ended, or stop it."
             ) from None
+        with suppress(OSError):  # it was meant for another
+            (self._runs / LAST_ONE).unlink(missing_ok=True)
         held.leave_word(self._file)
         try:
             return self._work(interrupts)
@@ -75,9 +83,10 @@ class StudyRunner:
 
     def _work(self, interrupts: Interrupts) -> StudyRuns:
         while True:
-            state = StudyRuns.read(self._noted, self._study, self._points)
+            state = StudyRuns.read(self._noted, self._study, self._points, self._plan)
             left = [key for key in state.left if self._tries(*key) < MOST_ATTEMPTS]
-            if not left or interrupts.came:
+            self.was_ended = bool(left) and is_ending(self._runs)
+            if not left or interrupts.came or self.was_ended:
                 return state
             # One that lives was begun before a crash of this process: it is waited for first.
             live = [key for key in left if (each := state.of(*key)) and each.live]
@@ -199,6 +208,20 @@ def stop_running(runs: Path) -> str:
     except PermissionError:
         return f"Process {holder.pid}, which runs the study, belongs to another user."
     return ""
+
+
+def end_after_this_one(runs: Path) -> str:
+    """Have the study that is run here begin no further run; returns why not, empty if it will."""
+    try:
+        write_private(runs / LAST_ONE, b"no further run is begun\n")
+    except OSError as error:
+        return f"It cannot be asked: {runs / LAST_ONE}: {error.strerror or error}."
+    return ""
+
+
+def is_ending(runs: Path) -> bool:
+    """Whether no further run of the study that is run here will be begun."""
+    return (runs / LAST_ONE).exists()
 
 
 def last_said(runs: Path, study: Path) -> str:

@@ -22,7 +22,7 @@ from gpu_studio.runs.labels import number_of
 from gpu_studio.runs.reading.summary import Skimmer
 from gpu_studio.runs.studies import Measured, NotedRuns, StudyRuns, judged
 from gpu_studio.runs.study_files import in_words
-from gpu_studio.runs.study_runner import being_run
+from gpu_studio.runs.study_runner import being_run, is_ending
 from gpu_studio.runs.study_shelf import OpenStudy, known_files, open_study
 
 PointState = Literal["waiting", "running", "done", "failed"]
@@ -67,8 +67,9 @@ class LivePoint:
 class StudySnapshot:
     """A study at one moment. One that cannot be read has a `problem`, in words, and nothing else.
 
-    `is_run` says that a process works it off, `live` which of its runs trains. `changed` names the
-    files of the plan that hold something else than when so many of its runs (`stale`) read them.
+    `is_run` says that a process works it off, `ends` that this begins no further run, `live` which
+    of its runs trains. `changed` names the files of the plan that hold something else than when so
+    many of its runs (`stale`) read them.
     """
 
     path: Path
@@ -79,6 +80,7 @@ class StudySnapshot:
     groups: tuple[PointGroup, ...] = ()
     verdict: StudyVerdict = _SILENT
     is_run: bool = False
+    ends: bool = False
     live: LivePoint | None = None
     seconds_each: float | None = None
     changed: str = ""
@@ -137,6 +139,8 @@ class StudySnapshot:
         if self.opened is None:
             return "reading…"
         words = f"{self.done} of {self.total} runs"
+        if self.is_run and self.ends:
+            return f"{words} · stops after this one"
         return f"{words} · running" if self.is_run or self.live else words
 
 
@@ -179,13 +183,14 @@ class StudyDesk:
         opened = self._open(path)
         if isinstance(opened, str):
             return self._kept(path, opened, lambda: _broken(path, opened))
-        state = StudyRuns.among(measured, self._noted, opened.study, opened.points)
+        state = StudyRuns.among(measured, self._noted, opened.study, opened.points, opened.plan)
         live = self._live(state)
         found = tuple(
             (key, each.run.id, each.is_done, each.changed) for key, each in state.found.items()
         )
-        seen = (id(opened), found, live, is_run)
-        return self._kept(path, seen, lambda: _made(opened, state, live, is_run=is_run))
+        ends = is_run and is_ending(self._runs)
+        seen = (id(opened), found, live, is_run, ends)
+        return self._kept(path, seen, lambda: _made(opened, state, live, is_run=is_run, ends=ends))
 
     def _kept(self, path: Path, seen: object, make: Callable[[], StudySnapshot]) -> StudySnapshot:
         """The snapshot of the last look, if the same is seen now; else a new one."""
@@ -243,7 +248,7 @@ def _broken(path: Path, problem: str) -> StudySnapshot:
 
 
 def _made(
-    opened: OpenStudy, state: StudyRuns, live: LivePoint | None, *, is_run: bool
+    opened: OpenStudy, state: StudyRuns, live: LivePoint | None, *, is_run: bool, ends: bool
 ) -> StudySnapshot:
     groups, stale = tuple(state.groups()), state.changed
     return StudySnapshot(
@@ -254,6 +259,7 @@ def _made(
         groups=groups,
         verdict=judged(state, groups),
         is_run=is_run,
+        ends=ends,
         live=live,
         seconds_each=state.seconds_each,
         changed=in_words(path for each in stale for path in each.changed),

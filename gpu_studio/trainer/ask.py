@@ -32,6 +32,7 @@ QUESTIONS = {
     "predict": ("gpu_studio.trainer.answers.predicting", "predict"),
     "keras_file": ("gpu_studio.trainer.answers.checkpoint", "export_file"),
     "benchmark": ("gpu_studio.trainer.answers.benchmarks", "benchmark"),
+    "proof": ("gpu_studio.trainer.answers.proving", "proof"),
 }
 """The module and the function for each question.
 

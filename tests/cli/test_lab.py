@@ -100,3 +100,19 @@ def test_that_an_empty_list_says_how_to_measure(gpu_studio, folder):
     done = gpu_studio("lab", "list")
     assert done.code == OK
     assert "gpu-studio lab run compute" in done.err
+
+
+def test_that_a_result_is_deleted_and_taken_back_also_one_that_cannot_be_read(gpu_studio, folder):
+    kept(folder, 0.1, 1.0)
+    (name,) = (each["name"] for each in json.loads(gpu_studio("lab", "list", "--json").out))
+    assert gpu_studio("lab", "delete", "nothing").code == REFUSED
+    told = gpu_studio("lab", "delete", "compute")
+    assert f"Take it back with: gpu-studio lab restore {name}" in told.err
+    assert json.loads(gpu_studio("lab", "list", "--json").out) == []
+    assert gpu_studio("lab", "delete", "latest").code == REFUSED
+    assert gpu_studio("lab", "restore", name[:8]).code == OK
+    (folder / f"{name}.benchmark.json").write_text("cut off")
+    assert gpu_studio("lab", "delete", "latest", "--json").document["name"] == name
+    assert gpu_studio("lab", "restore", "--json").document["name"] == name
+    refused = gpu_studio("lab", "restore")
+    assert (refused.code, "may be gone for good" in refused.err) == (REFUSED, True)

@@ -221,6 +221,28 @@ def test_that_a_study_runs_in_the_background_is_listed_stopped_and_goes_on(
     assert "Batch size" in gpu_studio("study", "list").out
 
 
+@pytest.mark.processes
+def test_that_a_study_is_stopped_once_the_run_under_way_is_measured(
+    study, gpu_studio, trainer, runs_dir
+):
+    assert gpu_studio("study", "stop", "--after-point").code == REFUSED
+    go_on = runs_dir / "go on"
+    trainer("--hold-at", "3", "--until", str(go_on))
+    (runs_dir / study_runner.LAST_ONE).write_text("of a study before")
+    assert gpu_studio("study", "run", study, "--detach").code == OK
+    eventually(lambda: any(is_live(run) for run in directories(runs_dir)), "a run")
+    told = gpu_studio("study", "stop", "--after-point")
+    assert "to stop once the run under way is measured." in told.out
+    go_on.touch()
+    eventually(lambda: study_runner.being_run(runs_dir) is None, "the end of the study")
+    assert list(finished(runs_dir).values()) == [1]
+    assert len(directories(runs_dir)) == 1
+    eventually(lambda: "Go on with" in study_runner.last_said(runs_dir, study), "what is left")
+    trainer()
+    assert gpu_studio("study", "run", study).code == OK
+    assert list(finished(runs_dir).values()) == [1] * 4
+
+
 def test_that_what_was_measured_with_other_data_is_told_and_measured_anew_if_wanted(
     study, gpu_studio, runs_dir, plan_file
 ):

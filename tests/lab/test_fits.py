@@ -112,6 +112,44 @@ def test_that_differences_within_the_noise_are_called_that():
     assert verdict.chosen == "1 devices"
 
 
+@pytest.mark.parametrize(
+    ("two", "words"),
+    [
+        (1.96, "Two devices: 2 times as fast as one device."),
+        (1.14, "Two devices are 14 % faster than one device."),
+        (1.02, "Two devices are 2 % faster than one device."),
+    ],
+)
+def test_that_a_small_gain_is_told_in_percent_and_never_as_once_as_fast(two, words):
+    verdict = verdict_of(STRONG, groups(np.array([1.0, 2.0]), np.array([1.0, 1 / two])))
+    assert verdict.headline.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("two", "words"),
+    [
+        (1.0, "Two devices are no faster than one device, but the law of all points says"),
+        (1.006, "Two devices were 1 % slower than one device, but the law of all points"),
+    ],
+)
+def test_that_what_only_the_law_favours_is_said_to_have_been_no_faster(two, words):
+    found = groups(np.arange(1.0, 5.0), np.array([1.0, two, 0.985, 0.985]))
+    verdict = verdict_of(STRONG, found)
+    assert (verdict.chosen, verdict.headline[: len(words)]) == ("2 devices", words)
+
+
+def test_that_no_more_devices_are_recommended_where_all_differences_are_within_the_noise():
+    noisy = {1.0: (70.0, 100.0, 130.0), 2.0: (100.0, 140.0, 180.0)}
+    found = [
+        PointGroup(f"{int(x)} devices", x, each, tuple(64 / rate for rate in each))
+        for x, each in noisy.items()
+    ]
+    verdict = verdict_of(STRONG, found)
+    assert verdict.headline.startswith(
+        "One device is enough: the differences are within the noise."
+    )
+
+
 def test_that_the_device_that_all_wait_for_is_named():
     times = {"GPU:0": 0.010, "GPU:1": 0.016, "GPU:2": 0.010}
     late = straggler(PointGroup("3 devices", 3.0, (1.0,), (1.0,), computing=(times, times)))

@@ -43,6 +43,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--hold-at", type=int, default=-1, help="train no further than this step until stopped"
     )
+    parser.add_argument("--until", type=Path, help="or until there is this file")
     parser.add_argument("--checkpoint-every", type=int, default=0)
     parser.add_argument("--fail-at", type=int, default=-1)
     parser.add_argument("--crash-at", type=int, default=-1, help="a segmentation fault")
@@ -91,11 +92,15 @@ class FakeTrainer:
         while self.step < self.chosen.epochs * self.chosen.steps:
             if stopped := self.obey():
                 return self.finish(stopped)
-            if self.step == self.chosen.hold_at:
+            if self.step == self.chosen.hold_at and not self.may_go_on:
                 self.tick.wait(0.005)
             else:
                 self.train_step()
         return self.finish("completed")
+
+    @property
+    def may_go_on(self) -> bool:
+        return self.chosen.until is not None and self.chosen.until.exists()
 
     def terminate(self, number: int, frame: object) -> None:
         self.terminated = True

@@ -62,6 +62,11 @@ class Answering:
         """The end of its stderr."""
         return self._chatter.decode("utf-8", "replace")[-LAST_WORDS:].strip()
 
+    @property
+    def crashed(self) -> bool:
+        """Whether a signal ended the process before it could say anything."""
+        return not self._error and self.code is not None and self.code < 0
+
     def why_not(self) -> str:
         """Why there is no answer, in a sentence."""
         if self._error:
@@ -117,6 +122,10 @@ class AskCancelledError(AskError):
     """The caller cancelled the question."""
 
 
+class AskCrashedError(AskError):
+    """The process was ended by a signal before it had answered, such as for want of memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """TensorFlow's answer, as JSON values, and whether it comes from the cache."""
@@ -160,7 +169,8 @@ def ask(
         answering = Answering(progress or _nobody, part)
         _converse(asked, timeout, answering, _Breaks(cancel, interrupts))
     if answering.answer is None:
-        raise AskError(answering.why_not(), answering.last_words())
+        kind = AskCrashedError if answering.crashed else AskError
+        raise kind(answering.why_not(), answering.last_words())
     if key and answering.lasting:
         answer_cache.keep(key, answering.answer)
     return Answer(answering.answer)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from gpu_studio.common.figures import moment
+from gpu_studio.common.figures import moment, plural
 from gpu_studio.lab.benchmarks import BENCHMARKS
 from gpu_studio.runs.benchmarks import (
     KeptResult,
@@ -29,6 +29,8 @@ class ResultShelf(QObject):
         self._results: dict[str, list[KeptResult]] = {}
         self._chosen: dict[str, KeptResult] = {}
         self._without_file: list[KeptResult] = []
+        self._deleted: list[tuple[Path, str]] = []
+        """Where those lie that can be taken back, and what they are called, the last one last."""
         self._reading = BackgroundTask("results of benchmarks", self)
         self._reading.done.connect(self._take)
 
@@ -74,9 +76,15 @@ class ResultShelf(QObject):
             return
         self._drop(result)
         which = moment(result.result.begun) if result.result is not None else result.name
-        words = f"The result of {which} was deleted."
-        # There is no other way back.
-        self._notice.say(words, label="Undo", action=lambda: self._restore(trashed), stays=True)
+        self._deleted.append((trashed, which))
+        self._offer(f"The result of {which} was deleted.")
+
+    def _offer(self, words: str) -> None:
+        """Offer to take back the last that was deleted: there is no other way to it here."""
+        more = len(self._deleted) - 1
+        if more:
+            words += f" {plural(more, 'result')} deleted before can be taken back after it."
+        self._notice.say(words, label="Undo", action=self._restore, stays=True)
 
     def close(self) -> None:
         """Stop reading."""
@@ -93,11 +101,16 @@ class ResultShelf(QObject):
         if self._reading.busy:
             self.read()
 
-    def _restore(self, trashed: Path) -> None:
+    def _restore(self) -> None:
+        trashed, which = self._deleted.pop()
         try:
             restore_result(trashed)
         except OSError as error:
             self._notice.say(f"It cannot be taken back: {error.strerror or error}.", "bad")
+        else:
+            if self._deleted:
+                back, (_, which) = which, self._deleted[-1]
+                self._offer(f"The result of {back} is back. That of {which} is still deleted.")
         self.read()
 
     def _take(self, found: tuple[list[KeptResult], str]) -> None:

@@ -31,6 +31,7 @@ TEMPLATE_ACTIONS: Final = (
     "new_study_sweep",
 )
 _MENU: Final = (
+    ("end_study",),
     ("save_study_png", "save_study_svg", "save_study_csv"),
     ("edit_study", "forget_study"),
 )

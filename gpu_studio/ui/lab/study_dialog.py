@@ -22,7 +22,9 @@ from PySide6.QtWidgets import (
 from gpu_studio.common.figures import plural, whole_duration
 from gpu_studio.common.paths import expanded
 from gpu_studio.lab.axis_text import text_of, typed_axis
+from gpu_studio.lab.largest_batch import LargestBatch
 from gpu_studio.lab.study import LARGEST_SEED, MOST_RUNS, SUFFIX, Study, StudyAxis
+from gpu_studio.lab.templates import with_largest
 from gpu_studio.runs.study_checks import CheckedStudy
 from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.dialogs import Dialog
@@ -30,6 +32,7 @@ from gpu_studio.ui.kit.fields.choices import Choice
 from gpu_studio.ui.kit.fields.typed import Suggested, WholeNumber, mark
 from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.kit.theme import GRID, font
+from gpu_studio.ui.lab.largest_search import LargestLook, LargestSearch
 
 EPOCHS: Final = "training.epochs"
 SETTLE_MS: Final = 150
@@ -107,7 +110,7 @@ class StudyDialog(Dialog):
     """Shows a draft; `saved(Study, Path, bool)` has it as it was changed, and whether to run it.
 
     `check` looks at it in the background. `note` says where the plan is, or will be. With `fixed`
-    the file is one that is there already.
+    the file is one that is there already. With `look` the largest batch can be searched.
     """
 
     saved = Signal(object, object, bool)
@@ -123,6 +126,7 @@ class StudyDialog(Dialog):
         parent: QWidget,
         *,
         fixed: bool = False,
+        look: LargestLook | None = None,
     ) -> None:
         super().__init__(title, parent)
         self.setModal(True)
@@ -142,6 +146,7 @@ class StudyDialog(Dialog):
         self.wrong.set_tone("bad")
         self.run_button, self.save_button = Button("Save and run", "primary"), Button("Save")
         self._axes = Scrolled()
+        self.largest = LargestSearch(look, study.largest) if look is not None else None
         self._lay_out(note)
         self._show(study)
         self._task = BackgroundTask("the study that is being made", self)
@@ -232,6 +237,8 @@ class StudyDialog(Dialog):
         self.column.addLayout(head)
         self._axes.column.addStretch(1)
         self.column.addWidget(self._axes, 1)
+        if self.largest is not None:
+            self.column.addWidget(self.largest)
         self.column.addLayout(form)
         for told in (Paragraph(note, "caption"), self.outlook, self.wrong):
             self.column.addWidget(told)
@@ -249,6 +256,23 @@ class StudyDialog(Dialog):
         self.run_button.clicked.connect(partial(self._save, True))
         self.save_button.clicked.connect(partial(self._save, False))
         self.run_button.setDefault(True)
+        if self.largest is not None:
+            self.largest.found.connect(self._take_largest)
+            self.largest.resized.connect(self._resize)
+            self.finished.connect(self.largest.close_parts)
+
+    def _take_largest(self, found: tuple[LargestBatch, ...]) -> None:
+        """Have the batches go up to the largest, whatever stood there."""
+        smallest = self._study.axes[0].choices[0].x if self._study.axes else None
+        plain = replace(self._study, axes=(), largest=())
+        self._study = with_largest(plain, found, int(smallest or 1))
+        axis = self._study.axes[0]
+        kept = [each for each in self.editors if each.field.text() == axis.name]
+        for editor in kept[1:]:
+            self._remove(editor)
+        editor = kept[0] if kept else self._add_editor(axis)
+        editor.field.setText(axis.name)
+        editor.values.setText(text_of(axis) or "")
 
     def _add_editor(self, axis: StudyAxis | None) -> AxisEditor:
         editor = AxisEditor(axis, self._fields)

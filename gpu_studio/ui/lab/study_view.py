@@ -339,7 +339,9 @@ def _progress_words(snapshot: StudySnapshot, *, going: bool) -> str:
         parts.append(f"{title(live.number, live.label)}{epochs}")
     elif going:
         parts.append("about to begin the next")
-    if going and (left := snapshot.seconds_left) is not None:
+    if snapshot.ends:
+        parts.append("stops after this one")
+    elif going and (left := snapshot.seconds_left) is not None:
         parts.append(f"about {whole_duration(max(1.0, left))} left")
     if not going:
         parts.append("not being run: Go on measures the rest")

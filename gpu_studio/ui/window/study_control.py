@@ -40,8 +40,8 @@ SIMULATED: Final = "Simulated cards compute nothing: a study of them would measu
 _FAILED, _REFUSED, _STOPPED = 1, 2, 130
 """What `gpu-studio study run` ends with."""
 _OF_CHOSEN: Final = (
-    "run_study", "stop_study", "edit_study", "study_plan", "study_runs", "report_study",
-    "save_study_png", "save_study_svg", "save_study_csv", "forget_study",
+    "run_study", "stop_study", "end_study", "edit_study", "study_plan", "study_runs",
+    "report_study", "save_study_png", "save_study_svg", "save_study_csv", "forget_study",
 )  # fmt: skip
 
 
@@ -138,6 +138,14 @@ class StudyControl(QObject):
         self._say(problem or "Asked it to stop: the run under way ends, what is done is kept.")
         self.section.look()
 
+    def end(self) -> None:
+        """Let the study that is being run begin no further run."""
+        from gpu_studio.runs.study_runner import end_after_this_one
+
+        problem = end_after_this_one(self._services.runs_dir)
+        self._say(problem or "It stops once the run under way is measured.")
+        self.section.look()
+
     def open_plan(self) -> None:
         """Open the study's plan as its verdict has it, as a step that can be undone."""
         from gpu_studio.lab.outcome import chosen_plan
@@ -211,6 +219,10 @@ class StudyControl(QObject):
         else:
             plans = {tuple(named_files(plan)): plan for plan in opened.plans()}
             self._allowed([*plans.values()], partial(self.start, opened.path))
+
+    def have_allowed(self, plan: AbsolutePlan, then: Callable[[], object]) -> None:
+        """Do `then` once the Python of this plan is allowed."""
+        self._consent.obtain(plan, lambda: then() and None)
 
     def _allowed(self, each: Sequence[AbsolutePlan], then: Callable[[], object]) -> None:
         """Do `then` once the Python of each of these is allowed."""
@@ -288,7 +300,10 @@ class StudyControl(QObject):
         unmeasured = "" if snapshot.done else "Nothing of it has been measured yet"
         actions.allow("run_study", broken or busy or all_done)
         actions["run_study"].setText("Go on with study" if snapshot.run_ids else "Run study")
-        actions.allow("stop_study", "" if running else "No study is being run")
+        idle = "" if running else "No study is being run"
+        ending = "It stops after this run already" if snapshot.ends else ""
+        actions.allow("stop_study", idle)
+        actions.allow("end_study", idle or ending)
         has_runs = "It has runs: a study that was begun stays as it is" if snapshot.run_ids else ""
         actions.allow("edit_study", broken or busy or has_runs)
         actions.allow("study_plan", broken or ("" if snapshot.plan_words else unmeasured or "None"))

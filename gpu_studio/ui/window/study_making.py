@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from gpu_studio.ui.window.study_control import ABOUT, StudyControl
 
 if TYPE_CHECKING:
     from gpu_studio.lab.study import Study, Template
+    from gpu_studio.ui.lab.largest_search import LargestLook
     from gpu_studio.ui.lab.study_dialog import StudyDialog
 
 _MOST_TRIED: Final = 1000
@@ -128,6 +130,7 @@ class StudyMaking(QObject):
             note,
             self._services.window,
             fixed=fixed,
+            look=self._look(plan, folder) if study.template == "batch" else None,
         )
 
         def take(made: Study, where: Path, run: bool) -> None:
@@ -140,6 +143,27 @@ class StudyMaking(QObject):
         dialog.saved.connect(take)
         dialog.show()
         return dialog
+
+    def _look(self, plan: Plan, folder: Path) -> LargestLook:
+        """How the largest batch of this plan is searched."""
+        from gpu_studio.runs.batch_search import BatchSearchError, ProofAsking, largest_batches
+        from gpu_studio.runs.questions.ask import AskCancelledError, AskError
+        from gpu_studio.ui.lab.largest_search import Found, LargestLook
+
+        absolute = plans.with_absolute_files(plan, folder)
+        machine = self._services.readiness.machine
+
+        def look(report: Callable[[str], None], cancelled: threading.Event) -> Found:
+            if machine is None:
+                return "The machine is still being looked at: search in a moment."
+            try:
+                return largest_batches(absolute, folder, machine, ProofAsking(report, cancelled))
+            except AskCancelledError:
+                return ""
+            except (BatchSearchError, AskError) as error:
+                return str(error)
+
+        return LargestLook(look, partial(self._control.have_allowed, absolute))
 
     def _save_new(self, plan: Plan, study: Study, path: Path) -> bool:
         """Write the study, and the plan beside it if it is in no file as it is."""

@@ -173,6 +173,7 @@ def of_studies(studies: StudyControl, making: StudyMaking, files: StudyFiles) ->
         "edit_study": making.edit,
         "run_study": studies.run,
         "stop_study": studies.stop,
+        "end_study": studies.end,
         "study_plan": studies.open_plan,
         "study_runs": studies.show_runs,
         "report_study": partial(files.ask, "html"),

@@ -22,7 +22,7 @@ from gpu_studio.trainer.answers import benchmark_timing as timing
 from gpu_studio.trainer.answers import benchmark_ways, benchmarks
 from gpu_studio.trainer.devices import set_up
 
-BARE_S = 0.5
+BARE_S = 0.1
 SIZES = {"GPU": (8192, 256, 1 << 28), "CPU": (2048, 128, 1 << 24)}
 """Of the product, the convolution and the element-wise product: the largest that are measured."""
 
@@ -45,16 +45,46 @@ def main(times: int) -> dict[str, Any]:
 
 
 def computed(name: str) -> Iterator[tuple[str, float, float]]:
-    """Each operation in the way of the benchmark, and in a loop that knows nothing of it."""
+    """Each operation in the way of the benchmark, and in a loop that knows nothing of it.
+
+    They take turns, as often one as the other, and the medians of both count: the better of two
+    long loops against the median of short ones would be ahead by the noise of the machine.
+    """
     made = zip(benchmarks._MAKERS.items(), SIZES[name[:3]], strict=True)
     for (what, maker), size in made:
-        bare = in_a_loop(name, bare_operation(name, what, size))
-        row, _ = maker(name, "float32", size)
-        again = in_a_loop(name, bare_operation(name, what, size))
+        operation = bare_operation(name, what, size)
+        turns = InTurn(lambda operation=operation: in_a_loop(name, operation))
+        with turns:
+            row, _ = maker(name, "float32", size)
         ours = median(row["seconds"])
-        yield f"{what} {size} on {name}", ours, min(bare, again)
+        yield f"{what} {size} on {name}", ours, median(turns.bare)
         if what == "matmul" and row.get("reference"):
             yield f"matmul {size} on {name}, NumPy", ours, median(row["reference"])
+
+
+class InTurn:
+    """While it is in force, the benchmark's repeats take turns with a `bare` loop."""
+
+    def __init__(self, loop: Callable[[], float]) -> None:
+        self._loop, self._kept = loop, timing.repeated
+        self.bare: list[float] = []
+
+    def __enter__(self) -> None:
+        benchmarks.repeated = self._repeated
+
+    def __exit__(self, *_error: object) -> None:
+        benchmarks.repeated = self._kept
+
+    def _repeated(self, *arguments: Any) -> tuple[list[float], list[float]]:
+        mine, others = list[float](), list[float]()
+        for turn in range(timing.REPEATS):
+            if turn % 2:
+                self.bare.append(self._loop())
+            one, other = self._kept(*arguments, repeats=1)
+            mine, others = [*mine, *one], [*others, *other]
+            if not turn % 2:
+                self.bare.append(self._loop())
+        return mine, others
 
 
 def bare_operation(name: str, what: str, size: int) -> Callable[[], Any]:
@@ -91,23 +121,31 @@ def seconds_of(operation: Callable[[], Any], count: int) -> float:
 
 
 def copied(name: str) -> Iterator[tuple[str, float, float]]:
-    """What copies are held against, and `memcpy` of as many bytes, timed alike."""
+    """What copies are held against, and `memcpy` of as many bytes.
+
+    Both are timed in turn, each time in memory of their own that is made anew: how its pages lie
+    decides a fifth of the time of a large copy, and neither shall have the better ones for good.
+    """
     for amount in benchmark_ways.COPIED[-2:]:
-        before = memcpy_seconds(amount)
-        row = benchmark_ways._one_copy("host", name, amount)
-        bare = min(before, memcpy_seconds(amount))
-        yield f"the host's own copy, {amount >> 20} MiB", min(row["reference"]), bare
+        ours, bare = list[float](), list[float]()
+        for _ in range(timing.REPEATS):
+            bare.append(memcpy_seconds(amount))
+            ours += benchmark_ways._one_copy("host", name, amount)["reference"]
+            bare.append(memcpy_seconds(amount))
+        yield f"the host's own copy, {amount >> 20} MiB", median(ours), median(bare)
 
 
 def memcpy_seconds(amount: int) -> float:
-    """The least seconds of a `memcpy`, of as many repeats as the benchmark's."""
-    source, target = np.ones(amount, np.uint8), np.empty(amount, np.uint8)
+    """The seconds of a `memcpy`, timed as the benchmark's."""
+    source = np.random.default_rng(0).integers(0, 256, amount, np.uint8)
+    target = np.empty_like(source)
     addresses = target.ctypes.data, source.ctypes.data
 
     def moved() -> None:
         ctypes.memmove(*addresses, amount)
 
-    return min(timing.timed(moved, timing.no_wait) for _ in range(timing.REPEATS))
+    moved()
+    return timing.timed(moved, timing.no_wait)
 
 
 if __name__ == "__main__":

@@ -61,3 +61,25 @@ def test_that_a_deleted_result_is_not_brought_back_by_a_reading(qtbot, monkeypat
     qtbot.waitUntil(lambda: not shelf._reading.busy)
     assert shelf.of("compute") == []
     shelf.close()
+
+
+def test_that_two_deleted_results_are_taken_back_one_after_the_other(qtbot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    notice = Notice(window)
+    shelf = ResultShelf(notice, window)
+    results = [made("compute", CARDS[:1]), made("launched", CARDS[:1])]
+    both = [KeptResult(keep_result(each), each) for each in results]
+    for kept in both:
+        shelf.add(kept)
+        shelf.delete(kept)
+    assert "1 result deleted before can be taken back after it." in notice.text
+    assert kept_results() == []
+    notice.button.click()
+    assert [each.benchmark for each in kept_results()] == ["launched"]
+    assert notice.isVisibleTo(window)
+    assert "is back." in notice.text
+    notice.button.click()
+    assert sorted(each.benchmark for each in kept_results()) == ["compute", "launched"]
+    assert not notice.isVisibleTo(window)
+    shelf.close()

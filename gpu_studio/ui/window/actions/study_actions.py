@@ -46,6 +46,11 @@ STUDIES: tuple[ActionSpec, ...] = (
         "Stop the study that is being run: the run under way ends, what is done is kept",
         "stop",
     ),
+    _spec(
+        "end_study",
+        "Stop study after this run",
+        "Let the run under way be measured, and begin no further one",
+    ),
     _spec("edit_study", "Edit study…", "Change the axes and values of a study that has no runs"),
     _spec("study_plan", "Plan of the verdict", "Open the plan that the study's verdict chooses"),
     _spec("study_runs", "Runs of the study", "Show the runs of the study on the Runs page"),

@@ -1,0 +1,104 @@
+"""Whether steps of a plan run: some are trained for real, in a process that may run out of memory.
+
+Nothing of it is kept. What the plan's callbacks would do is left out, for they may write anywhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpu_studio import plan as plans
+from gpu_studio.trainer.environment import limit_memory, settle
+from gpu_studio.trainer.errors import TrainerError
+
+if TYPE_CHECKING:
+    from gpu_studio.trainer.failures import FailureContext
+    from gpu_studio.trainer.session import Session
+
+STEPS: Final = 30
+LEAST_STEPS: Final = 8
+LONGEST_S: Final = 20.0
+"""No step finds the same pieces of memory free: what is nearly full may fail in a later one only.
+Steps that take long are fewer."""
+IN_A_CALL: Final = 4
+"""A run calls its compiled function with one step first, and then with more."""
+WANT_OF_MEMORY: Final = "out_of_memory"
+
+
+def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
+    """Train some steps of the plan in `about`, and evaluate a batch; say if there was memory.
+
+    With `runs` come the most bytes that each device held (`held`), without it `why`, and on which
+    `device` there was none. With `host` this process gets no more memory than the machine has free.
+    The answer never lasts. Raises TrainerError for all else that goes wrong.
+    """
+    if about["host"]:
+        limit_memory()
+    plan = only_steps(plans.loads(about["plan"]))
+    settle(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    from gpu_studio.trainer.failures import FailureContext, explain
+
+    tf.get_logger().setLevel("ERROR")
+    context = FailureContext(plan=plan, base=Path(about["base"]))
+    try:
+        held = _trained(plan, context, progress)
+    # Whatever TensorFlow raises is explained as that of a run.
+    except Exception as error:
+        told = explain(error, context)
+        if told.kind != WANT_OF_MEMORY and not isinstance(error, MemoryError):
+            raise TrainerError(told.message) from error
+        return {"runs": False, "why": told.message, "device": told.device or ""}, False
+    return {"runs": True, "held": held}, False
+
+
+def only_steps(plan: plans.Plan) -> plans.Plan:
+    """The plan without what a run does beside its steps."""
+    checkpoint = replace(plan.training.checkpoint, every_epochs=0, every_steps=0)
+    training = replace(
+        plan.training, checkpoint=checkpoint, callbacks=(), early_stopping=None, epochs=STEPS
+    )
+    return replace(plan, training=training)
+
+
+def _trained(
+    plan: plans.Plan, context: FailureContext, progress: Callable[[str], None]
+) -> dict[str, int]:
+    """Train, and return the most bytes that each device held."""
+    from gpu_studio.trainer import devices, session
+
+    progress(f"building the model, for a batch of {plan.training.batch_size}")
+    tell = context.hearing(lambda _event: None)
+    context.session = made = session.build(plan, context.base, tell)
+    context.meter = meter = session.memory_meter(made)
+    progress(f"training steps with a batch of {plan.training.batch_size}")
+    with devices.on_host():
+        _train(made)
+    return {each.device: each.peak for each in meter.read()}
+
+
+def _train(made: Session) -> None:
+    from gpu_studio.trainer.progress import TrainingProgress
+
+    at, began = TrainingProgress(), time.monotonic()
+    while at.step < STEPS and not (at.passes and made.passes.ends):
+        if at.step >= LEAST_STEPS and time.monotonic() - began > LONGEST_S:
+            break
+        left = made.passes.left(at) or STEPS
+        count = min(IN_A_CALL if at.step else 1, left, STEPS - at.step)
+        call = made.program.train(made.passes.steps_from(at), at.step, count)
+        at, _sizes = made.passes.after(at, call)
+        if at.pass_over:
+            made.passes.end()
+            at = at.after_epoch()
+    split = made.dataset.validation
+    if split and made.program.evaluates:
+        reading = made.reading(split, 1)
+        reading.begin(0)
+        made.program.evaluate(reading.iterator, 0, 1)

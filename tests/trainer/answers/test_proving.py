@@ -1,0 +1,69 @@
+"""The largest batch on slices with a real limit: a run of it trains, and the next size up fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from training_runs import trained
+
+from gpu_studio import hardware
+from gpu_studio.contract.events import Failed, Finished
+from gpu_studio.plan import AbsolutePlan, Plan, loads
+from gpu_studio.runs.batch_search import ProofAsking, largest_batches
+from gpu_studio.trainer.answers.proving import only_steps
+
+if TYPE_CHECKING:
+    from fake_cards import Make
+
+PLAN = """
+version = 1
+name = "as many as fit"
+[[devices.carve]]
+device = "GPU:0"
+slices_mib = [100, 100]
+[model]
+name = "cnn"
+[data]
+name = "synthetic"
+options = { shape = [28, 28, 1], samples = 1200, classes = 4 }
+[training]
+epochs = 2
+batch_size = 32
+callbacks = [{ name = "csv_logger" }]
+[training.early_stopping]
+"""
+
+
+def with_batch(plan: Plan, batch: int) -> Plan:
+    return replace(plan, training=replace(plan.training, batch_size=batch))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_that_a_run_of_the_largest_batch_trains_and_one_of_the_next_size_has_no_memory(
+    fake_cards: Make, tmp_path: Path
+) -> None:
+    fake_cards(count=1, memory_mib=2048)
+    plan = replace(loads(PLAN), training=only_steps(loads(PLAN)).training)
+    said: list[str] = []
+    (found,) = largest_batches(
+        AbsolutePlan(plan), tmp_path, hardware.inventory(), ProofAsking(said.append)
+    )
+    assert (found.devices, found.like) == (("GPU:0",), ("GPU:1",)), said
+    assert found.why_not == "it found no memory when it was tried"
+    assert 0 < found.held <= found.limit == 100 << 20
+    assert found.batch < found.above <= found.batch * 1.25
+    plan = replace(plan, training=replace(plan.training, epochs=2))
+    assert trained(with_batch(plan, found.batch), tmp_path / "fits").of(Finished)
+    assert trained(with_batch(plan, found.above), tmp_path / "not").one(Failed).kind == (
+        "out_of_memory"
+    )
+
+
+def test_that_what_a_run_does_beside_its_steps_is_left_out() -> None:
+    steps = only_steps(loads(PLAN)).training
+    assert (steps.callbacks, steps.early_stopping) == ((), None)
+    assert (steps.checkpoint.every_epochs, steps.checkpoint.every_steps) == (0, 0)
