@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,18 +25,17 @@ from gpu_studio.cli.command import (
     say_json,
     say_table,
 )
+from gpu_studio.cli.study_new import register_new
 
 if TYPE_CHECKING:
     from gpu_studio.lab.fits import Fit
-    from gpu_studio.lab.largest_batch import LargestBatch
     from gpu_studio.lab.verdict import PointGroup, StudyVerdict
-    from gpu_studio.plan import Machine, Plan
+    from gpu_studio.plan import Machine
     from gpu_studio.runs.studies import StudyRuns
     from gpu_studio.runs.study_shelf import OpenStudy
     from gpu_studio.runs.study_view import StudySnapshot
 
 _SUMMARY = "measure a plan with other devices, strategies, batches or values, and judge"
-_TEMPLATES: Final = ("scaling-strong", "scaling-weak", "strategies", "batch", "sweep")
 _EXAMPLES = """\
 A study is a small file: a plan, and axes, each with values of a field of the plan. Its runs are
 ordinary runs, one at a time, in an order drawn by a seed. What is done stays done: a study that
@@ -48,27 +46,6 @@ examples:
   gpu-studio study run digits-scaling-strong.study.toml
   gpu-studio study show digits-scaling-strong.study.toml --json
   gpu-studio study report digits-scaling-strong.study.toml"""
-_NEW: Final = """\
-templates:
-  scaling-strong   1 to all devices of the plan, the same global batch
-  scaling-weak     1 to all devices, the same batch on each replica
-  strategies       every strategy that runs, each way to sum gradients
-  batch            batches from a quarter of the plan's own to the largest that fits
-  sweep            learning rates and seeds, to be changed to any fields
-
-For "batch", the largest that fits is searched first, of the plan as it is and on each kind of its
-devices alone: by the predicted memory, then by real steps, each size in a process of its own. The
-next size up is tried as well, but on a CPU, whose memory is that of all programs. On practice cards
-this tells what their limits hold.
-
-examples:
-  gpu-studio study new strategies digits.plan.toml --to strategies.study.toml
-  gpu-studio study new batch digits.plan.toml
-  gpu-studio --practice 1x2GiB study new batch digits.plan.toml --json
-
-exit codes:
-  0  it is written
-  2  refused, with nothing written, or not even the smallest batch fits"""
 _RUN: Final = """\
 Ctrl+C stops the run under way and keeps what is done; the same command goes on. With --json, the
 study as `study show` tells it follows at the end.
@@ -107,24 +84,7 @@ def _register_run(actions: Commands) -> None:
 def register(commands: Commands) -> None:
     """Add the command and its actions."""
     actions = add_group(commands, "study", _SUMMARY, _EXAMPLES)
-    new = add_command(actions, "new", "write a study of a plan, to run or to change", _NEW, _new)
-    new.add_argument("template", metavar="TEMPLATE", choices=_TEMPLATES, help="what to measure")
-    new.add_argument(
-        "plan",
-        metavar="PLAN",
-        nargs="?",
-        type=Path,
-        help="the plan file; without it, a plan for this machine is written beside the study",
-    )
-    new.add_argument("--to", metavar="FILE", type=Path, help="the study file to write")
-    new.add_argument(
-        "--no-search",
-        action="store_true",
-        help="batches up to eight times the plan's own, whether or not they fit",
-    )
-    add_allowing(new)
-    add_force(new, "a file that is there")
-    add_json(new)
+    register_new(actions)
     _register_run(actions)
     example = "examples:\n  gpu-studio study stop\n  gpu-studio study stop --after-point"
     stop = add_command(actions, "stop", "stop the study that is being run", example, _stop)
@@ -148,70 +108,6 @@ def register(commands: Commands) -> None:
 
 def _add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY", type=Path, help="the study file")
-
-
-def _new(chosen: argparse.Namespace) -> int:
-    import msgspec
-
-    from gpu_studio import plan as plans
-    from gpu_studio.cli.given_plan import this_machine
-    from gpu_studio.common.safe_files import write_output
-    from gpu_studio.contract.directory import slug
-    from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
-    from gpu_studio.lab.templates import study_from
-    from gpu_studio.plan.starter import spread
-    from gpu_studio.runs.study_shelf import plan_as_written, remember
-
-    machine = this_machine(users=chosen.plan is None)
-    plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
-    stem = chosen.plan.name.partition(".")[0] if chosen.plan else slug(plan.name)
-    target = chosen.to or Path(f"{stem}-{chosen.template}{SUFFIX}")
-    path = chosen.plan or target.with_name(f"{stem}.plan.toml")
-    refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
-    largest = _largest(chosen, plan, path.parent, machine)
-    study = study_from(chosen.template, plan, plan_as_written(path, target), machine, largest)
-    points = points_of(study, plan)
-    if not chosen.plan:
-        plans.save(plan, path)
-    write_output(target, [dumps_study(study).encode()])
-    with suppress(OSError):  # it is only not listed then
-        remember(runs_folder(chosen), target)
-    runs = len(points) * study.repeats
-    if chosen.json:
-        made = {"study": str(target), "plan": str(path), "points": len(points), "runs": runs}
-        say_json(made | ({"largest": msgspec.to_builtins(largest)} if largest else {}))
-    else:
-        say(str(target))
-        note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
-    return OK
-
-
-def _largest(
-    chosen: argparse.Namespace, plan: Plan, folder: Path, machine: Machine
-) -> tuple[LargestBatch, ...]:
-    """The largest batches that fit, said as they are found; empty where they are not wanted."""
-    from gpu_studio import plan as plans
-    from gpu_studio.cli.given_plan import have_allowed, waiting
-    from gpu_studio.lab.largest_batch import in_words
-    from gpu_studio.runs.batch_search import BatchSearchError, ProofAsking, largest_batches
-    from gpu_studio.runs.questions.ask import AskError
-
-    if chosen.template != "batch" or chosen.no_search:
-        return ()
-    absolute = plans.with_absolute_files(plan, folder.absolute())
-    have_allowed(absolute, allow=chosen.allow_code, may_ask=not chosen.json)
-    try:
-        found = largest_batches(absolute, folder.absolute(), machine, ProofAsking(waiting))
-    except (BatchSearchError, AskError) as error:
-        raise RefusedError(
-            f"The largest batch cannot be searched: {error} With --no-search the study has batches "
-            "up to eight times the plan's own."
-        ) from error
-    for each in found:
-        note(in_words(each))
-    if not found[0].batch:
-        raise RefusedError("There is no batch that fits, so no study is written.")
-    return found
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -147,19 +147,14 @@ class StudyDialog(Dialog):
         self.run_button, self.save_button = Button("Save and run", "primary"), Button("Save")
         self._axes = Scrolled()
         self.largest = LargestSearch(look, study.largest) if look is not None else None
+        self._task = BackgroundTask("the study that is being made", self)
+        self._pause = QTimer(self)
         self._lay_out(note)
         self._show(study)
-        self._task = BackgroundTask("the study that is being made", self)
-        self._task.done.connect(self._tell)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SETTLE_MS)
-        self._pause.timeout.connect(self._look)
         self._connect()
         self.wrong.hide()
         self.outlook.setText("Looking at every point…")
         self._may_save(False)
-        self.finished.connect(lambda _: self._task.close())
         self._look()
         self._resize()
 
@@ -245,6 +240,11 @@ class StudyDialog(Dialog):
         self.add_buttons(self.run_button, self.save_button, last="Cancel")
 
     def _connect(self) -> None:
+        self._task.done.connect(self._tell)
+        self.finished.connect(lambda _: self._task.close())
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(SETTLE_MS)
+        self._pause.timeout.connect(self._look)
         for field in (self.name, self.file):
             field.textChanged.connect(self._soon)
         for number in (self.budget, self.seed, self.repeats, self.epochs):
