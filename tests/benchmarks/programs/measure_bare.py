@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -53,7 +54,7 @@ def computed(name: str) -> Iterator[tuple[str, float, float]]:
     made = zip(benchmarks._MAKERS.items(), SIZES[name[:3]], strict=True)
     for (what, maker), size in made:
         operation = bare_operation(name, what, size)
-        turns = InTurn(lambda operation=operation: in_a_loop(name, operation))
+        turns = InTurn(partial(in_a_loop, name, operation))
         with turns:
             row, _ = maker(name, "float32", size)
         ours = median(row["seconds"])
@@ -66,14 +67,15 @@ class InTurn:
     """While it is in force, the benchmark's repeats take turns with a `bare` loop."""
 
     def __init__(self, loop: Callable[[], float]) -> None:
-        self._loop, self._kept = loop, timing.repeated
+        self._loop = loop
+        self._kept: Callable[..., tuple[list[float], list[float]]] = timing.repeated
         self.bare: list[float] = []
 
     def __enter__(self) -> None:
-        benchmarks.repeated = self._repeated
+        vars(benchmarks)["repeated"] = self._repeated
 
     def __exit__(self, *_error: object) -> None:
-        benchmarks.repeated = self._kept
+        vars(benchmarks)["repeated"] = self._kept
 
     def _repeated(self, *arguments: Any) -> tuple[list[float], list[float]]:
         mine, others = list[float](), list[float]()
