@@ -43,7 +43,6 @@ def check(plan: Plan, machine: Machine | None) -> None:
         *_callbacks(plan),
         *_replicas(plan, machine),
         *written_as(plan).refusals(plan),
-        *_warm_up(plan),
         *_lengths(plan),
     ]:
         raise ExportError(reason)
@@ -89,7 +88,6 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
         *_own_optimizers(plan),
         *_names("training.options", plan.training.options),
         *_replicas(plan, machine),
-        *_warm_up(plan),
     ]:
         raise ExportError(reason)
 
@@ -197,15 +195,6 @@ def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
             f"Keras cannot carry out the optimizer {plan.training.optimizer} under "
             f"{plan.distribution.strategy}. "
             'Choose another, or set distribution.strategy = "mirrored".'
-        )
-
-
-def _warm_up(plan: Plan) -> Iterator[str]:
-    schedule = plan.training.schedule
-    if schedule and schedule.options.get("warmup_epochs", 0) >= plan.training.epochs > 0:
-        yield (
-            "The learning rate's warm-up takes the whole run. Shorten "
-            "training.schedule.warmup_epochs."
         )
 
 

@@ -43,7 +43,10 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
             ],
             "from_logits",
         ),
-        (["training.schedule={ name = 'cosine', warmup_epochs = 2 }"], "warm-up"),
+        (
+            ["training.schedule={ name = 'cosine', warmup_epochs = 2 }"],
+            "the whole run has 2 epochs",
+        ),
         (["training.callbacks=[{ name = 'terminate_on_nan' }]"], "calls no callbacks"),
         ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
         ([PLACED], "No layer is placed"),

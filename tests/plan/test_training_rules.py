@@ -163,6 +163,18 @@ def test_that_every_schedule_is_accepted(schedule):
     assert said(changed(f"training.schedule={schedule}")) == []
 
 
+@pytest.mark.parametrize(("epochs", "warmup"), [(1, 1), (5, 7)])
+def test_that_a_warm_up_as_long_as_the_run_is_refused_before_it_begins(epochs, warmup):
+    schedule = ("training.schedule=cosine", f"training.schedule.warmup_epochs={warmup}")
+    (problem,) = said(changed(f"training.epochs={epochs}", *schedule))
+    whole = "1 epoch" if epochs == 1 else "5 epochs"
+    assert problem == (
+        f"training.schedule.options.warmup_epochs is {warmup}, and the whole run has {whole}: "
+        "warm up for fewer epochs, or train for more."
+    )
+    assert said(changed(f"training.epochs={warmup + 1}", *schedule)) == []
+
+
 @pytest.mark.parametrize("name", ["", "  ", "two\nlines", "x" * 201])
 def test_that_a_name_that_fits_no_line_is_refused(name):
     assert "give the plan a name of 1 to 200 letters on one line." in said(Plan(name=name))[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from gpu_studio.common.figures import plural
 from gpu_studio.plan.callbacks import problems_of_callbacks
 from gpu_studio.plan.catalogue import SCHEDULES, data_entry
 from gpu_studio.plan.data import may_validate
@@ -101,7 +102,10 @@ def optimizer(plan: Plan) -> Iterator[Problem]:
 
 
 def schedule(plan: Plan) -> Iterator[Problem]:
-    """The schedule is known, and counts in either epochs or steps."""
+    """The schedule is known, counts in either epochs or steps, and has ended its warm-up in time.
+
+    How many steps an epoch has is known once the data are read: then the trainer counts those.
+    """
     chosen = plan.training.schedule
     if chosen is None:
         return
@@ -113,6 +117,13 @@ def schedule(plan: Plan) -> Iterator[Problem]:
     for epochs, steps in (("every_epochs", "every_steps"), ("warmup_epochs", "warmup_steps")):
         if chosen.options.get(epochs) and chosen.options.get(steps):
             yield Problem(field, f"given {epochs} and {steps}", "keep one of them")
+    warmup, whole = chosen.options.get("warmup_epochs"), plan.training.epochs
+    if isinstance(warmup, int) and 0 < whole <= warmup:
+        yield Problem(
+            f"{field}.options.warmup_epochs",
+            f"{warmup}, and the whole run has {plural(whole, 'epoch')}",
+            "warm up for fewer epochs, or train for more",
+        )
 
 
 def loss_and_metrics(plan: Plan) -> Iterator[Problem]:
