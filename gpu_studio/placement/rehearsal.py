@@ -8,9 +8,10 @@ in memory as building the model leaves it (`built_memory`); the result is the la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, pairwise
+from math import exp
 from random import Random
 
 from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
@@ -33,18 +34,21 @@ BATCHES = (*range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
 """Batches for which the allocator's overhead is computed, besides those where it jumps between."""
 A_LEAP = 0.05
 """Batches between two are computed too if they deviate from the line by more than this share."""
-MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 25, 4, 24_000
+MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 50, 4, 24_000
 """How many steps are simulated for each batch: fewer if there are more operations."""
-IN_SEQUENCE = 25
+IN_SEQUENCE = 30
 """Consecutive steps in the same memory, which fragments from step to step; some are repeated."""
-PROCESSES = 2
+PROCESSES = 3
 """How often such a sequence is simulated, each time with the steps in another order."""
+RARE = 0.04
+"""The share of a CPU's steps that may hold more: a thread can be interrupted just where it leaves
+the others the most to do, which the steps that are measured seldom meet."""
 SPREAD = 0.5
 """Standard deviation of the logarithm of an operation's time between steps."""
-INTERRUPTED, INTERRUPTION_S = 0.01, 0.004
-"""How often a thread stands still in the midst of an operation, because the machine does other
-things, and for how long on average. The other threads go on, and what the operation holds meets
-what is not there with it otherwise."""
+WORKED_S, INTERRUPTION_S, OVERHEAD_S = 0.004, 0.004, 5e-6
+"""How long a thread works on average until it is interrupted, because the machine does other
+things, how long it stands still then, and what the executor takes for each operation besides. The
+other threads go on, and what an interrupted operation holds meets what is not there otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +83,9 @@ def on_card(operations: Sequence[Operation], marks: TensorKinds) -> StepMemory:
     def found() -> Arena:
         return built(operations, look, grows=False, loaded=marks.loaded)
 
-    lost = found().used - sum(each.bytes for each in variables_of(operations).values())
     alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
-    memory = _memory(operations, passing, {BATCHES[0]: steps}, found, sequences=1)
-    return replace(memory, lost=lost, scratch=max(alike, default=0))
+    memory = _memory(operations, passing, {BATCHES[0]: steps}, found, sequences=1, rare=0.0)
+    return replace(memory, scratch=max(alike, default=0))
 
 
 def on_cpu(
@@ -118,11 +121,13 @@ def _steps(operations: Sequence[Operation]) -> int:
 
 
 def _drawn(times: Sequence[float], chance: Random) -> list[float]:
-    return [time * chance.lognormvariate(0.0, SPREAD) + _interruption(chance) for time in times]
+    worked = (time * chance.lognormvariate(0.0, SPREAD) for time in times)
+    return [time + _interruption(time + OVERHEAD_S, chance) for time in worked]
 
 
-def _interruption(chance: Random) -> float:
-    return chance.expovariate(1 / INTERRUPTION_S) if chance.random() < INTERRUPTED else 0.0
+def _interruption(worked: float, chance: Random) -> float:
+    interrupted = chance.random() < 1 - exp(-worked / WORKED_S)
+    return chance.expovariate(1 / INTERRUPTION_S) if interrupted else 0.0
 
 
 def _run(
@@ -144,21 +149,29 @@ def _memory(
     rehearsed: Mapping[int, Sequence[MemoryHistory]],
     found: Callable[[], Arena],
     sequences: int = PROCESSES,
+    rare: float = RARE,
 ) -> StepMemory:
     steps = highest(moment for runs in rehearsed.values() for run in runs for moment in run.moments)
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
 
     def given(batch: int) -> float:
-        runs = rehearsed[max((each for each in rehearsed if each <= batch), default=min(rehearsed))]
+        alike = max((each for each in rehearsed if each <= batch), default=min(rehearsed))
         there = [size.bytes(batch) for size in sizes]
-        requests = [requested(run, batch) for run in runs]
-        most = sum(there) + max(
-            _given_out(order, found(), there) for order in _orders(requests, sequences)
-        )
-        return UNREHEARSED * max(most, steps.asked(batch))
+        requests = [requested(run, batch) for run in rehearsed[alike]]
+        peaks = [0] * len(requests)
+        for order in _orders(requests, sequences):
+            for number, peak in _given_out(order, requests, found(), there):
+                peaks[number] = max(peaks[number], peak)
+        return UNREHEARSED * (sum(there) + most_but(rare, peaks))
 
     padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given))
-    return StepMemory(steps.moments, tuple(padding))
+    lost = found().used - sum(each.bytes for each in variables_of(operations).values())
+    return StepMemory(steps.moments, tuple(padding), lost)
+
+
+def most_but(rare: float, peaks: Sequence[int]) -> int:
+    """The most, if so small a share of the `peaks` as is `rare` is left out."""
+    return sorted(peaks)[-1 - int(rare * len(peaks))]
 
 
 def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
@@ -177,25 +190,28 @@ def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
     return sorted(known.items())
 
 
-def _orders(steps: Sequence[AllocationRequests], sequences: int) -> list[list[AllocationRequests]]:
-    """The order of the steps in each simulated process."""
+def _orders(steps: Sequence[AllocationRequests], sequences: int) -> list[list[int]]:
+    """The order of the steps in each simulated process, by number."""
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
-    return [chance.sample(steps, len(steps)) for _ in range(min(sequences, len(steps)))]
+    numbers = range(len(steps))
+    return [chance.sample(numbers, len(steps)) for _ in range(min(sequences, len(steps)))]
 
 
-def _given_out(steps: Sequence[AllocationRequests], arena: Arena, there: Sequence[int]) -> int:
-    """The most that is allocated in one of the steps, besides the variables and the batch.
+def _given_out(
+    order: Sequence[int], steps: Sequence[AllocationRequests], arena: Arena, there: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """The most that is allocated in each step, besides the batch and what is there before.
 
-    The steps follow each other. Once one starts from a memory layout that occurred before,
-    everything after it has been seen.
+    The steps follow each other. Variables move in them, into blocks larger than they need. Once one
+    starts from a memory layout that occurred before, everything after it has been seen.
     """
     for number, size in enumerate(there):
         arena.take(number - len(there) - FAR, size)
-    most, met = 0, set[tuple[int, Layout]]()
-    for number, step in islice(cycle(enumerate(steps)), IN_SEQUENCE):
+    before, met = arena.used, set[tuple[int, Layout]]()
+    for number in islice(cycle(order), IN_SEQUENCE):
         meets = number, arena.layout
         if meets in met:
             break
         met.add(meets)
-        most = max(most, arena.peak(step))
-    return most
+        moved = arena.used - before
+        yield number, moved + arena.peak(steps[number])

@@ -1,6 +1,7 @@
 """A step's predicted memory against the peak of TensorFlow's allocator in real steps.
 
-Everything that a device holds is counted: weights, slots, the batch, and all that a step computes.
+Everything that a device holds is counted: weights, slots, the batch, all that a step computes, and
+what the allocator gives out beyond it.
 On a CPU steps differ with the order in which its threads happen to run: what counts is the fullest
 of those of several processes. A prediction may be 15 % above it, and not below; one that is below
 is shown the other way round, and breaks the budget of its row."""
@@ -57,18 +58,15 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     for name, plan, batch in cases(place):
         measured, facts = measured_and_known(place, plan, batch)
         again = (steps_of(place, plan, batch) for _ in range(times - 1))
-        held = [bytes_held for each in (measured, *again) for bytes_held in totals(each)]
+        held = [peak for each in (measured, *again) for peak in each["peaks"]]
         yield _row(f"{name}, batch {batch}", predicted(plan, batch, facts).total, held)
     for model in PLACED:
         facts = decoded(ask_about(with_absolute_files(plan_of(model), place.folder)))
         for parts in (1, 4):
             plan = in_halves(plan_of(model), facts, parts)
             batch = plan.training.batch_size
-            held = [
-                bytes_held
-                for _ in range(times)
-                for bytes_held in totals(steps_of(place, plan, batch))
-            ]
+            runs = (steps_of(place, plan, batch) for _ in range(times))
+            held = [peak for each in runs for peak in each["peaks"]]
             yield _row(
                 f"{model} in two halves, batch {batch} in {parts}",
                 _in_all(plan, facts),
@@ -141,12 +139,6 @@ def in_halves(plan: Plan, facts: PlanFacts, parts: int) -> Plan:
     training = replace(plan.training, batch_size=PLACED_BATCH)
     placed = Distribution("placed", placed=Placed(parts, layers))
     return replace(plan, devices=devices, training=training, distribution=placed)
-
-
-def totals(measured: Mapping[str, Any]) -> list[int]:
-    """All that was held in each step of what `step_memory.py` measured, in bytes."""
-    always = measured["weights"] + measured["slots"] + measured["input"]
-    return [always + held for held in measured["held"]]
 
 
 def _in_all(plan: Plan, facts: PlanFacts) -> int:

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.liveness import CHEAP, Operation, Size, Variable
-from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, TensorKinds, on_card, on_cpu
+from gpu_studio.placement.rehearsal import (
+    BATCHES,
+    UNREHEARSED,
+    TensorKinds,
+    most_but,
+    on_card,
+    on_cpu,
+)
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -65,6 +72,17 @@ def test_that_the_same_steps_are_rehearsed_each_time() -> None:
 def test_that_an_allocator_never_gives_out_less_than_is_asked() -> None:
     memory = on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2)
     assert all(each.factor >= UNREHEARSED for each in memory.padding)
+
+
+def test_that_the_fullest_step_of_fifty_is_rare_and_that_of_three_is_not() -> None:
+    assert most_but(0.04, [*range(48), 99, 98]) == 47
+    assert most_but(0.04, [1, 7, 9]) == 9
+
+
+def test_that_what_is_lost_between_the_variables_is_known_of_a_cpu_too() -> None:
+    read = Operation(makes=((10, Size()),), reads=Variable(0, 3 * MIB // 2))
+    memory = on_cpu([read], lambda _batch: [1.0], TensorKinds(results=[10]), threads=1)
+    assert memory.lost == MIB // 2  # of the first region, which is too small to be cut in two
 
 
 def test_that_nothing_is_held_by_a_step_of_nothing() -> None:

@@ -92,10 +92,13 @@ class FileTab(QWidget):
         self.mending.show_file(path, text, edited)
 
     def _write(self, text: str) -> None:
-        place = self.text.verticalScrollBar().value()
+        place, cursor = self.text.verticalScrollBar().value(), self.text.textCursor()
+        typed_at = cursor.position()
         self.text.blockSignals(True)
         self.text.setPlainText("".join(_ESCAPED.get(letter, letter) for letter in text))
         self.text.blockSignals(False)
+        cursor.setPosition(min(typed_at, self.text.document().characterCount() - 1))
+        self.text.setTextCursor(cursor)
         self.text.verticalScrollBar().setValue(place)
 
     def _read(self) -> None:

@@ -190,13 +190,12 @@ class PlanDocument(QObject):
         self.changed.emit()
 
     def type_half(self, text: str | None) -> None:
-        """Keep a text that is no plan yet, until one is typed or the plan is changed elsewhere.
+        """Keep a text that is no plan yet as an undo step; None once a plan was typed.
 
-        None once a plan was typed.
+        It goes when the plan is changed elsewhere, and comes back when that is undone.
         """
         if text != self._half_typed:
-            self._half_typed = text
-            self.changed.emit()
+            self.undo_stack.push(Typed(self, self._half_typed, text))
 
     def keep_text(self, text: str) -> None:
         """Keep the user's own text of the open plan."""
@@ -220,11 +219,17 @@ class PlanDocument(QObject):
         if path is not None:
             self._on_disk[path] = self._written[path]
 
-    def show(self, opened: Opened) -> None:
-        """Show this plan and file. For undo steps only: everything else goes through them."""
-        if opened != self._now:
-            self._half_typed = None
-        self._now = opened
+    def show(self, opened: Opened, half_typed: str | None = None) -> None:
+        """Show this plan and file, and what was typed of it since.
+
+        For undo steps only: everything else goes through them.
+        """
+        self._now, self._half_typed = opened, half_typed
+        self.changed.emit()
+
+    def show_typed(self, text: str | None) -> None:
+        """Show this as the half-typed text. For undo steps only."""
+        self._half_typed = text
         self.changed.emit()
 
 
@@ -242,6 +247,7 @@ class Edit(QUndoCommand):
         self.after = after
         self.place = place
         self._document = document
+        self._half_typed = document.half_typed
 
     def id(self) -> int:
         """Let Qt merge steps with the same id."""
@@ -252,7 +258,7 @@ class Edit(QUndoCommand):
         if not isinstance(other, Edit) or not self.place[0] or other.place != self.place:
             return False
         self.after = other.after
-        self.setObsolete(self.after == self.before)
+        self.setObsolete(self.after == self.before and self._half_typed is None)
         return True
 
     def redo(self) -> None:
@@ -261,7 +267,40 @@ class Edit(QUndoCommand):
 
     def undo(self) -> None:
         """Take the change back."""
-        self._document.show(Opened(self.before, self._document.path))
+        self._document.show(Opened(self.before, self._document.path), self._half_typed)
+
+
+class Typed(QUndoCommand):
+    """Keeps a text that is no plan yet, in place of what was half typed before.
+
+    What is typed in one go is one step, which is none if it ends with the plan's text.
+    """
+
+    def __init__(self, document: PlanDocument, before: str | None, after: str | None) -> None:
+        super().__init__("type the plan's text")
+        self._document = document
+        self._before = before
+        self.after = after
+
+    def id(self) -> int:
+        """Let Qt merge steps with the same id."""
+        return 2
+
+    def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
+        """Merge with what was typed next."""
+        if not isinstance(other, Typed):
+            return False
+        self.after = other.after
+        self.setObsolete(self.after == self._before)
+        return True
+
+    def redo(self) -> None:
+        """Show what was typed."""
+        self._document.show_typed(self.after)
+
+    def undo(self) -> None:
+        """Show what was there before it."""
+        self._document.show_typed(self._before)
 
 
 class SwitchPlan(QUndoCommand):
@@ -272,6 +311,7 @@ class SwitchPlan(QUndoCommand):
         self._document = document
         self._before = before
         self._after = after
+        self._half_typed = document.half_typed
 
     def redo(self) -> None:
         """Open the other plan."""
@@ -279,7 +319,7 @@ class SwitchPlan(QUndoCommand):
 
     def undo(self) -> None:
         """Go back to the plan before."""
-        self._document.show(self._before)
+        self._document.show(self._before, self._half_typed)
 
 
 def plan_in(text: str) -> Plan | None:

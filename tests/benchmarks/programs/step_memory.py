@@ -1,6 +1,6 @@
 """What TensorFlow's allocator really gives out for a plan on the CPU.
 
-Prints weights, slots, gradients, and each step.
+Prints the bytes of weights, slots, gradients and the batch, and the most in each step.
 
 `python step_memory.py PLAN BATCH`. The CPU gets the allocator that cards have, which counts every
 byte and its peak. The batch lies in memory before the step, because the data set does on a CPU: it
@@ -71,9 +71,9 @@ def gradients(made: Any) -> list[Any]:
 
 
 def steps(made: Any, batch: int) -> dict[str, Any]:
-    """`input`, the bytes of the batch.
+    """`input`, the bytes of the batch, and `peaks`, the most that was given out in each step.
 
-    `held`, what each of some steps held at its peak, more than before it.
+    That is all that the device holds: what is lost between the variables is in it.
     """
     import tensorflow as tf
 
@@ -89,19 +89,19 @@ def steps(made: Any, batch: int) -> dict[str, Any]:
     tensors = [(x[row], y[row], (), weight[row], np.float64(0)) for row in rows]
     parts = [tf.data.Dataset.from_tensors(part) for part in tensors]
     stream = iter(reduce(tf.data.Dataset.concatenate, parts).repeat())
-    held = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]
-    return {"input": x.nbytes + y.nbytes + weight.nbytes, "held": held[WARM_UP:]}
+    peaks = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]
+    return {"input": x.nbytes + y.nbytes + weight.nbytes, "peaks": peaks[WARM_UP:]}
 
 
 def step(program: Any, stream: Any, number: int) -> int:
-    """Train one step; the allocator's peak over what it had given out before."""
+    """Train one step; the most that the allocator had given out at once."""
     from tensorflow import config
 
     gc.collect()
-    before = config.experimental.get_memory_info("CPU:0")["current"]
+    gc.freeze()  # what is there stays: only what a step leaves is looked through
     config.experimental.reset_memory_stats("CPU:0")
     program.train(stream, number, 1)
-    return int(config.experimental.get_memory_info("CPU:0")["peak"]) - int(before)
+    return int(config.experimental.get_memory_info("CPU:0")["peak"])
 
 
 main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -186,3 +186,43 @@ def test_that_files_are_absolute_in_the_plan_s_folder_made_once_for_each_change(
     document.save(tmp_path / "a.plan.toml")
     assert document.absolute.data.file == str(tmp_path / "own.npz")
     assert load(tmp_path / "a.plan.toml").data.file == "own.npz"
+
+
+def test_that_half_typed_text_is_a_step_of_its_own_that_undo_and_redo_keep(
+    document: PlanDocument,
+) -> None:
+    document.type_half("name = ")
+    document.type_half("name = 'fir")
+    assert document.undo_stack.count() == 1
+    document.undo_stack.undo()
+    assert document.half_typed is None
+    assert not document.dirty
+    document.undo_stack.redo()
+    assert document.half_typed == "name = 'fir"
+    document.type_half(None)
+    assert document.undo_stack.count() == 0
+
+
+def test_that_half_typed_text_comes_back_when_the_edit_that_replaced_it_is_undone(
+    document: PlanDocument,
+) -> None:
+    document.type_half("name = ")
+    document.replace(set_training(FIRST, epochs=3), "change epochs", "epochs")
+    document.replace(FIRST, "change epochs", "epochs")
+    assert document.half_typed is None
+    document.undo_stack.undo()
+    assert (document.plan, document.half_typed) == (FIRST, "name = ")
+    document.switch(Plan(name="other"), None, "open other")
+    assert document.half_typed is None
+    document.undo_stack.undo()
+    assert (document.plan, document.half_typed) == (FIRST, "name = ")
+
+
+def test_that_text_typed_until_it_is_a_plan_again_is_one_edit(document: PlanDocument) -> None:
+    for text, epochs in (("epochs = 1", 1), ("epochs = ", None), ("epochs = 7", 7)):
+        document.type_half(text if epochs is None else None)
+        if epochs is not None:
+            document.replace(set_training(FIRST, epochs=epochs), "edit the plan's text", "file")
+    assert document.undo_stack.count() == 1
+    document.undo_stack.undo()
+    assert (document.plan, document.half_typed) == (FIRST, None)
