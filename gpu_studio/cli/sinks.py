@@ -145,6 +145,8 @@ def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
     """Yield the lines that report how a run ended, and what can be done now."""
     if history.finished:
         yield _finished(history.finished, history.reached)
+        if history.finished.because:
+            yield history.finished.because
         if history.finished.reason == "stopped":
             yield f"Go on with: gpu-studio resume {history.run}"
         return

@@ -12,6 +12,7 @@ from gpu_studio.cli.command import (
     EXIT_CODES,
     OK,
     Commands,
+    RefusedError,
     add_allowing,
     add_command,
     add_json,
@@ -96,6 +97,11 @@ def add_resuming(parser: argparse.ArgumentParser) -> None:
 def _add_following(parser: argparse.ArgumentParser) -> None:
     add_allowing(parser)
     parser.add_argument(
+        "--allow-shell",
+        action="store_true",
+        help="let the lines of shell run that the plan gives Slurm, as they are now",
+    )
+    parser.add_argument(
         "--detach", action="store_true", help="return at once, and leave the run training"
     )
     add_json(parser, "write the run's events, one JSON document a line")
@@ -118,11 +124,30 @@ def train(chosen: argparse.Namespace) -> int:
     base = path.absolute().parent if path else Path.cwd()
     plan = plans.with_absolute_files(written, base)
     have_allowed(plan, allow=chosen.allow_code, may_ask=not chosen.json)
+    _have_shell_allowed(plan, chosen)
     if problems := every_problem(written, plan, machine):
         raise plans.PlanError(problems, str(path or plan.name))
     return _start(
         lambda: launch(plan, runs_folder(chosen), base=base, machine=machine), machine, chosen
     )
+
+
+def _have_shell_allowed(plan: plans.Plan, chosen: argparse.Namespace) -> None:
+    """Write down that the plan's lines of shell may run, if they are allowed, and show them."""
+    from gpu_studio.contract.consent import allow_shell
+    from gpu_studio.plan.values import printable
+    from gpu_studio.runs.cluster_start import shell_of
+
+    lines = shell_of(plan)
+    if not lines or not chosen.allow_shell:
+        return
+    for line in lines:
+        note(f"  {printable(line)}")
+    try:
+        allow_shell(lines)
+    except OSError as error:
+        said = f"That these lines may run cannot be written down: {error.strerror or error}"
+        raise RefusedError(said) from error
 
 
 def resume(chosen: argparse.Namespace) -> int:
@@ -145,6 +170,7 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     base = chosen.plan.absolute().parent if chosen.plan else Path.cwd()
     after = plans.with_absolute_files(written, base)
     have_allowed(after, allow=chosen.allow_code, may_ask=not chosen.json)
+    _have_shell_allowed(after, chosen)
     if warning := other_draws(before, after, machine):
         note(warning)
     resumed = partial(

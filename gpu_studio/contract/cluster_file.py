@@ -20,11 +20,12 @@ class ClusterMember(WorkerPlace, frozen=True):
 
 
 class ClusterFile(msgspec.Struct, kw_only=True, frozen=True):
-    """The content of `cluster.json`: `attempt` counts the starts from 0."""
+    """The content of `cluster.json`: `attempt` counts the starts, `job` is Slurm's number."""
 
     start: str
     attempt: int
     members: list[ClusterMember]
+    job: str = ""
 
 
 _decoder = msgspec.json.Decoder(ClusterFile)

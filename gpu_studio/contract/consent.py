@@ -3,14 +3,15 @@
 A file is allowed with its present content, by SHA-256: a changed file needs a new answer. A user
 who edits code often can allow its folder, and with it every file in and below it, whatever the
 content. What a file imports from its own folder (`user_files`) needs consent like the file itself;
-other imports are what the user has installed, as anywhere in Python.
+other imports are what the user has installed, as anywhere in Python. Lines of shell that a plan
+gives Slurm need consent, too, all of them together and as they are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -45,18 +46,21 @@ class Standing(StrEnum):
 class Allowances:
     """What may run: `files`, each with the SHA-256 (hex) of its content, and `folders`.
 
-    A folder covers everything below it. All paths are absolute and resolved. `problem` says in a
-    sentence why the stored allowances could not be read; then nothing is allowed.
+    A folder covers everything below it. All paths are absolute and resolved. `shell` are the
+    SHA-256 of lines of shell. `problem` says in a sentence why the stored allowances could not be
+    read; then nothing is allowed.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
     problem: str = ""
 
 
 class _File(msgspec.Struct, frozen=True):
     files: dict[str, str] = {}
     folders: list[str] = []
+    shell: list[str] = []
 
 
 def allowances_file() -> Path:
@@ -77,7 +81,7 @@ def allowances() -> Allowances:
         return Allowances(
             problem=f"{path} cannot be read ({why}), so that no Python file is allowed: remove it."
         )
-    return Allowances(dict(kept.files), tuple(kept.folders))
+    return Allowances(dict(kept.files), tuple(kept.folders), tuple(kept.shell))
 
 
 def real_path(path: Path) -> Path:
@@ -129,6 +133,21 @@ def allow_folder(folder: Path) -> None:
     _change(lambda known: replace(known, folders=tuple(dict.fromkeys((*known.folders, real)))))
 
 
+def is_shell_allowed(lines: Sequence[str]) -> bool:
+    """Whether these lines of shell may run, which they may if there are none."""
+    return not lines or _digest_of(lines) in allowances().shell
+
+
+def allow_shell(lines: Sequence[str]) -> None:
+    """Allow these lines of shell, in this order, whatever plan has them. Raises OSError."""
+    new = _digest_of(lines)
+    _change(lambda known: replace(known, shell=tuple(dict.fromkeys((*known.shell, new)))))
+
+
+def _digest_of(lines: Sequence[str]) -> str:
+    return digest("\n".join(lines).encode("utf-8", "surrogatepass"))
+
+
 def withdraw(path: Path) -> bool:
     """Stop allowing the file or folder at `path`; return whether it was allowed. Raises OSError."""
     # Also by the name under which it was allowed, in case a link has taken its place.
@@ -158,7 +177,7 @@ def _change(change: Callable[[Allowances], Allowances]) -> Allowances:
 
 
 def _written(after: Allowances) -> bytes:
-    file = _File(files=after.files, folders=list(after.folders))
+    file = _File(files=after.files, folders=list(after.folders), shell=list(after.shell))
     try:
         return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
     except UnicodeEncodeError as error:

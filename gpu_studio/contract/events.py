@@ -283,13 +283,15 @@ class Warned(Event, tag="warning", frozen=True):
 class ClusterStarted(Event, tag="cluster", frozen=True):
     """Who takes part from now on, in the `attempt`th start of the run's processes (from 0).
 
-    `start` is what started them. `from_step` is the step of the checkpoint that they go on from.
+    `start` is what started them, `job` its number of them, such as Slurm's. `from_step` is the step
+    of the checkpoint that they go on from.
     """
 
     attempt: int
     start: str
     workers: list[WorkerPlace]
     from_step: int = 0
+    job: str = ""
 
 
 class Workers(Event, tag="workers", frozen=True):
@@ -303,6 +305,7 @@ class Finished(Event, tag="finished", frozen=True):
 
     `reason` is `completed`, `early_stopping`, `stopped` (checkpoint saved) or `stopped_now` (not).
     `by` is the callback that stopped it early; empty where the plan's own early stopping did.
+    `because` says in a sentence what stopped it, if that was no person here.
     """
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
@@ -311,6 +314,7 @@ class Finished(Event, tag="finished", frozen=True):
     step: int
     metrics: dict[str, float | None] = {}
     by: str = ""
+    because: str = ""
 
     @property
     def state(self) -> State:

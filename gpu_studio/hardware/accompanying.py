@@ -10,11 +10,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.common.safe_files import open_regular
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import Supervisor, sampler_command, sampler_environment
+from gpu_studio.plan import PlanError, cluster_of, load
 
 LOCK, RECORD = "trainer.lock", "hardware.jsonl"
 LOOK_EVERY = 1.0
@@ -26,8 +29,10 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
 
     Returns at once; the recording process outlives this one. Call `poll` on it from time to time
     while this process lives, so that the system can reap it. None if it could not be started: the
-    run continues without.
+    run continues without. None, too, where the run's workers are on other machines than this.
     """
+    if _is_elsewhere(RunDirectory(run)):
+        return None
     command = [
         sys.executable,
         "-P",
@@ -47,6 +52,13 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
         )
     except OSError:
         return None
+
+
+def _is_elsewhere(run: RunDirectory) -> bool:
+    with suppress(PlanError):
+        cluster = cluster_of(load(run.plan_file))
+        return cluster is not None and cluster.start != "local"
+    return False
 
 
 def main(words: Sequence[str] | None = None) -> int:

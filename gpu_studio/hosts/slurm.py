@@ -18,7 +18,7 @@ from gpu_studio.plan.cluster_values import minutes
 COMMAND_S: Final = 20.0
 
 REASONS: Final[Mapping[str, str]] = {
-    "None": "it is being started",
+    "None": "Slurm has not looked at it yet",
     "Priority": "jobs of higher priority go first",
     "Resources": "it waits until enough nodes are free",
     "Dependency": "it waits for another job to end",
@@ -123,23 +123,29 @@ class SlurmJob:
     def words(self) -> str:
         """Its state in a sentence."""
         if self.state == "PENDING":
-            return _waits(self)
+            again = " again, after Slurm has put it back into the queue" if self.restarts else ""
+            return f"waits{again}: {self.why_waiting}."
         plain = f"{self.state.lower().replace('_', ' ')}."
         status = self.exit_code.partition(":")[0]
         again = " again, after Slurm had put it back into the queue," if self.restarts else ""
         return _WORDS.get(self.state, plain).format(job=self, status=status, again=again)
 
     @property
+    def why_waiting(self) -> str:
+        """Why it waits: `it waits until enough nodes are free (Resources)`."""
+        words = REASONS.get(self.reason.partition(",")[0])
+        return f"{words} ({self.reason})" if words else self.reason
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has no nodes yet, or they are not ready."""
+        return self.state in ("PENDING", "CONFIGURING", "REQUEUED")
+
+    @property
     def ended(self) -> bool:
         """Whether it has left the queue."""
-        return self.state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED")
-
-
-def _waits(job: SlurmJob) -> str:
-    base = job.reason.partition(",")[0]
-    words = REASONS.get(base)
-    again = " again, after Slurm has put it back into the queue" if job.restarts else ""
-    return f"waits{again}: {words} ({job.reason})." if words else f"waits{again}: {job.reason}."
+        going = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")
+        return not self.waits and self.state not in going
 
 
 _WORDS: Final[Mapping[str, str]] = {

@@ -6,8 +6,9 @@ defaults hold.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 StartedBy = Literal["local", "slurm", "kubernetes"]
 JobKind = Literal["job", "jobset"]
@@ -79,3 +80,23 @@ def minutes(time: str) -> float:
     else:
         hours, (more, seconds) = 0, [*parts, 0][:2]
     return (int(days or 0) * 24 + hours) * 60 + more + seconds / 60
+
+
+LEAD_S: Final = 120
+
+
+def lead_seconds(time: str) -> int:
+    """How long before the time limit the workers are told: two minutes, or half of a short one."""
+    return min(LEAD_S, int(minutes(time) * 30))
+
+
+def slurm_options(wanted: Slurm, name: str, workers: int) -> list[str]:
+    """The options of a job called `name`, as the lines of a script give them to sbatch."""
+    options = [f"--job-name={name}", f"--ntasks={workers}", f"--time={wanted.time}"]
+    if wanted.partition is not None:
+        options.append(f"--partition={shlex.quote(wanted.partition)}")
+    if wanted.gpus_per_worker:
+        options.append(f"--gpus-per-task={wanted.gpus_per_worker}")
+    if wanted.cpus_per_worker:
+        options.append(f"--cpus-per-task={wanted.cpus_per_worker}")
+    return [*options, *wanted.flags]

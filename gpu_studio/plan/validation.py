@@ -14,6 +14,7 @@ from gpu_studio.plan.rules import (
     source_rules,
     training_rules,
 )
+from gpu_studio.plan.strategies import cluster_of
 from gpu_studio.plan.values import VERSION, Plan, Problem
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
@@ -83,9 +84,12 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
 def validate(plan: Plan, machine: Machine | None = None) -> list[Problem]:
     """Every problem of the plan; an empty list if it can run.
 
-    With a machine, also whether its devices exist, its carves fit and its replicas have work. Never
-    raises.
+    With a machine, also whether its devices exist, its carves fit and its replicas have work, where
+    the run is of this machine. Never raises.
     """
+    cluster = cluster_of(plan)
+    if cluster is not None and cluster.start != "local":
+        machine = None
     return [problem for _, rule in RULES for problem in rule(plan, machine)]
 
 

@@ -86,9 +86,13 @@ class Control:
             while self.pausing and "checkpoint" not in self._wishes:
                 self._changed.wait(timeout=POLL_SECONDS)
 
-    def _terminated(self, _signal: int, _frame: FrameType | None) -> None:
-        # Runs on the main thread, perhaps inside `with self._changed`: it must not take the lock.
+    def stop(self) -> None:
+        """Ask for a stop from within this process, on any thread, or in a signal's handler."""
+        # Perhaps inside `with self._changed`: it must not take the lock.
         self._wishes.add("stop")
+
+    def _terminated(self, _signal: int, _frame: FrameType | None) -> None:
+        self.stop()
 
     def _listen(self) -> None:
         looks, asked = 0, 0.0

@@ -156,12 +156,22 @@ def profile_folder() -> Iterator[Path]:
     _remove_folders(lambda owner: not psutil.pid_exists(owner))
 
 
+_last_acts: list[Callable[[], None]] = []
+
+
+def at_last(act: Callable[[], None]) -> None:
+    """Do this, too, when the process is about to end at once."""
+    _last_acts.append(act)
+
+
 def remove_own() -> None:
     """Remove this process's folder when the process is about to end at once, on any thread.
 
     This waits, a second at most, for what TensorFlow is just writing there: TensorFlow would create
     the folder again.
     """
+    for act in _last_acts:
+        act()
     _folder_unused.wait(_PATIENCE_S)
     _remove_folders(lambda owner: owner == os.getpid())
 

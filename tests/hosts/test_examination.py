@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -10,12 +11,13 @@ from pathlib import Path
 import pytest
 from training_runs import small_plan
 
+from gpu_studio.contract.consent import allow_shell
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts import agent
 from gpu_studio.hosts.examination import _command, examined, filesystem_of, named_files
 from gpu_studio.plan import AbsolutePlan, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster, Slurm
-from gpu_studio.runs.cluster_start import machine_problems
+from gpu_studio.runs.cluster_start import machine_problems, shell_of
 from gpu_studio.trainer.cluster.ports import free_ports
 
 WORKERS = "distribution.strategy=multi_worker"
@@ -78,14 +80,51 @@ def test_that_a_remark_in_a_line_of_setup_does_not_keep_the_nodes_from_their_exa
     assert told.stdout == f"{agent.__file__} {{}}\n"
 
 
-@pytest.mark.parametrize(
-    ("start", "how"), [("slurm", "cluster submit PLAN"), ("kubernetes", "--to kubernetes")]
-)
-def test_that_a_run_of_workers_that_others_start_says_who_does(
-    tmp_path: Path, start: str, how: str
+def test_that_workers_that_kubernetes_is_to_start_are_refused_with_the_way(tmp_path: Path) -> None:
+    (problem,) = machine_problems(plan_of(tmp_path, "cluster.start=kubernetes"), tmp_path)
+    assert "--to kubernetes" in str(problem)
+    assert 'cluster.start = "local"' in str(problem)
+
+
+@pytest.fixture
+def with_sbatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "bin" / "sbatch"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+
+
+def test_that_a_run_in_slurm_needs_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (problem,) = machine_problems(plan_of(tmp_path, f"cluster.start={start}"), tmp_path)
-    assert how in str(problem)
+    monkeypatch.setenv("PATH", "/nowhere")
+    (problem,) = machine_problems(plan_of(tmp_path, "cluster.start=slurm"), tmp_path)
+    assert "there is no sbatch on this machine" in str(problem)
+
+
+@pytest.mark.usefixtures("with_sbatch")
+def test_that_a_run_in_slurm_lies_where_its_nodes_see_it(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    plan = plan_of(tmp_path, "cluster.start=slurm", f"cluster.slurm.folder='{shared}'")
+    (problem,) = machine_problems(plan, tmp_path / "runs")
+    assert f"--runs-dir {shared}/runs" in str(problem)
+    assert machine_problems(plan, shared / "runs") == []
+
+
+@pytest.mark.usefixtures("with_sbatch")
+def test_that_lines_of_shell_that_a_plan_gives_slurm_run_once_they_are_allowed(
+    tmp_path: Path,
+) -> None:
+    settings = ("cluster.start=slurm", "cluster.slurm.setup=['module load cuda']")
+    plan = plan_of(tmp_path, *settings)
+    (problem,) = machine_problems(plan, tmp_path)
+    assert "module load cuda" in str(problem)
+    assert "--allow-shell" in str(problem)
+    allow_shell(shell_of(plan))
+    assert machine_problems(plan, tmp_path) == []
+    changed = plan_of(tmp_path, "cluster.start=slurm", "cluster.slurm.setup=['rm -r ~']")
+    assert machine_problems(changed, tmp_path) != []
 
 
 def test_that_missing_data_and_code_are_found(tmp_path: Path) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
 
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
-from gpu_studio.contract.events import ClusterStarted, Workers
+from gpu_studio.contract.events import ClusterStarted, Started, Workers
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.workers import (
     cells,
     cluster_words,
+    hosts_of,
     seen_words,
     straggler,
     straggler_words,
+    where_words,
 )
 
 
@@ -80,3 +83,28 @@ def test_that_a_history_has_the_newest_of_the_workers():
     history.apply_all([cluster(), Workers(workers=[state(0, 0.02, 0.01)]), cluster(1)])
     assert history.workers.words == "2 workers on gpu1, started again once"
     assert history.workers.states == []
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ((), ""),
+        (("n0",), "n0"),
+        (("n0", "n1", "n2"), "n0, n1 and n2"),
+        (("n0", "n1", "n2", "n3", "n4"), "n0, n1 and 3 others"),
+        ((socket.gethostname(),), "this machine"),
+    ],
+)
+def test_that_where_a_run_trains_is_told_by_names(hosts, words):
+    assert where_words(hosts) == words
+
+
+def test_that_slurms_nodes_are_where_a_run_trains_and_else_the_trainers_machine():
+    started = Started(run="r", plan="p", pid=1, host="login", gpu_studio="1", python="3")
+    assert hosts_of(None, None) == ()
+    assert hosts_of(None, started) == ("login",)
+    assert hosts_of(cluster(0, "login", "login"), started) == ("login",)
+    places = cluster(0, "n0", "n1", "n0")
+    in_slurm = ClusterStarted(attempt=0, start="slurm", workers=places.workers, job="7")
+    assert hosts_of(in_slurm, started) == ("n0", "n1")
+    assert cluster_words(in_slurm) == "3 workers on 2 hosts, job 7 of Slurm"

@@ -4,6 +4,8 @@
 
     silent          never says that it is there
     leaves          ends with status 3 before it is there
+    dawdles         speaks, and is never ready
+    older           has another version than all others
     other           is ready with other digests than all others
     fails           trains two steps, and then fails by itself
     follows         fails as TensorFlow does where another worker is gone
@@ -23,7 +25,9 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Failed, Finished, Steps
 from gpu_studio.trainer.cluster.channel import (
     Begin,
@@ -40,6 +44,15 @@ from gpu_studio.trainer.cluster.channel import (
 STEPS = 6
 
 
+def _channel(chosen: argparse.Namespace) -> Any:
+    """That of a process of the supervisor's own, or of a task of Slurm."""
+    if chosen.channel is not None:
+        return Channel(socket.socket(fileno=chosen.channel))
+    from gpu_studio.trainer.cluster.member import mail_of
+
+    return mail_of(RunDirectory(chosen.run), chosen.attempt, chosen.index)
+
+
 class FakeMember:
     """One of them."""
 
@@ -49,7 +62,7 @@ class FakeMember:
         for name in ("index", "count", "attempt", "channel", "parent"):
             parser.add_argument(f"--{name}", type=int)
         self.chosen = parser.parse_args()
-        self.channel = Channel(socket.socket(fileno=self.chosen.channel))
+        self.channel = _channel(self.chosen)
         wanted = json.loads(os.environ["FAKE_MEMBERS"])
         index, attempt = self.chosen.index, self.chosen.attempt
         doing = [
@@ -66,6 +79,11 @@ class FakeMember:
                     return said
         sys.exit(9)
 
+    def here(self) -> Here:
+        """Where it is, with what."""
+        node, version = os.environ.get("SLURMD_NODENAME", ""), "1" if self.does != "older" else "0"
+        return Here(os.getpid(), socket.gethostname(), node, versions={"TensorFlow": version})
+
     def run(self) -> int:
         """Do what is wanted."""
         if self.does == "silent":
@@ -73,9 +91,12 @@ class FakeMember:
         if self.does == "leaves":
             sys.stderr.write("no such library\n")
             return 3
-        self.channel.say(Here(os.getpid(), socket.gethostname()))
+        self.channel.say(self.here())
         go = self.wait(Go)
         assert isinstance(go, Go)
+        if self.does == "dawdles":
+            threading.Thread(target=self.beat, daemon=True).start()
+            self.wait(Leave)
         step = int(Path(go.checkpoint).name.partition("-")[2]) if go.checkpoint else 0
         data = "unlike" if self.does == "other" else "alike"
         self.channel.say(Ready(step, {"data": data}))

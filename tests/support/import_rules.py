@@ -22,7 +22,7 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "lab": frozenset({"plan"}),
     "runs": frozenset({"contract", "hardware", "hosts", "lab", "placement", "plan"}),
     "export": frozenset({"placement", "plan"}),
-    "trainer": frozenset({"contract", "placement", "plan"}),
+    "trainer": frozenset({"contract", "hosts", "placement", "plan"}),
     "ui": BELOW_FRONT_ENDS,
     "cli": BELOW_FRONT_ENDS | {"ui"},
 }

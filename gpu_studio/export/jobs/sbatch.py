@@ -8,10 +8,8 @@ from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
 from gpu_studio.export.jobs.shell_text import filled
 from gpu_studio.export.script_text import comment
 from gpu_studio.plan import Plan
-from gpu_studio.plan.cluster_values import Slurm, minutes
+from gpu_studio.plan.cluster_values import Slurm, lead_seconds, slurm_options
 from gpu_studio.plan.strategies import cluster_of
-
-LEAD_S = 120
 
 _SBATCH = r"""#!/bin/bash
 # @name@
@@ -84,12 +82,13 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
     cluster = cluster_of(plan)
     wanted = (cluster.slurm if cluster else None) or Slurm()
     again = restarts(plan)
+    options = slurm_options(wanted, name, worker_count(plan))
     return filled(
         _SBATCH,
         name=comment(plan.name),
         file=comment(file),
         script=SCRIPT,
-        options="\n".join(f"#SBATCH {each}" for each in _options(wanted, name, worker_count(plan))),
+        options="\n".join(f"#SBATCH {each}" for each in options),
         setup="\n".join(wanted.setup),
         restarts=str(again),
         lead=str(lead_seconds(wanted.time)),
@@ -98,20 +97,3 @@ def sbatch(plan: Plan, name: str, file: str = "job.sbatch") -> str:
         run="" if again else "exec ",
         start=_AGAIN if again else _ONCE,
     )
-
-
-def lead_seconds(time: str) -> int:
-    """How long before the time limit the workers are told: two minutes, or half of a short one."""
-    return min(LEAD_S, int(minutes(time) * 30))
-
-
-def _options(wanted: Slurm, name: str, workers: int) -> list[str]:
-    """The options of the job, as the lines of a script give them to sbatch."""
-    options = [f"--job-name={name}", f"--ntasks={workers}", f"--time={wanted.time}"]
-    if wanted.partition is not None:
-        options.append(f"--partition={shlex.quote(wanted.partition)}")
-    if wanted.gpus_per_worker:
-        options.append(f"--gpus-per-task={wanted.gpus_per_worker}")
-    if wanted.cpus_per_worker:
-        options.append(f"--cpus-per-task={wanted.cpus_per_worker}")
-    return [*options, *wanted.flags]

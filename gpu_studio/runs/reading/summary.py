@@ -24,6 +24,7 @@ from gpu_studio.runs.labels import number_of, plan_name
 from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import reached, trained
+from gpu_studio.runs.reading.workers import hosts_of, where_words
 from gpu_studio.runs.state import is_live
 
 # A row needs only the newest of these kinds, which make up nearly all of the file.
@@ -44,8 +45,9 @@ class Summary:
     validation loss, else any. `curve` has that metric of each epoch, `losses` the validation loss,
     else the loss; `peaks` the peak bytes of each device. `model` is the name of the built model,
     empty before there is one, `devices` what TensorFlow saw. `number` distinguishes the run in its
-    folder. `practice` are the practice cards, `4 × 2 GiB`; empty for real ones. `problem` says why
-    the run cannot be read, if so: then nothing else is known, and `state` is `lost`.
+    folder. `practice` are the practice cards, `4 × 2 GiB`; empty for real ones. `hosts` are the
+    machines that it trained on. `problem` says why the run cannot be read, if so: then
+    nothing else is known, and `state` is `lost`.
     """
 
     directory: RunDirectory
@@ -69,6 +71,7 @@ class Summary:
     number: int | None = None
     problem: str = ""
     practice: str = ""
+    hosts: tuple[str, ...] = ()
 
     @property
     def standing(self) -> str:
@@ -85,7 +88,14 @@ class Summary:
             ending = self.reason
         else:
             ending = "" if self.live else _ENDINGS.get(self.reason, "")
+        if self.state == "starting":
+            ending = self.reason
         return f"{self.standing} · {ending}" if ending else self.standing
+
+    @property
+    def where(self) -> str:
+        """Where it trains, or did: `this machine`, `n0 and n1`; empty until it is known."""
+        return where_words(self.hosts)
 
     @property
     def id(self) -> str:
@@ -264,6 +274,7 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         devices=history.devices,
         number=number_of(run),
         practice=history.practice,
+        hosts=hosts_of(history.workers.cluster, history.started),
     )
 
 

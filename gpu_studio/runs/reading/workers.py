@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_studio.common.figures import UNKNOWN, duration, grouped, plural, size, span
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
-from gpu_studio.contract.events import ClusterStarted, Workers
+from gpu_studio.contract.events import ClusterStarted, Started, Workers
+from gpu_studio.plan.values import listed
 
 NOTABLE_SHARE = 0.15
 """Of a step: if the others wait so much longer for each other than one worker, they wait for it."""
@@ -42,13 +44,34 @@ class WorkersOfRun:
         return cluster_words(self.cluster) if self.cluster else ""
 
 
+MOST_HOSTS = 3
+"""So many machines are named in a line."""
+HERE = "this machine"
+
+
+def hosts_of(cluster: ClusterStarted | None, started: Started | None) -> tuple[str, ...]:
+    """The machines that a run trains on, or did; none until they are known."""
+    if cluster is not None and cluster.start != "local":
+        return tuple(dict.fromkeys(place.host for place in cluster.workers))
+    return (started.host,) if started is not None else ()
+
+
+def where_words(hosts: Sequence[str]) -> str:
+    """Machines in words: `this machine`, `n0 and n1`, `n0, n1 and 3 others`."""
+    if list(hosts) == [socket.gethostname()]:
+        return HERE
+    more = [plural(len(hosts) - MOST_HOSTS + 1, "other")] if len(hosts) > MOST_HOSTS else []
+    return listed([*hosts[: MOST_HOSTS - len(more)], *more])
+
+
 def cluster_words(cluster: ClusterStarted) -> str:
     """Who takes part, in words: `3 workers on gpu1, started again twice`."""
     hosts = list(dict.fromkeys(place.host for place in cluster.workers))
     where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {plural(len(hosts), 'host')}"
     again = cluster.attempt
     restarts = {0: "", 1: ", started again once"}.get(again, f", started again {again} times")
-    return f"{plural(len(cluster.workers), 'worker')} {where}{restarts}"
+    job = f", job {cluster.job} of Slurm" if cluster.job else ""
+    return f"{plural(len(cluster.workers), 'worker')} {where}{job}{restarts}"
 
 
 def title_of(state: WorkerState) -> str:

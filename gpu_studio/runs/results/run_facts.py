@@ -41,7 +41,7 @@ from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.placements import headline, judged
 from gpu_studio.runs.reading.progress import saved_at
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.runs.reading.workers import cells, title_of
+from gpu_studio.runs.reading.workers import cells, hosts_of, title_of
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
@@ -133,6 +133,7 @@ def identity(summary: Summary, labels: Labels) -> tuple[Fact, ...]:
         ("run", summary.id),
         ("state", summary.state_words),
         (PRACTISED, summary.practice),
+        ("where", summary.where),
         ("plan", summary.plan if labels.name else ""),
         ("directory", str(summary.directory.path)),
         ("tags", ", ".join(labels.tags)),
@@ -395,6 +396,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "samples_per_second": history.samples_per_second,
         "resumed_from": _parent(run),
         "practice": history.practice,
+        "hosts": list(hosts_of(history.workers.cluster, history.started)),
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
         "code": [asdict(code) for code in ran_code(history.code.values())],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import select
-import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +26,7 @@ from gpu_studio.contract.events import (
 )
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.values import listed
-from gpu_studio.trainer.cluster.channel import Begin, Go, Leave
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave
 from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
 from gpu_studio.trainer.cluster.workers import ROLE, Worker, last_words
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
@@ -42,20 +40,34 @@ GRACE_SECONDS = 2.0
 END_SECONDS, LEAVE_SECONDS = 20.0, 5.0
 """So long the other workers may take to end once worker 0 has, and to leave when all have."""
 
+Again = Literal["costs", "free", "never"]
 Phase = Literal["gathering", "starting", "training"]
 _PHASE_WORDS: dict[Phase, tuple[str, str]] = {
     "gathering": ("there", "missing"),
     "starting": ("ready", "not"),
 }
 
+STARTING_TIMES = 6
+"""So many times as long as its process may take to be there, a worker may read data and build the
+model, though it speaks all the while."""
+_LIMIT_WORDS: dict[Phase, str] = {
+    "gathering": "All must be there by then.",
+    "starting": f"All must be ready to train within {STARTING_TIMES} times of it.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A worker was lost: `cause` in a clause, and what the others said of it, by their titles."""
+    """A worker was lost: `cause` in a clause, and what the others said of it, by their titles.
+
+    To start `again` costs one of the restarts; it is free where Slurm has put the whole job back
+    into its queue, and never done where somebody has ended it.
+    """
 
     worker: int | None
     cause: str
     others: dict[str, str] = field(default_factory=dict)
+    again: Again = "costs"
 
     @property
     def words(self) -> str:
@@ -85,6 +97,7 @@ class Attempt:
         self._since, self._first = time.monotonic(), 0.0
         self._told, self._said, self._asked = 0.0, "", False
         self._follows: float | None = None
+        self._job, self._ports = "", list[int]()
 
     def run(self) -> Finished | Loss | None:
         """Start all, and return how worker 0 finished, or who was lost.
@@ -92,17 +105,28 @@ class Attempt:
         None if a stop was asked for before they trained. Raises WorkerFailed, ClusterError and
         OSError.
         """
-        ports = self._cluster.port and free_ports(self._count, self._cluster.port)
         try:
-            for index in range(self._count):
-                self._workers.append(Worker(self._run, index, self._count, self._number))
-            return self._watched(ports or None)
+            self._start_all()
+            return self._watched()
         finally:
-            for worker in self._workers:
-                worker.end()
+            self._end_all()
             self._tell_workers()
 
-    def _watched(self, ports: list[int] | None) -> Finished | Loss | None:
+    def _start_all(self) -> None:
+        if self._cluster.port:
+            self._ports = free_ports(self._count, self._cluster.port)
+        for index in range(self._count):
+            self._workers.append(Worker(self._run, index, self._count, self._number))
+
+    def _end_all(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    def _addresses(self) -> list[str]:
+        """What the workers reach each other by."""
+        return [f"{LOCAL}:{port}" for port in self._ports or free_ports(self._count)]
+
+    def _watched(self) -> Finished | Loss | None:
         while True:
             self._hear()
             first = self._workers[0].ended
@@ -114,63 +138,95 @@ class Attempt:
                 return loss
             if self._stopping() and not self._ask_to_stop():
                 return None
-            self._go_on(ports)
+            self._go_on()
             self._tell()
 
     def _hear(self) -> None:
         open_ones = [worker for worker in self._workers if not worker.channel.closed]
-        heard, _, _ = select.select([each.channel for each in open_ones], [], [], POLL_SECONDS)
-        for worker in open_ones:
-            if worker.channel in heard:
-                for told in worker.hear():
-                    self._relay(told.event)
+        for worker in self._speaking(open_ones):
+            for told in worker.hear():
+                self._relay(told.event)
         if not open_ones:
             time.sleep(POLL_SECONDS)
 
+    def _speaking(self, open_ones: list[Worker]) -> list[Worker]:
+        """Those of whom there may be something new; waits a moment for that."""
+        ends = {each.channel: each for each in open_ones if isinstance(each.channel, Channel)}
+        heard, _, _ = select.select([*ends], [], [], POLL_SECONDS)
+        return [ends[channel] for channel in heard]
+
+    @property
+    def why_stopped(self) -> str:
+        """What made the workers stop, in a sentence, if nobody here did; empty if it is unknown."""
+        return ""
+
     # From the start to the first step.
 
-    def _go_on(self, ports: list[int] | None) -> None:
+    def _go_on(self) -> None:
         if self._phase == "gathering" and all(worker.here for worker in self._workers):
-            self._begin_tensorflow(ports or free_ports(self._count))
+            self._refuse_other_versions()
+            self._begin_tensorflow(self._addresses())
         elif self._phase == "starting" and all(worker.ready for worker in self._workers):
             self._refuse_unlike()
             self._enter("training")
             for worker in self._workers:
                 worker.channel.say(Begin())
-        elif self._phase == "gathering" and self._waited > self._cluster.start_within:
+        elif self._phase != "training" and self._waited > self._limit:
             raise ClusterError(
                 f"{self._rolled(self._missing(), self._waited)}.",
                 [
                     "Look at the end of its log for the reason.",
-                    "Or give it longer: cluster.start_within.",
+                    f"Or give it longer: cluster.start_within. {_LIMIT_WORDS[self._phase]}",
                 ],
             )
 
-    def _begin_tensorflow(self, ports: list[int]) -> None:
-        addresses = [f"{LOCAL}:{port}" for port in ports]
+    @property
+    def _limit(self) -> float:
+        """So long all may take for the phase before they train."""
+        times = 1 if self._phase == "gathering" else STARTING_TIMES
+        return self._cluster.start_within * times
+
+    def _begin_tensorflow(self, addresses: list[str]) -> None:
         for worker, address in zip(self._workers, addresses, strict=True):
             worker.address = address
         members = [worker.member() for worker in self._workers]
         start = self._cluster.start
-        cluster_file.write(
-            self._run, ClusterFile(start=start, attempt=self._number, members=members)
-        )
+        known = ClusterFile(start=start, attempt=self._number, members=members, job=self._job)
+        cluster_file.write(self._run, known)
         places = [
             WorkerPlace(**{name: getattr(each, name) for name in WorkerPlace.__struct_fields__})
             for each in members
         ]
         step = self._checkpoint.step if self._checkpoint else 0
         self._writer.write(
-            ClusterStarted(attempt=self._number, start=start, workers=places, from_step=step)
+            ClusterStarted(
+                attempt=self._number, start=start, workers=places, from_step=step, job=self._job
+            )
         )
         if not self._number and not self._cluster.trusted_network:
-            self._writer.write(Log(message=_open_to(ports)))
+            self._writer.write(Log(message=_open_to(addresses)))
         self._enter("starting")
         path = str(self._checkpoint.path) if self._checkpoint else ""
         for worker in self._workers:
             task = {"type": ROLE, "index": worker.index}
             config = json.dumps({"cluster": {ROLE: addresses}, "task": task})
             worker.channel.say(Go(config, path))
+
+    def _refuse_other_versions(self) -> None:
+        """Raises ClusterError for workers of other versions, which may wait for ever."""
+        first = self._workers[0].here
+        for worker in self._workers[1:]:
+            if first is None or worker.here is None:
+                continue
+            theirs = worker.here.versions
+            for name in sorted(first.versions.keys() | theirs.keys()):
+                one, other = first.versions.get(name, "no"), theirs.get(name, "no")
+                if one != other:
+                    raise ClusterError(
+                        f"Worker 0 has {name} {one} and worker {worker.index} {other}, on "
+                        f"{worker.here.node or worker.here.host}: they would not train the same.",
+                        [f"Install one version of {name} for all workers."],
+                    )
 
     def _refuse_unlike(self) -> None:
         """Raises ClusterError for workers that would not train the same."""
@@ -285,8 +341,7 @@ class Attempt:
         for worker in self._workers:
             worker.channel.say(Leave())
         for worker in self._workers:
-            with suppress(subprocess.TimeoutExpired):
-                worker.process.wait(timeout=LEAVE_SECONDS if worker.ended else 0)
+            worker.wait(LEAVE_SECONDS if worker.ended else 0)
 
     # What is told.
 
@@ -330,8 +385,9 @@ class Attempt:
         )
 
 
-def _open_to(ports: list[int]) -> str:
-    many = f"port {ports[0]}" if len(ports) == 1 else f"ports {listed(map(str, ports))}"
+def _open_to(addresses: list[str]) -> str:
+    ports = list(dict.fromkeys(each.rpartition(":")[2] for each in addresses))
+    many = f"port {ports[0]}" if len(ports) == 1 else f"ports {listed(ports)}"
     return (
         f"TensorFlow's workers listen on {many}, to which programs of other users and of this "
         "network may connect: it asks for no password."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 import msgspec
@@ -19,10 +19,18 @@ from gpu_studio.contract.event_parts import WorkerStage
 
 
 class Here(msgspec.Struct, tag="here", frozen=True):
-    """The member's process has begun, and waits for the others."""
+    """The member's process has begun, and waits for the others.
+
+    `node` is what Slurm calls its machine, `addresses` are those of its interfaces, and `port` is
+    free there; empty and 0 where the supervisor knows. `versions` are those of what trains.
+    """
 
     pid: int
     host: str
+    node: str = ""
+    addresses: list[str] = []
+    port: int = 0
+    versions: dict[str, str] = {}
 
 
 class Ready(msgspec.Struct, tag="ready", frozen=True):
@@ -33,13 +41,17 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 
 
 class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
-    """The member lives, and has come so far; see `event_parts.WorkerState`."""
+    """The member lives, and has come so far; see `event_parts.WorkerState`.
+
+    `limited` says that Slurm has told it that its time is nearly over.
+    """
 
     state: WorkerStage
     step: int
     compute: float
     wait: float
     memory: int | None
+    limited: bool = False
 
 
 class Told(msgspec.Struct, tag="told", frozen=True):
@@ -70,18 +82,36 @@ class Leave(msgspec.Struct, tag="leave", frozen=True):
     """All have ended: the process may go. TensorFlow's would end the others if one went before."""
 
 
-Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave
+class Gone(msgspec.Struct, tag="gone", frozen=True):
+    """The member's process has ended with this status: said by what started it."""
+
+    status: int
+
+
+class Present(msgspec.Struct, tag="present", frozen=True):
+    """The supervisor lives."""
+
+
+Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave | Gone | Present
 _encoder = msgspec.json.Encoder(enc_hook=events.plain_number)
 _decoder = msgspec.json.Decoder(Said)
 _AT_ONCE = 1 << 16
 
 
-def _line_of(what: Said) -> bytes:
+def line_of(what: Said) -> bytes:
+    """What is said, as a line."""
     try:
         return _encoder.encode(what) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, as in the name of a file that is not UTF-8
         plain = msgspec.to_builtins(what, enc_hook=events.plain_number)
         return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def said_in(lines: Iterable[bytes]) -> Iterator[Said]:
+    """What lines say; those that cannot be made out are passed over."""
+    for line in lines:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            yield _decoder.decode(line)
 
 
 class Channel:
@@ -99,7 +129,7 @@ class Channel:
 
     def say(self, what: Said) -> bool:
         """Send it; return whether the other end may still hear it."""
-        line = _line_of(what)
+        line = line_of(what)
         with self._saying, suppress(OSError):
             self._socket.sendall(line)
             return True
@@ -113,9 +143,7 @@ class Channel:
             got = b""
         self.closed = not got
         *lines, self._rest = (self._rest + got).split(b"\n")
-        for line in lines:
-            with suppress(msgspec.DecodeError):
-                yield _decoder.decode(line)
+        yield from said_in(lines)
 
     def close(self) -> None:
         """Hear and say nothing more."""

@@ -38,14 +38,18 @@ class Clustered:
         status: Status,
         again: Callable[[], None],
         planned: int | None = None,
+        *,
+        shares: bool = True,
     ) -> None:
         """`again` is called once TensorFlow has taken the signals for itself.
 
-        `planned` is how many processes the plan has, if some of them may be lost already.
+        `planned` is how many processes the plan has, if some of them may be lost already. `shares`
+        says that the cards are this machine's, and not this process's own as Slurm gives them.
         """
         self.index, self.count, self.writes = index, count, index == 0
         self.checkpoint = checkpoint
         self._status, self._again = status, again
+        self._shares = shares
         self._fewer = planned is not None and count < planned
         self._sum: Callable[[np.ndarray], np.ndarray] = lambda mine: mine
 
@@ -63,6 +67,8 @@ class Clustered:
 
         Once a process is lost, cards that cannot be shared evenly by the others are left idle.
         """
+        if not self._shares:
+            return cards
         each, rest = divmod(len(cards), self.count)
         if cards and (not each or (rest and not self._fewer)):
             many = "one card" if len(cards) == 1 else f"{len(cards)} cards"

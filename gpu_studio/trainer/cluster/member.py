@@ -25,9 +25,12 @@ from gpu_studio import __version__, plan
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_writer import EventWriter, TakesEvents
 from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Started, StateChanged
+from gpu_studio.hosts.slurm_run import MAIL
 from gpu_studio.trainer import environment, user_code
-from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Here, Leave, MemberEnded, Told
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Told
+from gpu_studio.trainer.cluster.mail import ASKED, PATIENCE_S, Mail
 from gpu_studio.trainer.cluster.status import Status, Telling
+from gpu_studio.trainer.cluster.whereabouts import Whereabouts, spare_proxies
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
 from gpu_studio.trainer.failures import FailureContext, explain
@@ -36,6 +39,9 @@ from gpu_studio.trainer.progress import Reached
 LEAVE_SECONDS = 30.0
 """A member waits so long for the others at its end."""
 CLOSE_SECONDS = 5.0
+SAVE_SECONDS = 300.0
+"""So long a worker may take to save what it has trained once its supervisor is gone."""
+WAKE_SECONDS = 1.0
 _DIE_WITH_PARENT = 1
 _FOLLOWING = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
 """What TensorFlow raises in a process that has lost another."""
@@ -46,17 +52,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a member, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.cluster.member")
     parser.add_argument("run", type=Path, metavar="RUN")
-    for name in ("index", "count", "attempt", "channel", "parent"):
+    for name in ("index", "count", "attempt"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    for name in ("channel", "parent"):
+        parser.add_argument(f"--{name}", type=int, help="none for a task of Slurm")
     chosen = parser.parse_args(arguments)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)  # SIGUSR1 is Slurm's
     os.umask(0o077)
     forgive_full_disk()
-    _die_with(chosen.parent)
-    channel = Channel(socket.socket(fileno=chosen.channel))
     numbers = chosen.index, chosen.count, chosen.attempt
-    return MemberProcess(RunDirectory(chosen.run), *numbers, channel).run()
+    run = RunDirectory(chosen.run)
+    if chosen.channel is None:
+        return MemberProcess(run, *numbers, mail_of(run, chosen.attempt, chosen.index)).run()
+    _die_with(chosen.parent)
+    return MemberProcess(run, *numbers, Channel(socket.socket(fileno=chosen.channel))).run()
+
+
+def mail_of(run: RunDirectory, attempt: int, index: int) -> Mail:
+    """The end of a worker that Slurm has started, for what it and its supervisor say."""
+    folder = run.of_worker(attempt, "worker", index).path
+    return Mail(folder / MAIL, folder / ASKED, PATIENCE_S)
 
 
 def _die_with(parent: int) -> None:
@@ -76,7 +92,7 @@ class MemberProcess:
     """One process of a cluster, from its start to its end."""
 
     def __init__(
-        self, run: RunDirectory, index: int, count: int, attempt: int, channel: Channel
+        self, run: RunDirectory, index: int, count: int, attempt: int, channel: Channel | Mail
     ) -> None:
         self._run, self._index, self._count = run, index, count
         self._own = run if index == 0 else run.of_worker(attempt, "worker", index)
@@ -84,13 +100,20 @@ class MemberProcess:
         self._going, self._begun, self._leaving = (threading.Event() for _ in range(3))
         self._go = Go("")
         self._status = Status(channel, self._begun)
+        self._place = Whereabouts()
+        self._control: Control | None = None
         threading.Thread(target=self._listen, name="supervisor", daemon=True).start()
 
     def run(self) -> int:
         """Train with the others, and return the exit status."""
         self._status.start()
-        self._channel.say(Here(os.getpid(), socket.gethostname()))
-        self._going.wait()
+        if isinstance(self._channel, Mail):
+            self._place = Whereabouts.of_task()
+            signal.signal(signal.SIGUSR1, lambda _number, _frame: self._be_limited())
+        self._channel.say(self._place.here())
+        while not self._going.wait(WAKE_SECONDS):
+            pass  # so that signals are heeded meanwhile
+        self._place.leave_port()
         self._status.go()
         file = None if self._index == 0 else EventWriter(self._own.events_file)
         writer = Telling(self._status, self._tell if file is None else file.write)
@@ -101,14 +124,18 @@ class MemberProcess:
             file.close(CLOSE_SECONDS)
         self._status.close()
         self._channel.say(MemberEnded(end, follows))
-        self._leaving.wait(LEAVE_SECONDS)
+        if not self._channel.closed:
+            self._leaving.wait(LEAVE_SECONDS)
         return 1 if isinstance(end, Failed) else 0
 
     def _trained(self, writer: TakesEvents) -> tuple[Finished | Failed, bool]:
         """Return the end, and whether it only follows from another's."""
         control = Control(self._own, stop_now=_end, is_out_of_hand=user_code.under_way)
         context = FailureContext(tell=writer.write, hurried=lambda: True)
+        self._control = control
         control.start()
+        if self._status.limited:
+            control.stop()
         try:
             return self._train(writer, control, context), False
         except Exception as error:  # noqa: BLE001  (whatever it was, it must be reported)
@@ -122,6 +149,7 @@ class MemberProcess:
         for code in user_code.codes_of(todo, context.base):
             writer.write(code)
         os.environ["TF_CONFIG"] = self._go.config
+        spare_proxies(self._go.config)
         environment.settle(todo)
         train_plan, team_of = _imported()
         checkpoint = Path(self._go.checkpoint) if self._go.checkpoint else None
@@ -133,6 +161,7 @@ class MemberProcess:
             self._status,
             control.catch_signals,
             cluster.workers if cluster else None,
+            shares=isinstance(self._channel, Channel),
         )
         return train_plan(self._own, todo, writer, control, Reached(), context, team)
 
@@ -150,6 +179,12 @@ class MemberProcess:
         self._channel.say(Told(cast("AnyEvent", event)))
         return event
 
+    def _be_limited(self) -> None:
+        """Slurm's time limit is near: all keep their state after the same step, and end."""
+        self._status.limited = True
+        if self._control is not None:
+            self._control.stop()
+
     def _listen(self) -> None:
         while not self._channel.closed:
             for said in self._channel.hear():
@@ -164,6 +199,10 @@ class MemberProcess:
         if not self._leaving.is_set():
             with suppress(OSError):
                 sys.stderr.write("The run's supervisor has ended, and so does this worker.\n")
+            if isinstance(self._channel, Mail) and self._control is not None:
+                # On another machine nothing ends it with its supervisor: it can save before.
+                self._control.stop()
+                self._leaving.wait(SAVE_SECONDS)
             _end()
 
 

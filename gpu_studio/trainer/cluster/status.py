@@ -8,8 +8,9 @@ from collections.abc import Callable
 from gpu_studio.contract.event_parts import WorkerStage
 from gpu_studio.contract.events import Event, Memory, StateChanged, Steps
 from gpu_studio.trainer.cluster.channel import Channel, Heartbeat, Ready
+from gpu_studio.trainer.cluster.mail import Mail
 
-BEAT_SECONDS = 0.5
+BEAT_SECONDS, MAIL_SECONDS = 0.5, 1.0
 _STAGES: dict[str, WorkerStage] = {
     "running": "training",
     "paused": "paused",
@@ -18,11 +19,16 @@ _STAGES: dict[str, WorkerStage] = {
 
 
 class Status:
-    """The state of this process, told every half second by a thread of its own."""
+    """The state of this process, told every half second or so by a thread of its own.
 
-    def __init__(self, channel: Channel, begun: threading.Event) -> None:
+    `limited` is set once its time is nearly over.
+    """
+
+    def __init__(self, channel: Channel | Mail, begun: threading.Event) -> None:
         """`begun` is set once the supervisor has said that all are ready."""
         self._channel, self._begun = channel, begun
+        self.limited = False
+        self._every = MAIL_SECONDS if isinstance(channel, Mail) else BEAT_SECONDS
         self._stage: WorkerStage = "waiting"
         self._step = 0
         self._memory: int | None = None
@@ -40,6 +46,7 @@ class Status:
         """Tell no more."""
         self._over.set()
         self._thread.join()
+        self._tell()
 
     def go(self) -> None:
         """All are there: TensorFlow begins."""
@@ -70,7 +77,7 @@ class Status:
 
     def _beat(self) -> None:
         self._tell()
-        while not self._over.wait(BEAT_SECONDS):
+        while not self._over.wait(self._every):
             self._tell()
 
     def _tell(self) -> None:
@@ -80,7 +87,9 @@ class Status:
                 self._wait = self._exchange / self._steps
             self._steps, self._seconds, self._exchange = 0, 0.0, 0.0
         self._channel.say(
-            Heartbeat(self._stage, self._step, self._compute, self._wait, self._memory)
+            Heartbeat(
+                self._stage, self._step, self._compute, self._wait, self._memory, self.limited
+            )
         )
 
 

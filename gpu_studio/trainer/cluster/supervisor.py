@@ -8,6 +8,8 @@ checkpoint, because workers that are joined cannot be joined by another.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -19,11 +21,15 @@ from gpu_studio.contract.directory import (
 )
 from gpu_studio.contract.event_writer import TakesEvents
 from gpu_studio.contract.events import Failed, Finished, StateChanged, Warned
-from gpu_studio.plan import Plan, cluster_of
+from gpu_studio.hosts.examination import examined
+from gpu_studio.hosts.slurm_run import RunJob, run_script
+from gpu_studio.plan import Plan, cluster_of, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.trainer.cluster.attempt import Attempt, Loss
 from gpu_studio.trainer.cluster.relay import Relay
+from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.environment import at_last
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 from gpu_studio.trainer.progress import Reached
 
@@ -38,35 +44,67 @@ def supervise(
     Raises WorkerFailed, ClusterError, OSError.
     """
     cluster = cluster_of(plan) or Cluster()
+    if cluster.start == "slurm":
+        script = run_script(plan, run.path)
+        _refuse_by_slurm(run, plan, script)
+        job, status = RunJob(run, script), 1
+        at_last(job.cancel)
+        try:
+            end = _supervised(run, cluster, writer, control, reached, partial(SlurmAttempt, job))
+            status = 0
+        finally:
+            job.close(status)
+        return end
     _refuse_other_starts(cluster)
+    return _supervised(run, cluster, writer, control, reached, Attempt)
+
+
+def _supervised(
+    run: RunDirectory,
+    cluster: Cluster,
+    writer: TakesEvents,
+    control: Control,
+    reached: Reached,
+    attempt_of: Callable[..., Attempt],
+) -> Finished:
     began, relay = time.perf_counter(), Relay(writer, reached)
-    count, number, first = cluster.workers, 0, _resumed(run)
+    count, number, free, first = cluster.workers, 0, 0, _resumed(run)
     while True:
         saved = _newest(run) if number else first
-        attempt = Attempt(
+        attempt = attempt_of(
             run, cluster, count, number, saved, writer, relay.tell, lambda: control.stopping
         )
         end = attempt.run()
         if isinstance(end, Finished):
-            return replace(end, seconds=time.perf_counter() - began)
+            because = attempt.why_stopped if end.reason == "stopped" else ""
+            because = "" if control.stopping else because
+            return replace(end, seconds=time.perf_counter() - began, because=because)
         if end is None or control.stopping:
             at, seconds = reached.progress, time.perf_counter() - began
             return Finished(reason="stopped_now", seconds=seconds, epoch=at.epoch, step=at.step)
         number += 1
-        if number > cluster.restarts:
+        free += end.again == "free"
+        if number - free > cluster.restarts or end.again == "never":
             raise WorkerFailed(_failure(end, cluster, _newest(run)))
-        count = max(1, count - 1) if cluster.with_fewer else count
-        _tell_restart(writer, end, count, number, cluster, _newest(run))
+        fewer = cluster.with_fewer and end.again == "costs"
+        count = max(1, count - 1) if fewer else count
+        _tell_restart(writer, end, count, number - free, cluster, _newest(run))
+
+
+def _refuse_by_slurm(run: RunDirectory, plan: Plan, script: str) -> None:
+    """Raises ClusterError for a job that can never run."""
+    found = examined(with_absolute_files(plan, run.path), run.path.parent, script)
+    if bad := [each for each in found if each.state == "bad"]:
+        raise ClusterError(bad[0].found, [*bad[0].mend])
 
 
 def _refuse_other_starts(cluster: Cluster) -> None:
     if cluster.start != "local":
         raise ClusterError(
-            f"The plan's workers are started by {cluster.start}, and a run starts them on this "
-            "machine only.",
+            f"The plan's workers are started by {cluster.start}, which no run asks for them.",
             [
                 'Set cluster.start = "local" to train on this machine.',
-                "Or, for Slurm: gpu-studio cluster submit PLAN; for Kubernetes: gpu-studio export.",
+                "Or, for Kubernetes: gpu-studio export PLAN --to kubernetes.",
             ],
         )
 
@@ -91,14 +129,11 @@ def _tell_restart(
     where = f"from {saved.name}" if saved else "from the beginning"
     who = f"all {count} workers start" if count > 1 else "worker 0 starts"
     advice = _folded(loss)
+    which = f"restart {number} of {cluster.restarts}" if loss.again == "costs" else "once it is due"
     writer.write(
-        Warned(
-            message=f"{loss.words} Now {who} again {where}: restart {number} of "
-            f"{cluster.restarts}.",
-            suggestion=advice,
-        )
+        Warned(message=f"{loss.words} Now {who} again {where}: {which}.", suggestion=advice)
     )
-    writer.write(StateChanged(state="starting", reason=f"restart {number} of {cluster.restarts}"))
+    writer.write(StateChanged(state="starting", reason=which))
 
 
 def _folded(loss: Loss) -> str:
@@ -109,10 +144,11 @@ def _folded(loss: Loss) -> str:
 
 
 def _failure(loss: Loss, cluster: Cluster, saved: SavedCheckpoint | None) -> Failed:
-    again = f", after {cluster.restarts} restarts" if cluster.restarts else ""
+    spent = cluster.restarts and loss.again == "costs"
+    again = f", after {cluster.restarts} restarts" if spent else ""
     kept = f"Resume from {saved.name}." if saved else "Train again."
     suggestions = [kept]
-    if cluster.restarts == 0:
+    if cluster.restarts == 0 and loss.again == "costs":
         suggestions.append("Let all start again by themselves: cluster.restarts = 3.")
     said = "\n\n".join(f"{title}: {words}" for title, words in loss.others.items())
     return Failed(

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,14 +19,23 @@ from gpu_studio.contract.cluster_file import ClusterMember
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerStage, WorkerState
 from gpu_studio.contract.files import last_lines, make_private_directory
-from gpu_studio.trainer.cluster import channel
-from gpu_studio.trainer.cluster.channel import Heartbeat, Here, MemberEnded, Ready
+from gpu_studio.hosts.slurm_run import MEMBER
+from gpu_studio.trainer.cluster.channel import (
+    Channel,
+    Heartbeat,
+    Here,
+    MemberEnded,
+    Ready,
+    Said,
+    Told,
+    pair,
+)
+from gpu_studio.trainer.cluster.mail import Mail
 from gpu_studio.trainer.cluster.ports import LOCAL
+from gpu_studio.trainer.cluster.whereabouts import NO_PROXY
 
-MODULE = "gpu_studio.trainer.cluster.member"
 ROLE = "worker"
 LOG_BYTES = 1 << 16
-NO_PROXY = "no_grpc_proxy"
 
 
 class Worker:
@@ -35,21 +45,26 @@ class Worker:
         """Start it. Raises OSError."""
         self.index, self._run = index, run
         self.own = run if index == 0 else run.of_worker(attempt, ROLE, index)
-        self.channel, other = channel.pair()
         self.address, self.lost, self._ended_here = "", False, False
         self.here: Here | None = None
         self.ready: Ready | None = None
         self.ended: MemberEnded | None = None
         self.beat = Heartbeat("absent", 0, 0.0, 0.0, None)
         self.began = self.heard = time.monotonic()
+        self.channel: Channel | Mail = self._begun(count, attempt)
+
+    def _begun(self, count: int, attempt: int) -> Channel | Mail:
+        """Start its process; return the channel to it."""
+        mine, other = pair()
         with other:
-            numbers = {"index": index, "count": count, "attempt": attempt}
+            numbers = {"index": self.index, "count": count, "attempt": attempt}
             numbers |= {"channel": other.fileno(), "parent": os.getpid()}
             self.process = self._start(numbers, other.fileno())
+        return mine
 
     def _start(self, numbers: dict[str, int], descriptor: int) -> subprocess.Popen[bytes]:
         options = [f"--{name}={number}" for name, number in numbers.items()]
-        command = [*module_command(MODULE), *options, str(self._run.path)]
+        command = [*module_command(MEMBER), *options, str(self._run.path)]
         make_private_directory(self.own.path)
         # What worker 0 prints is the run's: this process has the run's log as its own output.
         log = (
@@ -87,10 +102,18 @@ class Worker:
             return psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED
         return False
 
-    def hear(self) -> list[channel.Told]:
+    @property
+    def status(self) -> int | None:
+        """How its process ended, negative for a signal; None while it lives."""
+        return self.process.poll()
+
+    def hear(self) -> list[Told]:
         """Take note of what it says; return the events among that."""
+        return self._noted(self.channel.hear())
+
+    def _noted(self, what: Iterable[Said]) -> list[Told]:
         told = []
-        for said in self.channel.hear():
+        for said in what:
             self.heard = time.monotonic()
             match said:
                 case Here():
@@ -101,13 +124,13 @@ class Worker:
                     self.beat = said
                 case MemberEnded():
                     self.ended = said
-                case channel.Told():
+                case Told():
                     told.append(said)
         return told
 
     def why_gone(self) -> str:
         """How the process ended without a word, in a clause; empty while it lives or after one."""
-        status = self.process.poll()
+        status = self.status
         if status is None or self.ended is not None:
             return ""
         if status >= 0:
@@ -122,6 +145,11 @@ class Worker:
         """Ask it to stop."""
         with suppress(OSError):
             self.process.send_signal(signal.SIGTERM)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end, no longer than this."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=seconds)
 
     def end(self) -> None:
         """End it now, and wait until it is gone."""
@@ -148,7 +176,7 @@ class Worker:
             return "ended"
         if self.lost:
             return "lost"
-        if self.process.poll() is not None:
+        if self.status is not None:
             return "ended" if self._ended_here else "lost"
         return self.beat.state if self.here is not None else "absent"
 

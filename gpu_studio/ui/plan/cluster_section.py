@@ -34,13 +34,10 @@ NUMBERS = {
 }
 ELSEWHERE = {
     "slurm": (
-        "A run starts workers on this machine only. For Slurm, gpu-studio cluster submit starts "
-        "the plan, and gpu-studio export writes the job."
+        "Train submits a job of Slurm, and the run follows it: why it waits, and where it trains. "
+        "The folder of runs must be the same on the nodes as here."
     ),
-    "kubernetes": (
-        "A run starts workers on this machine only. For Kubernetes, gpu-studio export writes the "
-        "manifest."
-    ),
+    "kubernetes": ("No run starts workers in Kubernetes: gpu-studio export writes the manifest."),
 }
 
 

@@ -50,7 +50,13 @@ def _reported(run: RunDirectory) -> tuple[str, str]:
             for key, value in end.metrics.items()
             if value is not None
         ]
-        words = [_reached(run, end), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
+        because = [end.because.rstrip(".")] if end.because else []
+        words = [
+            *because,
+            _reached(run, end),
+            f"took {duration(end.seconds)}",
+            *figures[:MOST_METRICS],
+        ]
         return f"{name} {'was stopped' if end.state == 'stopped' else 'has finished'}", " · ".join(
             words
         )

@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPen, QPol
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 
 from gpu_studio.common.figures import metric_label
+from gpu_studio.runs.reading.workers import HERE
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.table import Index, PaintedCell, Table
 from gpu_studio.ui.kit.theme import (
@@ -258,6 +259,7 @@ class RunNameCell(PaintedCell):
         row: RunRow = index.data(ROW_ROLE)
         marks = [
             *(["practice"] if row.summary.practice else []),
+            *([row.summary.where] if row.summary.where not in ("", HERE) else []),
             *row.labels.tags,
             *(["note"] if row.labels.note else []),
         ]

@@ -135,6 +135,7 @@ def whole(row: RunRow) -> str:
         f"plan: {row.summary.plan}" if labels.name else "",
         row.id,
         f"practice cards: {row.summary.practice}" if row.summary.practice else "",
+        f"trained on {row.summary.where}" if row.summary.where else "",
         f"resumed from {parent}" if parent else "",
         f"tags: {', '.join(labels.tags)}" if labels.tags else "",
         labels.note,

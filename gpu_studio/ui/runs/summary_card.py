@@ -47,7 +47,7 @@ _UNBROKEN = "\u202f"
 # A number and its unit stay on one line.
 _BEFORE_UNIT, _UNBROKEN_SPACE = re.compile(r"(?<=\d) (?=[A-Za-zµ%°])"), "\u00a0"
 _PLAN_LINES = 14
-_NAMED = ("plan", PRACTISED, "resumed from", "tags")
+_NAMED = ("plan", "where", PRACTISED, "resumed from", "tags")
 """The facts that stand under the name of the run with their names before them."""
 
 

@@ -110,6 +110,8 @@ def _headlines(history: History, left: str) -> list[str]:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):
         return [f"ended {history.reached}", f"ended {_reached_briefly(history)}"]
+    if history.state == "starting" and history.reason:
+        return [history.reason, history.reason.partition(":")[0]]
     if history.model is None:
         return ["starting TensorFlow…" if history.devices is None else "building the model…"]
     place, speed, remains = _place(history, short=True), _speed(history), _left(history, left)

@@ -89,6 +89,7 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
     finished = history.finished
     if finished is None or finished.state != "stopped":
         return None
+    because = f" {finished.because}" if finished.because else ""
     saved = checkpoints(run)
     if not saved:
         return Outcome(
@@ -97,7 +98,9 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
     per_epoch = history.model.steps_per_epoch if history.model else None
     when = reached(saved[-1].step, per_epoch)
     return Outcome(
-        f"The run was stopped. Its newest checkpoint was made {when}.", tone="plain", resumable=True
+        f"The run was stopped.{because} Its newest checkpoint was made {when}.",
+        tone="plain",
+        resumable=True,
     )
 
 

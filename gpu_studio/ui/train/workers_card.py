@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
@@ -10,6 +11,7 @@ from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import UNKNOWN, grouped, size, span
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
 from gpu_studio.contract.files import last_lines
 from gpu_studio.runs.reading.workers import (
@@ -19,10 +21,12 @@ from gpu_studio.runs.reading.workers import (
     straggler_words,
     title_of,
 )
+from gpu_studio.runs.worker_stack import StackError, stack_of
 from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Elided, Scrolled
 from gpu_studio.ui.kit.dialogs import TraceDialog
 from gpu_studio.ui.kit.painting import HEIGHT as BAR
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
+from gpu_studio.ui.kit.task import BackgroundTask
 from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, font
 from gpu_studio.ui.train.live_run import LiveRun
 
@@ -31,6 +35,8 @@ LOG_BYTES: Final = 1 << 20
 """So much of the end of a worker's log is shown."""
 MOST_ROWS: Final = 4
 """So many rows are seen at once: the plots must not give way to them."""
+_TELLING: Final = ("starting", "training", "paused", "stopping")
+"""In these states a worker can tell where it is."""
 _DOT = 8
 _HATCHED = 0.6
 
@@ -43,6 +49,9 @@ class WorkersCard(CardFrame):
         self.setAccessibleName("workers")
         self._theme = theme
         self._run: LiveRun | None = None
+        self._asking: WorkerRow | None = None
+        self._stacks = BackgroundTask("stack of a worker", self)
+        self._stacks.done.connect(self._show_stack)
         self.rows: list[WorkerRow] = []
         self.note = Elided()
         self._area = Scrolled()
@@ -74,6 +83,8 @@ class WorkersCard(CardFrame):
         for row, state in zip(self.rows, states, strict=True):
             place = places.get((state.role, state.index))
             row.show_state(state, place, waited_for=state is slow)
+            row.can_tell = live and state.state in _TELLING
+            row.stack.setEnabled(row.can_tell and row is not self._asking)
         self.note.setText(straggler_words(states) if live else "")
         self.note.setVisible(bool(self.note.text()))
 
@@ -89,10 +100,28 @@ class WorkersCard(CardFrame):
         while len(self.rows) < count:
             row = WorkerRow(len(self.rows), self._theme)
             row.log.clicked.connect(lambda _checked=False, row=row: self._show_log(row))
+            row.stack.clicked.connect(lambda _checked=False, row=row: self._ask_for_stack(row))
             self.rows.append(row)
             self._area.column.addWidget(row)
         high = self.rows[0].sizeHint().height() + 2
         self._area.setFixedHeight(min(count, MOST_ROWS) * high)
+
+    def _ask_for_stack(self, row: WorkerRow) -> None:
+        if self._run is None or row.index is None:
+            return
+        run, index = self._run.run, row.index
+        self._asking = row
+        row.stack.setEnabled(False)
+        self._stacks.start_work(lambda _report, cancelled: _stack_or_why(run, index, cancelled))
+
+    def _show_stack(self, found: tuple[str, str]) -> None:
+        row, (stack, problem) = self._asking, found
+        if row is None:
+            return
+        self._asking = None
+        row.stack.setEnabled(row.can_tell)
+        said = problem or f"Where each thread of {row.title} was, its last call first. It goes on."
+        TraceDialog(said, stack, None, self, f"Stack of {row.title}").show()
 
     def _show_log(self, row: WorkerRow) -> None:
         if self._run is None:
@@ -101,6 +130,14 @@ class WorkersCard(CardFrame):
         file = folder / LOG
         said = f"The end of what {row.title} has printed, TensorFlow's own lines included."
         TraceDialog(said, _end_of(file), file, self, f"Output of {row.title}").show()
+
+
+def _stack_or_why(run: RunDirectory, index: int, cancelled: Event) -> tuple[str, str]:
+    """The stack of a worker, or why there is none."""
+    try:
+        return stack_of(run, index, cancelled), ""
+    except StackError as error:
+        return "", str(error)
 
 
 def _end_of(path: Path) -> str:
@@ -112,25 +149,32 @@ def _end_of(path: Path) -> str:
 
 
 class WorkerRow(QWidget):
-    """One worker: its name and process, its figures, and the button that shows its log."""
+    """One worker: its name and process, its figures, and the buttons for its stack and its log."""
 
     def __init__(self, number: int, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title = ""
         self.place: WorkerPlace | None = None
         self.line = WorkerLine(number, theme)
-        self.log = Button("Log", small=True)
+        self.index: int | None = None
+        self.can_tell = False
+        self.log, self.stack = Button("Log", small=True), Button("Stack", small=True)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(GRID)
         row.addWidget(self.line, 1)
+        row.addWidget(self.stack)
         row.addWidget(self.log)
 
     def show_state(
         self, state: WorkerState, place: WorkerPlace | None, *, waited_for: bool
     ) -> None:
         """Show what the worker does."""
-        self.title, self.place = title_of(state), place
+        self.title, self.place, self.index = title_of(state), place, state.index
+        self.stack.setAccessibleName(f"stack of {self.title}")
+        self.stack.setToolTip(
+            f"Where {self.title} is in its code now, also while it waits or hangs. It goes on"
+        )
         self.log.setAccessibleName(f"log of {self.title}")
         self.log.setToolTip(f"The end of what {self.title} has printed")
         self.line.show_state(state, place, waited_for=waited_for)

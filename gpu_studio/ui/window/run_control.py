@@ -20,9 +20,11 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio import plan as plans
 from gpu_studio.common.practice import chosen
+from gpu_studio.contract.consent import allow_shell, is_shell_allowed
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
+from gpu_studio.plan.values import printable
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit.notice import Notice
@@ -203,7 +205,7 @@ class CodeConsent(QObject):
     def __init__(self, services: Services) -> None:
         super().__init__(services.window)
         self._theme, self._readiness = services.theme, services.readiness
-        self._window = services.window
+        self._window, self._notice = services.window, services.notice
 
     def ask(self, path: Path, then: Callable[[], object] | None = None) -> AllowDialog:
         """Ask about the file at `path`; `then` is done once it is allowed."""
@@ -222,16 +224,39 @@ class CodeConsent(QObject):
             self.ask(missing[0].path, self.ask_about_plan)
 
     def obtain(self, plan: AbsolutePlan, then: Callable[[], object]) -> None:
-        """Do `then` once all Python that `plan` names is allowed.
+        """Do `then` once all Python that `plan` names is allowed, and its lines of shell.
 
         At once, or after having asked about each file.
         """
+        from gpu_studio.runs.cluster_start import shell_of
+
         missing = not_allowed(plan)
         if missing:
             self._readiness.look_again()
             self.ask(missing[0], lambda: self.obtain(plan, then))
+        elif not is_shell_allowed(lines := shell_of(plan)):
+            self._ask_about_shell(lines, then)
         else:
             then()
+
+    def _ask_about_shell(self, lines: Sequence[str], then: Callable[[], object]) -> None:
+        # Imported when somebody is asked, as above.
+        from gpu_studio.ui.kit.dialogs import Question
+
+        def allow() -> None:
+            try:
+                allow_shell(lines)
+            except OSError as error:
+                self._notice.say(f"It could not be written down: {error.strerror or error}.", "bad")
+            else:
+                then()
+
+        said = "\n".join(printable(line) for line in lines)
+        text = (
+            "The plan gives Slurm these lines of shell, which run as you on every node. Allow them "
+            f"only if you have read and trust them.\n\n{said}"
+        )
+        Question("Let these lines run?", text, {"Allow these lines": allow}, self._window).show()
 
     def obtain_for_run(self, run: RunDirectory, then: Callable[[], object]) -> None:
         """The same for the plan of a run; what is wrong with that plan itself, `then` says."""

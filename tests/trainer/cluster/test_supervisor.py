@@ -3,89 +3,33 @@ lost, what is told of it, and that nothing is left. No TensorFlow runs."""
 
 from __future__ import annotations
 
-import json
+import math
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import fake_member
 import psutil
 import pytest
+from supervised import Supervised
 
 from gpu_studio.contract import cluster_file
-from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE, RunDirectory
 from gpu_studio.contract.events import (
     ClusterStarted,
-    Event,
-    Finished,
     StateChanged,
     Steps,
     Warned,
     Workers,
 )
-from gpu_studio.plan import Plan, loads, with_settings
 from gpu_studio.trainer.cluster import attempt, supervisor, workers
-from gpu_studio.trainer.errors import ClusterError, TrainerError, WorkerFailed
-from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 
 pytestmark = pytest.mark.processes
-
-PLAN = """
-version = 1
-name = "two"
-[model]
-name = "mlp"
-[data]
-name = "digits"
-[distribution]
-strategy = "multi_worker"
-[cluster]
-trusted_network = true
-"""
-
-
-class Supervised:
-    """A run whose workers are `fake_member`s."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.run = RunDirectory.create(folder, "two")
-        self.told: list[Event] = []
-        self.stopping = False
-        self._patch = monkeypatch
-
-    def write(self, event: Event) -> Event:
-        """Take an event, as the writer of the run's events does."""
-        self.told.append(event)
-        return event
-
-    def train(self, does: dict[str, str], *settings: str) -> Finished:
-        """Supervise workers that do so."""
-        self._patch.setenv("FAKE_MEMBERS", json.dumps(does))
-        plan: Plan = with_settings(loads(PLAN), settings)
-        control: Any = SimpleNamespace(stopping=self.stopping)
-        return supervisor.supervise(self.run, plan, self, control, Reached())
-
-    def failure(self, does: dict[str, str], *settings: str) -> TrainerError:
-        """How it failed."""
-        with pytest.raises(TrainerError) as failed:
-            self.train(does, *settings)
-        return failed.value
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        """The events of a kind."""
-        return [event for event in self.told if isinstance(event, kind)]
-
-    def checkpoint(self, step: int) -> None:
-        """As if worker 0 had written one."""
-        folder = self.run.checkpoints / f"step-{step:08d}"
-        folder.mkdir(parents=True)
-        (folder / STATE_FILE).write_text(json.dumps({"epoch": 0, "step": step}))
-        (folder / WEIGHTS_FILE).write_bytes(b"")
 
 
 @pytest.fixture
@@ -177,11 +121,35 @@ def test_that_a_worker_that_is_not_there_in_time_is_named(
     run: Supervised, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempt, "SAY_MISSING_AFTER", 0.0)
-    failed = run.failure({"1": "silent"}, "cluster.workers=3", "cluster.start_within=3")
+
+    def reasons() -> list[str]:
+        return [state.reason for state in run.of(StateChanged)]
+
+    def limit(_one: attempt.Attempt) -> float:
+        return 0.0 if any(each.startswith("2 of 3") for each in reasons()) else math.inf
+
+    monkeypatch.setattr(attempt.Attempt, "_limit", property(limit))
+    failed = run.failure({"1": "silent"}, "cluster.workers=3")
     assert isinstance(failed, ClusterError)
-    assert str(failed).startswith("2 of 3 are there, worker 1 is missing for 3")
-    told = [state.reason for state in run.of(StateChanged)]
-    assert any(each.startswith("2 of 3 are there, worker 1 is missing") for each in told)
+    assert str(failed).startswith("2 of 3 are there, worker 1 is missing for ")
+    assert any(each.startswith("2 of 3 are there, worker 1 is missing") for each in reasons())
+
+
+def test_that_a_worker_that_never_gets_ready_is_named_though_it_speaks(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "STARTING_TIMES", 0)
+    failed = run.failure({"1": "dawdles"})
+    assert isinstance(failed, ClusterError)
+    assert re.match(r"[01] of 2 are ready, .*worker 1 (is|are) not for ", str(failed))
+    assert "All must be ready to train within" in failed.suggestions[1]
+
+
+def test_that_workers_of_other_versions_never_begin(run: Supervised) -> None:
+    failed = run.failure({"1": "older"})
+    assert str(failed).startswith("Worker 0 has TensorFlow 1 and worker 1 0, on ")
+    assert "Install one version of TensorFlow" in failed.suggestions[0]
+    assert run.of(ClusterStarted) == []
 
 
 def test_that_a_worker_that_ends_before_it_is_there_is_told_with_its_last_words(
@@ -221,5 +189,5 @@ def test_that_a_stop_before_the_first_step_ends_all(run: Supervised) -> None:
 
 
 def test_that_what_another_engine_starts_is_not_started_here(run: Supervised) -> None:
-    failed = run.failure({}, "cluster.start=slurm")
+    failed = run.failure({}, "cluster.start=kubernetes")
     assert 'Set cluster.start = "local"' in failed.suggestions[0]

@@ -39,11 +39,13 @@ def test_that_workers_are_chosen_and_counted(held: OnMachine) -> None:
     assert held.texts == ["change workers"]
 
 
-def test_that_what_another_engine_starts_is_said_to_be_exported(held: OnMachine) -> None:
+def test_that_it_is_said_what_becomes_of_workers_that_others_start(held: OnMachine) -> None:
     part = held.part.cluster
     assert part.note.isHidden()
-    part.start.edited.emit("slurm")
+    part.start.edited.emit("kubernetes")
     assert "gpu-studio export" in part.note.text()
+    part.start.edited.emit("slurm")
+    assert part.note.text().startswith("Train submits a job of Slurm")
     part.with_fewer.edited.emit(True)
     assert (held.plan.cluster.start, held.plan.cluster.with_fewer) == ("slurm", True)
 

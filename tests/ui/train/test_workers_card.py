@@ -12,9 +12,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.contract import events, lock
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.runs.worker_stack import StackError
+from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.kit.dialogs import TraceDialog
 from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.train import workers_card
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.workers_card import WorkersCard
 
@@ -109,6 +113,39 @@ def test_that_a_workers_output_is_shown_on_a_click(
     (dialog,) = card.findChildren(TraceDialog)
     assert dialog.windowTitle() == "Output of worker 1"
     assert dialog.details.toPlainText().endswith("last line")
+    dialog.close()
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("Thread 1: in all_reduce", "Where each thread of worker 1 was"), ("", "Worker 1 has ended.")],
+)
+def test_that_a_workers_stack_is_shown_on_a_click(
+    qtbot: QtBot,
+    card: WorkersCard,
+    live: LiveRun,
+    monkeypatch: pytest.MonkeyPatch,
+    found: str,
+    said: str,
+) -> None:
+    def stack_of(run: RunDirectory, index: int, _cancelled: object) -> str:
+        assert (run, index) == (live.run, 1)
+        if not found:
+            raise StackError("Worker 1 has ended.")
+        return found
+
+    monkeypatch.setattr(workers_card, "stack_of", stack_of)
+    show(qtbot, card, live, CLUSTER)
+    assert not card.rows[1].stack.isEnabled(), "it has not told yet that it is there"
+    show(qtbot, card, live, told(0.010))
+    card.rows[1].stack.click()
+    assert not card.rows[1].stack.isEnabled(), "it is asked once at a time"
+    qtbot.waitUntil(lambda: bool(card.findChildren(TraceDialog)))
+    (dialog,) = card.findChildren(TraceDialog)
+    assert dialog.windowTitle() == "Stack of worker 1"
+    assert dialog.details.toPlainText() == found
+    assert dialog.findChild(Paragraph).text().startswith(said)
+    assert card.rows[1].stack.isEnabled()
     dialog.close()
 
 

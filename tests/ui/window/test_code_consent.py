@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 from own_code import HOSTILE, PLAN, allow, code, dialog_of, press, questions, untouched, window
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.contract.consent import allow_file, allowances
-from gpu_studio.plan import load, loads
+from gpu_studio.plan import load, loads, with_absolute_files
 from gpu_studio.runs import catalogue
+from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.plan.code_dialogs import AllowDialog, AllowedDialog
 from gpu_studio.ui.window.command_palette import CommandPalette
+from gpu_studio.ui.window.run_control import CodeConsent
 
 __all__ = ["code", "questions", "window"]
 
@@ -214,3 +218,24 @@ def test_that_after_allowing_the_focus_is_beside_the_button_that_is_gone(
     assert form.allow.isHidden()
     assert window.focusWidget() is form.file.control
     assert form.file.control.selectedText() == ""
+
+
+def test_that_lines_of_shell_for_slurm_are_shown_whole_and_asked_about_once(qtbot) -> None:
+    parent, done = QWidget(), []
+    qtbot.addWidget(parent)
+    consent = CodeConsent(SimpleNamespace(window=parent, theme=None, readiness=None, notice=None))
+    text = (
+        'version = 1\nname = "two"\n[model]\nname = "mlp"\n[data]\nname = "digits"\n'
+        '[distribution]\nstrategy = "multi_worker"\n[cluster]\nstart = "slurm"\n'
+        '[cluster.slurm]\nsetup = ["module load cuda"]\nflags = ["--account=abc"]\n'
+    )
+    plan = with_absolute_files(loads(text), Path("/"))
+    consent.obtain(plan, lambda: done.append("first"))
+    (question,) = parent.findChildren(Question)
+    assert question.accessibleDescription().endswith("module load cuda\n--account=abc")
+    assert done == []
+    question.buttons["Allow these lines"].click()
+    assert done == ["first"]
+    consent.obtain(plan, lambda: done.append("second"))
+    assert done == ["first", "second"], "it was allowed, and is not asked again"
+    qtbot.waitUntil(lambda: parent.findChildren(Question) == [])

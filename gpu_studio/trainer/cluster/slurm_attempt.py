@@ -1,0 +1,202 @@
+"""A start of all workers of a run as tasks of a job of Slurm, which may have to wait for its nodes.
+
+Tasks and supervisor speak by `Mail` in the run's directory. Whether a task lives is told by the
+shell that started it, and whether the job does by Slurm.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from gpu_studio.contract import cluster_file
+from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Log, StateChanged
+from gpu_studio.contract.files import make_private_directory
+from gpu_studio.hosts.judging import is_public
+from gpu_studio.hosts.slurm import SlurmError, SlurmJob
+from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of
+from gpu_studio.plan.values import listed
+from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
+from gpu_studio.trainer.cluster.channel import Gone, Told
+from gpu_studio.trainer.cluster.mail import ASKED, POLL_S, Mail
+from gpu_studio.trainer.cluster.workers import ROLE, Worker
+from gpu_studio.trainer.errors import ClusterError
+
+ENDED_S = 10.0
+_FOR_NO_FAULT = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
+_SHELL_SIGNAL = 128
+"""A shell adds this to the number of the signal that ended a process."""
+
+
+class SlurmTask(Worker):
+    """Worker `index`, which a job of Slurm starts."""
+
+    channel: Mail
+
+    def __init__(
+        self, run: RunDirectory, index: int, count: int, attempt: int, job: RunJob
+    ) -> None:
+        self._job = job
+        self._status: int | None = None
+        super().__init__(run, index, count, attempt)
+
+    def _begun(self, count: int, attempt: int) -> Mail:
+        """Make its folder, where it finds what it is asked: the job itself is ordered for all."""
+        del count
+        folder = self._run.of_worker(attempt, ROLE, self.index).path
+        make_private_directory(folder)
+        mail = Mail(folder / ASKED, folder / MAIL)
+        mail.say_present()
+        return mail
+
+    @property
+    def status(self) -> int | None:
+        """How it ended, as its shell has told."""
+        return self._status
+
+    @property
+    def is_stopped(self) -> bool:
+        """Slurm does not tell of its tasks."""
+        return False
+
+    def hear(self) -> list[Told]:
+        """Take note of what it says, and say that there is somebody to hear it."""
+        self.channel.say_present()
+        said = self.channel.new()
+        for each in said:
+            if isinstance(each, Gone):
+                signals = each.status > _SHELL_SIGNAL
+                self._status = _SHELL_SIGNAL - each.status if signals else each.status
+                self.channel.closed = True
+        return self._noted(said)
+
+    def terminate(self) -> None:
+        """Ask it, and with it all others, to stop."""
+        self._job.ask_to_stop()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until its shell tells its end."""
+        end = time.monotonic() + seconds
+        while self._status is None and time.monotonic() < end:
+            time.sleep(POLL_S)
+            self.hear()
+
+    def end(self) -> None:
+        """Hear it no more: the job ends the tasks of all workers together."""
+        self._ended_here = self._status is None
+        self.channel.close()
+        for path in (self.channel.outgoing, self.channel.incoming):
+            path.unlink(missing_ok=True)
+
+    def member(self) -> ClusterMember:
+        """Who it is."""
+        folder = "" if self.index == 0 else str(self.own.path.relative_to(self._run.path))
+        return ClusterMember(
+            role=ROLE,
+            index=self.index,
+            host=(self.here.node or self.here.host) if self.here else "",
+            pid=self.here.pid if self.here else 0,
+            address=self.address,
+            folder=folder,
+        )
+
+
+class SlurmAttempt(Attempt):
+    """All workers of a run from an order to its job on."""
+
+    def __init__(self, job: RunJob, *arguments: Any) -> None:
+        """Have the workers started by this job; the rest is what an `Attempt` takes."""
+        super().__init__(*arguments)
+        self._by = job
+        self._queued = ""
+        self._ended: float | None = None
+
+    def _start_all(self) -> None:
+        for index in range(self._count):
+            task = SlurmTask(self._run, index, self._count, self._number, self._by)
+            self._workers.append(task)
+        new = not self._by.number
+        try:
+            self._by.order(self._number, self._count)
+        except SlurmError as error:
+            raise ClusterError(
+                f"Slurm refuses the job: {error}.",
+                ["See what would keep it from training: gpu-studio cluster examine PLAN."],
+            ) from error
+        self._job = self._by.number
+        if new:
+            self._writer.write(Log(message=f"Job {self._job} of Slurm is to train this run."))
+            waiting = ClusterFile(start="slurm", attempt=0, members=[], job=self._job)
+            cluster_file.write(self._run, waiting)
+
+    def _end_all(self) -> None:
+        if any(worker.status is None for worker in self._workers):
+            self._by.end_workers()
+        super()._end_all()
+
+    def _speaking(self, open_ones: list[Worker]) -> list[Worker]:
+        time.sleep(POLL_S)
+        return open_ones
+
+    def _addresses(self) -> list[str]:
+        """What the tasks reach each other by, as Slurm reaches their nodes."""
+        there = [worker.here for worker in self._workers if worker.here is not None]
+        self._refuse_public([each for here in there for each in here.addresses])
+        try:
+            nodes = addresses_of([here.node for here in there])
+        except SlurmError as error:
+            raise ClusterError(f"Slurm does not tell where its nodes are: {error}.") from error
+        first = self._cluster.port
+        return [
+            f"{nodes.get(here.node, here.host)}:{first + index if first else here.port}"
+            for index, here in enumerate(there)
+        ]
+
+    def _refuse_public(self, addresses: list[str]) -> None:
+        public = sorted({each for each in addresses if is_public(each)})
+        if public and not self._cluster.trusted_network:
+            raise ClusterError(
+                f"{listed(public)} can be reached from the internet, and TensorFlow's workers ask "
+                "for no password: whoever reaches a port can run what they like as you.",
+                ["Close the ports by a firewall, then set cluster.trusted_network = true."],
+            )
+
+    def _go_on(self) -> None:
+        job = self._by.look()
+        if job.waits and not any(worker.here for worker in self._workers):
+            self._wait_in_queue(job)
+        else:
+            super()._go_on()
+
+    def _wait_in_queue(self, job: SlurmJob) -> None:
+        """Tell why the job waits. The workers' own time begins once it does not."""
+        self._since = time.monotonic()
+        if (words := job.words) != self._queued:
+            self._queued = words
+            again = ", to which Slurm has put it back" if job.restarts else ""
+            said = f"waiting in Slurm's queue{again}: {job.why_waiting}"
+            self._writer.write(StateChanged(state="starting", reason=said))
+
+    def _lost(self) -> Loss | None:
+        job = self._by.look()
+        if job.restarts > self._by.ordered:
+            return Loss(None, "Slurm has put the job back into its queue.", again="free")
+        if not job.ended:
+            self._ended = None
+        elif not any(worker.ended for worker in self._workers):
+            # Slurm may be about to put it back into the queue.
+            self._ended = self._ended or time.monotonic()
+            if time.monotonic() - self._ended > ENDED_S:
+                again: Again = "costs" if job.state in _FOR_NO_FAULT else "never"
+                return Loss(None, f"Slurm's job {job.id} {job.words}", self._errors(), again)
+        return super()._lost()
+
+    @property
+    def why_stopped(self) -> str:
+        """What made the workers stop, in a sentence."""
+        job = self._by.look()
+        if any(worker.beat.limited for worker in self._workers):
+            return f"The time limit of Slurm's job {job.id}, {job.limit}, was near."
+        return f"Slurm's job {job.id} was told to stop."

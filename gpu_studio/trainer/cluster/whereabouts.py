@@ -1,0 +1,70 @@
+"""Where a worker is: its machine, the versions of what trains there, and a port that is free."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import psutil
+
+from gpu_studio import __version__
+from gpu_studio.hosts.agent import version
+from gpu_studio.trainer.cluster.channel import Here
+
+NO_PROXY = "no_grpc_proxy"
+_PACKAGES = ("tensorflow", "keras", "numpy")
+_KINDS = (socket.AF_INET, socket.AF_INET6)
+
+
+@dataclass
+class Whereabouts:
+    """The machine of this process. `node` is what Slurm calls it, empty without Slurm."""
+
+    node: str = ""
+    held: list[socket.socket] = field(default_factory=list)
+
+    @classmethod
+    def of_task(cls) -> Whereabouts:
+        """That of a task of Slurm, with a port that nobody else gets until `leave_port`."""
+        one = socket.socket()
+        one.bind(("", 0))
+        return cls(os.environ.get("SLURMD_NODENAME", ""), [one])
+
+    def here(self) -> Here:
+        """What the supervisor is told of it."""
+        found = [one for each in psutil.net_if_addrs().values() for one in each]
+        return Here(
+            os.getpid(),
+            socket.gethostname(),
+            self.node,
+            [each.address for each in found if each.family in _KINDS] if self.node else [],
+            next((one.getsockname()[1] for one in self.held), 0),
+            versions(),
+        )
+
+    def leave_port(self) -> None:
+        """Let TensorFlow have the port."""
+        while self.held:
+            self.held.pop().close()
+
+
+def versions() -> dict[str, str]:
+    """The versions on which it depends what is trained, of those that are installed."""
+    found = {name: version(name) for name in _PACKAGES}
+    mine = {"GPU Studio": __version__, "Python": platform.python_version()}
+    return mine | {name: each for name, each in found.items() if each is not None}
+
+
+def spare_proxies(config: str) -> None:
+    """Let gRPC reach the machines of a TF_CONFIG without a proxy, before TensorFlow is imported.
+
+    It obeys `http_proxy` even for them, and waits in silence for what no proxy can reach.
+    """
+    cluster: Mapping[str, list[str]] = json.loads(config)["cluster"]
+    hosts = [address.rpartition(":")[0] for each in cluster.values() for address in each]
+    there = os.environ.get(NO_PROXY, "").split(",")
+    os.environ[NO_PROXY] = ",".join(dict.fromkeys(filter(None, [*there, *hosts])))
