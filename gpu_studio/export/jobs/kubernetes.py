@@ -227,6 +227,8 @@ def _container(plan: Plan, name: str, wanted: Kubernetes, hosts: list[str]) -> T
         "env": [
             {"name": "INDEX", "valueFrom": annotation},
             {"name": "TF_CONFIG", "value": task},
+            # Or they ask a proxy for each other, and wait for ever.
+            {"name": "no_grpc_proxy", "value": ",".join(each.rpartition(":")[0] for each in hosts)},
         ],
         "ports": [{"name": "grpc", "containerPort": _port(plan)}],
         **(cards if wanted.gpus_per_worker else {}),

@@ -32,14 +32,25 @@ set -u
 [ -z "${SLURM_CPUS_PER_TASK:-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 python=${PYTHON:-python3}
 restarts=@restarts@
+spared=${no_grpc_proxy:-}
 
-# A line for each task: the address of its node. Every start has ports of its own, so that
-# none meets what an earlier one left behind; no other job of this node has them.
+# A line for each task: the address of its node, and a port that nothing listens on there. Those
+# of the tasks of one job differ, and each job looks from a number of its own on.
 addresses() {
-    local port=$((10000 + SLURM_JOB_ID % 220 * 100 + started * SLURM_NTASKS)) task node
-    srun --label printenv SLURMD_NODENAME | sort -n | while read -r task node; do
+    local task node port
+    srun --label "$python" -c '
+import os, socket
+
+port = 10000 + int(os.environ["SLURM_JOB_ID"]) * 100 % 20000 + int(os.environ["SLURM_PROCID"])
+while True:
+    try:
+        socket.socket().bind(("", port))
+        break
+    except OSError:
+        port += int(os.environ["SLURM_NTASKS"])
+print(os.environ["SLURMD_NODENAME"], port)' | sort -n | while read -r task node port; do
         printf '%s:%s\n' "$(scontrol -o show node "$node" |
-            sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p')" $((port + ${task%:}))
+            sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p')" "$port"
     done
 }
 
@@ -49,6 +60,9 @@ workers() {
     [ "${#all[@]}" -eq "$SLURM_NTASKS" ] || return 1
     CLUSTER=$(printf ', "%s"' "${all[@]}")
     export CLUSTER=${CLUSTER#, }
+    # Or they ask a proxy for each other, and wait for ever.
+    no_grpc_proxy=$(printf '%s,' "${all[@]%:*}")$spared
+    export no_grpc_proxy
     @run@srun --kill-on-bad-exit=1 bash -c '
         trap "" USR1  # until the script heeds it
         export TF_CONFIG="{\"cluster\": {\"worker\": [$CLUSTER]},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
 import subprocess
 
 import pytest
@@ -130,3 +133,34 @@ def test_that_what_a_plan_says_is_never_filled_in_as_if_it_were_a_hole():
 def test_that_the_name_of_a_file_stays_in_the_comment(kind):
     text = job_text(kind, plan_of(), "small", "", {}, "a\ntouch b")
     assert not any(line.startswith("touch") for line in text.splitlines())
+
+
+def test_that_tasks_of_a_job_get_free_ports_of_their_own_and_pass_by_proxies(tmp_path):
+    text = text_of("sbatch", "cluster.workers=3", "cluster.restarts=0")
+    # Stand-ins for Slurm: three tasks on one node, one after the other.
+    (tmp_path / "srun").write_text(
+        '#!/bin/bash\nlabel=; [ "$1" != --label ] || { label=yes; shift; }\n'
+        '[ -n "$label" ] || { printf \'%s\\n\' "$CLUSTER" "$no_grpc_proxy"; exit; }\n'
+        'for each in 2 0 1; do echo "$each: $(SLURM_PROCID=$each "$@")"; done\n'
+    )
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho NodeName=n0 NodeAddr=10.0.0.7 Port=1\n")
+    for name in ("srun", "scontrol"):
+        (tmp_path / name).chmod(0o700)
+    environment = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "3", "SLURMD_NODENAME": "n0"}
+    environment |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "no_grpc_proxy": "elsewhere"}
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # or another program has it, which is as well
+            taken.bind(("", 10700))
+        done = subprocess.run(["bash"], input=text, env=environment, text=True, capture_output=True)
+    workers, spared = done.stdout.splitlines()
+    addresses = [each.strip('" ') for each in workers.split(",")]
+    ports = [int(each.removeprefix("10.0.0.7:")) for each in addresses]
+    assert len(set(ports)) == 3
+    assert 10700 not in ports
+    assert [port % 3 for port in ports] == [(10700 + index) % 3 for index in range(3)]
+    assert spared == "10.0.0.7,10.0.0.7,10.0.0.7,elsewhere"
+
+
+def test_that_pods_pass_by_proxies():
+    text = text_of("kubernetes", 'cluster.kubernetes={ image = "a" }')
+    assert 'value: "small-0.small,small-1.small"' in text

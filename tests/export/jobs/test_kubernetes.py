@@ -129,13 +129,15 @@ def test_that_each_pod_finds_its_number_and_the_names_of_all():
         job = spec if kind == "job" else spec["replicatedJobs"][0]["template"]["spec"]
         assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (3, 3, 0)
         container = job["template"]["spec"]["containers"][0]
-        index, config = container["env"]
+        index, config, spared = container["env"]
         assert "job-completion-index" in index["valueFrom"]["fieldRef"]["fieldPath"]
         # As Kubernetes puts the number in.
         told = json.loads(config["value"].replace("$(INDEX)", "2"))
         assert told["task"] == {"type": "worker", "index": 2}
         assert told["cluster"]["worker"][0] == first
         assert len(set(told["cluster"]["worker"])) == 3
+        names = [each.removesuffix(":23456") for each in told["cluster"]["worker"]]
+        assert spared == {"name": "no_grpc_proxy", "value": ",".join(names)}
         assert container["command"][1:3] == ["/gpu-studio/train.py", "--resume"]
 
 
