@@ -88,11 +88,15 @@ class Gone(msgspec.Struct, tag="gone", frozen=True):
     status: int
 
 
+class Over(msgspec.Struct, tag="over", frozen=True):
+    """This start of the workers is over: end at once. Another may be under way already."""
+
+
 class Present(msgspec.Struct, tag="present", frozen=True):
     """The supervisor lives."""
 
 
-Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave | Gone | Present
+Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave | Gone | Over | Present
 _encoder = msgspec.json.Encoder(enc_hook=events.plain_number)
 _decoder = msgspec.json.Decoder(Said)
 _AT_ONCE = 1 << 16

@@ -27,12 +27,18 @@ from gpu_studio.contract.event_writer import EventWriter, TakesEvents
 from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Started, StateChanged
 from gpu_studio.hosts.slurm_run import MAIL
 from gpu_studio.trainer import environment, user_code
-from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Told
+from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told
 from gpu_studio.trainer.cluster.mail import ASKED, PATIENCE_S, Mail
 from gpu_studio.trainer.cluster.status import Status, Telling
-from gpu_studio.trainer.cluster.whereabouts import Whereabouts, spare_proxies
+from gpu_studio.trainer.cluster.whereabouts import (
+    FIND_NAMES,
+    Whereabouts,
+    spare_proxies,
+    unresolved,
+)
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
+from gpu_studio.trainer.errors import ClusterError
 from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.progress import Reached
 
@@ -148,6 +154,8 @@ class MemberProcess:
         writer.write(self._started(todo))
         for code in user_code.codes_of(todo, context.base):
             writer.write(code)
+        if lost := unresolved(self._go.config):
+            raise ClusterError(lost, [FIND_NAMES])
         os.environ["TF_CONFIG"] = self._go.config
         spare_proxies(self._go.config)
         environment.settle(todo)
@@ -196,6 +204,8 @@ class MemberProcess:
                         self._begun.set()
                     case Leave():
                         self._leaving.set()
+                    case Over():
+                        _end()
         if not self._leaving.is_set():
             with suppress(OSError):
                 sys.stderr.write("The run's supervisor has ended, and so does this worker.\n")

@@ -19,7 +19,7 @@ from gpu_studio.hosts.slurm import SlurmError, SlurmJob
 from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of
 from gpu_studio.plan.values import listed
 from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
-from gpu_studio.trainer.cluster.channel import Gone, Told
+from gpu_studio.trainer.cluster.channel import Gone, Over, Told
 from gpu_studio.trainer.cluster.mail import ASKED, POLL_S, Mail
 from gpu_studio.trainer.cluster.workers import ROLE, Worker
 from gpu_studio.trainer.errors import ClusterError
@@ -84,11 +84,16 @@ class SlurmTask(Worker):
             self.hear()
 
     def end(self) -> None:
-        """Hear it no more: the job ends the tasks of all workers together."""
+        """Hear it no more: the job ends the tasks of all workers together.
+
+        One on a node that Slurm has lost finds here that it is to end.
+        """
         self._ended_here = self._status is None
+        self.channel.say(Over())
         self.channel.close()
-        for path in (self.channel.outgoing, self.channel.incoming):
-            path.unlink(missing_ok=True)
+        if not self._ended_here:
+            for path in (self.channel.outgoing, self.channel.incoming):
+                path.unlink(missing_ok=True)
 
     def member(self) -> ClusterMember:
         """Who it is."""

@@ -16,6 +16,10 @@ from gpu_studio.hosts.agent import version
 from gpu_studio.trainer.cluster.channel import Here
 
 NO_PROXY = "no_grpc_proxy"
+FIND_NAMES = (
+    "Give the machines names that all of them find, in DNS or /etc/hosts. What Slurm calls them: "
+    "scontrol show node."
+)
 _PACKAGES = ("tensorflow", "keras", "numpy")
 _KINDS = (socket.AF_INET, socket.AF_INET6)
 
@@ -59,12 +63,30 @@ def versions() -> dict[str, str]:
     return mine | {name: each for name, each in found.items() if each is not None}
 
 
+def unresolved(config: str) -> str:
+    """Which machine of a TF_CONFIG this one does not find by its name, in a sentence; else empty.
+
+    TensorFlow waits in silence for a leader whose name does not resolve.
+    """
+    for host in _hosts(config):
+        try:
+            socket.getaddrinfo(host, None)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            return f"{socket.gethostname()} does not find {host}: {why}."
+    return ""
+
+
 def spare_proxies(config: str) -> None:
     """Let gRPC reach the machines of a TF_CONFIG without a proxy, before TensorFlow is imported.
 
     It obeys `http_proxy` even for them, and waits in silence for what no proxy can reach.
     """
-    cluster: Mapping[str, list[str]] = json.loads(config)["cluster"]
-    hosts = [address.rpartition(":")[0] for each in cluster.values() for address in each]
     there = os.environ.get(NO_PROXY, "").split(",")
-    os.environ[NO_PROXY] = ",".join(dict.fromkeys(filter(None, [*there, *hosts])))
+    os.environ[NO_PROXY] = ",".join(dict.fromkeys(filter(None, [*there, *_hosts(config)])))
+
+
+def _hosts(config: str) -> list[str]:
+    cluster: Mapping[str, list[str]] = json.loads(config)["cluster"]
+    every = [address.rpartition(":")[0] for each in cluster.values() for address in each]
+    return list(dict.fromkeys(every))

@@ -164,10 +164,11 @@ def test_that_two_workers_twice_train_the_same_to_the_last_bit(tmp_path: Path) -
 def test_that_two_workers_go_on_where_three_have_stopped_and_to_mirrored_and_back(
     tmp_path: Path,
 ) -> None:
-    short, whole = "training.epochs=1", trained(plan(*CNN), tmp_path)
-    ways = [(*CLUSTER, "cluster.workers=3"), (*CLUSTER,), ("distribution.strategy=mirrored",)]
+    short, whole = "training.epochs=1", trained(plan(*CNN, "training.epochs=4"), tmp_path)
+    mirrored = ("distribution.strategy=mirrored",)
+    ways = [(*CLUSTER, "cluster.workers=3"), CLUSTER, mirrored, CLUSTER]
     losses, before = {}, None
-    for epochs, way in enumerate([*ways[:1], *ways[1:2], *ways[2:]], start=1):
+    for epochs, way in enumerate(ways, start=1):
         settings = (*CNN, short, f"training.epochs={epochs}", *way)
         resume = choose(before.directory) if before else None
         with running(plan(*settings), tmp_path, resume=resume) as run:
