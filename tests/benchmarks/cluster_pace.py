@@ -18,6 +18,8 @@ from gpu_studio.plan.values import Carve
 WORKERS = 2
 SAMPLES = 20_480
 BARE = Budget("at least", 0.9)
+STEP_S = 0.05
+CONTROL = Budget("at most", 0.02)
 ONE = Budget("at least", 0.0)
 """Only told: what communication takes depends on the machine's way between processes."""
 
@@ -36,6 +38,18 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     )
     one = partial(pace, place, mirrored)
     yield compare(what, measure, "mirrored, one process", one, "samples/s", ONE, times)
+    yield from _control(place, times)
+
+
+def _control(place: Workplace, times: int) -> Iterator[Row]:
+    """What a step costs in messages to the supervisor and in agreements of all workers."""
+    found = [place.program("control_messages.py", str(WORKERS), str(STEP_S)) for _ in range(times)]
+    told = tuple(float(each["messages"]) for each in found)
+    agreed = tuple(float(each["agreements"]) for each in found)
+    both = tuple(map(sum, zip(told, agreed, strict=True)))
+    reference = f"a step of {STEP_S * 1000:.0f} ms"
+    for what, seconds in (("messages and agreements", both), ("messages alone", told)):
+        yield Row(f"control, {what}", reference, "s", CONTROL, seconds, (STEP_S,))
 
 
 def _plan() -> Plan:
