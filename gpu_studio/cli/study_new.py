@@ -91,7 +91,9 @@ def _new(chosen: argparse.Namespace) -> int:
     path = chosen.plan or target.with_name(f"{stem}.plan.toml")
     refuse_to_replace([target, *([] if chosen.plan else [path])], force=chosen.force)
     largest = _largest(chosen, plan, path.parent, machine)
-    study = study_from(chosen.template, plan, plan_as_written(path, target), machine, largest)
+    samples = _samples(plan, path.parent)
+    written = plan_as_written(path, target)
+    study = study_from(chosen.template, plan, written, machine, largest, samples)
     points = points_of(study, plan)
     if not chosen.plan:
         plans.save(plan, path)
@@ -106,6 +108,18 @@ def _new(chosen: argparse.Namespace) -> int:
         say(str(target))
         note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
     return OK
+
+
+def _samples(plan: Plan, folder: Path) -> int:
+    """How many samples there are to train with, 0 if that is not known: a study can do without."""
+    from gpu_studio import plan as plans
+    from gpu_studio.runs.questions.ask import AskError
+    from gpu_studio.runs.questions.plan_question import ask_about_data
+
+    with suppress(AskError):
+        told = ask_about_data(plans.with_absolute_files(plan, folder.absolute()))
+        return int((told.get("data") or {}).get("train", 0))
+    return 0
 
 
 def _largest(

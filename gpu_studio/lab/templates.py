@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,7 +37,11 @@ _STRATEGY: Final = "distribution.strategy"
 _BATCH: Final = "training.batch_size"
 _RATE: Final = "training.learning_rate"
 _EPOCHS: Final = 6
-"""The first is warm-up; the others are measured."""
+_MEASURED: Final = 500
+"""The first epoch is warm-up; of the others the medians count. So many steps of theirs are wanted,
+with the plan's own batch: less is over before the machine's noise averages out."""
+_STEPS: Final = _MEASURED // (_EPOCHS - 1)
+_MOST_EPOCHS: Final = 200
 _REPEATS: Final = 3
 _MOST_DEVICES: Final = 16
 _MOST_BATCHES: Final = 10
@@ -47,7 +51,8 @@ _SHORT: Final[dict[str, Any]] = {
     "training.early_stopping": "",
 }
 """What is laid over a plan of which only the pace is measured."""
-PACE_ONLY: Final = tuple(_SHORT)
+_LIMITED: Final = "training.steps_per_epoch"
+PACE_ONLY: Final = (*_SHORT, _LIMITED)
 _TITLES: Final[dict[Template, str]] = {
     "scaling-strong": "Scaling of {}, strong",
     "scaling-weak": "Scaling of {}, weak",
@@ -63,25 +68,28 @@ def study_from(
     path: str,
     machine: Machine,
     largest: tuple[LargestBatch, ...] = (),
+    samples: int = 0,
 ) -> Study:
     """Make a study of `plan`, whose file is `path` as the study will write it.
 
-    Batches go up to the first of the `largest`, if that is known. Raises PlanError if the plan has
-    too few devices for it.
+    Batches go up to the first of the `largest`, if that is known. Of so many `samples` to train
+    with, if they are known, runs are as long as a measurement needs. Raises PlanError if the plan
+    has too few devices for it.
     """
+    fields = _short(plan, samples)
     names = default_devices(logical_devices(plan, machine))
     given = plan.distribution.devices or names
     title = _TITLES[template].format(plan.name)
     if template.startswith("scaling"):
-        return _scaling(template, title, plan, path, given)
+        return _scaling(template, title, plan, path, given, fields)
     if template == "strategies":
-        every = Study(title, path, template, repeats=_REPEATS, fields=_SHORT)
+        every = Study(title, path, template, repeats=_REPEATS, fields=fields)
         kept = [each for each in _strategies(plan, machine) if _suits(each, every, plan, machine)]
         return replace(every, axes=(StudyAxis("strategy", tuple(kept)),))
     if template == "batch":
         smallest = max(1, plan.training.batch_size // 4)
         axes = (_batches(smallest, plan.training.batch_size * 8),)
-        batch = Study(title, path, template, axes, repeats=_REPEATS, fields=_SHORT)
+        batch = Study(title, path, template, axes, repeats=_REPEATS, fields=fields)
         return with_largest(batch, largest, smallest) if largest else batch
     rates = [plan.training.learning_rate * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
     varied = (
@@ -108,14 +116,32 @@ def _axis(field: str, values: Sequence[Any]) -> StudyAxis:
     return axis_of(field, list(dict.fromkeys(values)))
 
 
-def _scaling(template: Template, title: str, plan: Plan, path: str, names: Sequence[str]) -> Study:
+def _short(plan: Plan, samples: int) -> dict[str, Any]:
+    """What is laid over the plan so that a run is long enough to be measured, and no longer."""
+    if not samples:
+        return dict(_SHORT)
+    steps = -(-samples // max(1, plan.training.batch_size))
+    if steps > _STEPS:
+        return {**_SHORT, _LIMITED: _STEPS}
+    epochs = 1 - (-_MEASURED // steps)
+    return {**_SHORT, "training.epochs": min(_MOST_EPOCHS, max(_EPOCHS, epochs))}
+
+
+def _scaling(
+    template: Template,
+    title: str,
+    plan: Plan,
+    path: str,
+    names: Sequence[str],
+    short: Mapping[str, Any],
+) -> Study:
     if len(names) < 2:
         advice = "visible or carved devices are too few: a CPU can be carved into several"
         raise PlanError(
             [Problem("devices", f"good for {len(names)} logical device", advice)], plan.name
         )
     counts = range(1, min(len(names), _MOST_DEVICES) + 1)
-    fields = dict(_SHORT)
+    fields = dict(short)
     if not strategy_of(plan).replicates:
         fields[_STRATEGY] = MIRRORED.name
     held = "global batch" if template == "scaling-strong" else "batch per replica"

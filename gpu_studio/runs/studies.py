@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 import msgspec
@@ -284,7 +285,8 @@ def figures_of(run: RunDirectory) -> RunFigure:
     """Read what a run measured. Raises OSError if its events cannot be read.
 
     The warm-up is the first epoch, in which functions are compiled, calls are sized and steps
-    profiled; in a run of one epoch it is the first call.
+    profiled; in a run of one epoch it is the first call. The medians of the other epochs count:
+    what else the machine did in one of them does not.
     """
     found, calls = RunFigure(), list[events.Steps]()
     for event in events_of(run):
@@ -307,11 +309,23 @@ def figures_of(run: RunDirectory) -> RunFigure:
         waited = min(1.0, sum(call.input_seconds for call in warm) / seconds)
         found.shares = {INPUT: waited, NOT_APART: 1 - waited}
     if seconds > 0 and steps:
-        found.rate = sum(call.samples for call in warm) / seconds
-        found.step_seconds = seconds / steps
+        found.rate, found.step_seconds = _pace(warm)
     elif not found.failed:
         found.failed = "it had no step after the warm-up: train at least two epochs"
     return found
+
+
+def _pace(calls: Sequence[events.Steps]) -> tuple[float, float]:
+    """Samples a second, and the seconds of a step: the medians of the epochs of these calls."""
+    rates, steps = list[float](), list[float]()
+    for epoch in {call.epoch for call in calls}:
+        mine = [call for call in calls if call.epoch == epoch]
+        seconds = sum(call.seconds for call in mine)
+        count = sum(len(call.losses) for call in mine)
+        if seconds > 0 and count:
+            rates.append(sum(call.samples for call in mine) / seconds)
+            steps.append(seconds / count)
+    return median(rates), median(steps)
 
 
 def _shares(event: events.Communication) -> dict[str, float]:

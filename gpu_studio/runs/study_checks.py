@@ -84,6 +84,16 @@ def _estimate(
             if (plan.model.name, plan.model.file, plan.model.python, plan.data) == (
                 wanted.model.name, wanted.model.file, wanted.model.python, wanted.data,
             ):  # fmt: skip
-                epochs = sum(point.plan.training.epochs for point in points) * study.repeats
-                return ended.seconds / ended.epoch * epochs, title_of(run)
+                return _as_long(points, ended) * study.repeats, title_of(run)
     return None, ""
+
+
+def _as_long(points: Sequence[Point], ended: Finished) -> float:
+    """The seconds of a run of each point, by the steps or else the epochs of a run that ended."""
+    seconds = 0.0
+    for training in (point.plan.training for point in points):
+        if training.steps_per_epoch and ended.step:
+            seconds += training.epochs * training.steps_per_epoch * ended.seconds / ended.step
+        else:
+            seconds += training.epochs * ended.seconds / ended.epoch
+    return seconds

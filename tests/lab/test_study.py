@@ -66,6 +66,16 @@ def test_that_strong_scaling_holds_the_global_batch_and_weak_that_of_a_replica()
     assert scopes == {"scaling-strong": {"global"}, "scaling-weak": {"replica"}}
 
 
+@pytest.mark.parametrize(
+    ("samples", "epochs", "steps"),
+    [(0, 6, None), (1437, 23, None), (60, 200, None), (64_000, 6, 100)],
+)
+def test_that_runs_are_as_long_as_a_measurement_needs_whatever_the_data(samples, epochs, steps):
+    study = study_from("strategies", PLAN, "digits.plan.toml", MACHINE, samples=samples)
+    assert study.fields["training.epochs"] == epochs
+    assert study.fields.get("training.steps_per_epoch") == steps
+
+
 def test_that_points_are_the_grid_of_the_axes_over_the_fixed_fields():
     points = points_of(loads_study(SWEEP), PLAN)
     assert [point.label for point in points] == [

@@ -48,7 +48,8 @@ class StudyMaking(QObject):
         stem = file_name(plan.name).removesuffix(PLAN_SUFFIX)
         path = _free(folder / f"{stem}-{template}{SUFFIX}")
         try:
-            study = study_from(template, plan, self._plan_file.name, machine)
+            name = self._plan_file.name
+            study = study_from(template, plan, name, machine, samples=self._samples)
         except PlanError as error:
             self._say("\n".join(str(problem) for problem in error.problems))
             return
@@ -94,6 +95,13 @@ class StudyMaking(QObject):
     def _is_saved(self) -> bool:
         document = self._services.document
         return document.path is not None and not document.dirty
+
+    @property
+    def _samples(self) -> int:
+        """How many samples there are to train with; 0 if that is not known yet."""
+        plan = self._services.document.absolute
+        facts = self._services.facts.facts_so_far(plan) if plan is not None else None
+        return facts.data.train if facts is not None and facts.data is not None else 0
 
     @property
     def _plan_file(self) -> Path:
