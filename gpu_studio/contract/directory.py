@@ -170,7 +170,10 @@ class RunDirectory:
         """
         make_private_directory(runs)
         while True:
-            path = runs / f"{HIDDEN}{new_id(name)}"
+            name_of_run = new_id(name)
+            path = runs / f"{HIDDEN}{name_of_run}"
+            if (runs / name_of_run).exists():  # two of one second may draw the same
+                continue
             try:
                 path.mkdir(mode=PRIVATE_DIRECTORY)
             except FileExistsError:

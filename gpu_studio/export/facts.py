@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.export.builders import CalledLayer, called_layers
+from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import BY_FIT, ExportError, Met, UnseenError, met_of
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
@@ -37,8 +38,9 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.source_rules import shape_of
-from gpu_studio.plan.rules.training_rules import CLIPPING
+from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
 from gpu_studio.plan.targets import Target
 
 
@@ -174,7 +176,17 @@ class ScriptFacts:
 
         They are then to be clipped, or checked for infinities.
         """
-        return self.clips or (self.several and self.plan.training.mixed_precision)
+        own = self.several and reference(self.plan.training.optimizer) is not None
+        scaled = self.several and self.plan.training.mixed_precision
+        return self.clips or scaled or own or self.joins
+
+    @property
+    def joins(self) -> bool:
+        """Whether replicas that mirror each other must join to update weights in a condition."""
+        training, strategy = self.plan.training, strategy_of(self.plan)
+        mirrored = self.several and not (strategy.clusters or strategy.has_parameter_device)
+        asked = any(training.options.get(option) for option in CONDITIONAL)
+        return mirrored and (asked or reference(training.optimizer) is not None)
 
     @property
     def outputs(self) -> str:
@@ -435,17 +447,3 @@ def _read_header(file: IO[bytes]) -> Header:
     )
     shape, _, dtype = read(file)
     return shape, dtype
-
-
-def located(field: str, name: str, base: Path) -> Path:
-    """Return the path that the plan's `field` means by `name`, relative to `base`.
-
-    Not asked of `with_absolute_files`: a script tells of the plan as it is written, and a home
-    folder that is not there is refused in words. Raises ExportError.
-    """
-    try:
-        return (base / Path(name).expanduser()).absolute()
-    except RuntimeError as error:  # "~somebody" without a home here
-        raise ExportError(
-            f"{field} is {name}, and there is no such home folder: write the whole path."
-        ) from error

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gpu_studio.export.facts import located
 from gpu_studio.export.fitted import AS_COMPILED, FittedPlan
-from gpu_studio.export.keras_objects import (
-    LOSS_CLASSES,
-    METRIC_CLASSES,
-    optimizer,
-    optimizer_parameters,
-)
+from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.optimizers import optimizer, optimizer_parameters
 from gpu_studio.export.own_code import CALL_OWN, options_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
@@ -84,10 +80,12 @@ def model_parameters(fitted: FittedPlan, epochs: str = "epochs") -> list[str]:
     if "make_optimizer(" not in compiling(fitted):
         return []
     needed = optimizer_parameters(fitted.facts)
-    if "steps_per_epoch" in needed and fitted.seen.streamed:
+    known = not fitted.seen.streamed or fitted.plan.training.steps_per_epoch
+    if "steps_per_epoch" in needed and not known:
         raise ExportError(
-            "The schedule counts in epochs, and a script learns the steps of a stream's epoch as "
-            "it trains. Say the schedule in steps, or compile the model with it."
+            "The schedule or the optimizer is told the steps of an epoch, which a script learns of "
+            "a stream as it trains. Set training.steps_per_epoch, say the schedule in steps, or "
+            "compile the model with it."
         )
     return [{"epochs": epochs}.get(name, name) for name in needed]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_studio.export.facts import located
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
 from gpu_studio.export.fitted import FittedPlan, loading
+from gpu_studio.export.joined_updates import UPDATE_FOR_ALL
+from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.passes import SHOW
+from gpu_studio.export.phases import made_callback, phases, phases_callback
 from gpu_studio.export.prepared import prepared, preparing
 from gpu_studio.export.script_text import call, fill, indented, literal, options
 from gpu_studio.export.strategies import written_as
@@ -97,8 +99,7 @@ def count_by_samples(model):
         apply = optimizer.apply
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         inner._all_reduce_sum_gradients = lambda pairs: pairs
-        if inner.use_ema and inner.ema_overwrite_frequency:
-            raise SystemExit("Keras overwrites no averages on several replicas.")
+        $join
 
         def weighed(gradients, trainable_variables=None):
             context = tf.distribute.get_replica_context()
@@ -110,15 +111,19 @@ def count_by_samples(model):
 
         return weighed
 
+    def count(optimizer):
+        optimizer.apply = applying(optimizer)
+
     kept = {id(v): v for v in vars(model).values()}.values()
     for optimizer in kept:
         if isinstance(optimizer, keras.optimizers.Optimizer):
-            optimizer.apply = applying(optimizer)
+            count(optimizer)
     model.train_step = counting(model.train_step)
     model.test_step = counting(model.test_step)
     losses = getattr(model, "_compile_loss", None)
     for metric in losses.metrics if losses else ():
         metric.update_state = by_rows(metric.update_state)
+    return count
 
 
 """
@@ -195,6 +200,14 @@ _BATCHES = """\
 samples = len(keras.tree.flatten(training)[0])
 steps_per_epoch = -(-samples // BATCH_SIZE)  # rounded up
 training = batches(training, lambda at: shuffled(samples, at), arguments.epochs)"""
+_IN_PASSES = """\
+samples = len(keras.tree.flatten(training)[0])
+steps_of_pass = -(-samples // BATCH_SIZE)  # rounded up
+steps_per_epoch = min($asked, steps_of_pass)
+passes = itertools.count()
+training = batches(training, lambda _: shuffled(samples, next(passes)), 1)
+known_length = tf.data.experimental.assert_cardinality(steps_of_pass)
+training = training.apply(known_length)"""
 _EVALUATED = """\
 {0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
 {0} = batches({0}, lambda _: {0}_rows, 1)"""
@@ -241,17 +254,26 @@ def fitting(fitted: FittedPlan) -> str:
         batches=_batched(fitted),
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
-        shares="count_by_samples(model)" if several else "",
+        shares=_counting(fitted) if several else "",
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saved else "",
         test=test,
         main=main(facts),
     )
-    draws, shares = _DRAWS if fitted.draws else "", _SHARES if several else ""
+    draws, shares = _DRAWS if fitted.draws else "", ""
+    if several:
+        shares = fill(_SHARES, join="update_for_all(inner)" if fitted.joins else "")
+        shares = f"{UPDATE_FOR_ALL}\n\n{shares}" if fitted.joins else shares
     built = _BUILT if written.has_scope else ""
     built += _AS_DATASET if written.has_scope and streamed else ""
-    return f"{draws}{built}{shares}{SHOW}\n\n{whole}"
+    later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
+    return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
+
+
+def _counting(fitted: FittedPlan) -> str:
+    call = "count_by_samples(model)"
+    return f"count = {call}" if fitted.plan.training.phases else call
 
 
 def _batched(fitted: FittedPlan) -> str:
@@ -260,7 +282,8 @@ def _batched(fitted: FittedPlan) -> str:
         once = "without end" not in fitted.seen.streamed and not steps
         given = _GENERATED if written_as(fitted.plan).has_scope else ""
         return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
-    lines = [_BATCHES]
+    asked = fitted.plan.training.steps_per_epoch
+    lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]
     lines += [_EVALUATED.format(name) for name in fitted.splits[1:]]
     return "\n".join(lines)
 
@@ -282,6 +305,7 @@ def _callbacks(fitted: FittedPlan) -> Iterator[str]:
     """Return the lines that make the callbacks, in the order of a run."""
     training, made = fitted.plan.training, []
     lists = ["SameDraws()"] if fitted.draws else []
+    lists += [made_callback(fitted.facts)] if training.phases else []
     for place, each in enumerate(training.callbacks):
         if not reference(each.name):
             lists.append(_built_in(fitted, each))

@@ -70,9 +70,12 @@ class FittedPlan:
         source = ScriptData(Target(), (), None, brings_test=False)
         self.facts = ScriptFacts(plan, machine, base, source, (), Met("values", (1,)))
         """What the parts of all scripts ask for; nothing of it says what is learnt."""
-        if plan.training.steps_per_epoch and not seen.streamed:
+        self.joins = self.facts.joins or (built.conditional and self.facts.several)
+        """Whether replicas must join to update weights in a condition."""
+        if plan.training.phases and built.own_steps:
             raise ExportError(
-                "A script takes all arrays in each epoch. Set training.steps_per_epoch to 0."
+                f"The model has its own {built.own_steps[0]}, which decides by itself what "
+                "optimizer it uses. Leave training.phases out."
             )
 
     @property

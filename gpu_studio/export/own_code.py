@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_studio.export.facts import ScriptFacts, located
+from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, literal
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import shown
 
 CALL_OWN = """\
@@ -50,7 +52,10 @@ def own_code(facts: ScriptFacts) -> str:
 
 def names_code(facts: ScriptFacts) -> bool:
     """Whether the plan names a function of the user's own."""
-    return facts.plan.model.python is not None or facts.plan.data.python is not None
+    plan, schedule = facts.plan, facts.plan.training.schedule
+    own = [plan.training.optimizer, *([schedule.name] if schedule is not None else [])]
+    functions = plan.model.python is not None or plan.data.python is not None
+    return functions or any(map(reference, own))
 
 
 def place_of(variable: str, field: str, file: str, facts: ScriptFacts, what: str) -> str:

@@ -40,12 +40,16 @@ def layers_of(path, layer, trains=True):
         yield from layers_of(f"{path}/{inner.name}".lstrip("/"), inner, trains)
 
 
-def freeze(model):
+MADE = []  # what layers there are, and which the model itself trains
+
+
+def freeze(model, entries):
     \"\"\"Leave layers as they are; a frozen batch normalisation works as in inference.\"\"\"
     whole = "" if hasattr(model, "inputs") else model.name
-    for path, layer, trains in list(layers_of(whole, model)):
+    MADE.extend(() if MADE else layers_of(whole, model))
+    for path, layer, trains in MADE:
         around = list(itertools.accumulate(path.split("/"), "{}/{}".format))
-        for entry in FROZEN:
+        for entry in entries:
             if path and fnmatch.filter(around, entry.removeprefix("!")):
                 trains = entry.startswith("!")
         if isinstance(layer, keras.Model):
@@ -63,7 +67,7 @@ def prepared(facts: ScriptFacts) -> str:
     if model.weights is not None:
         file = place_of("WEIGHTS_FILE", "model.weights", model.weights, facts, "weights are")
         text += fill(_LOAD, file=file, load=_WHOLE if model.python is None else _OR_INNER)
-    if model.frozen:
+    if model.frozen or facts.plan.training.phases:
         frozen = listing("FROZEN = ", [literal(each) for each in model.frozen], indent=0)
         thaws = any(each.startswith(THAW) for each in model.frozen)
         text += fill(_FREEZE, frozen=frozen, thawed='; "!" thaws' if thaws else "")
@@ -74,4 +78,4 @@ def preparing(facts: ScriptFacts) -> str:
     """The lines that call them on the new model."""
     model = facts.plan.model
     lines = ["load_given_weights(model)"] if model.weights is not None else []
-    return "\n".join([*lines, *(["freeze(model)"] if model.frozen else [])])
+    return "\n".join([*lines, *(["freeze(model, FROZEN)"] if model.frozen else [])])

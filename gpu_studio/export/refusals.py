@@ -10,7 +10,7 @@ from typing import Any
 from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
-from gpu_studio.plan import Machine, Named, Plan, replicas, strategy_of, validate
+from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.keras_objects import (
     COMPILED,
     LOSSES,
@@ -20,14 +20,9 @@ from gpu_studio.plan.keras_objects import (
     keras_name,
 )
 from gpu_studio.plan.references import reference
+from gpu_studio.plan.rules.training_rules import CONDITIONAL
 from gpu_studio.plan.strategies import CENTRAL_STORAGE, PLACED
 from gpu_studio.plan.values import PlanError, Problem, shown
-
-ONE_REPLICA_OPTIONS = ("gradient_accumulation_steps", "ema_overwrite_frequency")
-"""Options of optimizers that Keras carries out on a single replica only.
-
-It changes variables in a condition for them, which `tf.distribute` forbids in replicas.
-"""
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 
@@ -37,8 +32,8 @@ def check(plan: Plan, machine: Machine | None) -> None:
     _refuse_invalid(plan)
     refuse_parts(plan)
     for reason in [
-        *_unwritten_by_any(plan),
         *_unwritten(plan),
+        *_phases(plan),
         *_options(plan),
         *_callbacks(plan),
         *_replicas(plan, machine),
@@ -84,36 +79,30 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
             "plan names: no script can do both. Choose another strategy, or train it by a run."
         )
     for reason in [
-        *_unwritten_by_any(plan),
-        *_own_optimizers(plan),
         *_names("training.options", plan.training.options),
         *_replicas(plan, machine),
     ]:
         raise ExportError(reason)
 
 
-def _unwritten_by_any(plan: Plan) -> Iterator[str]:
-    if plan.training.phases:
-        yield "No script begins a second phase yet. Leave training.phases out, or train by a run."
-
-
-def _own_optimizers(plan: Plan) -> Iterator[str]:
-    training = plan.training
-    named = (("optimizer", training.optimizer), ("schedule", (training.schedule or Named("")).name))
-    for field, name in named:
-        if reference(name):
-            yield (
-                f"training.{field} is {shown(name)}, and no script makes one of your own: compile "
-                "the model with it in its function, or train by a run."
-            )
+def _phases(plan: Plan) -> Iterator[str]:
+    if not plan.training.phases:
+        return
+    if strategy_of(plan).clusters:
+        yield (
+            "A script of several workers goes on from what they saved, and begins no later phase. "
+            "Leave training.phases out, or train by a run."
+        )
+    elif strategy_of(plan).replicates and plan.model.name is None:
+        yield f"The loop of a script begins no later phase of this model on replicas. {BY_FIT}"
 
 
 def _unwritten(plan: Plan) -> Iterator[str]:
     """Refuse what a run can do, and the loop of a script cannot."""
     training = plan.training
+    if training.optimizer == COMPILED:
+        yield f'training.optimizer is "{COMPILED}", and the loop of a script takes none. {BY_FIT}'
     for field, name in (
-        ("training.optimizer", training.optimizer),
-        ("training.schedule", training.schedule.name if training.schedule else ""),
         ("training.loss", training.loss.name),
         *((f"training.metrics[{at}]", each.name) for at, each in enumerate(training.metrics)),
     ):
@@ -177,19 +166,17 @@ def _names(field: str, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
-    """Refuse options that no strategy of several replicas can carry out.
-
-    Keras 3 puts them into a conditional that changes variables in each replica, which tf.distribute
-    forbids.
-    """
-    if not strategy_of(plan).replicates or (machine and len(replicas(plan, machine)) < 2):
+    """Refuse what Keras by itself cannot carry out on replicas that mirror no variables."""
+    strategy = strategy_of(plan)
+    if not strategy.replicates or (machine and len(replicas(plan, machine)) < 2):
         return
-    for option in ONE_REPLICA_OPTIONS:
-        if plan.training.options.get(option):
-            yield (
-                f"Keras cannot carry out training.options.{option} on several replicas. "
-                'Leave it out, or set distribution.strategy = "none".'
-            )
+    if strategy.clusters or strategy.has_parameter_device:
+        for option in CONDITIONAL:
+            if plan.training.options.get(option):
+                yield (
+                    f"No script carries out training.options.{option} under {strategy.name}. "
+                    'Leave it out, or set distribution.strategy = "mirrored".'
+                )
     if keras_name(plan.training.optimizer, OPTIMIZERS) in strategy_of(plan).refused_optimizers:
         yield (
             f"Keras cannot carry out the optimizer {plan.training.optimizer} under "
@@ -199,9 +186,11 @@ def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
 
 
 def _lengths(plan: Plan) -> Iterator[str]:
+    if not strategy_of(plan).clusters:
+        return
     for name in ("steps_per_epoch", "validation_steps"):
         if getattr(plan.training, name):
-            yield f"A script takes all of the data in each epoch. Set training.{name} to 0."
+            yield f"A script of several workers takes all of the data. Set training.{name} to 0."
 
 
 def _is_name(key: str) -> bool:

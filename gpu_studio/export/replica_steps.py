@@ -148,11 +148,14 @@ def replicas(facts: ScriptFacts) -> str:
 
 def summing(facts: ScriptFacts) -> str:
     """Return the lines that keep Keras from summing gradients that are summed already."""
-    return (
-        fill(_SUM_HERE, what="clip" if facts.clips else "look for infinities in")
-        if facts.sums_first
-        else ""
-    )
+    return fill(_SUM_HERE, what=_what_first(facts)) if facts.sums_first else ""
+
+
+def _what_first(facts: ScriptFacts) -> str:
+    """Say what Keras would do with the gradients of each replica before it sums them."""
+    if facts.plan.training.mixed_precision and not facts.clips:
+        return "look for infinities in"
+    return "clip" if facts.clips or not facts.joins else "accumulate"
 
 
 _HELPERS = """\

@@ -15,11 +15,14 @@ from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_script import FIT_PARTS
 from gpu_studio.export.fitted import FittedPlan, is_fitted
-from gpu_studio.export.keras_objects import loss, metrics, optimizer
+from gpu_studio.export.joined_updates import joined_updates
+from gpu_studio.export.keras_objects import loss, metrics
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.model import model
+from gpu_studio.export.optimizers import optimizer
 from gpu_studio.export.own_code import names_code, own_code
 from gpu_studio.export.passes import passes
+from gpu_studio.export.phases import phases
 from gpu_studio.export.prepared import prepared
 from gpu_studio.export.script_text import (
     comment,
@@ -301,6 +304,8 @@ _PARTS = (
     model,
     prepared,
     optimizer,
+    joined_updates,
+    phases,
     loss,
     metrics,
     steps,
@@ -349,6 +354,7 @@ def _finished(script: str) -> str:
         )
     if "itertools." in script:
         script = script.replace("import os\n", "import itertools\nimport os\n", 1)
+    if "fnmatch." in script:
         before = "import csv\n" if "import csv\n" in script else "import argparse\n"
         script = script.replace(before, f"{before}import fnmatch\n", 1)
     if "threading." in script:

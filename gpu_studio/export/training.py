@@ -6,73 +6,26 @@ that decides which epoch was the best.
 
 from __future__ import annotations
 
-from gpu_studio.export import passes, workers
+from collections.abc import Iterator
+
+from gpu_studio.export import passes, phases, workers
 from gpu_studio.export import steps as compiled
 from gpu_studio.export.data import split_names
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.keras_objects import optimizer_parameters
+from gpu_studio.export.joined_updates import LET_UPDATE_FOR_ALL
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
+from gpu_studio.export.optimizers import optimizer_parameters
 from gpu_studio.export.prepared import preparing
 from gpu_studio.export.script_text import call, fill, literal
+from gpu_studio.export.stopping import (
+    after_stopping,
+    monitored,
+    stopping_at_end_of_epoch,
+    stopping_setup,
+)
 from gpu_studio.export.strategies import written_as
-from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
-from gpu_studio.plan.rules.training_rules import measured
-
-_STOP = """\
-# Stop once $monitor has not become better for $patience.
-if record is None or $gain > $delta:
-    record, waited = $value, 0
-    $keep
-else:
-    waited += 1
-if waited >= $limit:
-    break"""
-
-_RESTORE = """\
-# Back to the weights of the best epoch.
-if best_weights is not None:
-    model.set_weights(best_weights)"""
-
-
-def stopping_setup(facts: ScriptFacts) -> str:
-    """Return the lines before the first epoch."""
-    rule = facts.plan.training.early_stopping
-    if rule is None:
-        return ""
-    return (
-        "record, waited, best_weights = None, 0, None"
-        if rule.restore_best
-        else "record, waited = None, 0"
-    )
-
-
-def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
-    """Return the lines after each epoch."""
-    rule = facts.plan.training.early_stopping
-    if rule is None:
-        return ""
-    monitor = monitored(facts, rule.monitor)
-    value = f"results[{literal(monitor)}]"
-    limit = max(rule.patience, 1)
-    return fill(
-        _STOP,
-        monitor=monitor,
-        patience="an epoch" if limit == 1 else f"{limit:,} epochs",
-        gain=f"{value} - record" if more_is_better(monitor) else f"record - {value}",
-        delta=literal(rule.min_delta),
-        value=value,
-        keep="best_weights = model.get_weights()" if rule.restore_best else "",
-        limit=str(limit),
-    )
-
-
-def after_stopping(facts: ScriptFacts) -> str:
-    """Return the lines after the last epoch."""
-    rule = facts.plan.training.early_stopping
-    kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
-    return "\n".join(filter(None, [_RESTORE if rule and rule.restore_best else "", kept]))
-
+from gpu_studio.plan.keras_objects import more_is_better
 
 _MAIN = """\
 def main():
@@ -116,9 +69,10 @@ def train($parameters):
     $count_steps
     $before
     for epoch in range($epochs):
+        $phase
         losses, sizes = $begun
         $order
-        for x, y in batches(training, batch_size, $in_order):
+        for x, y in $batches:
             $share
             losses.append(train_step($batch))
             sizes.append(len(x))
@@ -153,6 +107,11 @@ heed_signals()
 with tf.device("CPU:0"):
     train(arguments, strategy)"""
 
+_ALL_BATCHES = "batches(training, batch_size, shuffled(samples, epoch))"
+_NEXT_BATCHES = """\
+if done % steps_of_pass == 0:  # all samples have been trained on
+    passes = done // steps_of_pass
+    order = iter(batches(training, batch_size, shuffled(samples, passes)))"""
 _RESUME = 'parser.add_argument("--resume", action="store_true")'
 _BEGUN = 'state.pop("losses", []), state.pop("sizes", [])'
 _REST = "rest = shuffled(samples, epoch)[sum(sizes) :]  # without what is done"
@@ -186,16 +145,14 @@ optimizer = make_optimizer($optimizer_arguments)
 $place_updates
 # Built now, so that its variables lie where the model's do. Left to the first
 # step, all of them would land on the first device.
-optimizer.build(model.trainable_variables)"""
+optimizer.build(model.trainable_variables)
+$join"""
 
 
 def training(facts: ScriptFacts) -> str:
     """The functions `train` and `main`."""
     metrics = bool(facts.plan.training.metrics)
     counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0 or facts.clusters
-    steps = call(
-        f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4
-    )
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _TRAIN,
@@ -205,21 +162,20 @@ def training(facts: ScriptFacts) -> str:
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
         times=" * strategy.num_replicas_in_sync" if several_later else "",
-        steps_per_epoch=_STEPS_PER_EPOCH
-        if "steps_per_epoch" in optimizer_parameters(facts)
-        else "",
+        steps_per_epoch=_counted(facts),
+        phase=_phase(facts),
         scope=_scope(facts),
         logits=_asked(facts),
         found_later=facts.found_later,
         make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})"
         if metrics
         else "",
-        make_steps=steps,
+        make_steps=_make_steps(facts, 4),
         before=_before(facts),
         share="shares = share_out(strategy, x, y)" if facts.several else "",
         batch=_training_batch(facts),
-        count_steps="step = 0" if counts and not facts.clusters else "",
-        in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving_in_epoch(facts)])),
+        count_steps="\n".join(_counters(facts, counts)),
+        in_epoch="\n".join(_in_epoch(facts, counts)),
         validate=_validated(facts),
         save=saving_at_end_of_epoch(facts),
         stop=stopping_at_end_of_epoch(facts),
@@ -229,8 +185,28 @@ def training(facts: ScriptFacts) -> str:
     )
 
 
+def _counters(facts: ScriptFacts, counts: bool) -> Iterator[str]:
+    if counts and not facts.clusters:
+        yield "step = 0"
+    if facts.plan.training.steps_per_epoch:
+        yield "done = 0"
+    if at_most := facts.plan.training.validation_steps:
+        yield f"samples_evaluated = {at_most} * batch_size"
+        yield "validation = [each[:samples_evaluated] for each in validation]"
+
+
+def _in_epoch(facts: ScriptFacts, counts: bool) -> Iterator[str]:
+    if counts:
+        yield "step += 1"
+    if facts.plan.training.steps_per_epoch:
+        yield "done += 1"
+    if saving := saving_in_epoch(facts):
+        yield saving
+
+
 def _epochs(facts: ScriptFacts) -> dict[str, str]:
     """Return what the loop over the epochs begins with, and what shows and keeps one."""
+    asked = facts.plan.training.steps_per_epoch
     shown = 'show(f"epoch {epoch + 1}/{arguments.epochs}", results)'
     if facts.clusters:
         return {
@@ -239,7 +215,7 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
             "epochs": 'state.get("epoch", 0), arguments.epochs',
             "begun": _BEGUN,
             "order": _REST,
-            "in_order": "rest",
+            "batches": "batches(training, batch_size, rest)",
             "show": f"if first:\n    {shown}",
             "keep": "keep(epoch + 1)",
         }
@@ -248,8 +224,8 @@ def _epochs(facts: ScriptFacts) -> dict[str, str]:
         "strategy": "strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         "epochs": "arguments.epochs",
         "begun": "[], []",
-        "order": "",
-        "in_order": "shuffled(samples, epoch)",
+        "order": _NEXT_BATCHES if asked else "",
+        "batches": f"itertools.islice(order, {asked})" if asked else _ALL_BATCHES,
         "show": shown,
         "keep": "",
     }
@@ -299,6 +275,29 @@ def _asked(facts: ScriptFacts) -> str:
 
 
 _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
+_SOME_STEPS = """\
+steps_of_pass = -(-samples // batch_size)  # rounded up
+steps_per_epoch = min($asked, steps_of_pass)"""
+
+
+def _counted(facts: ScriptFacts) -> str:
+    """Return the lines that count the steps of an epoch, where anything needs their number."""
+    if asked := facts.plan.training.steps_per_epoch:
+        lines = fill(_SOME_STEPS, asked=str(asked))
+        needed = "steps_per_epoch" in optimizer_parameters(facts)
+        return lines if needed else lines.split("\n")[0]
+    return _STEPS_PER_EPOCH if "steps_per_epoch" in optimizer_parameters(facts) else ""
+
+
+def _make_steps(facts: ScriptFacts, indent: int) -> str:
+    names = ", ".join(compiled.names(facts))
+    return call(f"{names} = ", "make_steps", compiled.parameters(facts), indent=indent)
+
+
+def _phase(facts: ScriptFacts) -> str:
+    joins = LET_UPDATE_FOR_ALL if facts.joins else ""
+    place = "place_updates(optimizer)" if facts.placed else ""
+    return phases.beginning(facts, _make_steps(facts, 16), joins, place)
 
 
 def precision(facts: ScriptFacts) -> str:
@@ -331,6 +330,7 @@ def _scope(facts: ScriptFacts) -> str:
         prepare=preparing(facts),
         place="place(model)" if facts.placed else "",
         place_updates="place_updates(optimizer)" if facts.placed else "",
+        join=LET_UPDATE_FOR_ALL if facts.joins else "",
     )
     written = written_as(facts.plan)
     return fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make
@@ -427,13 +427,3 @@ def saving_at_end_of_epoch(facts: ScriptFacts) -> str:
         if settings.every_epochs > 1
         else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))
     )
-
-
-def monitored(facts: ScriptFacts, monitor: str) -> str:
-    """Return the metric meant by `monitor`.
-
-    It is that of the training split where nothing is validated.
-    """
-    if monitor in measured(facts.plan) or not monitor.startswith(VALIDATION):
-        return monitor
-    return monitor.removeprefix(VALIDATION)

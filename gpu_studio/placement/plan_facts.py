@@ -115,7 +115,8 @@ class ModelFacts:
     output, by its name. `inputs` and `outputs` are those of the model. `own_steps` are the
     methods of its own, such as `train_step`, by which the model is trained instead; what such a
     step holds is not known. `measures` are the names of what each epoch measures on a split; empty
-    where only training tells.
+    where only training tells. Its optimizer is `conditional` where it changes variables in some
+    steps only, as one that accumulates gradients.
     """
 
     graph: ModelGraph | None = None
@@ -125,6 +126,7 @@ class ModelFacts:
     outputs: tuple[ArrayFacts, ...] = ()
     own_steps: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    conditional: bool = False
     policy: str = "float32"
     slots: Mapping[str, int] = field(default_factory=dict)
     shared_slots: int = 0

@@ -31,8 +31,15 @@ def update_by_sums(optimizer: Any, strategy: Any) -> None:
         inner._apply_weight_decay = _once(inner._apply_weight_decay)  # noqa: SLF001
         average = _once(inner._update_model_variables_moving_average)  # noqa: SLF001
         inner._update_model_variables_moving_average = average  # noqa: SLF001
-    if inner.gradient_accumulation_steps or (inner.use_ema and inner.ema_overwrite_frequency):
+    if is_conditional(inner):
         inner._backend_apply_gradients = _Conditional(inner)  # noqa: SLF001
+
+
+def is_conditional(optimizer: Any) -> bool:
+    """Whether it changes variables in some steps only, which no replica can do by itself."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    overwrites = inner.use_ema and inner.ema_overwrite_frequency
+    return bool(inner.gradient_accumulation_steps or overwrites)
 
 
 class _Conditional:

@@ -5,6 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.contract import directory
 from gpu_studio.contract.directory import RunDirectory, slug
 
 
@@ -38,3 +39,11 @@ def test_that_a_prepared_directory_is_hidden_until_it_is_published(tmp_path):
 @given(st.text(max_size=200))
 def test_that_any_name_makes_a_slug_that_every_file_system_takes(name):
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", slug(name))
+
+
+def test_that_two_runs_of_one_second_never_share_a_name(tmp_path, monkeypatch):
+    drawn = iter(["aaaa", "aaaa", "bbbb"])
+    names = (f"20261126T000000Z-small-{each}" for each in drawn)
+    monkeypatch.setattr(directory, "new_id", lambda _name: next(names))
+    made = [RunDirectory.create(tmp_path, "small").id[-4:] for _ in range(2)]
+    assert made == ["aaaa", "bbbb"]

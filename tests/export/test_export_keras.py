@@ -13,7 +13,8 @@ from export_plans import plan_of
 from training_runs import small_plan
 
 from gpu_studio.export import python_script
-from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
+from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.optimizers import OPTIMIZER_CLASSES
 from gpu_studio.plan.keras_objects import (
     COMPILED,
     LOSSES,

@@ -153,13 +153,14 @@ def test_that_outputs_learn_by_what_the_plan_says_of_each(tmp_path):
     assert ended.returncode == 0, ended.stdout
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ("[[training.phases]]\nafter = 1\nlearning_rate = 0.1\n", "No script begins a second"),
-        ('[training.schedule]\nname = "own.py:rate"\n', "training.schedule is"),
-    ],
-)
-def test_that_what_no_script_heeds_is_refused_where_fit_trains_too(more, said):
-    with pytest.raises(ExportError, match=said):
-        two(more)
+def test_that_a_schedule_by_the_epoch_needs_to_know_how_long_a_stream_is():
+    with pytest.raises(ExportError, match="is told the steps of an epoch"):
+        two('[training.schedule]\nname = "own.py:rate"\n')
+
+
+def test_that_no_phase_begins_beside_a_models_own_steps():
+    facts = PlanFacts(NESTED, OWN_STEPS)
+    document = programs()["two_tasks"].document(phases=[{"after": 1, "learning_rate": 0.1}])
+    plan = plans.loads(tomli_w.dumps(document))
+    with pytest.raises(ExportError, match="has its own compute_loss"):
+        python_script(plan, None, Path("/nowhere"), facts.data, facts.model)

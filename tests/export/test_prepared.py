@@ -45,7 +45,7 @@ def test_that_a_prepared_model_is_written_as_ruff_formats_it(tmp_path: Path) -> 
         assert ended.returncode == 0, ended.stdout
     lines = (tmp_path / "train.py").read_text().splitlines()
     assert max(map(len, lines)) <= 88
-    assert [line.strip() for line in lines].count("freeze(model)") == 1
+    assert [line.strip() for line in lines].count("freeze(model, FROZEN)") == 1
     assert [line.strip() for line in lines].count("load_given_weights(model)") == 1
     assert "freeze" not in script([])
 
@@ -59,7 +59,7 @@ def test_that_a_script_freezes_what_a_run_freezes(entries: list[str], frozen: bo
     of_run, of_script = _model(frozen), _model(frozen)
     if entries != ["nothing*"]:  # which a run refuses
         freeze(of_run, entries)
-    _functions(entries)["freeze"](of_script)
+    _functions(entries)["freeze"](of_script, entries)
     assert _trained(of_script) == _trained(of_run)
 
 

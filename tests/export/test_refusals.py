@@ -30,7 +30,13 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
     [
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
         (["training.epochs=0"], "training.epochs is 0"),
-        ([MIRRORED, "training.options={ gradient_accumulation_steps = 4 }"], "several replicas"),
+        (
+            [
+                "distribution.strategy=central_storage",
+                "training.options={ gradient_accumulation_steps = 4 }",
+            ],
+            "under central_storage",
+        ),
         (["distribution.strategy=central_storage", "training.optimizer=nadam"], "central_storage"),
         (["training.options={ use_ema = true }"], "ema_overwrite_frequency"),
         (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
@@ -83,8 +89,9 @@ def test_that_what_only_the_user_s_code_could_tell_is_said():
     assert "no script can spell" in refusal(dated)
 
 
-def test_that_accumulation_on_one_replica_is_no_reason_to_refuse():
+def test_that_accumulation_is_no_reason_to_refuse_where_replicas_mirror_their_variables():
     options = ("training.options={ gradient_accumulation_steps = 4 }",)
+    assert "update_for_all(" in python_script(small_plan(MIRRORED, *options), None, Path())
     assert "gradient_accumulation_steps=4" in python_script(small_plan(*options), None, Path())
     alone = small_plan("devices.carve=", MIRRORED, *options)
     assert "gradient_accumulation_steps=4" in python_script(alone, NO_CARDS, Path())

@@ -51,14 +51,21 @@ def trained(
     programs: Iterable[Program], way: str, folder: Path, **training: Any
 ) -> dict[str, Trained]:
     """Train programs one way, all in one process; `training` changes that part of their plans."""
+    documents = {each.name: each.document(way, **training) for each in programs}
+    made = {name: plans.loads(tomli_w.dumps(each)) for name, each in documents.items()}
+    return trained_plans(made, folder)
+
+
+def trained_plans(made: Mapping[str, plans.Plan], folder: Path) -> dict[str, Trained]:
+    """Train plans, all in one process."""
     found: dict[str, Trained] = {}
     runs: dict[str, RunDirectory] = {}
-    for program in programs:
+    for name, plan in made.items():
         try:
-            runs[program.name] = _prepared(program.document(way, **training), folder)
+            runs[name] = _prepared(plan, folder)
         except plans.PlanError as error:
             problem = error.problems[0]
-            found[program.name] = Trained(refused=str(problem), advice=[problem.advice])
+            found[name] = Trained(refused=str(problem), advice=[problem.advice])
     if runs:
         said = _run("zoo_train.py", [str(run.path) for run in runs.values()], folder)
         found |= {name: _read(run, said) for name, run in runs.items()}
@@ -71,8 +78,7 @@ def fitted(names: Sequence[str], folder: Path, **training: Any) -> dict[str, Tra
     return {name: _read_fit(folder, name, said) for name in names}
 
 
-def _prepared(document: Mapping[str, Any], folder: Path) -> RunDirectory:
-    plan = plans.loads(tomli_w.dumps(document))
+def _prepared(plan: plans.Plan, folder: Path) -> RunDirectory:
     if problems := problems_of(plan, plans.with_absolute_files(plan, folder)):
         raise plans.PlanError(problems)
     run = RunDirectory.create(folder / "runs", plan.name)

@@ -42,6 +42,8 @@ from gpu_studio.plan.values import (
 )
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
+CONDITIONAL = ("gradient_accumulation_steps", "ema_overwrite_frequency")
+"""Options of optimizers for which Keras changes variables in a condition, and so on one replica."""
 MOST_LETTERS = 200
 
 

@@ -40,8 +40,9 @@ from gpu_studio.trainer.model_layers import (
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.building import freeze_for_most, made_frozen
 from gpu_studio.trainer.models.own_models import notes_on
-from gpu_studio.trainer.models.own_training import own_in_steps
+from gpu_studio.trainer.models.own_training import optimizers_of, own_in_steps
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.replica_updates import is_conditional
 
 _SEED = 0
 _STEPS = 1_000_000
@@ -142,7 +143,11 @@ def facts_of(
     layers = placeable_layers(model)
     if own := own_in_steps(model):
         # What its steps hold is not known: they may do anything.
-        return ModelFacts(_graph(model, dataset, layers, {}), own_steps=tuple(own))
+        return ModelFacts(
+            _graph(model, dataset, layers, {}),
+            own_steps=tuple(own),
+            conditional=any(map(is_conditional, optimizers_of(model).values())),
+        )
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS, model)
     slots, shared = _slots(optimizer, model, layers)
     learners = keras_objects.learners_of(training, dataset, model)
@@ -161,6 +166,7 @@ def facts_of(
         inputs=tuple(map(_end, inputs_of(model))),
         outputs=tuple(map(_end, outputs_of(model))),
         measures=tuple(program.measures),
+        conditional=is_conditional(optimizer),
         slots=slots,
         shared_slots=shared,
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),

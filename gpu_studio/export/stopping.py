@@ -1,0 +1,72 @@
+"""The lines of a script that stop early, by the plan's rule and the metric that decides it."""
+
+from __future__ import annotations
+
+from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.script_text import fill, literal
+from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
+from gpu_studio.plan.rules.training_rules import measured
+
+_STOP = """\
+# Stop once $monitor has not become better for $patience.
+if record is None or $gain > $delta:
+    record, waited = $value, 0
+    $keep
+else:
+    waited += 1
+if waited >= $limit:
+    break"""
+
+_RESTORE = """\
+# Back to the weights of the best epoch.
+if best_weights is not None:
+    model.set_weights(best_weights)"""
+
+
+def stopping_setup(facts: ScriptFacts) -> str:
+    """Return the lines before the first epoch."""
+    rule = facts.plan.training.early_stopping
+    if rule is None:
+        return ""
+    return (
+        "record, waited, best_weights = None, 0, None"
+        if rule.restore_best
+        else "record, waited = None, 0"
+    )
+
+
+def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each epoch."""
+    rule = facts.plan.training.early_stopping
+    if rule is None:
+        return ""
+    monitor = monitored(facts, rule.monitor)
+    value = f"results[{literal(monitor)}]"
+    limit = max(rule.patience, 1)
+    return fill(
+        _STOP,
+        monitor=monitor,
+        patience="an epoch" if limit == 1 else f"{limit:,} epochs",
+        gain=f"{value} - record" if more_is_better(monitor) else f"record - {value}",
+        delta=literal(rule.min_delta),
+        value=value,
+        keep="best_weights = model.get_weights()" if rule.restore_best else "",
+        limit=str(limit),
+    )
+
+
+def after_stopping(facts: ScriptFacts) -> str:
+    """Return the lines after the last epoch."""
+    rule = facts.plan.training.early_stopping
+    kept = "keep(arguments.epochs)" if rule and facts.clusters else ""
+    return "\n".join(filter(None, [_RESTORE if rule and rule.restore_best else "", kept]))
+
+
+def monitored(facts: ScriptFacts, monitor: str) -> str:
+    """Return the metric meant by `monitor`.
+
+    It is that of the training split where nothing is validated.
+    """
+    if monitor in measured(facts.plan) or not monitor.startswith(VALIDATION):
+        return monitor
+    return monitor.removeprefix(VALIDATION)

@@ -1,0 +1,173 @@
+"""Scripts of plans with later phases, optimizers and schedules of one's own, and parts of passes.
+
+Each trains to the measures of the run of the same plan, where the package cannot be imported: all
+runs in one process, and all scripts in another.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+import script_jobs
+import zoo_runs
+from exported_scripts import RUFF, epochs_in
+from training_runs import small_plan
+
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.export import python_script
+from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
+from gpu_studio.plan import Plan
+
+CLOSE = 1e-5
+OWN = """
+import keras
+import numpy as np
+
+
+def rate_of_epoch(epoch, start=0.05):
+    return start / (1 + epoch)
+
+
+def falling(total_steps, learning_rate):
+    return keras.optimizers.schedules.PolynomialDecay(learning_rate, total_steps)
+
+
+def make(learning_rate, momentum):
+    return keras.optimizers.SGD(learning_rate, momentum=momentum, global_clipnorm=0.5)
+
+
+def load(seed):
+    x = np.random.default_rng(seed).normal(size=(90, 6)).astype("float32")
+    return x, x[:, :1] * x[:, 1:2]
+
+
+def build():
+    inputs = keras.Input((6,))
+    x = keras.layers.Dense(8, "relu", name="first")(inputs)
+    x = keras.layers.LayerNormalization(name="norm")(x)
+    outputs = keras.layers.Dense(1, name="last")(x)
+    model = keras.Model(inputs, outputs)
+    model.compile(
+        keras.optimizers.Adam(0.01, gradient_accumulation_steps=2), "mse", metrics=["mae"]
+    )
+    return model
+"""
+MIRRORED = ('distribution.strategy="mirrored"', 'distribution.devices=["CPU:0", "CPU:1"]')
+SYNTHETIC = (
+    "data.name=synthetic",
+    "data.options={ shape = [12], samples = 150, classes = 3 }",
+    "model.options={ hidden = [16] }",
+    "training.epochs=4",
+    "training.batch_size=32",
+)
+PHASES = (
+    'model.frozen=["dense*"]',
+    (
+        "training.phases=[{ after = 1, learning_rate = 0.02 }, "
+        '{ after = 3, learning_rate = 0.01, frozen = ["outputs"] }]'
+    ),
+)
+FITTED = ("data.name=", "data.options={}", "model.name=", "model.options={}")
+LATER = (
+    'training.optimizer="compiled"',
+    'training.loss="compiled"',
+    'training.metrics=["compiled"]',
+    'training.phases=[{ after = 2, learning_rate = 0.02, frozen = ["first", "norm"] }]',
+)
+CASES: dict[str, tuple[str, ...]] = {
+    "phases": (*SYNTHETIC, *PHASES),
+    "phases of an own optimizer, mirrored": (
+        *SYNTHETIC,
+        *PHASES,
+        *MIRRORED,
+        'training.optimizer="OWN:make"',
+        "training.options={ momentum = 0.9 }",
+    ),
+    "a rate of the epoch": (*SYNTHETIC, 'training.schedule.name="OWN:rate_of_epoch"'),
+    "an own schedule over parts of passes": (
+        *SYNTHETIC,
+        'training.schedule.name="OWN:falling"',
+        "training.steps_per_epoch=3",
+        "training.validation_steps=1",
+    ),
+    "accumulated, mirrored": (
+        *SYNTHETIC,
+        *MIRRORED,
+        "training.optimizer=adam",
+        (
+            "training.options={ gradient_accumulation_steps = 2, global_clipnorm = 0.5, "
+            "use_ema = true, ema_overwrite_frequency = 2 }"
+        ),
+    ),
+    "fitted phases, mirrored": (*SYNTHETIC, *FITTED, *LATER, *MIRRORED),
+    "fitted parts of passes": (
+        *SYNTHETIC,
+        *FITTED,
+        'training.loss="compiled"',
+        'training.metrics=["compiled"]',
+        'training.optimizer="OWN:make"',
+        "training.options={ momentum = 0.9 }",
+        'training.schedule.name="OWN:rate_of_epoch"',
+        "training.steps_per_epoch=2",
+        "training.epochs=3",
+        'training.phases=[{ after = 2, learning_rate = 0.02, frozen = ["first"] }]',
+    ),
+}
+SEEN = DataFacts("load", "values", None, 90, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
+BUILT = ModelFacts(
+    learnt=Learnt("values", True, "mean_squared_error", ("mae",), compiled=True), conditional=True
+)
+
+
+def plan_of(case: str, own: Path) -> Plan:
+    settings = [each.replace("OWN", str(own)) for each in CASES[case]]
+    if case.startswith("fitted"):
+        settings += [f'data.python="{own}:load"', f'model.python="{own}:build"']
+    return small_plan(*settings, "training.checkpoint.every_epochs=0")
+
+
+def script_of(case: str, own: Path) -> str:
+    facts = (SEEN, BUILT) if case.startswith("fitted") else (None, None)
+    return python_script(plan_of(case, own), None, own.parent, *facts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    allow_file(own, own.read_bytes())
+    scripts = [tmp_path / f"script_{place}.py" for place in range(len(CASES))]
+    for path, case in zip(scripts, CASES, strict=True):
+        path.write_text(script_of(case, own))
+    printed = script_jobs.printed_by(scripts, tmp_path)
+    runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in CASES}, tmp_path)
+    for case, said in zip(CASES, printed, strict=True):
+        told = epochs_in(said)
+        assert not runs[case].refused + runs[case].crashed, case
+        assert len(told) == len(runs[case].epochs) > 2, f"{case}: {said[-3000:]}"
+        for mine, wanted in zip(told, runs[case].epochs, strict=True):
+            assert mine.keys() == wanted.keys(), case
+            assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE), case
+
+
+def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path: Path) -> None:
+    for place, case in enumerate(CASES):
+        (tmp_path / f"{place}.py").write_text(script_of(case, Path("/own/own.py")))
+    for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
+        ended = subprocess.run(
+            [*RUFF, *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stdout
+    sources = [path.read_text() for path in tmp_path.glob("*.py")]
+    assert max(len(line) for source in sources for line in source.splitlines()) <= 88
+    functions = [
+        each
+        for source in sources
+        for each in ast.parse(source).body
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+    ]
+    assert all(map(ast.get_docstring, functions))
