@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpu_studio.common.paths import resource
 from gpu_studio.common.safe_files import read_regular
+from gpu_studio.common.search_words import patterns, plain
 
 FOLDER = "guide"
 FIRST = "index"
@@ -116,17 +117,20 @@ class Guide:
     def search(self, words: str) -> list[GuideHit]:
         """The sections that have every one of the words, those with them in their headings first.
 
-        Letters count the same small and large.
+        Of two, the one goes first that has them beside each other, and then that with fewer others
+        in its heading. See `search_words` for what counts as a word.
         """
-        wanted = words.lower().split()
-        if not wanted:
-            return []
-        ranked: list[tuple[tuple[int, int], GuideHit]] = []
+        wanted, phrase = patterns(words), plain(words).strip()
+        ranked: list[tuple[tuple[int, ...], GuideHit]] = []
         for section in (each for page in self.pages for each in self.sections(page)):
-            title, text = section.title.lower(), _plain(section.text)
-            if all(word in title or word in text.lower() for word in wanted):
-                rank = sum(word not in title for word in wanted), section.level
-                ranked.append((rank, GuideHit(section, _around(text, wanted))))
+            title, text = plain(section.title), _plain(section.text)
+            if not wanted or not all(word.search(f"{title}\n{plain(text)}") for word in wanted):
+                continue
+            elsewhere = sum(word.search(title) is None for word in wanted)
+            others = 0 if elsewhere else len(title.split())
+            apart = phrase not in title and phrase not in plain(text)
+            rank = elsewhere, apart, others, section.level
+            ranked.append((rank, GuideHit(section, _around(text, wanted))))
         return [hit for _, hit in sorted(ranked, key=lambda each: each[0])]
 
     @staticmethod
@@ -158,9 +162,9 @@ def _plain(text: str) -> str:
     return re.sub(r"[`*|]|^[-#>]+ |-{3,}", "", text, flags=re.MULTILINE)
 
 
-def _around(text: str, words: list[str]) -> str:
+def _around(text: str, words: list[re.Pattern[str]]) -> str:
     line = " ".join(text.split())
-    places = [at for word in words if (at := line.lower().find(word)) >= 0]
+    places = [found.start() for word in words if (found := word.search(plain(line)))]
     start = max(0, min(places, default=0) - _EXCERPT // 3)
     start = line.rfind(" ", 0, start) + 1 if start else 0
     end = len(line) if len(line) <= start + _EXCERPT else line.rfind(" ", start, start + _EXCERPT)

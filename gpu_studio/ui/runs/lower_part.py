@@ -212,10 +212,10 @@ _EDGE_TIP: Final = (
 
 
 class PageSplit(QSplitter):
-    """The table has all the height while nothing is selected.
+    """The table is as high as its rows, but takes no more than its part.
 
-    Else it is as high as its rows, but takes no more than its part, until a person moves the edge:
-    that part is then remembered.
+    Once a person has moved the edge, that part is remembered. While nothing is selected, a table
+    that needs the height has it.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class PageSplit(QSplitter):
         self._theme, self._settings = theme, settings
         self._card, self._lower = card, lower
         self._share = _remembered_share(settings.get(RUNS_SHARE))
-        self._large = False
+        self._large = self._wanted = False
         self.addWidget(card)
         self.addWidget(lower)
         self.setChildrenCollapsible(False)
@@ -252,20 +252,28 @@ class PageSplit(QSplitter):
         self.fit()
 
     def show_lower(self, shown: bool) -> None:
-        """Show the results of the selected runs, or give all the height to the table."""
-        if self._lower.isHidden() is shown:
-            self._lower.setVisible(shown)
-            self.refresh()  # otherwise the edge has no height of its own yet
-            self.fit()
+        """Show the results of the selected runs, or give the table the height that it needs."""
+        self._wanted = shown
+        self.fit()
 
     def fit(self) -> None:
         """Divide the height as intended."""
+        shown = self._wanted or self._has_room
+        if self._lower.isHidden() is shown:
+            self._lower.setVisible(shown)
+            self.refresh()  # otherwise the edge has no height of its own yet
         if self._large or self._lower.isHidden():
             return
         space = self.height() - self.handleWidth()
         usual = self._card.height_within(round(space * _MOST_UPPER))
         upper = usual if self._share is None else round(space * self._share)
         self.setSizes([upper, space - upper])
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether the rows of the table leave room for what belongs below them."""
+        room = self.height() - self.handleWidth() - _LEAST_LOWER
+        return self._card.height_within(self.height()) <= room
 
     def forget(self) -> None:
         """Divide the height as if nobody had moved the edge."""

@@ -36,10 +36,10 @@ TICK_MS: Final = 100
 # without a plot.
 TICKS_A_FIGURE: Final = 3
 MOST_TICKS: Final = 5
-NO_RUN: Final = "No run yet"
+NO_RUN: Final = "No run is shown"
 HOW_TO_BEGIN: Final = (
-    "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the "
-    "window is closed, and you find it again under Runs."
+    "Train the open plan with Ctrl+Return: its run appears here, live, and goes on when the window "
+    "is closed. Earlier runs are shown from the Runs page."
 )
 
 

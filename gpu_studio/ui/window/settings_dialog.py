@@ -47,6 +47,7 @@ class ShownSetting:
     apply: Callable[[Any], object]
     words: Mapping[Any, str]
     usual: str = ""
+    also: str = ""
 
     @property
     def default(self) -> str:
@@ -55,7 +56,7 @@ class ShownSetting:
 
     def has(self, words: Sequence[str]) -> bool:
         """Whether each of the words is found in what is shown of it."""
-        text = " ".join((self.part, self.name, self.about, *self.words.values())).lower()
+        text = " ".join((self.part, self.name, self.about, *self.words.values(), self.also)).lower()
         return all(word in text for word in words)
 
 
@@ -82,6 +83,15 @@ _MARKS: Final = {"comma": "1,234,567", "space": "1 234 567", "none": "1234567"}
 _COLOURS: Final = {"system": "As the system", "light": "Light", "dark": "Dark"}
 _ASKING: Final = {"ask": "Ask", "leave": "Leave them running"}
 _TELLING: Final = {"yes": "Notify", "no": "Do not notify"}
+_ALSO: Final = {
+    THEME.key: "theme appearance colors mode",
+    NUMBERS.key: "number format thousands separator digits",
+    QUIT.key: "quit quitting exit leave",
+    NOTIFY.key: "notify message desktop end",
+    RUNS.key: "directory path place",
+    SECONDS.key: "sampling sampler rate interval refresh gpu",
+}
+"""What others call it."""
 _TIMES: Final = {0.5: "Every 0.5 s", 1.0: "Every second", 2.0: "Every 2 s", 5.0: "Every 5 s"}
 
 
@@ -98,7 +108,9 @@ def options(appliers: Mapping[str, Callable[[Any], object]], runs_dir: Path) -> 
         (SECONDS, "Devices", "Looking at the cards", _LOOKING, _TIMES),
     )
     return [
-        ShownSetting(setting, part, name, about, appliers[setting.key], words, str(usual))
+        ShownSetting(
+            setting, part, name, about, appliers[setting.key], words, str(usual), _ALSO[setting.key]
+        )
         for setting, part, name, about, words in told
     ]
 

@@ -69,13 +69,27 @@ def labels(window: MainWindow) -> list[str]:
     return [row.label for row in window.run_list.page.outcome.differs.model.rows]
 
 
-def test_that_the_table_has_the_page_until_a_run_is_selected_and_again_after_escape(
+def test_that_below_a_few_rows_stands_what_to_select_while_nothing_is(
     window: MainWindow, qtbot
 ) -> None:
     page = window.run_list.page
     assert page.chosen == []
+    assert page.outcome.hint.isVisible()
+    assert "Select a run" in page.outcome.hint.words.text()
+    assert page.card.height() < page.split.height() / 2
+    qtbot.keyClick(page.table, Qt.Key.Key_Space)
+    assert not page.outcome.hint.isVisible()
+
+
+def test_that_a_long_table_has_the_page_until_a_run_is_selected_and_again_after_escape(
+    window: MainWindow, qtbot, monkeypatch
+) -> None:
+    page = window.run_list.page
+    monkeypatch.setattr(page.card, "height_within", lambda most: min(most, 2000))
+    page.split.fit()
+    assert page.chosen == []
     assert not page.outcome.isVisible()
-    assert page.card.height() == page.split.height()
+    qtbot.waitUntil(lambda: page.card.height() == page.split.height())
     qtbot.keyClick(page.table, Qt.Key.Key_Space)
     assert [row.name for row in page.chosen] == [page.model.rows[0].name]
     assert page.outcome.isVisible()

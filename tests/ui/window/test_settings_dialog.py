@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.common.choices import Choices
+from gpu_studio.common.guide import guide
 from gpu_studio.runs.paths import runs_dir, usual_runs_dir
 from gpu_studio.ui.kit.settings import NOTIFY, NUMBERS, QUIT, RUNS, SECONDS, THEME, Settings
 from gpu_studio.ui.window.main_window import MainWindow
@@ -172,3 +173,35 @@ def test_that_a_file_that_is_damaged_or_not_ours_to_write_is_told_and_left_as_it
     assert file.read_text() == "[window\n"
     assert "cannot be read" in Choices(file.parent).problem
     assert runs_dir() != Path()
+
+
+@pytest.mark.parametrize(
+    ("words", "setting"),
+    [
+        ("theme", THEME),
+        ("number format", NUMBERS),
+        ("quit", QUIT),
+        ("notifications", NOTIFY),
+        ("folder of runs", RUNS),
+        ("sampling", SECONDS),
+    ],
+)
+def test_that_a_setting_is_found_by_what_others_call_it(
+    dialog: SettingsDialog, words, setting
+) -> None:
+    dialog.search.setText(words)
+    assert [each.option.setting for each in dialog.rows.values() if not each.isHidden()] == [
+        setting
+    ]
+
+
+def test_that_the_guide_has_each_setting_with_its_default(dialog: SettingsDialog) -> None:
+    section = guide().section("index#settings")
+    assert section is not None
+    rows = [line.split(" | ")[:2] for line in section.text.splitlines() if line.startswith("| ")]
+    told = {name.removeprefix("| "): default for name, default in rows[1:]}
+    shown = {
+        each.option.name: each.option.default for each in dialog.rows.values() if each.option.words
+    }
+    assert set(told) == set(dialog.rows)
+    assert {name: told[name] for name in shown} == shown
