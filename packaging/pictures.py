@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1024, 700
 PATIENCE_S = 300.0
+STUDY: Final = "batches.study.toml"
+SIMULATE: Final = "GPU_STUDIO_SIMULATE"
 DRESSING_S = 1.0
 THEMES: Final[tuple[Literal["light"], Literal["dark"]]] = ("light", "dark")
 _PLAN = re.compile(r"```toml\n(.*?)```", re.DOTALL)
@@ -45,7 +47,7 @@ def main() -> None:
             _train(home, page)
         on_cards = _CARVE.sub("", _plan_of("placement")).replace("CPU:", "GPU:")
         (home / "shown.plan.toml").write_text(on_cards, encoding="utf-8")
-        os.environ["GPU_STUDIO_SIMULATE"] = "2xRTX4090"
+        os.environ[SIMULATE] = "2xRTX4090"
         _show(home)
 
 
@@ -96,7 +98,22 @@ def _show(home: Path) -> None:
     camera.wait(lambda: len(page.model.all) > 1)
     page.select(*(row.id for row in page.model.all))
     camera.take("runs", lambda: True, 4.0)
+    camera.show_study(home, home / "plan.plan.toml")
+    camera.take("lab", lambda: True, 3.0)
     window.close()
+
+
+def _measure(home: Path, plan: Path) -> None:
+    """Search the largest batch of a plan, train a study of it, and run benchmarks, all for real."""
+    command = (sys.executable, "-m", "gpu_studio", "--runs-dir", f"{home}/runs")
+    real = {name: value for name, value in os.environ.items() if name != SIMULATE}
+    for words in (
+        ("study", "new", "batch", str(plan), "--to", str(home / STUDY)),
+        ("study", "run", str(home / STUDY)),
+        ("lab", "run", "launched"),
+        ("lab", "run", "together"),
+    ):
+        subprocess.run([*command, *words], check=True, stdout=subprocess.DEVNULL, env=real)
 
 
 class Camera:
@@ -117,6 +134,13 @@ class Camera:
         begun = time.monotonic()
         while time.monotonic() < begun + more_s:
             QApplication.processEvents()
+
+    def show_study(self, home: Path, plan: Path) -> None:
+        """Measure batches of a plan, and show that on the Lab page."""
+        _measure(home, plan)
+        studies = self._window.studies
+        studies.show_study(home / STUDY)
+        self.wait(lambda: studies.snapshot is not None and studies.snapshot.done > 0)
 
     def take(self, name: str, ready: Callable[[], bool], more_s: float = 0.0) -> None:
         """Write the picture of this name, light and dark, once the window is ready."""

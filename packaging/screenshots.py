@@ -111,6 +111,8 @@ def _show(home: Path, plan: Path) -> None:
     camera.wait(lambda: len(page.model.all) == len(_TRAINED))
     page.select(page.model.all[0].id, page.model.all[-1].id)
     take("runs", "light", 6.0)
+    camera.show_study(home, _written(home, "digits, batches", 6, 64, "adam", ""))
+    take("lab", "light", 3.0)
     window.close()
 
 

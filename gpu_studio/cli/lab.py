@@ -199,7 +199,8 @@ def _run(chosen: argparse.Namespace) -> int:
         path = keep_result(result)
     except OSError as error:
         _tell(result, None, chosen)
-        note(f"It is kept in no file, so redirect what is written here: {error}")
+        why = error.strerror or error
+        note(f"It is kept in no file ({why}): redirect what is written here to keep it.")
         return FAILED
     _tell(result, path, chosen)
     if not result.complete:

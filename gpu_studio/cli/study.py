@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,6 +105,7 @@ def register(commands: Commands) -> None:
     _add_study(report)
     report.add_argument("--to", metavar="FILE", type=Path, help="the HTML file to write")
     add_force(report, "a file that is there")
+    add_json(report)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +156,8 @@ def _start(chosen: argparse.Namespace, opened: OpenStudy) -> int:
         process = start_detached(runs_folder(chosen), opened.path)
     except StudyError as error:
         raise RefusedError(str(error)) from error
+    except OSError as error:
+        raise _cannot_go_on(runs_folder(chosen), error) from error
     if chosen.json:
         say_json({"study": str(opened.path), "pid": process.pid})
     note(
@@ -171,12 +175,15 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
 
     runs = runs_folder(chosen)
     runner = StudyRunner(runs, opened, machine, note)
-    remember(runs, opened.path)
+    with suppress(OSError):  # it is only not listed then
+        remember(runs, opened.path)
     with counted_interrupts() as interrupts:
         try:
             after = runner.run(interrupts)
         except StudyError as error:
             raise RefusedError(str(error)) from error
+        except OSError as error:
+            raise _cannot_go_on(runs, error) from error
         stopped = interrupts.came or runner.was_ended
     _tell(after, chosen)
     if stopped and after.left:
@@ -184,6 +191,13 @@ def _train(chosen: argparse.Namespace, opened: OpenStudy, machine: Machine) -> i
         return INTERRUPTED
     failed = any(each.failed for each in after.groups())
     return FAILED if failed or after.left else OK
+
+
+def _cannot_go_on(runs: Path, error: OSError) -> RefusedError:
+    return RefusedError(
+        f"The study cannot be run in {runs}: {error.strerror or error}. What is done is kept. Make "
+        "room there, or allow writing, and run it again; --runs-dir names another folder."
+    )
 
 
 def _stop(chosen: argparse.Namespace) -> int:
@@ -261,7 +275,8 @@ def _tell_before(state: StudyRuns) -> None:
 
     left, each = len(state.left), state.seconds_each
     about = f", about {duration(left * each)}" if each and left else ""
-    note(f"{state.study.name}: {len(state.order)} runs, {len(state.done)} done, {left} left{about}")
+    runs = plural(len(state.order), "run")
+    note(f"{state.study.name}: {runs}, {len(state.done)} done, {left} left{about}")
     if stale := state.changed:
         files = in_words(path for each in stale for path in each.changed)
         note(
@@ -309,6 +324,8 @@ def _row(group: PointGroup) -> tuple[str, ...]:
 
 
 def _document(state: StudyRuns, verdict: StudyVerdict, groups: list[PointGroup]) -> dict[str, Any]:
+    import msgspec
+
     return {
         "study": state.study.name,
         "template": state.study.template,
@@ -321,6 +338,7 @@ def _document(state: StudyRuns, verdict: StudyVerdict, groups: list[PointGroup])
         "verdict": verdict.headline,
         "more": list(verdict.more),
         "chosen": verdict.chosen or None,
+        "largest": msgspec.to_builtins(state.study.largest),
         "run_ids": [each.run.id for each in state.done],
     }
 
@@ -363,5 +381,8 @@ def _report(chosen: argparse.Namespace) -> int:
     target = chosen.to or chosen.study.with_name(f"{chosen.study.name.partition('.')[0]}.html")
     refuse_to_replace([target], force=chosen.force)
     write_study_report(state, judged(state), target)
-    say(str(target))
+    if chosen.json:
+        say_json({"report": str(target)})
+    else:
+        say(str(target))
     return OK

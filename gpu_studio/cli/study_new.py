@@ -77,6 +77,7 @@ def _new(chosen: argparse.Namespace) -> int:
 
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
+    from gpu_studio.common.figures import plural
     from gpu_studio.common.safe_files import write_output
     from gpu_studio.contract.directory import slug
     from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
@@ -95,9 +96,15 @@ def _new(chosen: argparse.Namespace) -> int:
     written = plan_as_written(path, target)
     study = study_from(chosen.template, plan, written, machine, largest, samples)
     points = points_of(study, plan)
-    if not chosen.plan:
-        plans.save(plan, path)
-    write_output(target, [dumps_study(study).encode()])
+    try:
+        if not chosen.plan:
+            plans.save(plan, path)
+        write_output(target, [dumps_study(study).encode()])
+    except OSError as error:
+        raise RefusedError(
+            f"{target} cannot be written: {error.strerror or error}. Make room there, or name "
+            "another file with --to."
+        ) from error
     with suppress(OSError):  # it is only not listed then
         remember(runs_folder(chosen), target)
     runs = len(points) * study.repeats
@@ -106,7 +113,8 @@ def _new(chosen: argparse.Namespace) -> int:
         say_json(made | ({"largest": msgspec.to_builtins(largest)} if largest else {}))
     else:
         say(str(target))
-        note(f"{len(points)} points, {runs} runs. Start them with: gpu-studio study run {target}")
+        told = f"{plural(len(points), 'point')}, {plural(runs, 'run')}"
+        note(f"{told}. Start them with: gpu-studio study run {target}")
     return OK
 
 

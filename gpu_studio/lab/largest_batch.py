@@ -77,15 +77,16 @@ def lines_of(found: LargestBatch) -> Iterator[str]:
 
 
 def sizes_of(unit: int, most: int) -> list[int]:
-    """Sizes to choose from: multiples of `unit`, four of each doubling, up to `most` samples."""
+    """Sizes to choose from: multiples of `unit`, four of each doubling, up to all samples."""
     found, step, at = list[int](), unit, unit
     while at <= min(most, _LARGEST):
         found.append(at)
         if at >= 2 * _OF_A_DOUBLING * step:
             step *= 2
         at += step
-    if found and found[-1] < most <= _LARGEST and most % unit == 0:
-        found.append(most)
+    all_of_them = most - most % unit
+    if found and found[-1] < all_of_them <= _LARGEST:
+        found.append(all_of_them)
     return found
 
 

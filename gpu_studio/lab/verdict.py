@@ -356,15 +356,16 @@ def _of_rates(
     if behind:
         ahead = best.rate / behind[0].rate - 1
         head += f" It is {share(ahead)} ahead of {behind[0].label}."
-    more = [_noise_words(noise, slack)]
+    more = list[str]()
+    if study.template == "batch" and plan is not None and best.x:
+        more.append(rule_of_thumb(plan, int(best.x)))
+    more.append(_noise_words(noise, slack))
     losses = [each.loss for each in groups if each.losses]
     if study.template == "strategies" and len(losses) > 1:
         apart = max(losses) - min(losses)
         same = f"The last losses are the same, {metric(losses[0])}."
         differ = f"The last losses differ by {metric(apart)} at most, of {metric(losses[0])}."
         more.append(differ if apart > 0 else same)
-    if study.template == "batch" and plan is not None and best.x:
-        more.append(rule_of_thumb(plan, int(best.x)))
     return StudyVerdict(head, tuple(more), best.label, (), noise)
 
 

@@ -182,7 +182,8 @@ def start_detached(runs: Path, study: Path) -> subprocess.Popen[bytes]:
     make_private_directory(folder_of(runs))
     words = ("--runs-dir", str(runs), "study", "run", str(study))
     process = start_in_background(words, log_of(runs, study))
-    remember(runs, study)
+    with suppress(OSError):  # it runs all the same, and notes itself
+        remember(runs, study)
     return process
 
 

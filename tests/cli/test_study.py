@@ -91,6 +91,8 @@ def test_that_a_report_is_one_file_and_a_value_added_later_is_all_that_is_left(
     assert "<svg" in text
     assert "src=" not in text
     assert gpu_studio("study", "report", study, "--to", target).code == REFUSED
+    again = gpu_studio("study", "report", study, "--to", target, "--force", "--json")
+    assert again.document == {"report": str(target)}
     study.write_text(STUDY.replace("32]", "32, 128]"))
     dry = gpu_studio("study", "run", study, "--dry-run")
     assert dry.out.splitlines() == ["batch size 128, repeat 1", "batch size 128, repeat 2"]
@@ -116,6 +118,21 @@ def test_that_a_missing_plan_and_practice_cards_are_refused(study, gpu_studio, m
     monkeypatch.setenv(PRACTICE, "2x1GiB")
     refused = gpu_studio("study", "run", study)
     assert "Practice cards compute on the CPU" in refused.err
+
+
+def test_that_a_folder_in_which_nothing_can_be_written_is_told_with_what_to_do(
+    study, gpu_studio, plan_file, monkeypatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(study_runner.StudyRunner, "run", full)
+    answer = gpu_studio("study", "run", study)
+    assert answer.code == REFUSED
+    assert "No space left on device. What is done is kept. Make room there" in answer.err
+    answer = gpu_studio("study", "new", "sweep", plan_file, "--to", plan_file / "a.study.toml")
+    assert answer.code == REFUSED
+    assert "cannot be written: Not a directory. Make room there, or name another" in answer.err
 
 
 def test_that_a_point_that_fails_is_told_and_not_tried_again(study, gpu_studio, trainer, runs_dir):

@@ -34,6 +34,7 @@ def test_that_sizes_are_multiples_a_quarter_apart_at_most_and_end_with_all_sampl
     assert all(low < high for low, high in steps)
     assert all(high <= low * 1.25 for low, high in steps if low >= 4 * unit)
     assert sizes_of(7, 5) == []
+    assert sizes_of(4, 1455)[-2:] == [1280, 1452]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QGridLayout, QProgressBar, QSizePolicy, QWidget
 from gpu_studio.common.figures import (
     UNKNOWN,
     duration,
+    grouped,
     metric,
     plural,
     rounded,
@@ -356,6 +357,7 @@ def _facts(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     facts = [
         ("plan", snapshot.opened.plan.name),
         *((called(axis.name), _span_of(axis)) for axis in study.axes),
+        ("largest that fits", grouped(study.largest[0].batch) if study.largest else ""),
         ("held", _held(snapshot)),
         ("repeats", ", ".join(filter(None, (str(study.repeats), order)))),
         ("noise", f"± {small_share(noise)}" if noise is not None else "not known"),
