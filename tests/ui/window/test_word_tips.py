@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QApplication, QLabel, QToolTip, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QLabel,
+    QToolTip,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu_studio.common.guide import definitions, guide, words_in
 from gpu_studio.plan import Plan
@@ -23,11 +32,11 @@ def no_tip_stays():
     QToolTip.hideText()
 
 
-def rest_on(widget: QWidget, qtbot) -> str:
+def rest_on(widget: QWidget, qtbot, place: QPoint | None = None) -> str:
     """Let the pointer rest on a widget: the tooltip that is shown, or an empty text."""
     QToolTip.hideText()
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
-    at = widget.rect().center()
+    at = place or widget.rect().center()
     event = QHelpEvent(QEvent.Type.ToolTip, QPoint(at), widget.mapToGlobal(at))
     QApplication.sendEvent(widget, event)
     return QToolTip.text() if QToolTip.isVisible() else ""
@@ -67,3 +76,20 @@ def test_that_words_on_the_screen_say_what_they_mean(open_window, qtbot) -> None
     shown.setText("each replica")
     shown.setToolTip("a tip of its own")
     assert rest_on(shown, qtbot) == "a tip of its own"
+
+
+def test_that_words_in_a_dialog_and_in_a_table_say_what_they_mean_too(open_window, qtbot) -> None:
+    window = open_window()
+    dialog = QDialog(window)
+    column = QVBoxLayout(dialog)
+    said, table = QLabel("each replica"), QTreeWidget()
+    table.setHeaderLabels(["bubble"])
+    table.addTopLevelItem(QTreeWidgetItem(["two slices"]))
+    for part in (said, table):
+        column.addWidget(part)
+    dialog.show()
+    assert definitions()["replica"] in rest_on(said, qtbot)
+    first = table.visualItemRect(table.topLevelItem(0)).center()
+    assert definitions()["slice"] in rest_on(table.viewport(), qtbot, first)
+    assert definitions()["bubble"] in rest_on(table.header().viewport(), qtbot)
+    dialog.close()
