@@ -88,7 +88,7 @@ def _workers(states: Sequence[WorkerState]) -> Iterator[RenderableType]:
         return
     table = Table.grid(padding=(0, 2))
     for state in states:
-        table.add_row(*cells(state))
+        table.add_row(*cells(state, states))
     yield table
     if said := straggler_words(states):
         yield Text(said)

@@ -169,6 +169,11 @@ to train.
 """
 
 
+def process_title(role: str, index: int) -> str:
+    """The name of a process of a cluster for a person: `worker 1`; there is one chief."""
+    return role if role == "chief" else f"{role} {index}"
+
+
 class WorkerPlace(msgspec.Struct, kw_only=True, frozen=True):
     """A process that takes part in a run, and where it is.
 
@@ -186,7 +191,23 @@ class WorkerPlace(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def title(self) -> str:
         """Its name for a person: `worker 1`."""
-        return f"{self.role} {self.index}"
+        return process_title(self.role, self.index)
+
+
+class WorkerShare(msgspec.Struct, kw_only=True, frozen=True):
+    """What one worker has done of the work that a chief hands out, since the processes started.
+
+    `steps` it has done, with `samples` in all, at `pace` samples a second of late and `seconds` a
+    step. While it computed a step, others have made `lag` updates on average, `lag_most` at most.
+    """
+
+    index: int
+    steps: int = 0
+    samples: int = 0
+    pace: float = 0.0
+    seconds: float = 0.0
+    lag: float = 0.0
+    lag_most: int = 0
 
 
 class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
@@ -194,7 +215,8 @@ class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
 
     `compute` and `wait` are seconds a step: until its own gradients were there, and from then to
     the end of the step, in which it waits for the others. `memory` is what its devices hold in
-    bytes, None if it does not tell; `seen` the seconds since it was last heard.
+    bytes, or a server in variables, None if it does not tell; `seen` the seconds since it was last
+    heard. `share` is what it has done where a chief hands out the work.
     """
 
     role: str
@@ -205,3 +227,4 @@ class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
     wait: float = 0.0
     memory: int | None = None
     seen: float = 0.0
+    share: WorkerShare | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
+from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
 from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
 from gpu_studio.plan.keras_objects import (
     COMPILED,
@@ -44,6 +45,8 @@ def check(plan: Plan, machine: Machine | None) -> None:
 
 
 def _refuse_invalid(plan: Plan) -> None:
+    if strategy_of(plan).serves:
+        raise ExportError(WHY_NO_SERVERS)
     if plan.distribution.strategy not in WRITTEN:
         raise ExportError(
             f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of "

@@ -57,7 +57,7 @@ def _local_views(plan: AbsolutePlan, cluster: Cluster, runs: Path) -> list[HostV
     folder = next(each for each in (runs.absolute(), *runs.absolute().parents) if each.exists())
     told = agent.facts(str(folder), *named_files(plan)) | {"interfaces": own_addresses()}
     with ExitStack() as held:
-        ports = [cluster.port and cluster.port + index for index in range(cluster.workers)]
+        ports = [cluster.port and cluster.port + index for index in range(cluster.processes)]
         listeners = [agent.Listener(port) for port in ports]
         for each in listeners:
             held.callback(each.close)

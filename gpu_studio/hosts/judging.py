@@ -46,16 +46,16 @@ def findings_of(cluster: Cluster, views: Sequence[HostView]) -> list[Finding]:
 
 def _there(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
     there = {view.index for view in views}
-    missing = [index for index in range(cluster.workers) if index not in there]
+    missing = [index for index in range(cluster.processes) if index not in there]
     if missing:
-        found = f"Of {cluster.workers} workers {_workers(missing)} did not answer."
+        found = f"Of {cluster.processes} workers {_workers(missing)} did not answer."
         yield Finding(
             "hosts", "bad", "Workers", found, ("Look whether Python starts there at all.",)
         )
         return
     where = Counter(view.host for view in views)
     told = listed(f"{host} ({count})" if count > 1 else host for host, count in where.items())
-    yield Finding("hosts", "good", "Workers", f"All {cluster.workers} answered: {told}.")
+    yield Finding("hosts", "good", "Workers", f"All {cluster.processes} answered: {told}.")
 
 
 def _ports(views: Sequence[HostView]) -> Iterator[Finding]:

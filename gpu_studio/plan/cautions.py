@@ -115,6 +115,10 @@ def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
     text = (
         f"{len(idle)} of {seen} visible cards {'has' if len(idle) == 1 else 'have'} nothing to do."
     )
+    if strategy_of(plan).serves:
+        why = "The workers of servers compute on the CPU, and open no card."
+        yield Caution("unused cards", text, why)
+        return
     why = "TensorFlow opens every card that it sees" + (
         ", which takes some of its memory."
         if plan.devices.memory_growth

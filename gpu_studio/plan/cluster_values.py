@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 StartedBy = Literal["local", "slurm", "kubernetes"]
 JobKind = Literal["job", "jobset"]
+Updates = Literal["async", "sync"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,15 @@ class Cluster:
     all are there `start_within` so long. A worker that has been silent for `lost_after` is lost:
     then all start again from the newest checkpoint, `restarts` times, `with_fewer` workers if one
     cannot come back. TensorFlow's ports are open to whoever reaches them: `trusted_network` says
-    that only trusted programs do.
+    that only trusted programs do. `servers` hold the variables, where the strategy has some; then
+    `updates` says whether each worker updates them as soon as it has gradients ("async"), or all
+    share each step ("sync").
     """
 
     start: StartedBy = "local"
     workers: int = 2
     servers: int = 0
+    updates: Updates = "async"
     port: int = 0
     start_within: int = 300
     lost_after: int = 30
@@ -67,6 +71,11 @@ class Cluster:
     trusted_network: bool = False
     slurm: Slurm | None = None
     kubernetes: Kubernetes | None = None
+
+    @property
+    def processes(self) -> int:
+        """How many processes listen on a port: with servers, a chief too."""
+        return self.workers + self.servers + (1 if self.servers > 0 else 0)
 
 
 def minutes(time: str) -> float:

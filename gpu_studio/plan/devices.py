@@ -362,9 +362,12 @@ def replica_count(plan: Plan, machine: Machine) -> int:
 def in_all(plan: Plan, replicas: Sequence[str]) -> int:
     """How many replicas there are, where a process alone would have these.
 
-    Each worker of a cluster has as many, except that workers of one machine share its cards.
+    Each worker of a cluster has as many, except that workers of one machine share its cards. Where
+    workers update servers on their own, each has whole batches, as one alone.
     """
     cluster = cluster_of(plan)
+    if cluster is not None and strategy_of(plan).serves and cluster.updates == "async":
+        return len(replicas)
     shares = cluster and cluster.start == "local" and any(r.startswith("GPU") for r in replicas)
     return len(replicas) * (1 if cluster is None or shares else max(1, cluster.workers))
 

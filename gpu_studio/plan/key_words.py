@@ -323,6 +323,17 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
         "TF_CONFIG: the addresses of `ps`",
         "More when one cannot send weights as fast as workers ask for them.",
     ),
+    "cluster.updates": (
+        (
+            "how workers update the variables on servers: each on its own as soon as it has "
+            "gradients, or all together once a step"
+        ),
+        "ClusterCoordinator.schedule, with or without waiting for all",
+        (
+            '"sync" for the losses of one device; "async" where workers are of unequal speed, at '
+            "the price of gradients of older weights."
+        ),
+    ),
     "cluster.port": (
         "",
         "TF_CONFIG: the port of each address",

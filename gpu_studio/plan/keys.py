@@ -139,6 +139,7 @@ _KINDS = {
     "BatchScope": '"global" or "replica"',
     "StartedBy": '"local", "slurm" or "kubernetes"',
     "JobKind": '"job" or "jobset"',
+    "Updates": '"async" or "sync"',
     "DataSplit": '"random", "stratified", "ordered" or "grouped"',
 }
 

@@ -284,7 +284,14 @@ PLACED_LIMITS = (
 
 CLUSTER_LIMITS = (
     Option("workers", "int", Cluster().workers, "processes that train", least=1, most=1024),
-    Option("servers", "int", Cluster().servers, "processes that hold variables", least=0, most=256),
+    Option(
+        "servers",
+        "int",
+        Cluster().servers,
+        "processes that hold variables; 0 is one",
+        least=0,
+        most=256,
+    ),
     Option(
         "port",
         "int",

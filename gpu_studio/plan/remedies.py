@@ -87,6 +87,8 @@ def visible(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
     index = index_in(problem, names)
     if index is not None:
         yield changing(f"Take {shown(names[index])} out", "devices", visible=without(names, index))
+    if strategy_of(plan).serves:
+        yield changing("Compute on the CPU", "devices", visible=())
 
 
 def growth(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
@@ -155,6 +157,16 @@ def placed(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]
 def with_fewer(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
     """Let a lost worker end the run."""
     yield changing("Never with fewer", "cluster", with_fewer=False)
+
+
+def updates(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+    """What workers do that are equals."""
+    yield changing("Leave it out", "cluster", updates="async")
+
+
+def start(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Remedy]:
+    """Start the workers here."""
+    yield changing("Start them here", "cluster", start="local")
 
 
 def cluster(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Remedy]:
@@ -226,6 +238,7 @@ def optimizer(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Reme
     """The nearest name."""
     name = nearest(plan.training.optimizer, OPTIMIZERS) or "adam"
     yield changing(f"Use {name}", "training", optimizer=name)
+    yield changing("Use adam", "training", optimizer="adam")
 
 
 def schedule(_problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Remedy]:
@@ -395,6 +408,8 @@ REMEDIES: tuple[tuple[str, Remedies], ...] = (
     ),
     ("distribution.placed", placed),
     ("cluster.with_fewer", with_fewer),
+    ("cluster.updates", updates),
+    ("cluster.start", start),
     ("cluster", cluster),
 )
 """The remedies for the problems of each field, or of what is in it."""

@@ -30,19 +30,19 @@ class StackError(Exception):
     """The stack of a worker cannot be had, in a sentence."""
 
 
-def stack_of(run: RunDirectory, index: int, cancelled: threading.Event | None = None) -> str:
-    """What worker `index` does now, as its process tells; waits for it. Raises StackError."""
+def stack_of(run: RunDirectory, title: str, cancelled: threading.Event | None = None) -> str:
+    """What the process `title`, such as `worker 1`, does now; waits for it. Raises StackError."""
     known = cluster_file.read(run)
-    member = next((each for each in known.members if each.index == index), None) if known else None
+    member = next((each for each in known.members if each.title == title), None) if known else None
     if known is None or member is None:
-        raise StackError(f"It is not known which process worker {index} is.")
+        raise StackError(f"It is not known which process {title} is.")
     log = RunDirectory(run.path / member.folder).log_file
     before = _size(log)
     _signal(member, known.job)
     if text := _told(log, before, cancelled or threading.Event()):
         return text
     raise StackError(
-        f"Worker {index} did not write where it is in {PATIENCE_S:.0f} s: it is stopped by a "
+        f"{_capital(title)} did not write where it is in {PATIENCE_S:.0f} s: it is stopped by a "
         "signal, or it waits for a disk or a card."
     )
 
@@ -55,14 +55,19 @@ def _signal(member: ClusterMember, job: str) -> None:
             raise StackError(f"Slurm does not reach the worker: {error}.") from error
         return
     if member.host != os.uname().nodename:
-        raise StackError(f"Worker {member.index} is on another machine, {member.host}.")
+        raise StackError(f"{_capital(member.title)} is on another machine, {member.host}.")
     same = member.boot == kernel.boot_id() and member.started == kernel.started(member.pid)
     if member.started is None or not same:
-        raise StackError(f"Worker {member.index} has ended.")
+        raise StackError(f"{_capital(member.title)} has ended.")
     try:
         os.kill(member.pid, signal.SIGUSR2)
     except OSError as error:
-        raise StackError(f"Worker {member.index} takes no signal: {error.strerror}.") from error
+        said = f"{_capital(member.title)} takes no signal: {error.strerror}."
+        raise StackError(said) from error
+
+
+def _capital(title: str) -> str:
+    return f"{title[:1].upper()}{title[1:]}"
 
 
 def _told(log: Path, before: int, cancelled: threading.Event) -> str:

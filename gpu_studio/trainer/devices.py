@@ -163,7 +163,7 @@ def _logical(devices: DeviceSettings, physical: dict[str, Any]) -> list[LogicalD
     return rows
 
 
-_TASK = re.compile(r"/task:(\d+)/")
+_TASK = re.compile(r"/job:\w+/replica:\d+/task:\d+/")
 
 
 def own_names(kind: str) -> list[str]:
@@ -195,18 +195,22 @@ def _describe(device: Any) -> str:
 
 
 HOST = "host"
+SERVERS = "ps"
+"""TensorFlow's name of the processes that hold variables for others."""
 _HOST_ARENA = "CPU:0"
 
 
 def bytes_by_device(variables: Iterable[Any]) -> dict[str, int]:
     """Bytes of the Keras variables by the logical device that holds them.
 
-    A mirrored one counts on each device.
+    A mirrored one counts on each device; one that lies on a server, on none of this process.
     """
     total: dict[str, int] = {}
     for variable in variables:
         for part in _parts(variable.value):
             device = tf.DeviceSpec.from_string(part.device)
+            if device.job == SERVERS:
+                continue
             name = f"{device.device_type}:{device.device_index}"
             total[name] = total.get(name, 0) + part.shape.num_elements() * part.dtype.size
     return total

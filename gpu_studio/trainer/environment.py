@@ -45,9 +45,12 @@ def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None
             "carve has no limits.",
             ["Unset TF_GPU_ALLOCATOR.", "Or take the carve out of the plan."],
         )
+    inherited = environ.get("CUDA_VISIBLE_DEVICES")
+    # Workers of servers compute on the CPU.
+    cards = HIDE_ALL if strategy_of(plan).serves else visible_cards(plan.devices, inherited)
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "CUDA_VISIBLE_DEVICES": visible_cards(plan.devices, environ.get("CUDA_VISIBLE_DEVICES")),
+        "CUDA_VISIBLE_DEVICES": cards,
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
         # A cluster left over in the environment would make TensorFlow wait for workers that this

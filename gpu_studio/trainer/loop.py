@@ -155,11 +155,14 @@ class Loop:
             if left == 0:
                 break
             count = self._listen(1 if self.hooks.each_step else self._pace.next(left))
-            before = self.progress.step
-            self._call(count)
+            left, before = self._passes.left(self.progress), self.progress.step
+            if left == 0:  # what was asked for had steps end that had begun
+                break
+            self._call(count, left)
             self._save_if_due(self.progress.step - before)
             if self.hooks.stopping:
                 break
+        self._settle()
         self._listen(0, "epoch end")
 
     def begin_phase(self, number: int) -> None:
@@ -168,13 +171,24 @@ class Loop:
             with self.hooks.phase():
                 self._telemetry.tell(begin_phase(self._session, number))
 
-    def _call(self, count: int) -> None:
+    def _call(self, count: int, left: int | None) -> None:
         first, stream = self.progress.step_in_epoch, self._passes.steps_from(self.progress)
         self.hooks.batch_begin(first)
         rate = self._session.rate
         began = time.perf_counter()
-        call = self._session.program.train(stream, self.progress.step, count)
-        seconds = time.perf_counter() - began - call.aside_seconds
+        call = self._session.program.train(stream, self.progress.step, count, left)
+        self._take(call, time.perf_counter() - began - call.aside_seconds, first, rate)
+
+    def _settle(self) -> None:
+        """Have the steps end that have begun: what is looked at now is of one moment."""
+        began = time.perf_counter()
+        call = self._session.program.settled(self.progress.step)
+        if call is not None:
+            first, rate = self.progress.step_in_epoch, self._session.rate
+            self._take(call, time.perf_counter() - began, first, rate)
+
+    def _take(self, call: Call, seconds: float, first: int, rate: float | None) -> None:
+        """Tell of a call, and count it in. Raises NotFiniteError."""
         while self._session.program.noticed:
             self._telemetry.tell(self._session.program.noticed.pop())
         self._pace.measured(len(call.losses), seconds)
@@ -333,6 +347,8 @@ class Loop:
 
     def _agreed(self, steps: int, place: Place) -> Agreed:
         agreed = self._team.agree(self._control, steps, self.progress.step, place)
+        if agreed.stopping or agreed.pausing or agreed.checkpoint:
+            self._settle()
         if agreed.checkpoint:
             self._save(None)
         return agreed
@@ -350,6 +366,7 @@ class Loop:
     def _save_if_due(self, steps: int) -> None:
         every = self._settings.checkpoint.every_steps
         if every and self.progress.step // every > (self.progress.step - steps) // every:
+            self._settle()
             self._save(None)
 
     def _save_once(self) -> None:

@@ -186,6 +186,7 @@ class Call:
     samples each has, and 1 if it is the last of its pass. `input_seconds` were spent waiting for
     data, as `input_wait` counts it; `aside_seconds` on watching the call, which is no training;
     `exchange_seconds` from a step's own gradients to its end, where replicas wait for each other.
+    `sizes` are the samples of each step, where steps are not done in the order of the data.
     """
 
     losses: np.ndarray
@@ -194,6 +195,7 @@ class Call:
     aside_seconds: float = 0.0
     told: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     exchange_seconds: float = 0.0
+    sizes: np.ndarray | None = None
 
     @property
     def over(self) -> bool:

@@ -74,7 +74,10 @@ class Passes:
     def after(self, at: TrainingProgress, call: Call) -> tuple[TrainingProgress, np.ndarray]:
         """Return the progress after a call, and how many samples each of its steps had."""
         steps = len(call.losses)
-        if self._split.stream is None:
+        if self._split.stream is None and call.sizes is not None:
+            sizes = call.sizes
+            over = at.pass_samples + int(sizes.sum()) >= self._cut.samples
+        elif self._split.stream is None:
             starts = at.pass_samples + self._cut.batch * np.arange(steps)
             sizes = np.minimum(self._cut.batch, self._cut.samples - starts)
             over = at.pass_samples + int(sizes.sum()) >= self._cut.samples

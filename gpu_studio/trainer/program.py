@@ -139,14 +139,24 @@ class Program:
         """All variables as they lie on the devices."""
         return [*self.model.variables, *self.optimizer.variables]
 
-    def train(self, stream: Any, first_step: int, count: int) -> Call:
+    def train(self, stream: Any, first_step: int, count: int, left: int | None = None) -> Call:
         """Train `count` steps on the next parts of `stream`.
 
-        The first is step `first_step` of the run.
+        The first is step `first_step` of the run. `left` steps of the epoch are not done yet, or
+        None if only the data know: a program may begin with more of them than it is asked for.
         """
+        del left
         if self._recorder is None:
             return self._call(stream, first_step, count)
         return self._recorder.train(self._call, stream, first_step, count)
+
+    def settled(self, first_step: int) -> Call | None:
+        """Wait for the steps that have begun, of which the first is step `first_step` of the run.
+
+        None if all have been told of.
+        """
+        del first_step
+        return None
 
     def _call(self, stream: Any, first_step: int, count: int) -> Call:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
@@ -304,10 +314,15 @@ class Program:
         computed = moment_after(gradients) if self._replicas > 1 else ()
         # First, because an update changes the state that the layers left.
         self._write(context, *changes)
-        self.optimizer.apply(self._summed(context, gradients), trainable)
+        self._apply_at(self._summed(context, gradients), trainable, step)
         if self._constraints:
             context.merge_call(self._constrain)
         return loss, self.meters.added(*judged, weight), computed
+
+    def _apply_at(self, gradients: list[Any], trainable: list[Any], step: Any) -> None:
+        """Update the weights by their gradients, in step number `step` of the run."""
+        del step
+        self.optimizer.apply(gradients, trainable)
 
     def _evaluate_replica(
         self, x: Any, y: Any, sample_weight: Any, weight: Any, step: Any

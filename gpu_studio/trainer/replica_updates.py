@@ -136,14 +136,14 @@ def _for_all(work: Callable[..., None], *given: Any) -> None:
         return
 
     def together(_strategy: Any, *given: Any) -> None:
-        with _in_one_place():
+        with in_one_place():
             work(*given)
 
     context.merge_call(together, args=given)
 
 
 @contextmanager
-def _in_one_place() -> Iterator[None]:
+def in_one_place() -> Iterator[None]:
     """While entered, Keras' optimizers do at once what they would ask all replicas to join for."""
     join = _INTERIM.maybe_merge_call
     _INTERIM.maybe_merge_call = lambda work, strategy, *given: work(strategy, *given)

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract import events
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, cluster_of
 from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
@@ -40,6 +40,8 @@ from gpu_studio.trainer.own_steps import OwnSteps
 from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.served.program import ServedProgram
+from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
 from gpu_studio.trainer.team import ALONE, Team
 
@@ -96,7 +98,7 @@ class Session:
 
     def reading(self, split: Split, most: int) -> SplitReading:
         """Return how `split` is read to be evaluated: at most so many batches, or all if 0."""
-        return SplitReading(self.spread.strategy, split, self.cut_for(split), most)
+        return SplitReading(self.spread.reads_by, split, self.cut_for(split), most)
 
     def training_stream(self, epoch: int, offset: int) -> Any:
         """The training batches of arrays, from `offset` samples into pass `epoch` (from 0) on."""
@@ -104,12 +106,12 @@ class Session:
         stream = batches.training_stream(
             self.dataset.train, self.cut, seed, epoch, offset, timed=True
         )
-        return batches.distribute(self.spread.strategy, stream)
+        return batches.distribute(self.spread.reads_by, stream)
 
     def evaluation_stream(self, split: Split) -> Any:
         """An iterator over the batches of `split`, over and over."""
         return batches.distribute(
-            self.spread.strategy, batches.evaluation_stream(split, self.cut_for(split))
+            self.spread.reads_by, batches.evaluation_stream(split, self.cut_for(split))
         )
 
     def capture(self) -> dict[str, np.ndarray]:
@@ -150,7 +152,7 @@ def build(plan: Plan, base: Path, tell: Any, team: Team = ALONE) -> Session:
 
     `base` is the folder that relative paths of the plan start from.
     """
-    made = strategies.Maker(plan.distribution)
+    made = strategies.Maker(plan.distribution, cluster_of(plan))
     logical = devices.set_up(plan.devices, team.share, lambda: made.first(devices.own_names))
     team.joined(made.joined)
     with devices.on_host():
@@ -181,7 +183,7 @@ def _built(
         program = _own_steps(plan, dataset, model, spread, logical, steps, tell, team)
     else:
         program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team)
-    if spread.strategy.num_replicas_in_sync > 1:
+    if spread.shares > 1:
         for warned in replicas_apart(model, cut, program.optimizer):
             tell(warned)
     _refuse_unknown_monitor(plan, program)
@@ -225,6 +227,10 @@ def _default_steps(
         tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
+    if spread.served:
+        served = ServedProgram(spread, model, optimizer, loss, meters, seed, team.shared)
+        tell(events.Log(message=served.homes.words))
+        return served
     reported, cards = _reported(tell, team), _cards_of(spread, logical)
     on = spread.made_on, cards
     return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
@@ -253,6 +259,8 @@ def _own_steps(
     """The program of a model that brings a `train_step` or parts of it."""
     source, total = name_of(plan.model), steps * plan.training.epochs
     own = own_in_steps(model)[0]
+    if spread.served:
+        refuse_own_steps(source, own)
     refuse_beside_own_steps(plan.training, source, own, placed=spread.placement is not None)
     with tf.device(spread.made_on), spread.strategy.scope():
         compile_as_planned(
@@ -366,7 +374,7 @@ def cut_of(
 
     Raises TrainerError if it cannot be.
     """
-    replicas = spread.strategy.num_replicas_in_sync
+    replicas = spread.shares
     batch = plan.training.batch_size * (replicas if plan.training.batch_scope == "replica" else 1)
     if batch < replicas:
         raise TrainerError(
@@ -396,7 +404,7 @@ def passes_of(plan: Plan, dataset: Dataset, cut: Cut, spread: strategies.Spread)
     held = dataset.validation
     refuse_unended(dataset.name, held, "training.validation_steps", asked[1], training.epochs)
     refuse_unended(dataset.name, dataset.test, "the number of test batches", 0, 1)
-    passes = Passes(spread.strategy, dataset.train, cut, training.seed, asked[0])
+    passes = Passes(spread.reads_by, dataset.train, cut, training.seed, asked[0])
     schedule = training.schedule
     counts = schedule is not None and needs_length(schedule.name, schedule.options)
     if schedule is not None and counts and passes.steps_per_epoch is None:

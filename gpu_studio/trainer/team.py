@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from gpu_studio.contract.event_parts import WorkerShare
 from gpu_studio.trainer.control import Control
 
 Place = Literal["training", "epoch end", "evaluation", "pause"]
@@ -65,6 +66,12 @@ class Team(Protocol):
     def worked(self, steps: int, seconds: float, exchange: float) -> None:
         """Take note of a call, of which `exchange` seconds were spent on the others."""
 
+    def shared(self, shares: Sequence[WorkerShare], held: Sequence[int]) -> None:
+        """Take note of what each worker has done that this process hands out the work to.
+
+        `held` are the bytes of variables that each server holds.
+        """
+
 
 class Alone:
     """A team of one."""
@@ -100,6 +107,9 @@ class Alone:
 
     def worked(self, steps: int, seconds: float, exchange: float) -> None:
         """Nobody asks."""
+
+    def shared(self, shares: Sequence[WorkerShare], held: Sequence[int]) -> None:
+        """There is nobody to hand out work to."""
 
 
 ALONE: Team = Alone()

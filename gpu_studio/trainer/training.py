@@ -26,6 +26,7 @@ from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.phases import PHASE
 from gpu_studio.trainer.progress import Reached, TrainingProgress
+from gpu_studio.trainer.served.refusals import refuse_callbacks
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.team import ALONE, Team
 from gpu_studio.trainer.telemetry import Telemetry
@@ -64,6 +65,8 @@ def train_plan(
         with devices.on_host():
             callbacks = make_callbacks(made, run, context.base, writer.write)
             hooks = Hooks(callbacks, made, writer.write)
+            if made.spread.served and not made.spread.served.together:
+                refuse_callbacks(hooks.at_steps)
             return _loop(run, made, writer, control, reached, telemetry, stored, hooks, team)
     finally:
         for code in user_code.codes_imported_by_name(plan, context.base):

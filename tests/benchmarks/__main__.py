@@ -29,6 +29,7 @@ import placement_search
 import plan_page
 import run_opening
 import sampler_cost
+import server_updates
 import stop_latency
 import streamed
 import telemetry_cost
@@ -63,6 +64,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "streamed": streamed.rows,
     "lab": lab_figures.rows,
     "cluster": cluster_pace.rows,
+    "servers": server_updates.rows,
 }
 ZOO = "zoo"
 """No figures, but a table of verdicts, with arguments of its own."""
@@ -77,6 +79,8 @@ UNITS = {
     "plans": "{:.0f}",
     "steps/s": "{:.1f}/s",
     "calls/s": "{:.0f}/s",
+    "loss": "{:.4f}",
+    "updates": "{:.2f}",
 }
 
 

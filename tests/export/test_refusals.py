@@ -29,6 +29,7 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
     ("settings", "said"),
     [
         (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
+        (["distribution.strategy=parameter_server"], "No script trains on parameter servers"),
         (["training.epochs=0"], "training.epochs is 0"),
         (
             [

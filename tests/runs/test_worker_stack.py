@@ -65,7 +65,7 @@ def test_that_a_worker_tells_where_it_is_and_goes_on(
     run: RunDirectory, worker: ClusterMember
 ) -> None:
     for _ in range(2):
-        stack = stack_of(run, 1)
+        stack = stack_of(run, "worker 1")
         assert stack.count("waiting_for_the_others") == 1, "only what is new"
         assert "ready" not in stack
     assert kernel.started(worker.pid) == worker.started
@@ -78,15 +78,15 @@ def test_that_a_worker_that_is_stopped_is_told_to_be(
     monkeypatch.setattr(worker_stack, "PATIENCE_S", 0.2)
     os.kill(worker.pid, signal.SIGSTOP)
     with pytest.raises(StackError, match="it is stopped by a signal, or it waits"):
-        stack_of(run, 1)
+        stack_of(run, "worker 1")
 
 
 def test_that_no_other_process_is_signalled(run: RunDirectory) -> None:
     with pytest.raises(StackError, match="not known which process worker 1 is"):
-        stack_of(run, 1)
+        stack_of(run, "worker 1")
     known(run, os.getpid(), started=7)
     with pytest.raises(StackError, match="Worker 1 has ended"):
-        stack_of(run, 1)
+        stack_of(run, "worker 1")
 
 
 def test_that_a_task_is_asked_by_slurm(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +101,5 @@ def test_that_a_task_is_asked_by_slurm(run: RunDirectory, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(worker_stack.slurm, "run", answer)
     known(run, 99, started=1, job="4711")
-    assert stack_of(run, 1) == "Thread 1: in all_reduce"
+    assert stack_of(run, "worker 1") == "Thread 1: in all_reduce"
     assert asked == [["scancel", "--signal=USR2", "4711"]]

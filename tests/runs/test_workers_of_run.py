@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerShare, WorkerState
 from gpu_studio.contract.events import ClusterStarted, Started, Workers
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.workers import (
     cells,
     cluster_words,
     hosts_of,
+    part_of,
     seen_words,
+    share_words,
     straggler,
     straggler_words,
     where_words,
@@ -108,3 +110,53 @@ def test_that_slurms_nodes_are_where_a_run_trains_and_else_the_trainers_machine(
     in_slurm = ClusterStarted(attempt=0, start="slurm", workers=places.workers, job="7")
     assert hosts_of(in_slurm, started) == ("n0", "n1")
     assert cluster_words(in_slurm) == "3 workers on 2 hosts, job 7 of Slurm"
+
+
+def served() -> list[WorkerState]:
+    """A chief that gave worker 0 three quarters of the samples, and a server."""
+    one = WorkerShare(index=0, steps=30, samples=1500, pace=276.0, lag=0.5, lag_most=3)
+    two = WorkerShare(index=1, steps=10, samples=500, pace=90.0, lag=2.5, lag_most=4)
+    return [
+        WorkerState(role="chief", index=0, state="training", step=40),
+        WorkerState(role="worker", index=0, state="training", share=one),
+        WorkerState(role="worker", index=1, state="training", share=two),
+        WorkerState(role="server", index=0, state="training", memory=2048),
+    ]
+
+
+def test_that_of_a_chiefs_workers_each_has_its_part_its_pace_and_its_lag():
+    states = served()
+    assert [part_of(each, states) for each in states] == [None, 0.75, 0.25, None]
+    assert [cells(each, states)[:4] for each in states] == [
+        ("chief", "training", "step 40", ""),
+        (
+            "worker 0",
+            "training",
+            "30 steps",
+            "75 % of the samples, 276 samples/s, lag 0.50, at most 3",
+        ),
+        (
+            "worker 1",
+            "training",
+            "10 steps",
+            "25 % of the samples, 90 samples/s, lag 2.50, at most 4",
+        ),
+        ("server 0", "training", "", ""),
+    ]
+    assert share_words(states[0], states) == ""
+    assert straggler(states) is None, "nobody waits for another"
+
+
+def test_that_the_lag_of_a_run_is_that_of_all_its_steps():
+    history = History()
+    assert history.workers.lag is None
+    history.apply_all([Workers(workers=served())])
+    assert history.workers.lag == pytest.approx((30 * 0.5 + 10 * 2.5) / 40)
+
+
+def test_that_servers_are_counted_apart_from_workers():
+    roles = (("chief", 0), ("worker", 0), ("worker", 1), ("server", 0))
+    places = [WorkerPlace(role=role, index=index, host="gpu1", pid=1) for role, index in roles]
+    told = ClusterStarted(attempt=0, start="local", workers=places)
+    assert cluster_words(told) == "2 workers and 1 server on gpu1"
+    assert [place.title for place in places] == ["chief", "worker 0", "worker 1", "server 0"]

@@ -12,6 +12,11 @@
     stops           trains two steps, and then stops itself, as SIGSTOP does
     dies            trains two steps, and then kills itself
     trains          (otherwise) trains to the end of `FAKE_STEPS` steps
+
+With servers the keys are titles, `attempt.worker 1` or `worker 1`. Those that serve do so, unless:
+
+    dies            kills itself when all begin, the first time; the next one serves
+    awaits          (the chief) trains to the end only once somebody has died, and is back
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_parts import WorkerShare
 from gpu_studio.contract.events import Failed, Finished, Steps
 from gpu_studio.trainer.cluster.channel import (
     Begin,
@@ -38,6 +44,7 @@ from gpu_studio.trainer.cluster.channel import (
     Leave,
     MemberEnded,
     Ready,
+    Shared,
     Told,
 )
 
@@ -59,6 +66,8 @@ class FakeMember:
     def __init__(self) -> None:
         parser = argparse.ArgumentParser()
         parser.add_argument("run", type=Path)
+        parser.add_argument("--role")
+        parser.add_argument("--serves", type=int)
         for name in ("index", "count", "attempt", "channel", "parent"):
             parser.add_argument(f"--{name}", type=int)
         self.chosen = parser.parse_args()
@@ -70,6 +79,11 @@ class FakeMember:
             for each in range(self.chosen.count)
         ]
         self.does, self.all_train = doing[index], set(doing) == {"trains"}
+        self.died, self.back = (self.chosen.run / name for name in ("died", "back"))
+        if self.chosen.role == "chief" or self.chosen.serves:
+            title = "chief" if self.chosen.role == "chief" else f"{self.chosen.role} {index}"
+            self.does = wanted.get(f"{attempt}.{title}", wanted.get(title, "trains"))
+            self.all_train = self.does in ("trains", "awaits")
 
     def wait(self, kind: type) -> object:
         """Until the supervisor says something of this kind; end if it is gone."""
@@ -101,7 +115,18 @@ class FakeMember:
         data = "unlike" if self.does == "other" else "alike"
         self.channel.say(Ready(step, {"data": data}))
         self.wait(Begin)
-        return self.train(step)
+        return self.serve() if self.chosen.serves else self.train(step)
+
+    def serve(self) -> int:
+        """Do what a chief says, which is nothing here."""
+        if self.does == "dies" and not self.died.exists():
+            self.died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.does == "dies":
+            self.back.touch()
+        threading.Thread(target=self.beat, daemon=True).start()
+        self.wait(Leave)
+        return 0
 
     def train(self, step: int) -> int:
         """Train from a step on."""
@@ -115,6 +140,12 @@ class FakeMember:
                 self.channel.say(Told(told))
             if number == step + 1 and not self.all_train:
                 self.break_off()
+        while self.does == "awaits" and not self.back.exists():
+            self.channel.say(Heartbeat("training", STEPS, 0.0, 0.0, None))
+            time.sleep(0.05)
+        if self.chosen.role == "chief":
+            shares = [WorkerShare(index=each, steps=3 + each) for each in range(self.chosen.count)]
+            self.channel.say(Shared(shares, [512]))
         end = Finished(reason="completed", seconds=1.0, epoch=1, step=STEPS)
         self.channel.say(MemberEnded(end))
         self.wait(Leave)

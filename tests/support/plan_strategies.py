@@ -150,6 +150,7 @@ CLUSTER = st.builds(
     start=st.sampled_from(["local", "slurm", "kubernetes"]),
     workers=WHOLE,
     servers=WHOLE,
+    updates=st.sampled_from(["async", "sync"]),
     port=WHOLE,
     start_within=WHOLE,
     lost_after=WHOLE,

@@ -15,6 +15,8 @@ def set_strategy(plan: Plan, strategy: str) -> Plan:
     """`plan` with another strategy, without the settings that only the previous one used."""
     chosen = strategy_named(strategy)
     cluster = plan.cluster if chosen.clusters else None
+    if cluster is not None and not chosen.serves:
+        cluster = replace(cluster, servers=0, updates="async")
     return replace(plan, distribution=chosen.instead_of(plan.distribution), cluster=cluster)
 
 

@@ -39,7 +39,7 @@ def numbers(plan: Plan) -> Iterator[Problem]:
         yield from bounded(f"{PART}.slurm", part.slurm, SLURM_LIMITS)
     if part.kubernetes is not None:
         yield from bounded(f"{PART}.kubernetes", part.kubernetes, KUBERNETES_LIMITS)
-    last = part.port + part.workers + part.servers - 1
+    last = part.port + (cluster_of(plan) or part).processes - 1
     if 0 < part.port < FIRST_PORT:
         advice = f"those below {FIRST_PORT} are the system's: give a higher one, or 0 for free ones"
         yield Problem(f"{PART}.port", str(part.port), advice)
@@ -64,7 +64,7 @@ def servers(plan: Plan) -> Iterator[Problem]:
 def local_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Workers of one machine share its cards, as many for each, and as many slices."""
     part, devices = cluster_of(plan), plan.distribution.devices
-    if part is None or part.start != "local" or part.workers < 2:
+    if part is None or strategy_of(plan).serves or part.start != "local" or part.workers < 2:
         return
     if any(name.startswith("GPU") for name in devices):
         advice = (

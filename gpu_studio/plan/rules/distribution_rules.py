@@ -122,10 +122,11 @@ def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     if (
         training.batch_scope != "global"
         or training.batch_size < 1
-        or not strategy_of(plan).replicates
+        or not (strategy_of(plan).replicates or strategy_of(plan).serves)
     ):
         return
     names = chosen.devices or [device.name for device in _replica_devices(plan, machine)]
+    names = [CPU] if strategy_of(plan).serves else names
     count = in_all(plan, names or [CPU])
     if training.batch_size < count:
         advice = (

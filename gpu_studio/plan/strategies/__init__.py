@@ -7,6 +7,7 @@ the same name in `trainer/strategies` and `export/strategies`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.strategies.central_storage import CENTRAL_STORAGE
@@ -27,6 +28,7 @@ __all__ = [
     "MULTI_WORKER",
     "NONE",
     "ONE_DEVICE",
+    "PARAMETER_SERVER",
     "PLACED",
     "RUNNABLE_STRATEGIES",
     "STRATEGIES",
@@ -72,5 +74,12 @@ def placement_of(plan: Plan) -> Placed | None:
 
 
 def cluster_of(plan: Plan) -> Cluster | None:
-    """The processes of a run of the plan; None if its strategy runs as a single one."""
-    return (plan.cluster or Cluster()) if strategy_of(plan).clusters else None
+    """The processes of a run of the plan; None if its strategy runs as a single one.
+
+    A strategy that has servers has one where the plan gives none.
+    """
+    strategy = strategy_of(plan)
+    if not strategy.clusters:
+        return None
+    part = plan.cluster or Cluster()
+    return replace(part, servers=1) if strategy.serves and not part.servers else part

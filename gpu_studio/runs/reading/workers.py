@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import socket
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpu_studio.common.figures import UNKNOWN, duration, grouped, plural, size, span
-from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.common.figures import (
+    UNKNOWN,
+    duration,
+    grouped,
+    plural,
+    share,
+    size,
+    span,
+    throughput,
+)
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerState, process_title
 from gpu_studio.contract.events import ClusterStarted, Started, Workers
 from gpu_studio.plan.values import listed
 
@@ -43,6 +53,16 @@ class WorkersOfRun:
         """Who takes part, in words: `3 workers on this machine, started again twice`."""
         return cluster_words(self.cluster) if self.cluster else ""
 
+    @property
+    def lag(self) -> float | None:
+        """How many updates others made while a step was computed, on average over all steps.
+
+        None where no chief hands out the work.
+        """
+        shares = [each.share for each in self.states if each.share is not None]
+        steps = sum(each.steps for each in shares)
+        return sum(each.lag * each.steps for each in shares) / steps if steps else None
+
 
 MOST_HOSTS = 3
 """So many machines are named in a line."""
@@ -70,13 +90,15 @@ def cluster_words(cluster: ClusterStarted) -> str:
     where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {plural(len(hosts), 'host')}"
     again = cluster.attempt
     restarts = {0: "", 1: ", started again once"}.get(again, f", started again {again} times")
+    roles = Counter(place.role for place in cluster.workers)
+    served = f" and {plural(roles['server'], 'server')}" if roles["server"] else ""
     job = f", job {cluster.job} of Slurm" if cluster.job else ""
-    return f"{plural(len(cluster.workers), 'worker')} {where}{job}{restarts}"
+    return f"{plural(roles['worker'], 'worker')}{served} {where}{job}{restarts}"
 
 
 def title_of(state: WorkerState) -> str:
     """A worker's name for a person."""
-    return f"{state.role} {state.index}"
+    return process_title(state.role, state.index)
 
 
 def straggler(states: Sequence[WorkerState]) -> WorkerState | None:
@@ -112,10 +134,43 @@ def seen_words(state: WorkerState) -> str:
     return f"silent for {duration(state.seen)}"
 
 
-def cells(state: WorkerState) -> tuple[str, ...]:
-    """A worker as a row of a table: its name, state, step, time of a step, memory and silence."""
+def part_of(state: WorkerState, states: Sequence[WorkerState]) -> float | None:
+    """The part of all samples that a worker has trained on, where a chief hands them out."""
+    whole = sum(each.share.samples for each in states if each.share is not None)
+    return state.share.samples / whole if state.share is not None and whole else None
+
+
+def lag_words(state: WorkerState) -> str:
+    """How old a worker's weights were: `lag 1.2, at most 4`; empty where none is known."""
+    found = state.share
+    if found is None or not found.steps:
+        return ""
+    return f"lag {grouped(found.lag, 2)}, at most {grouped(found.lag_most)}"
+
+
+def step_words(state: WorkerState) -> str:
+    """How far it is: the run's step, or how many of the steps it has done itself."""
+    if state.share is not None:
+        return plural(state.share.steps, "step")
+    return "" if state.role == "server" else f"step {grouped(state.step)}"
+
+
+def share_words(state: WorkerState, states: Sequence[WorkerState]) -> str:
+    """What a worker does of a chief's work: its part, how fast, and with how old weights."""
+    part = part_of(state, states)
+    if part is None or state.share is None:
+        return ""
+    pace = throughput(state.share.pace)
+    return ", ".join(filter(None, [f"{share(part)} of the samples", pace, lag_words(state)]))
+
+
+def cells(state: WorkerState, states: Sequence[WorkerState] = ()) -> tuple[str, ...]:
+    """A worker as a row of a table: its name, state, step, time of a step, memory and silence.
+
+    `states` are those of all, of which one that a chief gives work to does a part.
+    """
     at_work = state.state in _AT_WORK and state.compute + state.wait > 0
     times = f"computes {span(state.compute)}, waits {span(state.wait)}" if at_work else ""
+    times = times or share_words(state, states)
     memory = UNKNOWN if state.memory is None else size(state.memory)
-    step = f"step {grouped(state.step)}"
-    return title_of(state), state.state, step, times, memory, seen_words(state)
+    return title_of(state), state.state, step_words(state), times, memory, seen_words(state)

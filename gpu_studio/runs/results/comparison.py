@@ -27,6 +27,7 @@ from gpu_studio.runs.results.run_facts import (
     COMMUNICATION,
     ENERGY,
     ENERGY_EACH,
+    LAG,
     STEP_TIME,
     STEPS,
     THROUGHPUT,
@@ -130,6 +131,8 @@ def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     yield _row(STEP_TIME, "s", times, span, _best(times, by=_NOISE))
     waits = [run.input_share for run in runs]
     yield _row(WAITING, "of training", waits, share, _best(waits, by=_NOISE))
+    lags = [run.workers.lag for run in runs]
+    yield _row(LAG, "updates", lags, lambda value: grouped(float(value or 0), 2))
     # More devices communicate more, and may still be faster: no value is better.
     talks = [run.training_shares.communication if run.training_shares else None for run in runs]
     yield _row(

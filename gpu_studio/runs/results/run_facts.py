@@ -61,6 +61,7 @@ BEST, STEPS, TIME, THROUGHPUT, STEP_TIME = (
     "time of a step",
 )
 WAITING, COMMUNICATION, PROFILED = "waiting for data", "communication", "profiled"
+LAG = "lag of weights"
 ENERGY, ENERGY_EACH = "energy", "energy of 1,000 samples"
 CARDS_IDLE, CARDS_THROTTLED = "cards idle", "cards throttled"
 """Names that a comparison of runs uses too."""
@@ -153,7 +154,7 @@ def _training(run: RunFigures) -> Iterator[Fact]:
     if run.workers.cluster:
         yield Fact(TRAINING, "workers", run.workers.words, len(run.workers.places))
         for state in run.workers.states:
-            words = ", ".join(filter(None, cells(state)[1:]))
+            words = ", ".join(filter(None, cells(state, run.workers.states)[1:]))
             yield Fact(TRAINING, title_of(state), words, state.state)
     if model:
         words = f"{model.name}, {grouped(model.parameters)} parameters"
@@ -184,6 +185,10 @@ def _result(run: RunFigures) -> Iterator[Fact]:
     yield Fact(RESULT, THROUGHPUT, throughput(rate), rate)
     predicted = f", {span(foreseen)} predicted" if foreseen else ""
     yield Fact(RESULT, STEP_TIME, f"{span(step)}{predicted}", step)
+    lag = run.workers.lag
+    if lag is not None:
+        words = f"{grouped(lag, 2)} updates by others while a step was computed"
+        yield Fact(RESULT, LAG, words, lag)
     yield Fact(RESULT, "started", moment(summary.created), summary.created)
     yield Fact(RESULT, TIME, duration(summary.seconds), summary.seconds)
 

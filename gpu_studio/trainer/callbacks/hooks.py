@@ -80,6 +80,11 @@ class Hooks:
         return bool(self._made) and (bool(self._at_steps) or self.stopping)
 
     @property
+    def at_steps(self) -> list[str]:
+        """The names of the callbacks that are called at each step of the training."""
+        return [each.name for each in self._at_steps] if self._made else []
+
+    @property
     def each_test_step(self) -> bool:
         """Whether a call may evaluate one batch only."""
         return bool(self._made) and bool(self._at_test_steps)

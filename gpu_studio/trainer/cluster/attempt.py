@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import time
 from collections.abc import Callable
@@ -26,9 +25,10 @@ from gpu_studio.contract.events import (
 )
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.values import listed
-from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave
+from gpu_studio.trainer.cluster.channel import Channel
 from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
-from gpu_studio.trainer.cluster.workers import ROLE, Worker, last_words
+from gpu_studio.trainer.cluster.roles import Part, config_of, equal_parts
+from gpu_studio.trainer.cluster.workers import Worker, last_words
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 
 POLL_SECONDS = 0.2
@@ -58,13 +58,14 @@ _LIMIT_WORDS: dict[Phase, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A worker was lost: `cause` in a clause, and what the others said of it, by their titles.
+    """A process was lost: `cause` in a clause, and what the others said of it, by their titles.
 
-    To start `again` costs one of the restarts; it is free where Slurm has put the whole job back
-    into its queue, and never done where somebody has ended it.
+    `who` is its title; empty if nobody knows. To start `again` costs one of the restarts; it is
+    free where Slurm has put the whole job back into its queue, and never done where somebody has
+    ended it.
     """
 
-    worker: int | None
+    who: str
     cause: str
     others: dict[str, str] = field(default_factory=dict)
     again: Again = "costs"
@@ -72,7 +73,7 @@ class Loss:
     @property
     def words(self) -> str:
         """What happened, in a sentence."""
-        return f"Worker {self.worker} {self.cause}." if self.worker is not None else self.cause
+        return f"{capital(self.who)} {self.cause}." if self.who else self.cause
 
 
 class Attempt:
@@ -88,11 +89,15 @@ class Attempt:
         writer: TakesEvents,
         relay: Callable[[Event], None],
         stopping: Callable[[], bool],
+        lost: int = 0,
     ) -> None:
+        """`lost` is how often a process was lost before, which costs restarts."""
         self._run, self._cluster, self._count, self._number = run, cluster, count, number
         self._checkpoint, self._writer = checkpoint, writer
         self._relay, self._stopping = relay, stopping
         self._workers: list[Worker] = []
+        self._parts, self._at = self._parts_of(), list[str]()
+        self.lost = lost
         self._phase: Phase = "gathering"
         self._since, self._first = time.monotonic(), 0.0
         self._told, self._said, self._asked = 0.0, "", False
@@ -100,7 +105,7 @@ class Attempt:
         self._job, self._ports = "", list[int]()
 
     def run(self) -> Finished | Loss | None:
-        """Start all, and return how worker 0 finished, or who was lost.
+        """Start all, and return how the first finished, or who was lost.
 
         None if a stop was asked for before they trained. Raises WorkerFailed, ClusterError and
         OSError.
@@ -114,9 +119,12 @@ class Attempt:
 
     def _start_all(self) -> None:
         if self._cluster.port:
-            self._ports = free_ports(self._count, self._cluster.port)
-        for index in range(self._count):
-            self._workers.append(Worker(self._run, index, self._count, self._number))
+            self._ports = free_ports(len(self._parts), self._cluster.port)
+        for part in self._parts:
+            self._workers.append(Worker(self._run, part, self._count, self._number))
+
+    def _parts_of(self) -> list[Part]:
+        return equal_parts(self._count)
 
     def _end_all(self) -> None:
         for worker in self._workers:
@@ -124,7 +132,7 @@ class Attempt:
 
     def _addresses(self) -> list[str]:
         """What the workers reach each other by."""
-        return [f"{LOCAL}:{port}" for port in self._ports or free_ports(self._count)]
+        return [f"{LOCAL}:{port}" for port in self._ports or free_ports(len(self._parts))]
 
     def _watched(self) -> Finished | Loss | None:
         while True:
@@ -170,7 +178,7 @@ class Attempt:
             self._refuse_unlike()
             self._enter("training")
             for worker in self._workers:
-                worker.channel.say(Begin())
+                worker.begin()
         elif self._phase != "training" and self._waited > self._limit:
             raise ClusterError(
                 f"{self._rolled(self._missing(), self._waited)}.",
@@ -187,7 +195,21 @@ class Attempt:
         return self._cluster.start_within * times
 
     def _begin_tensorflow(self, addresses: list[str]) -> None:
-        for worker, address in zip(self._workers, addresses, strict=True):
+        self._at = addresses
+        self._tell_places()
+        if not self._number and not self._cluster.trusted_network:
+            self._writer.write(Log(message=_open_to(addresses)))
+        self._enter("starting")
+        for worker in self._workers:
+            self._tell_go(worker)
+
+    def _tell_go(self, worker: Worker) -> None:
+        path = str(self._checkpoint.path) if self._checkpoint else ""
+        worker.go(config_of(worker.part, self._parts, self._at), path)
+
+    def _tell_places(self) -> None:
+        """Write down who takes part, and where."""
+        for worker, address in zip(self._workers, self._at, strict=True):
             worker.address = address
         members = [worker.member() for worker in self._workers]
         start = self._cluster.start
@@ -203,14 +225,6 @@ class Attempt:
                 attempt=self._number, start=start, workers=places, from_step=step, job=self._job
             )
         )
-        if not self._number and not self._cluster.trusted_network:
-            self._writer.write(Log(message=_open_to(addresses)))
-        self._enter("starting")
-        path = str(self._checkpoint.path) if self._checkpoint else ""
-        for worker in self._workers:
-            task = {"type": ROLE, "index": worker.index}
-            config = json.dumps({"cluster": {ROLE: addresses}, "task": task})
-            worker.channel.say(Go(config, path))
 
     def _refuse_other_versions(self) -> None:
         """Raises ClusterError for workers of other versions, which may wait for ever."""
@@ -223,7 +237,7 @@ class Attempt:
                 one, other = first.versions.get(name, "no"), theirs.get(name, "no")
                 if one != other:
                     raise ClusterError(
-                        f"Worker 0 has {name} {one} and worker {worker.index} {other}, on "
+                        f"Worker 0 has {name} {one} and {worker.title} {other}, on "
                         f"{worker.here.node or worker.here.host}: they would not train the same.",
                         [f"Install one version of {name} for all workers."],
                     )
@@ -232,6 +246,8 @@ class Attempt:
         """Raises ClusterError for workers that would not train the same."""
         first = self._workers[0].ready
         for worker in self._workers[1:]:
+            if worker.part.serves:
+                continue  # it has nothing of its own
             mine = worker.ready
             assert first is not None
             assert mine is not None
@@ -240,7 +256,7 @@ class Attempt:
             unlike += ["step"] if mine.step != first.step else []
             if unlike:
                 raise ClusterError(
-                    f"Worker {worker.index} has other {listed(unlike)} than worker 0: together "
+                    f"{capital(worker.title)} has other {listed(unlike)} than worker 0: together "
                     "they would train neither the one nor the other.",
                     [
                         "Let functions of your own return the same in each process.",
@@ -271,7 +287,8 @@ class Attempt:
         worker = failed[0]
         told = worker.ended.event if worker.ended else None
         assert isinstance(told, Failed)
-        raise WorkerFailed(_of_worker(told, worker.index, alone=len(failed) == 1))
+        alone = len(failed) == 1 and not worker.part.is_first
+        raise WorkerFailed(_of_worker(told, worker.title, alone=alone))
 
     def _lost(self) -> Loss | None:
         for worker in self._workers:
@@ -284,7 +301,7 @@ class Attempt:
             # Others say that one is gone, and nobody is yet: who was it?
             self._follows = self._follows or time.monotonic()
             if time.monotonic() - self._follows > GRACE_SECONDS + self._cluster.lost_after:
-                return Loss(None, "The workers lost each other.", self._errors())
+                return Loss("", "The workers lost each other.", self._errors())
         return None
 
     def _why_silent(self, worker: Worker) -> str:
@@ -308,7 +325,7 @@ class Attempt:
             self._hear()
         if self._phase == "gathering" and (said := last_words(worker.own.log_file)):
             why = f"{why} before it was there: {said}"
-        return Loss(worker.index, why, self._errors())
+        return Loss(worker.title, why, self._errors())
 
     def _errors(self) -> dict[str, str]:
         """What workers said of another's end."""
@@ -335,13 +352,14 @@ class Attempt:
         while time.monotonic() < end and any(
             not worker.ended and not worker.channel.closed and worker.silent < LEAVE_SECONDS
             for worker in self._workers
+            if not worker.part.serves
         ):
             self._hear()
         self._tell_workers()
         for worker in self._workers:
-            worker.channel.say(Leave())
+            worker.dismiss()
         for worker in self._workers:
-            worker.wait(LEAVE_SECONDS if worker.ended else 0)
+            worker.wait(LEAVE_SECONDS if worker.ended or worker.part.serves else 0)
 
     # What is told.
 
@@ -394,9 +412,14 @@ def _open_to(addresses: list[str]) -> str:
     )
 
 
-def _of_worker(told: Failed, index: int, *, alone: bool) -> Failed:
-    """The failure of a worker, with its name where the others did not fail alike."""
-    if index == 0 or not alone:
+def _of_worker(told: Failed, title: str, *, alone: bool) -> Failed:
+    """The failure of a worker, with its name where it `alone` failed."""
+    if not alone:
         return told
     fields = {name: getattr(told, name) for name in told.__struct_fields__}
-    return Failed(**{**fields, "message": f"In worker {index}: {told.message}"})
+    return Failed(**{**fields, "message": f"In {title}: {told.message}"})
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -15,7 +15,7 @@ from contextlib import suppress
 import msgspec
 
 from gpu_studio.contract import events
-from gpu_studio.contract.event_parts import WorkerStage
+from gpu_studio.contract.event_parts import WorkerShare, WorkerStage
 
 
 class Here(msgspec.Struct, tag="here", frozen=True):
@@ -52,6 +52,13 @@ class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
     wait: float
     memory: int | None
     limited: bool = False
+
+
+class Shared(msgspec.Struct, tag="shared", frozen=True):
+    """What each worker has done of the chief's work, and the bytes that each server holds."""
+
+    shares: list[WorkerShare]
+    held: list[int]
 
 
 class Told(msgspec.Struct, tag="told", frozen=True):
@@ -96,7 +103,20 @@ class Present(msgspec.Struct, tag="present", frozen=True):
     """The supervisor lives."""
 
 
-Said = Here | Ready | Heartbeat | Told | MemberEnded | Go | Begin | Leave | Gone | Over | Present
+Said = (
+    Here
+    | Ready
+    | Heartbeat
+    | Shared
+    | Told
+    | MemberEnded
+    | Go
+    | Begin
+    | Leave
+    | Gone
+    | Over
+    | Present
+)
 _encoder = msgspec.json.Encoder(enc_hook=events.plain_number)
 _decoder = msgspec.json.Decoder(Said)
 _AT_ONCE = 1 << 16

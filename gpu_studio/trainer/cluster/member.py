@@ -28,7 +28,10 @@ from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Starte
 from gpu_studio.hosts.slurm_run import MAIL
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told
+from gpu_studio.trainer.cluster.chief import Chief
 from gpu_studio.trainer.cluster.mail import ASKED, PATIENCE_S, Mail
+from gpu_studio.trainer.cluster.roles import JOBS, Part
+from gpu_studio.trainer.cluster.serving import serve
 from gpu_studio.trainer.cluster.status import Status, Telling
 from gpu_studio.trainer.cluster.whereabouts import (
     FIND_NAMES,
@@ -58,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a member, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.cluster.member")
     parser.add_argument("run", type=Path, metavar="RUN")
+    parser.add_argument("--role", choices=JOBS, default="worker")
+    parser.add_argument("--serves", type=int, default=0)
     for name in ("index", "count", "attempt"):
         parser.add_argument(f"--{name}", type=int, required=True)
     for name in ("channel", "parent"):
@@ -67,12 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faulthandler.register(signal.SIGUSR2, all_threads=True)  # SIGUSR1 is Slurm's
     os.umask(0o077)
     forgive_full_disk()
-    numbers = chosen.index, chosen.count, chosen.attempt
+    part = Part(chosen.role, chosen.index, serves=bool(chosen.serves))
+    who = part, chosen.count, chosen.attempt
     run = RunDirectory(chosen.run)
     if chosen.channel is None:
-        return MemberProcess(run, *numbers, mail_of(run, chosen.attempt, chosen.index)).run()
+        return MemberProcess(run, *who, mail_of(run, chosen.attempt, chosen.index)).run()
     _die_with(chosen.parent)
-    return MemberProcess(run, *numbers, Channel(socket.socket(fileno=chosen.channel))).run()
+    return MemberProcess(run, *who, Channel(socket.socket(fileno=chosen.channel))).run()
 
 
 def mail_of(run: RunDirectory, attempt: int, index: int) -> Mail:
@@ -98,10 +104,10 @@ class MemberProcess:
     """One process of a cluster, from its start to its end."""
 
     def __init__(
-        self, run: RunDirectory, index: int, count: int, attempt: int, channel: Channel | Mail
+        self, run: RunDirectory, part: Part, count: int, attempt: int, channel: Channel | Mail
     ) -> None:
-        self._run, self._index, self._count = run, index, count
-        self._own = run if index == 0 else run.of_worker(attempt, "worker", index)
+        self._run, self._part, self._count = run, part, count
+        self._own = run if part.is_first else run.of_worker(attempt, part.role, part.index)
         self._channel = channel
         self._going, self._begun, self._leaving = (threading.Event() for _ in range(3))
         self._go = Go("")
@@ -121,7 +127,9 @@ class MemberProcess:
             pass  # so that signals are heeded meanwhile
         self._place.leave_port()
         self._status.go()
-        file = None if self._index == 0 else EventWriter(self._own.events_file)
+        if self._part.serves:
+            return self._served()
+        file = None if self._part.is_first else EventWriter(self._own.events_file)
         writer = Telling(self._status, self._tell if file is None else file.write)
         end, follows = self._trained(writer)
         if file is not None:
@@ -133,6 +141,16 @@ class MemberProcess:
         if not self._channel.closed:
             self._leaving.wait(LEAVE_SECONDS)
         return 1 if isinstance(end, Failed) else 0
+
+    def _served(self) -> int:
+        """Do what the chief says until all have ended."""
+        server = serve(plan.load(self._run.plan_file), self._go.config)
+        self._status.wait_for_all({}, 0)
+        self._status.serve()
+        self._leaving.wait()
+        self._status.close()
+        del server
+        return 0
 
     def _trained(self, writer: TakesEvents) -> tuple[Finished | Failed, bool]:
         """Return the end, and whether it only follows from another's."""
@@ -161,9 +179,12 @@ class MemberProcess:
         environment.settle(todo)
         train_plan, team_of = _imported()
         checkpoint = Path(self._go.checkpoint) if self._go.checkpoint else None
+        if self._part.role == "chief":
+            chief = Chief(checkpoint, self._status, control.catch_signals)
+            return train_plan(self._own, todo, writer, control, Reached(), context, chief)
         cluster = plan.cluster_of(todo)
         team = team_of(
-            self._index,
+            self._part.index,
             self._count,
             checkpoint,
             self._status,

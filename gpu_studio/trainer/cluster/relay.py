@@ -27,6 +27,8 @@ class Relay:
 
     def __init__(self, writer: TakesEvents, reached: Reached) -> None:
         self._writer, self._reached = writer, reached
+        self._rated = -1
+        """The last step of which the learning rate is told: it comes after its step."""
 
     def tell(self, event: Event) -> None:
         """Pass on what is new of an event."""
@@ -46,7 +48,7 @@ class Relay:
                 return _after(event, at.step)
             case Epoch() if event.epoch <= at.epoch:
                 return None
-            case LearningRate() if event.step < at.step:
+            case LearningRate() if event.step <= self._rated:
                 return None
         return event
 
@@ -56,6 +58,8 @@ class Relay:
             case Steps():
                 step = event.first_step + len(event.losses)
                 self._reached.progress = TrainingProgress(epoch=at.epoch, step=step)
+            case LearningRate():
+                self._rated = event.step
             case Epoch():
                 self._reached.progress = TrainingProgress(epoch=event.epoch, step=event.step)
 

@@ -21,7 +21,8 @@ from gpu_studio.plan.values import listed
 from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
 from gpu_studio.trainer.cluster.channel import Gone, Over, Told
 from gpu_studio.trainer.cluster.mail import ASKED, POLL_S, Mail
-from gpu_studio.trainer.cluster.workers import ROLE, Worker
+from gpu_studio.trainer.cluster.roles import Part
+from gpu_studio.trainer.cluster.workers import Worker
 from gpu_studio.trainer.errors import ClusterError
 
 ENDED_S = 10.0
@@ -40,12 +41,12 @@ class SlurmTask(Worker):
     ) -> None:
         self._job = job
         self._status: int | None = None
-        super().__init__(run, index, count, attempt)
+        super().__init__(run, Part("worker", index), count, attempt)
 
     def _begun(self, count: int, attempt: int) -> Mail:
         """Make its folder, where it finds what it is asked: the job itself is ordered for all."""
         del count
-        folder = self._run.of_worker(attempt, ROLE, self.index).path
+        folder = self._run.of_worker(attempt, self.part.role, self.part.index).path
         make_private_directory(folder)
         mail = Mail(folder / ASKED, folder / MAIL)
         mail.say_present()
@@ -97,10 +98,10 @@ class SlurmTask(Worker):
 
     def member(self) -> ClusterMember:
         """Who it is."""
-        folder = "" if self.index == 0 else str(self.own.path.relative_to(self._run.path))
+        folder = "" if self.part.is_first else str(self.own.path.relative_to(self._run.path))
         return ClusterMember(
-            role=ROLE,
-            index=self.index,
+            role=self.part.role,
+            index=self.part.index,
             host=(self.here.node or self.here.host) if self.here else "",
             pid=self.here.pid if self.here else 0,
             address=self.address,
@@ -187,7 +188,7 @@ class SlurmAttempt(Attempt):
     def _lost(self) -> Loss | None:
         job = self._by.look()
         if job.restarts > self._by.ordered:
-            return Loss(None, "Slurm has put the job back into its queue.", again="free")
+            return Loss("", "Slurm has put the job back into its queue.", again="free")
         if not job.ended:
             self._ended = None
         elif not any(worker.ended for worker in self._workers):
@@ -195,7 +196,7 @@ class SlurmAttempt(Attempt):
             self._ended = self._ended or time.monotonic()
             if time.monotonic() - self._ended > ENDED_S:
                 again: Again = "costs" if job.state in _FOR_NO_FAULT else "never"
-                return Loss(None, f"Slurm's job {job.id} {job.words}", self._errors(), again)
+                return Loss("", f"Slurm's job {job.id} {job.words}", self._errors(), again)
         return super()._lost()
 
     @property

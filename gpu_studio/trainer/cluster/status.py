@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from gpu_studio.contract.event_parts import WorkerStage
+from gpu_studio.contract.event_parts import WorkerShare, WorkerStage
 from gpu_studio.contract.events import Event, Memory, StateChanged, Steps
-from gpu_studio.trainer.cluster.channel import Channel, Heartbeat, Ready
+from gpu_studio.trainer.cluster.channel import Channel, Heartbeat, Ready, Shared
 from gpu_studio.trainer.cluster.mail import Mail
 
 BEAT_SECONDS, MAIL_SECONDS = 0.5, 1.0
@@ -61,6 +61,14 @@ class Status:
                 self._step = event.first_step + len(event.losses)
             case Memory():
                 self._memory = _bytes_of(event)
+
+    def serve(self) -> None:
+        """This process does from now on what the chief says."""
+        self._stage = "training"
+
+    def shared(self, shares: Sequence[WorkerShare], held: Sequence[int]) -> None:
+        """Tell what each worker has done, and what each server holds."""
+        self._channel.say(Shared(list(shares), list(held)))
 
     def wait_for_all(self, digests: dict[str, str], step: int) -> None:
         """Tell that this process is ready, and return once all are."""

@@ -23,10 +23,11 @@ from gpu_studio.contract.event_writer import TakesEvents
 from gpu_studio.contract.events import Failed, Finished, StateChanged, Warned
 from gpu_studio.hosts.examination import examined
 from gpu_studio.hosts.slurm_run import RunJob, run_script
-from gpu_studio.plan import Plan, cluster_of, with_absolute_files
+from gpu_studio.plan import Plan, cluster_of, strategy_of, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.trainer.cluster.attempt import Attempt, Loss
 from gpu_studio.trainer.cluster.relay import Relay
+from gpu_studio.trainer.cluster.served_attempt import ServedAttempt
 from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import at_last
@@ -56,7 +57,8 @@ def supervise(
             job.close(status)
         return end
     _refuse_other_starts(cluster)
-    return _supervised(run, cluster, writer, control, reached, Attempt)
+    attempt_of = ServedAttempt if strategy_of(plan).serves else Attempt
+    return _supervised(run, cluster, writer, control, reached, attempt_of)
 
 
 def _supervised(
@@ -68,11 +70,11 @@ def _supervised(
     attempt_of: Callable[..., Attempt],
 ) -> Finished:
     began, relay = time.perf_counter(), Relay(writer, reached)
-    count, number, free, first = cluster.workers, 0, 0, _resumed(run)
+    count, number, lost, first = cluster.workers, 0, 0, _resumed(run)
     while True:
         saved = _newest(run) if number else first
         attempt = attempt_of(
-            run, cluster, count, number, saved, writer, relay.tell, lambda: control.stopping
+            run, cluster, count, number, saved, writer, relay.tell, lambda: control.stopping, lost
         )
         end = attempt.run()
         if isinstance(end, Finished):
@@ -82,13 +84,12 @@ def _supervised(
         if end is None or control.stopping:
             at, seconds = reached.progress, time.perf_counter() - began
             return Finished(reason="stopped_now", seconds=seconds, epoch=at.epoch, step=at.step)
-        number += 1
-        free += end.again == "free"
-        if number - free > cluster.restarts or end.again == "never":
+        number, lost = number + 1, attempt.lost + (end.again != "free")
+        if lost > cluster.restarts or end.again == "never":
             raise WorkerFailed(_failure(end, cluster, _newest(run)))
         fewer = cluster.with_fewer and end.again == "costs"
         count = max(1, count - 1) if fewer else count
-        _tell_restart(writer, end, count, number - free, cluster, _newest(run))
+        _tell_restart(writer, end, count, lost, cluster, _newest(run))
 
 
 def _refuse_by_slurm(run: RunDirectory, plan: Plan, script: str) -> None:
@@ -122,14 +123,16 @@ def _tell_restart(
     writer: TakesEvents,
     loss: Loss,
     count: int,
-    number: int,
+    lost: int,
     cluster: Cluster,
     saved: SavedCheckpoint | None,
 ) -> None:
     where = f"from {saved.name}" if saved else "from the beginning"
     who = f"all {count} workers start" if count > 1 else "worker 0 starts"
+    if cluster.servers:
+        who = "the chief, all workers and all servers start"
     advice = _folded(loss)
-    which = f"restart {number} of {cluster.restarts}" if loss.again == "costs" else "once it is due"
+    which = f"restart {lost} of {cluster.restarts}" if loss.again == "costs" else "once it is due"
     writer.write(
         Warned(message=f"{loss.words} Now {who} again {where}: {which}.", suggestion=advice)
     )

@@ -17,38 +17,47 @@ from gpu_studio.common.safe_files import open_regular
 from gpu_studio.contract import kernel
 from gpu_studio.contract.cluster_file import ClusterMember
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_parts import WorkerStage, WorkerState
+from gpu_studio.contract.event_parts import WorkerShare, WorkerStage, WorkerState
 from gpu_studio.contract.files import last_lines, make_private_directory
 from gpu_studio.hosts.slurm_run import MEMBER
 from gpu_studio.trainer.cluster.channel import (
+    Begin,
     Channel,
+    Go,
     Heartbeat,
     Here,
+    Leave,
     MemberEnded,
     Ready,
     Said,
+    Shared,
     Told,
     pair,
 )
 from gpu_studio.trainer.cluster.mail import Mail
 from gpu_studio.trainer.cluster.ports import LOCAL
+from gpu_studio.trainer.cluster.roles import Part
 from gpu_studio.trainer.cluster.whereabouts import NO_PROXY
 
-ROLE = "worker"
 LOG_BYTES = 1 << 16
 
 
 class Worker:
-    """Process `index` of a cluster, started by this one."""
+    """A process of a cluster, started by this one."""
 
-    def __init__(self, run: RunDirectory, index: int, count: int, attempt: int) -> None:
-        """Start it. Raises OSError."""
-        self.index, self._run = index, run
-        self.own = run if index == 0 else run.of_worker(attempt, ROLE, index)
+    def __init__(self, run: RunDirectory, part: Part, count: int, attempt: int) -> None:
+        """Start it, one of `count` workers. Raises OSError."""
+        self.part, self._run = part, run
+        self.own = run if part.is_first else run.of_worker(attempt, part.role, part.index)
         self.address, self.lost, self._ended_here = "", False, False
         self.here: Here | None = None
         self.ready: Ready | None = None
         self.ended: MemberEnded | None = None
+        self.going, self.begun, self._dismissed = False, False, False
+        self.shared: Shared | None = None
+        """What it has told as the chief."""
+        self.share: WorkerShare | None = None
+        self.held: int | None = None
         self.beat = Heartbeat("absent", 0, 0.0, 0.0, None)
         self.began = self.heard = time.monotonic()
         self.channel: Channel | Mail = self._begun(count, attempt)
@@ -57,19 +66,21 @@ class Worker:
         """Start its process; return the channel to it."""
         mine, other = pair()
         with other:
-            numbers = {"index": self.index, "count": count, "attempt": attempt}
+            part = self.part
+            numbers: dict[str, int | str] = {"role": part.role, "index": part.index}
+            numbers |= {"serves": int(part.serves), "count": count, "attempt": attempt}
             numbers |= {"channel": other.fileno(), "parent": os.getpid()}
             self.process = self._start(numbers, other.fileno())
         return mine
 
-    def _start(self, numbers: dict[str, int], descriptor: int) -> subprocess.Popen[bytes]:
+    def _start(self, numbers: dict[str, int | str], descriptor: int) -> subprocess.Popen[bytes]:
         options = [f"--{name}={number}" for name, number in numbers.items()]
         command = [*module_command(MEMBER), *options, str(self._run.path)]
         make_private_directory(self.own.path)
-        # What worker 0 prints is the run's: this process has the run's log as its own output.
+        # What the first prints is the run's: this process has the run's log as its own output.
         log = (
             None
-            if self.index == 0
+            if self.part.is_first
             else open_regular(self.own.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         )
         try:
@@ -88,7 +99,7 @@ class Worker:
     @property
     def title(self) -> str:
         """Its name for a person."""
-        return f"{ROLE} {self.index}"
+        return self.part.title
 
     @property
     def silent(self) -> float:
@@ -124,9 +135,26 @@ class Worker:
                     self.beat = said
                 case MemberEnded():
                     self.ended = said
+                case Shared():
+                    self.shared = said
                 case Told():
                     told.append(said)
         return told
+
+    def go(self, config: str, checkpoint: str) -> None:
+        """All are there: let it begin TensorFlow, with this TF_CONFIG."""
+        self.going = True
+        self.channel.say(Go(config, checkpoint))
+
+    def begin(self) -> None:
+        """All are ready: let it train."""
+        self.begun = True
+        self.channel.say(Begin())
+
+    def dismiss(self) -> None:
+        """All have ended: let it go."""
+        self._dismissed = True
+        self.channel.say(Leave())
 
     def why_gone(self) -> str:
         """How the process ended without a word, in a clause; empty while it lives or after one."""
@@ -161,14 +189,15 @@ class Worker:
     def state(self) -> WorkerState:
         """What it does now."""
         return WorkerState(
-            role=ROLE,
-            index=self.index,
+            role=self.part.role,
+            index=self.part.index,
             state=self._stage(),
             step=self.beat.step,
             compute=self.beat.compute,
             wait=self.beat.wait,
-            memory=self.beat.memory,
+            memory=self.beat.memory if self.held is None else self.held,
             seen=round(self.silent, 1),
+            share=self.share,
         )
 
     def _stage(self) -> WorkerStage:
@@ -177,16 +206,16 @@ class Worker:
         if self.lost:
             return "lost"
         if self.status is not None:
-            return "ended" if self._ended_here else "lost"
+            return "ended" if self._ended_here or self._dismissed else "lost"
         return self.beat.state if self.here is not None else "absent"
 
     def member(self) -> ClusterMember:
         """Who it is."""
         pid = self.process.pid
-        folder = "" if self.index == 0 else str(self.own.path.relative_to(self._run.path))
+        folder = "" if self.part.is_first else str(self.own.path.relative_to(self._run.path))
         return ClusterMember(
-            role=ROLE,
-            index=self.index,
+            role=self.part.role,
+            index=self.part.index,
             host=os.uname().nodename,
             pid=pid,
             address=self.address,

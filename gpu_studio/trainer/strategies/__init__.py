@@ -11,9 +11,11 @@ from gpu_studio.plan import (
     MULTI_WORKER,
     NONE,
     ONE_DEVICE,
+    PARAMETER_SERVER,
     PLACED,
     Distribution,
 )
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.devices import DeviceLike, default_devices
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies import (
@@ -22,11 +24,12 @@ from gpu_studio.trainer.strategies import (
     multi_worker,
     none,
     one_device,
+    parameter_server,
     placed,
 )
-from gpu_studio.trainer.strategies.spread import Spread
+from gpu_studio.trainer.strategies.spread import Served, Spread
 
-__all__ = ["JOINED", "SPREADS", "Maker", "Spread", "refuse_impossible", "spread_over"]
+__all__ = ["JOINED", "SPREADS", "Maker", "Served", "Spread", "refuse_impossible", "spread_over"]
 
 Spreads = Callable[[Distribution, Sequence[DeviceLike]], Spread]
 Names = Callable[[str], Sequence[str]]
@@ -39,8 +42,9 @@ SPREADS: Mapping[str, Spreads] = {
     PLACED.name: placed.spread,
 }
 """What makes each strategy, by its name in a plan, over the devices chosen for it."""
-JOINED: Mapping[str, Callable[[Distribution, Names], tuple[Any, Spreads]]] = {
+JOINED: Mapping[str, Callable[[Distribution, Names, Cluster], tuple[Any, Spreads]]] = {
     MULTI_WORKER.name: multi_worker.joined,
+    PARAMETER_SERVER.name: parameter_server.joined,
 }
 """What makes those that join processes, before anything else initialises the devices.
 
@@ -51,8 +55,8 @@ It gives the strategy, and what stands in the place of SPREADS.
 class Maker:
     """Makes the strategy of a plan, at the moment at which TensorFlow wants it made."""
 
-    def __init__(self, distribution: Distribution) -> None:
-        self._distribution = distribution
+    def __init__(self, distribution: Distribution, cluster: Cluster | None = None) -> None:
+        self._distribution, self._cluster = distribution, cluster or Cluster()
         self._make = SPREADS.get(distribution.strategy)
         self.joined: Any = None
         """The strategy that joins this process and others; None of a single one."""
@@ -60,7 +64,7 @@ class Maker:
     def first(self, names: Names) -> None:
         """Make what must come before the devices; `names` lists those of a kind, which waits."""
         if (join := JOINED.get(self._distribution.strategy)) is not None:
-            self.joined, self._make = join(self._distribution, names)
+            self.joined, self._make = join(self._distribution, names, self._cluster)
 
     def spread(self, logical: Sequence[DeviceLike]) -> Spread:
         """The strategy over these devices. Raises PlanRefused if they cannot run it."""

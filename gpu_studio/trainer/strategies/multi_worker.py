@@ -15,6 +15,7 @@ from tensorflow.python.distribute import collective_all_reduce_strategy as colle
 from tensorflow.python.eager import context
 
 from gpu_studio.plan import MULTI_WORKER, Distribution
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.devices import DeviceLike, default_devices, why_not_nccl
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
@@ -25,12 +26,15 @@ SILENCE_S = 3600
 only ends what nobody supervises."""
 
 
-def joined(chosen: Distribution, names: Callable[[str], Sequence[str]]) -> tuple[Any, Made]:
+def joined(
+    chosen: Distribution, names: Callable[[str], Sequence[str]], cluster: Cluster
+) -> tuple[Any, Made]:
     """Make the strategy, over the devices of this process that `names` lists by their kind.
 
     Return it, and the function that says what was decided for it. It returns only when the others
     have made theirs.
     """
+    del cluster
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     _be_patient(resolver.cluster_spec())
     ring = chosen.all_reduce == "ring" or not _joins_cards(chosen)

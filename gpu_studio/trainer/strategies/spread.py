@@ -6,8 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
+
 from gpu_studio.plan import Distribution, Placed, Strategy
 from gpu_studio.plan.devices import DeviceLike
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How a step is done where servers hold the variables.
+
+    `coordinator` is TensorFlow's, which hands the work to so many `workers`. Their updates are
+    `together`: all of them share each step; else each does a step by itself.
+    """
+
+    coordinator: Any
+    workers: int
+    together: bool
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the samples of a step are cut."""
+        return self.workers if self.together else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +36,8 @@ class Spread:
 
     `replicas` are logical names. Where layers are placed, `placement` says how, and `replicas` are
     the devices that hold them. The model is made on `made_on`, as far as the strategy puts nothing
-    elsewhere; on TensorFlow's own choice, the first device, if it is None.
+    elsewhere; on TensorFlow's own choice, the first device, if it is None. Where servers hold the
+    variables, `served` says by whom a step is done.
     """
 
     name: str
@@ -26,6 +47,18 @@ class Spread:
     all_reduce: str | None = None
     parameter_device: str | None = None
     placement: Placed | None = None
+    served: Served | None = None
+
+    @property
+    def shares(self) -> int:
+        """How many replicas share the samples of a step."""
+        shares: int = self.strategy.num_replicas_in_sync
+        return self.served.parts if self.served else shares
+
+    @property
+    def reads_by(self) -> Any:
+        """The strategy that hands out samples: of servers, this process hands them out itself."""
+        return tf.distribute.get_strategy() if self.served else self.strategy
 
 
 def replicas_of(

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Problem, Strategy, cluster_of
+from gpu_studio.plan import Problem, Strategy, cluster_of, strategy_of
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.devices import in_all, replicas
 from gpu_studio.plan.edits.change import Change
@@ -27,11 +27,17 @@ from gpu_studio.ui.plan.strategy_sections import Section, StrategyAnswers, optio
 STARTS = {"local": "this machine", "slurm": "Slurm", "kubernetes": "Kubernetes"}
 NUMBERS = {
     "workers": "workers",
+    "servers": "servers",
     "restarts": "restarts after a loss",
     "lost_after": "lost after, seconds",
     "start_within": "all there within, seconds",
     "port": "first port, or 0 for free ones",
 }
+UPDATES = {"async": "each on its own", "sync": "all together"}
+OF_SERVERS = ("servers", "updates")
+"""What only a strategy with servers has."""
+OF_EQUALS = ("start", "with_fewer")
+"""What only a strategy has whose workers are equals."""
 ELSEWHERE = {
     "slurm": (
         "Train submits a job of Slurm, and the run follows it: why it waits, and where it trains. "
@@ -48,24 +54,36 @@ class ClusterOptions(Section):
         super().__init__("cluster", "cluster", theme, parent)
         self.start = Choice("what starts the workers", tuple(STARTS), words=STARTS)
         self.numbers = {name: _number(name) for name in NUMBERS}
+        self.updates = Choice("how workers update variables", tuple(UPDATES), words=UPDATES)
+        self.updates.setMinimumWidth(20 * GRID)
         self.with_fewer = Switch("go on with fewer", on="with fewer", off="with all")
         self.trusted = Switch("trusted network", on="trusted", off="not trusted")
         self.with_fewer.set_tip(
             "After a loss start again without the lost worker: slower, to the same losses"
+        )
+        self.updates.set_tip(
+            "Each on its own: as soon as it has gradients. All together: once a step, to the "
+            "losses of one device"
         )
         self.trusted.set_tip(
             "TensorFlow's ports ask for no password: whoever reaches one can run programs as you. "
             "Only behind a firewall"
         )
         self.note = Paragraph(role="caption")
-        fields: dict[str, QWidget] = {"started by": self.start}
-        fields |= {words: self.numbers[name] for name, words in NUMBERS.items()}
-        fields |= {"after a loss": self.with_fewer, "network": self.trusted}
-        for words, field in fields.items():
-            self.column.addLayout(option_line(words, field))
+        fields: dict[str, tuple[str, QWidget]] = {"start": ("started by", self.start)}
+        fields |= {name: (words, self.numbers[name]) for name, words in NUMBERS.items()}
+        fields |= {
+            "updates": ("updates", self.updates),
+            "with_fewer": ("after a loss", self.with_fewer),
+            "trusted_network": ("network", self.trusted),
+        }
+        self.lines = {name: _line(*field) for name, field in fields.items()}
+        for line in self.lines.values():
+            self.column.addWidget(line)
         self.column.addWidget(self.note)
         self.forms: dict[str, SchedulerForm] = {}
         self.start.edited.connect(lambda value: self._change("start", value))
+        self.updates.edited.connect(lambda value: self._change("updates", value))
         self.with_fewer.edited.connect(lambda value: self._change("with_fewer", value))
         self.trusted.edited.connect(lambda value: self._change("trusted_network", value))
         for name, number in self.numbers.items():
@@ -79,8 +97,13 @@ class ClusterOptions(Section):
         """Show the plan's cluster."""
         del known
         part = cluster_of(view.plan) or Cluster()
-        names = replicas(view.plan, view.machine)
-        self.caption.setText(f"{plural(in_all(view.plan, names), 'replica')} in all")
+        serves = strategy_of(view.plan).serves
+        for name, line in self.lines.items():
+            line.setVisible(name not in (OF_EQUALS if serves else OF_SERVERS))
+        self.lines["start"].setVisible(not serves or part.start != "local")
+        self.lines["with_fewer"].setVisible(not serves or part.with_fewer)
+        self.caption.setText(_in_all(view, part, serves=serves))
+        self.updates.show_value(part.updates)
         self.start.show_value(part.start)
         for name, number in self.numbers.items():
             number.show_value(getattr(part, name))
@@ -112,6 +135,20 @@ class ClusterOptions(Section):
         text = f"change {name.replace('_', ' ')}"
         change = Change(lambda plan: set_cluster(plan, **{name: value}), text, f"cluster.{name}")
         self.edited.emit(change)
+
+
+def _in_all(view: PlanView, part: Cluster, *, serves: bool) -> str:
+    if serves:
+        return f"{plural(part.processes, 'process', 'processes')} in all, one of them the chief"
+    names = replicas(view.plan, view.machine)
+    return f"{plural(in_all(view.plan, names), 'replica')} in all"
+
+
+def _line(words: str, field: QWidget) -> QWidget:
+    line, row = QWidget(), option_line(words, field)
+    row.setContentsMargins(0, 0, 0, 0)
+    line.setLayout(row)
+    return line
 
 
 def _number(name: str) -> WholeNumber:

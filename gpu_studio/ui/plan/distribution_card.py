@@ -102,7 +102,14 @@ def in_brief(plan: Plan, machine: Machine) -> str:
     Empty for a strategy that cannot run here: none of it would happen.
     """
     strategy = strategy_of(plan)
-    return "" if strategy.why_not else " · ".join([strategy.pace, *_where(plan, machine, strategy)])
+    if strategy.why_not:
+        return ""
+    cluster = cluster_of(plan)
+    if cluster is not None and strategy.serves:
+        pace = strategy.pace if cluster.updates == "async" else "synchronous"
+        many = plural(cluster.workers, "worker"), plural(cluster.servers, "server")
+        return " · ".join([pace, *many])
+    return " · ".join([strategy.pace, *_where(plan, machine, strategy)])
 
 
 def _where(plan: Plan, machine: Machine, strategy: Strategy) -> list[str]:

@@ -355,12 +355,17 @@ def _workers(plan: Plan, machine: Machine) -> StrategyDrawing:
     return _summed(batch, workers, f"gradients summed: {way}")
 
 
-def _servers(_plan: Plan, _machine: Machine) -> StrategyDrawing:
-    workers = tuple(Box(f"worker {each}", ("gradients",)) for each in range(3))
-    coordinator = Box("coordinator: hands out batches", wide=True)
-    servers = Box("parameter servers: variables", wide=True, parts=(None, None))
+def _servers(plan: Plan, _machine: Machine) -> StrategyDrawing:
+    cluster = cluster_of(plan) or Cluster(servers=1)
+    count, together = max(1, cluster.workers), cluster.updates == "sync"
+    each = "its part of a step" if together else "steps of its own"
+    workers = _few([Box(f"worker {number}", (each, "gradients")) for number in range(count)])
+    what = "shares each batch out" if together else "gives each the next batch"
+    chief = Box(f"chief: {what}", wide=True, parts=(None,) * min(count, MOST_PARTS))
+    held = plural(cluster.servers, "parameter server")
+    servers = Box(f"{held}: variables", wide=True, parts=(None,) * min(cluster.servers, MOST_PARTS))
     links = tuple(link for column in range(len(workers)) for link in _to_hub(column))
-    return StrategyDrawing(((coordinator,), workers, (servers,)), links)
+    return StrategyDrawing(((chief,), workers, (servers,)), links)
 
 
 def _tpu(plan: Plan, _machine: Machine) -> StrategyDrawing:

@@ -10,13 +10,17 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gpu_studio.common.figures import UNKNOWN, grouped, size, span
+from gpu_studio.common.figures import UNKNOWN, grouped, share, size, span, throughput
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
 from gpu_studio.contract.files import last_lines
 from gpu_studio.runs.reading.workers import (
     WorkersOfRun,
+    lag_words,
+    part_of,
     seen_words,
+    share_words,
+    step_words,
     straggler,
     straggler_words,
     title_of,
@@ -37,6 +41,8 @@ MOST_ROWS: Final = 4
 """So many rows are seen at once: the plots must not give way to them."""
 _TELLING: Final = ("starting", "training", "paused", "stopping")
 """In these states a worker can tell where it is."""
+Doing = tuple[str, float | None]
+"""What a worker does of a chief's work: in words, and as a part of 1; None without a chief."""
 _DOT = 8
 _HATCHED = 0.6
 
@@ -82,7 +88,8 @@ class WorkersCard(CardFrame):
         slow = straggler(states) if live else None
         for row, state in zip(self.rows, states, strict=True):
             place = places.get((state.role, state.index))
-            row.show_state(state, place, waited_for=state is slow)
+            doing = share_words(state, states), part_of(state, states)
+            row.show_state(state, place, doing, waited_for=state is slow)
             row.can_tell = live and state.state in _TELLING
             row.stack.setEnabled(row.can_tell and row is not self._asking)
         self.note.setText(straggler_words(states) if live else "")
@@ -107,12 +114,12 @@ class WorkersCard(CardFrame):
         self._area.setFixedHeight(min(count, MOST_ROWS) * high)
 
     def _ask_for_stack(self, row: WorkerRow) -> None:
-        if self._run is None or row.index is None:
+        if self._run is None or not row.title:
             return
-        run, index = self._run.run, row.index
+        run, title = self._run.run, row.title
         self._asking = row
         row.stack.setEnabled(False)
-        self._stacks.start_work(lambda _report, cancelled: _stack_or_why(run, index, cancelled))
+        self._stacks.start_work(lambda _report, cancelled: _stack_or_why(run, title, cancelled))
 
     def _show_stack(self, found: tuple[str, str]) -> None:
         row, (stack, problem) = self._asking, found
@@ -132,10 +139,10 @@ class WorkersCard(CardFrame):
         TraceDialog(said, _end_of(file), file, self, f"Output of {row.title}").show()
 
 
-def _stack_or_why(run: RunDirectory, index: int, cancelled: Event) -> tuple[str, str]:
+def _stack_or_why(run: RunDirectory, title: str, cancelled: Event) -> tuple[str, str]:
     """The stack of a worker, or why there is none."""
     try:
-        return stack_of(run, index, cancelled), ""
+        return stack_of(run, title, cancelled), ""
     except StackError as error:
         return "", str(error)
 
@@ -156,7 +163,6 @@ class WorkerRow(QWidget):
         self.title = ""
         self.place: WorkerPlace | None = None
         self.line = WorkerLine(number, theme)
-        self.index: int | None = None
         self.can_tell = False
         self.log, self.stack = Button("Log", small=True), Button("Stack", small=True)
         row = QHBoxLayout(self)
@@ -167,17 +173,17 @@ class WorkerRow(QWidget):
         row.addWidget(self.log)
 
     def show_state(
-        self, state: WorkerState, place: WorkerPlace | None, *, waited_for: bool
+        self, state: WorkerState, place: WorkerPlace | None, doing: Doing, *, waited_for: bool
     ) -> None:
-        """Show what the worker does."""
-        self.title, self.place, self.index = title_of(state), place, state.index
+        """Show what the worker does, `doing` its part of what a chief gives out."""
+        self.title, self.place = title_of(state), place
         self.stack.setAccessibleName(f"stack of {self.title}")
         self.stack.setToolTip(
             f"Where {self.title} is in its code now, also while it waits or hangs. It goes on"
         )
         self.log.setAccessibleName(f"log of {self.title}")
         self.log.setToolTip(f"The end of what {self.title} has printed")
-        self.line.show_state(state, place, waited_for=waited_for)
+        self.line.show_state(state, place, doing, waited_for=waited_for)
 
 
 class WorkerLine(QWidget):
@@ -188,17 +194,19 @@ class WorkerLine(QWidget):
         self._number, self._theme = number, theme
         self._state: WorkerState | None = None
         self._where, self._waited_for = "", False
+        self._doing: Doing = ("", None)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
     def show_state(
-        self, state: WorkerState, place: WorkerPlace | None, *, waited_for: bool
+        self, state: WorkerState, place: WorkerPlace | None, doing: Doing, *, waited_for: bool
     ) -> None:
         """Draw this from now on."""
         where = f"{place.host}, process {place.pid}" if place else ""
-        if (state, where, waited_for) == (self._state, self._where, self._waited_for):
+        known = self._state, self._where, self._doing, self._waited_for
+        if (state, where, doing, waited_for) == known:
             return
-        self._state, self._where, self._waited_for = state, where, waited_for
+        self._state, self._where, self._doing, self._waited_for = state, where, doing, waited_for
         self.setAccessibleName(self.words)
         self.setToolTip(self.words)
         self.update()
@@ -209,12 +217,14 @@ class WorkerLine(QWidget):
         state = self._state
         if state is None:
             return ""
-        parts = [f"{title_of(state)} ({self._where})", state.state, f"step {grouped(state.step)}"]
+        parts = [f"{title_of(state)} ({self._where})", state.state, step_words(state)]
         if state.compute + state.wait > 0:
             parts.append(f"computes {span(state.compute)} of a step and waits {span(state.wait)}")
+        if state.share is not None and state.share.steps:
+            parts += [self._doing[0], f"{span(state.share.seconds)} a step"]
         if state.memory is not None:
             parts.append(f"holds {size(state.memory)}")
-        return ", ".join([*parts, *filter(None, [seen_words(state)])])
+        return ", ".join(filter(None, [*parts, seen_words(state)]))
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A line of text, with some air."""
@@ -232,14 +242,17 @@ class WorkerLine(QWidget):
         tokens, state = self._theme.tokens, self._state
         bad = state.state == "lost" or bool(seen_words(state))
         self._text(painter, columns[1], state.state, tokens.bad if bad else tokens.text)
-        self._text(painter, columns[2], grouped(state.step), tokens.text, RIGHT)
+        done = state.step if state.share is None else state.share.steps
+        if state.role != "server":
+            self._text(painter, columns[2], grouped(done), tokens.text, RIGHT)
         silent = seen_words(state)
         if silent:
             self._text(painter, columns[3], silent, tokens.bad)
         else:
             self._paint_bar(painter, columns[3])
         memory = UNKNOWN if state.memory is None else size(state.memory)
-        self._text(painter, columns[4], memory, tokens.text, RIGHT)
+        last = memory if state.share is None else throughput(state.share.pace)
+        self._text(painter, columns[4], last, tokens.text, RIGHT)
 
     def _columns(self) -> list[QRect]:
         """The areas of name, state, step, bar and memory."""
@@ -268,24 +281,45 @@ class WorkerLine(QWidget):
         self._text(painter, left.adjusted(used, 0, 0, 0), note, colour)
 
     def _paint_bar(self, painter: QPainter, area: QRect) -> None:
-        """Computing in the worker's colour, and hatched after it waiting for the others."""
-        state, tokens = self._state, self._theme.tokens
-        if state is None or state.compute + state.wait <= 0:
-            return
-        words = f"{span(state.compute)} + {span(state.wait)}"
-        room = QFontMetrics(font("caption")).horizontalAdvance("888 ms + 888 ms") + GRID
+        """Computing in the worker's colour, and hatched after it waiting for the others.
+
+        Of a worker that a chief gives work to: its part of all samples, and how old its weights
+        were.
+        """
+        state, part = self._state, self._doing[1]
+        if state is not None and part is not None:
+            words = ", ".join(filter(None, [share(part), lag_words(state)]))
+            self._paint_part(painter, area, part, words, "100 %, lag 88.88, at most 88")
+        elif state is not None and state.compute + state.wait > 0:
+            words = f"{span(state.compute)} + {span(state.wait)}"
+            part = state.compute / (state.compute + state.wait)
+            self._paint_part(painter, area, part, words, "888 ms + 888 ms", hatched=True)
+
+    def _paint_part(
+        self,
+        painter: QPainter,
+        area: QRect,
+        part: float,
+        words: str,
+        longest: str,
+        *,
+        hatched: bool = False,
+    ) -> None:
+        """A bar that is filled to `part`, and `words` beside it, as long as `longest` at most."""
+        tokens = self._theme.tokens
+        room = QFontMetrics(font("caption")).horizontalAdvance(longest) + GRID
         trough = QRectF(area).adjusted(0, (area.height() - BAR) / 2, -room, 0)
         trough.setHeight(BAR)
-        share = state.compute / (state.compute + state.wait)
         filled = QRectF(trough)
-        filled.setWidth(trough.width() * share)
+        filled.setWidth(trough.width() * part)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.raised))
         painter.drawRoundedRect(trough, BAR / 2, BAR / 2)
-        painter.setBrush(QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))
-        painter.setOpacity(_HATCHED)
-        painter.drawRoundedRect(trough, BAR / 2, BAR / 2)
-        painter.setOpacity(1.0)
+        if hatched:
+            painter.setBrush(QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))
+            painter.setOpacity(_HATCHED)
+            painter.drawRoundedRect(trough, BAR / 2, BAR / 2)
+            painter.setOpacity(1.0)
         painter.setBrush(QColor(tokens.device_colour(self._number)))
         painter.drawRoundedRect(filled, BAR / 2, BAR / 2)
         self._text(painter, area, words, tokens.muted, RIGHT, role="caption")

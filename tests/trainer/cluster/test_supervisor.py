@@ -191,3 +191,45 @@ def test_that_a_stop_before_the_first_step_ends_all(run: Supervised) -> None:
 def test_that_what_another_engine_starts_is_not_started_here(run: Supervised) -> None:
     failed = run.failure({}, "cluster.start=kubernetes")
     assert 'Set cluster.start = "local"' in failed.suggestions[0]
+
+
+SERVED = "distribution.strategy=parameter_server"
+
+
+def test_that_with_servers_a_chief_trains_and_tells_what_each_has_done(run: Supervised) -> None:
+    assert run.train({}, SERVED).reason == "completed"
+    (part,) = run.of(ClusterStarted)
+    assert [place.title for place in part.workers] == ["chief", "worker 0", "worker 1", "server 0"]
+    assert [place.folder for place in part.workers][:2] == ["", "workers/0-worker-0"]
+    chief, *two, server = run.of(Workers)[-1].workers
+    assert {each.state for each in (chief, *two, server)} == {"ended"}
+    assert [each.share.steps for each in two] == [3, 4]
+    assert (chief.share, server.memory) == (None, 512)
+
+
+def test_that_a_lost_worker_of_servers_comes_back_while_the_others_go_on(run: Supervised) -> None:
+    assert run.train({"chief": "awaits", "worker 1": "dies"}, SERVED).reason == "completed"
+    (warned,) = run.of(Warned)
+    assert warned.message == (
+        "Worker 1 was ended by SIGKILL. The others go on with its work, and it starts again: "
+        "restart 1 of 3."
+    )
+    first, second = (each.workers for each in run.of(ClusterStarted))
+    differing = [one.title for one, two in zip(first, second, strict=True) if one.pid != two.pid]
+    assert differing == ["worker 1"]
+    assert [place.address for place in first] == [place.address for place in second]
+
+
+def test_that_without_restarts_a_lost_worker_of_servers_ends_the_run(run: Supervised) -> None:
+    failed = run.failure({"chief": "awaits", "worker 1": "dies"}, SERVED, "cluster.restarts=0")
+    assert "Worker 1 was ended by SIGKILL" in str(failed)
+
+
+def test_that_after_the_loss_of_a_server_all_start_again(run: Supervised) -> None:
+    run.checkpoint(1)
+    end = run.train({"0.chief": "follows", "server 0": "dies"}, SERVED)
+    assert end.reason == "completed"
+    assert [(part.attempt, part.from_step) for part in run.of(ClusterStarted)] == [(0, 0), (1, 1)]
+    assert run.of(Warned)[0].message.startswith(
+        "Server 0 was ended by SIGKILL. Now the chief, all workers and all servers start again"
+    )

@@ -125,3 +125,37 @@ def test_that_another_strategy_has_no_workers(held: OnMachine) -> None:
 def test_that_a_new_plan_has_a_worker_for_each_card(devices: tuple[str, ...], workers: int) -> None:
     made = strategy_named("multi_worker").template(starter(CPU), devices)
     assert cluster_of(made) == Cluster(workers=workers)
+
+
+def test_that_servers_and_how_variables_are_updated_are_chosen(held: OnMachine) -> None:
+    held.show(set_strategy(held.plan, "parameter_server"))
+    part = held.part.cluster
+    assert part.caption.text() == "4 processes in all, one of them the chief"
+    shown = [name for name, line in part.lines.items() if line.isVisible()]
+    assert shown == [
+        "workers",
+        "servers",
+        "restarts",
+        "lost_after",
+        "start_within",
+        "port",
+        "updates",
+        "trusted_network",
+    ]
+    part.numbers["servers"].edited.emit(2)
+    part.updates.edited.emit("sync")
+    assert cluster_of(held.plan) == Cluster(servers=2, updates="sync")
+    assert held.texts == ["change servers", "change updates"]
+    drawn = [box.title for row in held.part.picture.drawing.rows for box in row]
+    assert drawn == [
+        "chief: shares each batch out",
+        "worker 0",
+        "worker 1",
+        "2 parameter servers: variables",
+    ]
+
+
+def test_that_what_servers_cannot_have_is_shown_where_the_plan_has_it(held: OnMachine) -> None:
+    held.show(replace(set_strategy(held.plan, "parameter_server"), cluster=Cluster("slurm")))
+    assert held.part.cluster.lines["start"].isVisible()
+    assert "this machine only" in held.part.cluster.problems.text

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from made_runs import Script, make_run, tell
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
+from gpu_studio.contract.event_parts import WorkerPlace, WorkerShare, WorkerState
 from gpu_studio.runs.worker_stack import StackError
 from gpu_studio.ui.kit.basic_widgets import Paragraph
 from gpu_studio.ui.kit.dialogs import TraceDialog
@@ -128,8 +129,8 @@ def test_that_a_workers_stack_is_shown_on_a_click(
     found: str,
     said: str,
 ) -> None:
-    def stack_of(run: RunDirectory, index: int, _cancelled: object) -> str:
-        assert (run, index) == (live.run, 1)
+    def stack_of(run: RunDirectory, title: str, _cancelled: object) -> str:
+        assert (run, title) == (live.run, "worker 1")
         if not found:
             raise StackError("Worker 1 has ended.")
         return found
@@ -156,3 +157,32 @@ def test_that_with_fewer_workers_there_are_fewer_rows(
     alone = events.ClusterStarted(attempt=1, start="local", workers=CLUSTER.workers[:1])
     show(qtbot, card, live, alone)
     assert len(card.rows) == 1
+
+
+def test_that_what_each_worker_of_a_chief_does_is_drawn_and_said(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    shares = [
+        WorkerShare(index=0, steps=30, samples=300, pace=276.0, seconds=0.01, lag=0.5, lag_most=3),
+        WorkerShare(index=1, steps=10, samples=100, pace=90.0, seconds=0.1, lag=2.5, lag_most=4),
+    ]
+    states = [
+        WorkerState(role="chief", index=0, state="training", step=40, memory=1 << 20),
+        *(
+            WorkerState(role="worker", index=each.index, state="training", share=each)
+            for each in shares
+        ),
+        WorkerState(role="server", index=0, state="training", memory=2048),
+    ]
+    show(qtbot, card, live, events.Workers(workers=states))
+    assert [row.title for row in card.rows] == ["chief", "worker 0", "worker 1", "server 0"]
+    assert card.rows[2].line.words == (
+        "worker 1 (), training, 10 steps, 25 % of the samples, 90 samples/s, lag 2.50, at most 4, "
+        "100 ms a step"
+    )
+    assert card.rows[3].line.words == "server 0 (), training, holds 2 KiB"
+    assert card.note.isHidden()
+    first = card.rows[1].line.grab().toImage()
+    moved = [replace(states[1], share=replace(shares[0], samples=100)), *states[2:]]
+    show(qtbot, card, live, events.Workers(workers=[states[0], *moved]))
+    assert card.rows[1].line.grab().toImage() != first, "its part is drawn"

@@ -101,17 +101,23 @@ def test_that_every_field_of_the_schema_has_a_control(window: MainWindow) -> Non
     assert set(leaves(plan)) - shown - options == {"cluster"}, "which this strategy has not"
 
 
-def test_that_every_field_of_a_cluster_has_a_control(window: MainWindow) -> None:
-    plan = set_strategy(window.document.plan, "multi_worker")
+OF_SERVERS, OF_EQUALS = {"servers", "updates"}, {"start", "with_fewer"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "others"), [("multi_worker", OF_SERVERS), ("parameter_server", OF_EQUALS)]
+)
+def test_that_every_field_of_a_cluster_has_a_control(
+    window: MainWindow, strategy: str, others: set[str]
+) -> None:
+    plan = set_strategy(window.document.plan, strategy)
     window.document.begin(replace(plan, cluster=Cluster()))
     window.plan_page.workspace.open("Strategy")
     section = window.plan_page.workspace.editor("Strategy").cluster
-    shown = {*section.numbers, "start", "with_fewer", "trusted_network"}
-    only_text = {"servers"}  # no strategy that runs has servers
-    assert {field.name for field in fields(Cluster)} == shown | only_text | set(SCHEDULERS)
-    for control in (*section.numbers.values(), section.start, section.with_fewer, section.trusted):
-        assert control.isVisibleTo(window.plan_page)
-        assert any(each.focusPolicy() for each in (control, *control.findChildren(QWidget)))
+    assert {field.name for field in fields(Cluster)} == set(section.lines) | set(SCHEDULERS)
+    for name, line in section.lines.items():
+        assert line.isVisibleTo(window.plan_page) == (name not in others)
+        assert any(each.focusPolicy() for each in line.findChildren(QWidget))
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

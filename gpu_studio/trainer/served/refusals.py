@@ -1,0 +1,89 @@
+"""What workers of parameter servers cannot do, found once model and optimizer are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import keras
+
+from gpu_studio.plan.values import listed
+from gpu_studio.trainer.errors import PlanRefused
+
+_TOGETHER = 'Set cluster.updates = "sync": then only the chief updates the weights.'
+_PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+
+
+def refuse_own_steps(source: str, own: str) -> NoReturn:
+    """Raises PlanRefused: a `train_step` updates variables in ways that nobody here knows."""
+    raise PlanRefused(
+        f"{source} brings its own {own}, which knows nothing of servers: what it assigns would be "
+        "lost where workers assign at the same time.",
+        ["Train it with another strategy.", "Or leave its steps to GPU Studio."],
+    )
+
+
+def refuse_callbacks(names: Iterable[str]) -> None:
+    """Raises PlanRefused for callbacks that are called at each step of workers on their own."""
+    wanting = list(names)
+    if wanting:
+        raise PlanRefused(
+            f"{listed(wanting)} is called at each step, and each worker makes steps of its own "
+            "here: what it saw would be of none of them.",
+            [_TOGETHER, "Or let it do its work at the end of an epoch."],
+        )
+
+
+def refuse_alone(model: Any, optimizer: Any) -> None:
+    """Raises PlanRefused for what is unsound where each worker updates the variables by itself."""
+    bound = [v.path for v in model.trainable_variables if v.constraint is not None]
+    if bound:
+        raise PlanRefused(
+            f"{listed(bound[:3])} has a constraint, which writes the whole weight: updates that "
+            "other workers make meanwhile would be lost.",
+            [_TOGETHER, "Or leave the constraint out."],
+        )
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        raise PlanRefused(
+            "Gradients in 16 bits are scaled by a number that all workers would change at once.",
+            [_TOGETHER, "Or set training.mixed_precision = false."],
+        )
+
+
+def refuse_written(names: Iterable[str]) -> None:
+    """Raises PlanRefused for weights that layers write while they are trained."""
+    written = list(names)
+    if written:
+        raise PlanRefused(
+            f"A layer writes the weight {listed(written[:3])} in each step, and workers would "
+            "overwrite each other's.",
+            [_TOGETHER],
+        )
+
+
+def refuse_python(graph: Any) -> None:
+    """Raises PlanRefused if a step calls Python, which lives in the chief's process alone."""
+    for operation in _operations(graph):
+        if operation in _PYTHON:
+            raise PlanRefused(
+                "A step calls a function of Python (tf.numpy_function or tf.py_function), and "
+                "workers have none: it lives in the chief's process.",
+                ["Write it in TensorFlow's or Keras' operations.", "Or choose another strategy."],
+            )
+
+
+def _operations(graph: Any) -> Iterator[str]:
+    definition = graph.as_graph_def()
+    yield from (node.op for node in definition.node)
+    for function in definition.library.function:
+        yield from (node.op for node in function.node_def)
+
+
+def refuse_counted(parts: int) -> None:
+    """Raises PlanRefused where a loss is a mean over what counts in the whole batch."""
+    if parts > 1:
+        raise PlanRefused(
+            "The loss is a mean over the targets that count in the whole batch, of which each "
+            "worker sees a part.",
+            ['Set cluster.updates = "async", or cluster.workers = 1.', "Or choose mirrored."],
+        )
