@@ -23,6 +23,7 @@ WORDS = (
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)]+)\)")
 QUOTED = re.compile(r"^> (.+)$", re.MULTILINE)
 PLAN = re.compile(r"```toml\n(.*?)```", re.DOTALL)
+KIND = re.compile(r'(?:^    kind = |[ (]kind=)"(?!stable)(\w+)"', re.MULTILINE)
 PAGES = tuple(guide().pages)
 
 
@@ -89,14 +90,51 @@ def test_that_what_the_guide_quotes_of_failures_is_what_the_program_says():
         assert [part for part in parts if part not in said_by_the_program()] == [], quote
 
 
+SMALL = 'version = 1\nmodel = { name = "mlp" }\ndata = { name = "digits" }\n'
+"""A plan over which the guide's parts of plans are laid."""
+
+
+def cluster(part: str) -> str:
+    """The part, of a plan of several workers where it says nothing of the strategy."""
+    return part if "strategy" in part else f'distribution.strategy = "multi_worker"\n{part}'
+
+
+FAILURES = {
+    "out_of_memory": "out-of-memory-on-a-device",
+    "host_memory": "out-of-memory-of-the-computer",
+    "not_finite": "the-loss-is-no-number",
+    "layer": "a-layer-could-not-compute",
+    **dict.fromkeys(("data", "model", "plan"), "the-data-the-model-or-the-plan-cannot-be-used"),
+    **dict.fromkeys(("cluster", "worker_lost"), "several-workers"),
+    **dict.fromkeys(("user_code", "import"), "your-own-code"),
+    "device_lost": "a-card-failed",
+    "disk": "a-full-disk",
+    "system": "anything-else",
+}
+"""Where the guide says what to do, by the kind of a run's failure."""
+
+
+def test_that_every_kind_of_failure_has_its_part_with_what_to_do():
+    package = Path(gpu_studio.__file__).parent
+    files = (
+        path for room in ("contract", "runs", "trainer") for path in (package / room).rglob("*.py")
+    )
+    found = {kind for path in files for kind in KIND.findall(path.read_text())}
+    assert found <= set(FAILURES)
+    assert len(found) > 5
+    assert [
+        place for place in FAILURES.values() if guide().section(f"failures#{place}") is None
+    ] == []
+
+
 def test_that_every_plan_and_study_in_the_guide_is_right():
     found = [text for page in guide().pages.values() for text in PLAN.findall(page)]
     studies = [text for text in found if "[[axes]]" in text]
     plans = [text for text in found if text not in studies]
+    small = loads(SMALL)
     assert len(plans) >= 4
     for text in plans:
-        assert validate(loads(text)) == []
-    small = loads('version = 1\nmodel = { name = "mlp" }\ndata = { name = "digits" }\n')
+        assert validate(loads(text if "version = " in text else SMALL + cluster(text))) == []
     for text in studies:
         points = points_of(loads_study(text), small)
         assert len(points) > 1

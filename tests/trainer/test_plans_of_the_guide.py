@@ -30,7 +30,7 @@ def shown(kind: str) -> list[tuple[str, str]]:
 PLANS = {
     f"{page}: {loads(text).name}": loads(text)
     for page, text in shown("toml")
-    if "[[axes]]" not in text
+    if "version = " in text and "[[axes]]" not in text
 }
 
 
