@@ -135,8 +135,8 @@ def train(chosen: argparse.Namespace) -> int:
 def _have_shell_allowed(plan: plans.Plan, chosen: argparse.Namespace) -> None:
     """Write down that the plan's lines of shell may run, if they are allowed, and show them."""
     from gpu_studio.contract.consent import allow_shell
+    from gpu_studio.hosts.slurm_run import shell_of
     from gpu_studio.plan.values import printable
-    from gpu_studio.runs.cluster_start import shell_of
 
     lines = shell_of(plan)
     if not lines or not chosen.allow_shell:

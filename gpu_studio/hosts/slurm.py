@@ -16,6 +16,7 @@ from typing import Final
 from gpu_studio.plan.cluster_values import minutes
 
 COMMAND_S: Final = 20.0
+_MOST_SAID: Final = 200
 
 REASONS: Final[Mapping[str, str]] = {
     "None": "Slurm has not looked at it yet",
@@ -55,6 +56,17 @@ class SlurmError(Exception):
 def run(command: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
     """What a command of Slurm writes to stdout; `text` is its input. Raises SlurmError."""
     return _done(command, text, folder).stdout.strip()
+
+
+def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
+    """Submit a job, by the `words` behind sbatch, and return its number. Raises SlurmError."""
+    said = run(["sbatch", "--parsable", *words], text=text, folder=folder)
+    # A cluster's own sbatch may say more; what follows the number names a cluster of several.
+    numbers = re.findall(r"^(\d+)(?:;\S*)?\s*$", said, re.MULTILINE)
+    if not numbers:
+        # Without a number, scontrol tells of all jobs: whose would be followed?
+        raise SlurmError(f"sbatch told no number of a job, but {said[:_MOST_SAID]!r}")
+    return str(numbers[-1])
 
 
 def _done(
@@ -143,11 +155,29 @@ class SlurmJob:
 
     @property
     def ended(self) -> bool:
-        """Whether it has left the queue."""
-        going = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")
-        return not self.waits and self.state not in going
+        """Whether it has left the queue, or Slurm has forgotten it."""
+        return self.state in _ENDS
 
 
+FORGOTTEN: Final = "UNKNOWN"
+_ENDS: Final = frozenset(
+    {
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        FORGOTTEN,
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "RECONFIG_FAIL",
+        "REVOKED",
+        "TIMEOUT",
+    }
+)
+"""All others pass, such as SIGNALING, STAGE_OUT and REQUEUE_HOLD: a run is not lost by them."""
 _WORDS: Final[Mapping[str, str]] = {
     "RUNNING": "runs{again} on {job.nodes}, with a time limit of {job.limit}.",
     "COMPLETING": "is ending.",
@@ -161,17 +191,23 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 def job_of(number: str) -> SlurmJob:
-    """What Slurm says of a job. Raises SlurmError for one that it does not know any more."""
+    """What Slurm says of a job.
+
+    Raises SlurmError for one that it does not know any more, and for an answer that tells no state.
+    """
     said = run(["scontrol", "-o", "show", "job", number])
     pairs = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", said))
+    if "JobState" not in pairs:
+        raise SlurmError(f"scontrol told no state of job {number}")
+    restarts = pairs.get("Restarts", "")
     return SlurmJob(
         pairs.get("JobId", number),
         pairs.get("JobName", ""),
-        pairs.get("JobState", "UNKNOWN"),
+        pairs["JobState"],
         pairs.get("Reason", "None"),
         pairs.get("NodeList", ""),
         pairs.get("TimeLimit", ""),
-        int(pairs.get("Restarts", "0")),
+        int(restarts) if restarts.isdecimal() else 0,
         pairs.get("ExitCode", ""),
     )
 

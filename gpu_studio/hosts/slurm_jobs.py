@@ -13,6 +13,7 @@ from typing import Final
 
 from gpu_studio.common.safe_files import write_output
 from gpu_studio.contract.files import LineTail, make_private_directory
+from gpu_studio.hosts import slurm
 from gpu_studio.hosts.slurm import SlurmJob, job_of, output_of, run
 
 JOB_FILE: Final = "job.sbatch"
@@ -30,8 +31,7 @@ def submit(folder: Path, files: Mapping[str, bytes], words: Sequence[str]) -> st
     make_private_directory(folder)
     for name, content in files.items():
         write_output(folder / name, [content])
-    said = run(["sbatch", "--parsable", JOB_FILE, *words], folder=folder)
-    return said.partition(";")[0]  # what follows names a cluster of several
+    return slurm.submit([JOB_FILE, *words], folder=folder)
 
 
 def at_work_in(folder: Path) -> str | None:

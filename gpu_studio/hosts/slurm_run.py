@@ -20,7 +20,7 @@ from typing import Final
 from gpu_studio.common.processes import module_command
 from gpu_studio.contract.directory import RunDirectory, slug
 from gpu_studio.contract.files import make_private_directory, write_private
-from gpu_studio.hosts.slurm import SlurmError, SlurmJob, job_of, run
+from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, run, submit
 from gpu_studio.plan import Plan
 from gpu_studio.plan.cluster_values import Slurm, lead_seconds, slurm_options
 from gpu_studio.plan.strategies import cluster_of
@@ -89,6 +89,22 @@ exit 1
 """)
 
 
+def shell_of(plan: Plan) -> tuple[str, ...]:
+    """The lines of shell that the plan gives Slurm where a run starts by that; they run as you."""
+    cluster = cluster_of(plan)
+    if cluster is None or cluster.start != "slurm" or cluster.slurm is None:
+        return ()
+    return (*cluster.slurm.setup, *cluster.slurm.flags)
+
+
+def can_be_named(folder: Path) -> bool:
+    """Whether a script for Slurm can name this folder as that of its output.
+
+    What stands behind a line break would be shell; sbatch drops backslashes.
+    """
+    return "\\" not in str(folder) and str(folder).splitlines() == [str(folder)]
+
+
 def run_script(plan: Plan, folder: Path, python: str = sys.executable) -> str:
     """The script of the job that trains the run in `folder`. The plan has a cluster."""
     cluster = cluster_of(plan)
@@ -135,8 +151,7 @@ class RunJob:
         self.ordered = self.job.restarts if self.job and not self.job.ended else 0
         self._write(f"{start} {count} {self.ordered}")
         if self.job is None or self.job.ended:
-            said = run(["sbatch", "--parsable"], text=self._script)
-            number = said.partition(";")[0]  # what follows names a cluster of several
+            number = submit([], text=self._script)
             self.job = SlurmJob(number, "", "PENDING", "None", "", "")
 
     def look(self) -> SlurmJob:
@@ -146,21 +161,26 @@ class RunJob:
         """
         assert self.job is not None
         if time.monotonic() - self._asked >= ASK_S:
-            self._asked = time.monotonic()
             try:
                 self.job = job_of(self.job.id)
             except SlurmError as error:
                 if "Invalid job id" in str(error) and not self.job.ended:
-                    self.job = SlurmJob(self.job.id, "", "UNKNOWN", "None", "", "")
+                    self.job = SlurmJob(self.job.id, "", FORGOTTEN, "None", "", "")
+            self._asked = time.monotonic()  # after the answer, which may have taken long
         return self.job
 
-    def ask_to_stop(self) -> None:
-        """Have the workers keep their state after the same step."""
-        with suppress(SlurmError):
+    def ask_to_stop(self) -> bool:
+        """Have the workers keep their state after the same step; return whether Slurm told them."""
+        try:
             run(["scancel", "--signal=TERM", self.number])
+        except SlurmError:
+            return False
+        return True
 
     def end_workers(self) -> None:
         """End the workers, and not the job."""
+        if not self.number:  # squeue would take that for all jobs
+            return
         with suppress(SlurmError):
             steps = run(["squeue", "--steps", f"--jobs={self.number}", "--noheader", "--format=%i"])
             numbers = [each for each in steps.split() if re.fullmatch(r"\d+\.\d+", each)]
@@ -169,17 +189,22 @@ class RunJob:
 
     def close(self, status: int) -> None:
         """Let the job end with this status; one that waits is cancelled."""
-        with suppress(OSError):
-            self._write(f"{OVER} {status} 0")
+        self._let_end(status)
         if self.job is not None:
             self._asked = float("-inf")
             if self.look().state == "PENDING":
                 self.cancel()
 
     def cancel(self) -> None:
-        """End it at once, whatever it does."""
-        with suppress(SlurmError):
-            run(["scancel", self.number])
+        """End it at once, whatever it does; one that is only being submitted ends as it begins."""
+        self._let_end(1)
+        if self.number:
+            with suppress(SlurmError):
+                run(["scancel", self.number])
+
+    def _let_end(self, status: int) -> None:
+        with suppress(OSError):
+            self._write(f"{OVER} {status} 0")
 
     def _write(self, order: str) -> None:
         write_private(self._workers / ORDERS, f"{order}\n".encode())

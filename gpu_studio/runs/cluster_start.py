@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio.contract.consent import is_shell_allowed
-from gpu_studio.plan import AbsolutePlan, Plan, Problem
+from gpu_studio.hosts.slurm_run import can_be_named, shell_of
+from gpu_studio.plan import AbsolutePlan, Problem
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.strategies import cluster_of
 from gpu_studio.plan.values import shown
@@ -22,14 +23,6 @@ class MachineProblem(Problem):
         return f"{self.received} {self.advice}"
 
 
-def shell_of(plan: Plan) -> tuple[str, ...]:
-    """The lines of shell that the plan gives Slurm where a run starts by that; they run as you."""
-    cluster = cluster_of(plan)
-    if cluster is None or cluster.start != "slurm" or cluster.slurm is None:
-        return ()
-    return (*cluster.slurm.setup, *cluster.slurm.flags)
-
-
 def _of_start(cluster: Cluster, runs: Path) -> Iterator[MachineProblem]:
     """What keeps another engine from starting the workers, as far as it is known at once."""
     if cluster.start == "kubernetes":
@@ -40,6 +33,10 @@ def _of_start(cluster: Cluster, runs: Path) -> Iterator[MachineProblem]:
     if shutil.which("sbatch") is None:
         said = "Its workers are to be started by Slurm, and there is no sbatch on this machine."
         how = 'Train on a machine that submits jobs, or set cluster.start = "local".'
+        yield MachineProblem("cluster.start", said, how)
+    if not can_be_named(runs.resolve()):
+        said = f"Slurm's scripts cannot name the folder of runs, {shown(str(runs.resolve()))}."
+        how = "Train with --runs-dir and a folder without line breaks and backslashes in its path."
         yield MachineProblem("cluster.start", said, how)
     shared = cluster.slurm.folder if cluster.slurm else None
     if shared is not None and not runs.resolve().is_relative_to(Path(shared).resolve()):

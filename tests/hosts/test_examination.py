@@ -15,9 +15,10 @@ from gpu_studio.contract.consent import allow_shell
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts import agent
 from gpu_studio.hosts.examination import _command, examined, filesystem_of, named_files
+from gpu_studio.hosts.slurm_run import shell_of
 from gpu_studio.plan import AbsolutePlan, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster, Slurm
-from gpu_studio.runs.cluster_start import machine_problems, shell_of
+from gpu_studio.runs.cluster_start import machine_problems
 from gpu_studio.trainer.cluster.ports import free_ports
 
 WORKERS = "distribution.strategy=multi_worker"
@@ -110,6 +111,15 @@ def test_that_a_run_in_slurm_lies_where_its_nodes_see_it(tmp_path: Path) -> None
     (problem,) = machine_problems(plan, tmp_path / "runs")
     assert f"--runs-dir {shared}/runs" in str(problem)
     assert machine_problems(plan, shared / "runs") == []
+
+
+@pytest.mark.usefixtures("with_sbatch")
+def test_that_a_folder_whose_name_would_be_shell_in_a_script_for_slurm_is_refused(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "runs\ntouch unasked"
+    (problem,) = machine_problems(plan_of(tmp_path, "cluster.start=slurm"), folder)
+    assert "cannot name the folder of runs" in str(problem)
 
 
 @pytest.mark.usefixtures("with_sbatch")

@@ -103,6 +103,11 @@ def test_that_what_a_cluster_cannot_be_is_refused_with_the_nearest(text, sentenc
         (["cluster.slurm.time=soon"], 'cluster.slurm.time is "soon": write a limit as Slurm does'),
         (['cluster.slurm.flags=["account=x"]'], 'cluster.slurm.flags[0] is "account=x"'),
         (['cluster.slurm.flags=["--a\\n#x"]'], "cluster.slurm.flags[0] is"),
+        (
+            ['cluster.slurm.flags=["--account=x --array=0-1"]'],
+            "leave it out: a run is one job, which is submitted and then followed",
+        ),
+        (['cluster.slurm.flags=["-W"]'], "a run is one job"),
         (['cluster.slurm.setup=["a\\nb"]'], "give each line of shell a text of its own"),
         (["cluster.slurm.gpus_per_worker=-1"], "cluster.slurm.gpus_per_worker is -1"),
         (["cluster.start=kubernetes"], "cluster.kubernetes.image is missing"),

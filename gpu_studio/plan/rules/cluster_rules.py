@@ -17,6 +17,7 @@ LAST_PORT = 65_535
 FIRST_PORT = 1024
 
 _TIME = re.compile(r"\d{1,6}|\d{1,4}:\d{2}|\d{1,3}:\d{2}:\d{2}|\d{1,3}-\d{1,2}(:\d{2}){0,2}")
+_NOT_ONE_JOB = re.compile(r"(^|\s)(--(array|test-only|wait|wrap)(=|\s|$)|-[aW])")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][\w./:@-]{0,254}", re.ASCII)
 
@@ -109,6 +110,9 @@ def slurm(plan: Plan) -> Iterator[Problem]:
     for index, flag in enumerate(part.flags):
         if not flag.startswith("-") or _breaks(flag):
             advice = 'write an option of sbatch, such as "--account=abc123"'
+            yield Problem(f"{where}.flags[{index}]", shown(flag), advice)
+        elif _NOT_ONE_JOB.search(flag):
+            advice = "leave it out: a run is one job, which is submitted and then followed"
             yield Problem(f"{where}.flags[{index}]", shown(flag), advice)
     for index, line in enumerate(part.setup):
         if _breaks(line):

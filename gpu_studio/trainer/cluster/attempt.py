@@ -342,8 +342,7 @@ class Attempt:
         if self._phase != "training":
             return False
         if not self._asked:
-            self._asked = True
-            self._workers[0].terminate()
+            self._asked = self._workers[0].terminate()
         return True
 
     def _part(self) -> None:

@@ -7,6 +7,7 @@ shell that started it, and whether the job does by Slurm.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 from gpu_studio.contract import cluster_file
@@ -73,9 +74,9 @@ class SlurmTask(Worker):
                 self.channel.closed = True
         return self._noted(said)
 
-    def terminate(self) -> None:
+    def terminate(self) -> bool:
         """Ask it, and with it all others, to stop."""
-        self._job.ask_to_stop()
+        return self._job.ask_to_stop()
 
     def wait(self, seconds: float) -> None:
         """Wait until its shell tells its end."""
@@ -94,7 +95,8 @@ class SlurmTask(Worker):
         self.channel.close()
         if not self._ended_here:
             for path in (self.channel.outgoing, self.channel.incoming):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
 
     def member(self) -> ClusterMember:
         """Who it is."""
@@ -123,7 +125,7 @@ class SlurmAttempt(Attempt):
         for index in range(self._count):
             task = SlurmTask(self._run, index, self._count, self._number, self._by)
             self._workers.append(task)
-        new = not self._by.number
+        before = self._by.number
         try:
             self._by.order(self._number, self._count)
         except SlurmError as error:
@@ -132,9 +134,9 @@ class SlurmAttempt(Attempt):
                 ["See what would keep it from training: gpu-studio cluster examine PLAN."],
             ) from error
         self._job = self._by.number
-        if new:
+        if self._job != before:
             self._writer.write(Log(message=f"Job {self._job} of Slurm is to train this run."))
-            waiting = ClusterFile(start="slurm", attempt=0, members=[], job=self._job)
+            waiting = ClusterFile(start="slurm", attempt=self._number, members=[], job=self._job)
             cluster_file.write(self._run, waiting)
 
     def _end_all(self) -> None:
@@ -144,6 +146,8 @@ class SlurmAttempt(Attempt):
 
     def _speaking(self, open_ones: list[Worker]) -> list[Worker]:
         time.sleep(POLL_S)
+        # Slurm may take its time to answer: before they are heard, or they would seem silent.
+        self._by.look()
         return open_ones
 
     def _addresses(self) -> list[str]:

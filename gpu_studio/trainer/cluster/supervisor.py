@@ -13,6 +13,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from gpu_studio.contract.consent import is_shell_allowed
 from gpu_studio.contract.directory import (
     RunDirectory,
     SavedCheckpoint,
@@ -22,7 +23,7 @@ from gpu_studio.contract.directory import (
 from gpu_studio.contract.event_writer import TakesEvents
 from gpu_studio.contract.events import Failed, Finished, StateChanged, Warned
 from gpu_studio.hosts.examination import examined
-from gpu_studio.hosts.slurm_run import RunJob, run_script
+from gpu_studio.hosts.slurm_run import RunJob, run_script, shell_of
 from gpu_studio.plan import Plan, cluster_of, strategy_of, with_absolute_files
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.trainer.cluster.attempt import Attempt, Loss
@@ -46,6 +47,7 @@ def supervise(
     """
     cluster = cluster_of(plan) or Cluster()
     if cluster.start == "slurm":
+        _refuse_shell(plan)
         script = run_script(plan, run.path)
         _refuse_by_slurm(run, plan, script)
         job, status = RunJob(run, script), 1
@@ -90,6 +92,15 @@ def _supervised(
         fewer = cluster.with_fewer and end.again == "costs"
         count = max(1, count - 1) if fewer else count
         _tell_restart(writer, end, count, lost, cluster, _newest(run))
+
+
+def _refuse_shell(plan: Plan) -> None:
+    """Raises ClusterError for lines of shell that the user has not allowed, whoever starts this."""
+    if not is_shell_allowed(shell_of(plan)):
+        raise ClusterError(
+            "The plan gives Slurm lines of shell, which run as you, and they are not allowed.",
+            ["If you have read and trust them: gpu-studio train PLAN --allow-shell."],
+        )
 
 
 def _refuse_by_slurm(run: RunDirectory, plan: Plan, script: str) -> None:

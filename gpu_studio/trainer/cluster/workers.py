@@ -169,10 +169,11 @@ class Worker:
             name = f"signal {-status}"
         return f"was ended by {name}"
 
-    def terminate(self) -> None:
-        """Ask it to stop."""
+    def terminate(self) -> bool:
+        """Ask it to stop; return whether it, or whoever passes it on, has been told."""
         with suppress(OSError):
             self.process.send_signal(signal.SIGTERM)
+        return True
 
     def wait(self, seconds: float) -> None:
         """Wait for its end, no longer than this."""

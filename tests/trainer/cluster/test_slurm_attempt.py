@@ -1,0 +1,117 @@
+"""A start of workers by Slurm, with a Slurm that answers late or not at all. Nothing is started."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from supervised import Supervised
+
+from gpu_studio.contract import cluster_file
+from gpu_studio.contract.events import Log
+from gpu_studio.hosts import slurm_run
+from gpu_studio.hosts.slurm import SlurmError, SlurmJob
+from gpu_studio.hosts.slurm_run import MAIL, RunJob
+from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.trainer.cluster.channel import Heartbeat, line_of
+from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Supervised:
+    return Supervised(tmp_path, monkeypatch)
+
+
+class Watched(SlurmAttempt):
+    """One whose steps a test takes by itself."""
+
+    def begin(self) -> None:
+        """Order the workers, and take them to be training."""
+        self._start_all()
+        self._enter("training")
+
+    def ask_to_stop(self) -> bool:
+        """Pass a stop on."""
+        return self._ask_to_stop()
+
+    def look(self) -> str:
+        """Hear the workers once; why one of them is lost, empty if none is."""
+        self._hear()
+        loss = self._lost()
+        return loss.words if loss else ""
+
+
+def watched(run: Supervised, job: RunJob, number: int = 0) -> Watched:
+    begun = Watched(
+        job, run.run, Cluster(lost_after=5), 1, number, None, run, run.write, lambda: True
+    )
+    begun.begin()
+    return begun
+
+
+def submits(monkeypatch: pytest.MonkeyPatch, *numbers: str) -> None:
+    left = list(numbers)
+    monkeypatch.setattr(slurm_run, "submit", lambda *_words, **_more: left.pop(0))
+
+
+def test_that_a_stop_is_passed_on_until_slurm_has_taken_it(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submits(monkeypatch, "7")
+    answers: list[Callable[[], str]] = []
+    asked: list[list[str]] = []
+
+    def busy() -> str:
+        raise SlurmError("scancel did not answer in 20 s")
+
+    def command(words: list[str]) -> str:
+        asked.append(words)
+        return answers.pop(0)()
+
+    monkeypatch.setattr(slurm_run, "run", command)
+    begun = watched(run, RunJob(run.run, ""))
+    answers += [busy, str]
+    assert [begun.ask_to_stop() for _ in range(3)] == [True] * 3, "somebody can save all the while"
+    assert asked == [["scancel", "--signal=TERM", "7"]] * 2
+
+
+def test_that_workers_are_not_silent_while_slurm_takes_its_time(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+
+    def late(_number: str) -> SlurmJob:
+        nonlocal now
+        now += 20
+        said = line_of(Heartbeat("training", 1, 0.1, 0.1, None))
+        with (run.run.of_worker(0, "worker", 0).path / MAIL).open("ab") as mail:
+            mail.write(said)
+        return SlurmJob("7", "", "RUNNING", "None", "", "")
+
+    submits(monkeypatch, "7")
+    monkeypatch.setattr(slurm_run, "job_of", late)
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    begun = watched(run, RunJob(run.run, ""))
+    assert [begun.look() for _ in range(3)] == ["", "", ""]
+    monkeypatch.setattr(slurm_run, "ASK_S", 60.0)
+    now += 6
+    assert "has said nothing for" in begun.look()
+
+
+def test_that_each_job_of_a_run_is_told_by_its_number(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submits(monkeypatch, "7", "8")
+    job = RunJob(run.run, "")
+    watched(run, job)
+    job.job = SlurmJob("7", "", "NODE_FAIL", "None", "", "")
+    watched(run, job, 1)
+    assert [each.message.split()[1] for each in run.of(Log)] == ["7", "8"]
+    known = cluster_file.read(run.run)
+    assert known is not None
+    assert (known.job, known.attempt) == ("8", 1)
+    watched(run, job, 2)
+    assert len(run.of(Log)) == 2, "its nodes are its own still"
