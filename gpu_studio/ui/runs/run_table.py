@@ -13,7 +13,7 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPointF, QRectF,
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 
-from gpu_studio.common.figures import metric_label
+from gpu_studio.common.figures import metric_label, plural
 from gpu_studio.runs.reading.workers import HERE
 from gpu_studio.ui.kit.painting import LEFT, RIGHT
 from gpu_studio.ui.kit.table import Index, PaintedCell, Table
@@ -259,7 +259,7 @@ class RunNameCell(PaintedCell):
         row: RunRow = index.data(ROW_ROLE)
         marks = [
             *(["practice"] if row.summary.practice else []),
-            *([row.summary.where] if row.summary.where not in ("", HERE) else []),
+            *([_elsewhere(row)] if row.summary.where not in ("", HERE) else []),
             *row.labels.tags,
             *(["note"] if row.labels.note else []),
         ]
@@ -295,6 +295,12 @@ class RunNameCell(PaintedCell):
             painter.setPen(QColor(readable(tokens.muted, tokens.raised, tokens.text)))
             painter.drawText(pill, _MIDDLE, tag)
             left = pill.right() + _TAG_GAP
+
+
+def _elsewhere(row: RunRow) -> str:
+    """Where a run trained, if not here, in a word or two: its row has all names in its tooltip."""
+    hosts = row.summary.hosts
+    return hosts[0] if len(hosts) == 1 else plural(len(hosts), "host")
 
 
 class StateCell(PaintedCell):

@@ -276,7 +276,7 @@ class WorkerLine(QWidget):
         left = area.adjusted(2 * _DOT, 0, 0, 0)
         self._text(painter, left, title, tokens.text, role="strong")
         used = QFontMetrics(font("strong")).horizontalAdvance(title) + GRID
-        note = f"{self._where} · the others wait for it" if self._waited_for else self._where
+        note = f"{self._where} · waited for" if self._waited_for else self._where
         colour = tokens.warning if self._waited_for else tokens.muted
         self._text(painter, left.adjusted(used, 0, 0, 0), note, colour)
 
