@@ -15,7 +15,7 @@ import msgspec
 
 from gpu_studio.common.figures import grouped, size
 from gpu_studio.plan.files import inline
-from gpu_studio.plan.values import Problem, listed, shown, with_kind
+from gpu_studio.plan.values import Problem, listed, printable, shown, with_kind
 
 _LARGEST: Final = 1 << 24
 _OF_A_DOUBLING: Final = 4
@@ -122,13 +122,13 @@ def search(
 
 def in_words(found: LargestBatch) -> str:
     """What was found, in sentences."""
-    who = " and ".join(found.devices) if len(found.devices) < 3 else listed(found.devices)
+    who, why_not = listed(found.devices), printable(found.why_not)
     alike = f" (and {listed(found.like)}, just like it)" if found.like else ""
     if not found.batch:
-        return f"{who}{alike}: not even a batch of {grouped(found.above)} fits: {found.why_not}."
+        return f"{who}{alike}: not even a batch of {grouped(found.above)} fits: {why_not}."
     held = f", and held {size(found.held)}" if found.held else ""
     held += f" of {size(found.limit)}" if found.held and found.limit else ""
-    more = f"{grouped(found.above)} does not: {found.why_not}" if found.above else found.why_not
+    more = f"{grouped(found.above)} does not: {why_not}" if found.above else why_not
     words = f"{who}{alike}: {grouped(found.batch)} is the largest batch. It ran{held}; {more}."
     below = [each for each in found.failed if each != found.above]
     if below:

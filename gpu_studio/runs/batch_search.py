@@ -219,6 +219,8 @@ class _Searched:
             return "there are no more samples to train with"
         if seen.above in seen.failed:
             return "it found no memory when it was tried"
-        needs = max(self._predicted(seen.above), key=lambda each: each.total)
+        needs = max(self._predicted(seen.above), key=lambda each: each.total, default=None)
+        if needs is None:
+            return "what a step of this model needs is not known, and a CPU is not filled up"
         room = needs.usable_bytes or psutil.virtual_memory().available
         return f"it is predicted to need {size(needs.total)} of the {size(room)} there are"

@@ -110,7 +110,7 @@ class StudyRunner:
             if not said:
                 self._say(f"Waits until run {_called(others[0])} has ended, to measure undisturbed")
                 said = True
-            if interrupts.came:
+            if interrupts.came or is_ending(self._runs):
                 return False
             interrupts.wait(POLL_SECONDS * 5)
         return not interrupts.came

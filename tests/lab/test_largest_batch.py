@@ -88,6 +88,7 @@ def test_that_it_is_said_what_ran_what_did_not_and_what_was_predicted_wrongly():
     wrong = LargestBatch(("GPU:0", "GPU:1"), 96, 112, "it found no memory", failed=(112, 128))
     assert in_words(wrong).startswith("GPU:0 and GPU:1: 96 is the largest batch. It ran; 112 does")
     assert in_words(wrong).endswith("Predicted to fit, but out of memory when tried: 128.")
+    assert "\x1b" not in in_words(LargestBatch(("\x1b[2J",), 1, 2, "\x1b[2J"))
     none = LargestBatch(("GPU:0",), 0, 1, "it found no memory")
     assert in_words(none) == "GPU:0: not even a batch of 1 fits: it found no memory."
     every = LargestBatch(("CPU:0",), 1437, 0, "there are no more samples to train with")

@@ -113,6 +113,17 @@ def test_that_a_cpu_has_no_more_tried_than_is_predicted_to_fit(searched, asked, 
     assert asked() == ["600 on CPU:0 host True"]
 
 
+def test_that_a_model_of_which_nothing_is_predicted_begins_with_the_plans_own_batch(
+    searched, asked, monkeypatch
+):
+    monkeypatch.setattr("gpu_studio.runs.batch_search.predict", lambda *_: ())
+    (on_card,) = searched(100)
+    assert (on_card.batch, on_card.above, asked()[0]) == (96, 112, "32 on GPU:0 host False")
+    (on_cpu,) = searched(100, WITHOUT_CARDS)
+    assert (on_cpu.batch, on_cpu.above) == (32, 40)
+    assert "is not known" in on_cpu.why_not
+
+
 def test_that_a_mirrored_plan_is_searched_as_it_is_and_each_kind_of_device_alone(searched, asked):
     larger = replace(TWO_CARDS.cards[1], total_mib=49_152)
     other = replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], larger))

@@ -17,6 +17,7 @@ from gpu_studio.trainer.errors import TrainerError
 
 if TYPE_CHECKING:
     from gpu_studio.trainer.failures import FailureContext
+    from gpu_studio.trainer.progress import TrainingProgress
     from gpu_studio.trainer.session import Session
 
 STEPS: Final = 30
@@ -72,6 +73,8 @@ def _trained(
 ) -> dict[str, int]:
     """Train, and return the most bytes that each device held."""
     from gpu_studio.trainer import devices, session
+    from gpu_studio.trainer.phases import begin_phase
+    from gpu_studio.trainer.progress import TrainingProgress
 
     progress(f"building the model, for a batch of {plan.training.batch_size}")
     tell = context.hearing(lambda _event: None)
@@ -79,24 +82,33 @@ def _trained(
     context.meter = meter = session.memory_meter(made)
     progress(f"training steps with a batch of {plan.training.batch_size}")
     with devices.on_host():
-        _train(made)
+        at = _train(made, TrainingProgress())
+        # A later phase may train more layers: all of them have to fit.
+        for number in range(1, len(plan.training.phases) + 1):
+            begin_phase(made, number)
+            at = _train(made, at)
+        _evaluate(made)
     return {each.device: each.peak for each in meter.read()}
 
 
-def _train(made: Session) -> None:
-    from gpu_studio.trainer.progress import TrainingProgress
-
-    at, began = TrainingProgress(), time.monotonic()
-    while at.step < STEPS and not (at.passes and made.passes.ends):
-        if at.step >= LEAST_STEPS and time.monotonic() - began > LONGEST_S:
+def _train(made: Session, at: TrainingProgress) -> TrainingProgress:
+    """Train steps from there on, and return how far it has come."""
+    first, began = at.step, time.monotonic()
+    while at.step - first < STEPS and not (at.passes and made.passes.ends):
+        trained = at.step - first
+        if trained >= LEAST_STEPS and time.monotonic() - began > LONGEST_S:
             break
         left = made.passes.left(at) or STEPS
-        count = min(IN_A_CALL if at.step else 1, left, STEPS - at.step)
+        count = min(IN_A_CALL if trained else 1, left, STEPS - trained)
         call = made.program.train(made.passes.steps_from(at), at.step, count)
         at, _sizes = made.passes.after(at, call)
         if at.pass_over:
             made.passes.end()
             at = at.after_epoch()
+    return at
+
+
+def _evaluate(made: Session) -> None:
     split = made.dataset.validation
     if split and made.program.evaluates:
         reading = made.reading(split, 1)

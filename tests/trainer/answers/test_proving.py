@@ -34,6 +34,9 @@ epochs = 2
 batch_size = 32
 callbacks = [{ name = "csv_logger" }]
 [training.early_stopping]
+[[training.phases]]
+after = 1
+learning_rate = 0.0001
 """
 
 

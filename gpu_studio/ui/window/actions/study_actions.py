@@ -23,7 +23,7 @@ NEW_STUDIES: Final[dict[Template, tuple[str, str]]] = {
     ),
     "batch": (
         "Batch…",
-        "Train the open plan with batches from a quarter of its own to eight times it",
+        "Search the largest batch that fits, and train the open plan with batches up to it",
     ),
     "sweep": (
         "Any sweep…",
