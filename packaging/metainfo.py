@@ -18,6 +18,7 @@ SHOWN: Final = {
     "train-dark.png": "A run on the Train page: its curves, and what each device holds",
     "plan-dark.png": "Layers placed on two devices on the Plan page",
     "runs-light.png": "Two runs compared on the Runs page",
+    "lab-light.png": "A study of batches on the Lab page: which fits, which is the fastest",
 }
 """Files of `packaging/screenshots` with what they show; the first one is shown first."""
 _FIRST: Final = ' type="default"'

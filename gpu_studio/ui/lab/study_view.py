@@ -248,7 +248,7 @@ class StudyView(LabView):
         for table in (self.table, self.whole):
             table.set_row_height(_ROW)
             table.horizontalHeader().setStretchLastSection(False)
-        self.table.set_widths({_RATES: 86, _LAST: 66}, stretch=0)
+        self.table.set_widths({_RATES: 86, _LAST: 54}, stretch=0)
         self.whole.set_widths({0: 170, 1: 92, 2: 66, 3: 82, 4: 82, 6: 58}, stretch=_MEMORY)
 
     def _show_verdict(self, snapshot: StudySnapshot) -> None:
@@ -316,6 +316,7 @@ class StudyView(LabView):
         template = study.template if study is not None else "scaling"
         scales = template.startswith("scaling")
         self.table.setColumnHidden(_RATES, template == "sweep")
+        self.table.setColumnWidth(_LAST, 66 if template == "sweep" else 54)
         self.table.setColumnHidden(_LAST, template == "strategies")
         self._whole_card.setVisible(not scales and bool(snapshot.groups))
         self.whole.setFixedHeight(HEADER + _ROW * len(snapshot.groups) + 4)
