@@ -230,7 +230,7 @@ def _load(views: Sequence[HostView]) -> Iterator[Finding]:
         if view.load > view.cores:
             found = (
                 f"{host} has a load of {view.load:.1f} on {view.cores} "
-                f"core{'s' if view.cores > 1 else ''}: every step waits for the slowest worker."
+                f"core{'s' if view.cores > 1 else ''}: that slows the workers on it."
             )
             mend = "Look at what else runs there."
             yield Finding("load", "warning", "Load", found, (mend,))

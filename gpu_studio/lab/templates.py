@@ -144,6 +144,8 @@ def _scaling(
     fields = dict(short)
     if not strategy_of(plan).replicates:
         fields[_STRATEGY] = MIRRORED.name
+        if plan.cluster is not None:
+            fields["cluster"] = ""
     held = "global batch" if template == "scaling-strong" else "batch per replica"
     batch = plan.training.batch_size
     if template == "scaling-strong":

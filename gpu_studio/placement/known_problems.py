@@ -104,6 +104,10 @@ def _refusals(plan: Plan, facts: PlanFacts) -> Iterator[Refusal]:
         said = f"The model has its own {model.own_steps[0]}, and only Keras' own can be placed."
         advice = "Choose another strategy: what a step of its own computes belongs to no layer."
         yield Refusal("distribution.strategy", said, advice)
+    if model and model.own_steps and strategy_of(plan).serves:
+        said = f"The model has its own {model.own_steps[0]}, which knows nothing of servers."
+        advice = "Choose another strategy: workers would lose what it assigns at the same time."
+        yield Refusal("distribution.strategy", said, advice)
 
 
 def _mended(training: Training, facts: PlanFacts) -> Iterator[tuple[str, Training]]:

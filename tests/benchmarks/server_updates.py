@@ -19,16 +19,17 @@ from workplace import PATIENCE_S, BenchmarkError, Workplace
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_parts import WorkerShare
 from gpu_studio.plan import AbsolutePlan, Distribution, Plan
 from gpu_studio.plan.cluster_values import Cluster, Updates
 from gpu_studio.plan.devices import CPU
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import events_of
-from gpu_studio.runs.reading.workers import WorkersOfRun, title_of
+from gpu_studio.runs.reading.workers import WorkersOfRun
 
-SAMPLES, BATCH, EPOCHS = 5_120, 64, 3
+SAMPLES, BATCH, EPOCHS = 2_560, 64, 3
 SLOW, SLOWER = "worker 1", 10
-TURN_S = 0.02
+TURN_S = 0.1
 """The slow worker works so long, and then stands still for nine times that."""
 FOUR_TIMES = Budget("at least", 4.0)
 TOLD = Budget("at least", 0.0)
@@ -42,7 +43,8 @@ class Figures:
     pace: float
     loss: float
     lag: float
-    slow_lag: float
+    slow: WorkerShare
+    other: WorkerShare
 
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
@@ -56,8 +58,10 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     yield Row(f"{what}, pace", "all together", "samples/s", FOUR_TIMES, *paces)
     losses = tuple(each.loss for each in alone), tuple(each.loss for each in together)
     yield Row(f"{what}, last loss", "all together", "loss", TOLD, *losses)
-    lags = tuple(each.slow_lag for each in alone), tuple(each.lag for each in alone)
+    lags = tuple(each.slow.lag for each in alone), tuple(each.lag for each in alone)
     yield Row(f"{what}, lag of the slow one", "of all steps", "updates", TOLD, *lags)
+    spans = tuple(each.slow.seconds for each in alone), tuple(each.other.seconds for each in alone)
+    yield Row(f"{what}, a step of the slow one", "of the other", "s", TOLD, *spans)
 
 
 def _plan(updates: Updates) -> Plan:
@@ -84,9 +88,9 @@ def _figures(place: Workplace, updates: Updates) -> Figures:
         if isinstance(each, events.Workers | events.ClusterStarted):
             workers.take(each)
     pace = statistics.median(each.samples_per_second for each in ended[1:])
-    slow = next(each.share for each in workers.states if title_of(each) == SLOW)
+    other, slow = [each.share for each in workers.states if each.share is not None]
     loss = ended[-1].metrics["loss"] or float("nan")
-    return Figures(pace, loss, workers.lag or 0.0, slow.lag if slow else 0.0)
+    return Figures(pace, loss, workers.lag or 0.0, slow, other)
 
 
 @contextmanager

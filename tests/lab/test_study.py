@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpu_studio.lab.study import dumps_study, in_drawn_order, load_study, loads_study, points_of
 from gpu_studio.lab.templates import study_from
 from gpu_studio.plan import Machine, PlanError, loads, validate
+from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.edits.distribution import set_strategy
 
 MACHINE = Machine(cpu_cores=4, memory_mib=8192)
 PLAN = loads(
@@ -64,6 +68,13 @@ def test_that_strong_scaling_holds_the_global_batch_and_weak_that_of_a_replica()
         assert [point.x for point in points] == [1, 2, 3]
         assert {point.plan.distribution.strategy for point in points} == {"mirrored"}
     assert scopes == {"scaling-strong": {"global"}, "scaling-weak": {"replica"}}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_that_a_plan_of_servers_is_studied_by_points_that_the_rules_accept(template):
+    plan = replace(set_strategy(PLAN, "parameter_server"), cluster=Cluster(servers=1))
+    points = points_of(study_from(template, plan, "p", MACHINE), plan)
+    assert [problem for point in points for problem in validate(point.plan, MACHINE)] == []
 
 
 @pytest.mark.parametrize(

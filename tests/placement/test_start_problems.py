@@ -99,3 +99,10 @@ def test_that_what_another_rule_says_of_the_same_field_is_not_said_twice() -> No
     plan = Plan(training=Training(early_stopping=EarlyStopping("val_hit_rate")))
     known = Problem("training.early_stopping.monitor", "val_hit_rate", "choose another")
     assert known_problems(plan, PlanFacts(DATA, MEASURED), [known]) == ()
+
+
+def test_that_servers_refuse_steps_of_the_models_own_before_the_start() -> None:
+    plan = Plan(distribution=Distribution("parameter_server"))
+    (refused,) = known_problems(plan, PlanFacts(DATA, OWN))
+    assert "own train_step, which knows nothing of servers" in str(refused)
+    assert known_problems(replace(plan, distribution=Distribution()), PlanFacts(DATA, OWN)) == ()

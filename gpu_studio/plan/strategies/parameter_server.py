@@ -51,7 +51,7 @@ PARAMETER_SERVER = _ParameterServer(
     name="parameter_server",
     title="Parameter server",
     button="Servers",
-    line="Parameter servers hold the variables; workers compute, and none waits for another.",
+    line="Parameter servers hold the variables; workers compute, each on its own or all together.",
     pace="asynchronous",
     pace_words=(
         "Asynchronous: a worker sends its gradients when it has them, from weights that may be "
