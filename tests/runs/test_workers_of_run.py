@@ -6,6 +6,7 @@ import socket
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gpu_studio.contract.event_parts import WorkerPlace, WorkerShare, WorkerState
 from gpu_studio.contract.events import ClusterStarted, Started, Workers
@@ -144,6 +145,8 @@ def test_that_of_a_chiefs_workers_each_has_its_part_its_pace_and_its_lag():
         ("server 0", "training", "", ""),
     ]
     assert share_words(states[0], states) == ""
+    together = replace(states[1], share=WorkerShare(index=0, steps=30, samples=1500, pace=276.0))
+    assert share_words(together, [together]) == "100 % of the samples, 276 samples/s"
     assert straggler(states) is None, "nobody waits for another"
 
 

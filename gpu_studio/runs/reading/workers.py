@@ -141,9 +141,9 @@ def part_of(state: WorkerState, states: Sequence[WorkerState]) -> float | None:
 
 
 def lag_words(state: WorkerState) -> str:
-    """How old a worker's weights were: `lag 1.2, at most 4`; empty where none is known."""
+    """How old a worker's weights were: `lag 1.2, at most 4`; empty where they never were."""
     found = state.share
-    if found is None or not found.steps:
+    if found is None or not found.lag_most:
         return ""
     return f"lag {grouped(found.lag, 2)}, at most {grouped(found.lag_most)}"
 
@@ -172,5 +172,6 @@ def cells(state: WorkerState, states: Sequence[WorkerState] = ()) -> tuple[str, 
     at_work = state.state in _AT_WORK and state.compute + state.wait > 0
     times = f"computes {span(state.compute)}, waits {span(state.wait)}" if at_work else ""
     times = times or share_words(state, states)
-    memory = UNKNOWN if state.memory is None else size(state.memory)
+    unknown = UNKNOWN if state.share is None else ""
+    memory = unknown if state.memory is None else size(state.memory)
     return title_of(state), state.state, step_words(state), times, memory, seen_words(state)

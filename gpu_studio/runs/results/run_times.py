@@ -29,6 +29,7 @@ from gpu_studio.contract.events import (
     decode,
 )
 from gpu_studio.contract.files import LineTail
+from gpu_studio.plan import strategy_named
 
 TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
@@ -259,7 +260,7 @@ def step_parts(reported: Communication | None) -> Parts | None:
 
 def why_no_communication(devices: Devices | None) -> str:
     """The text in place of an unknown communication time."""
-    if devices is None or len(devices.replicas) != 1:
+    if devices is None or len(devices.replicas) != 1 or strategy_named(devices.strategy).clusters:
         return NOT_MEASURED
     return ONE_DEVICE if devices.parameter_device in (None, *devices.replicas) else NOT_MEASURED
 
