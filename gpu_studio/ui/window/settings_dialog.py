@@ -62,7 +62,7 @@ class ShownSetting:
 
 _QUITTING: Final = (
     "Ask whether to stop them, or let them go on without a question. Whoever ends the session is "
-    "never asked: runs go on."
+    "never asked: runs go on, or, where logging out ends them, stop with a checkpoint."
 )
 _NOTIFYING: Final = (
     "Have the desktop say when a run has finished, failed or was lost, unless the window shows it."
