@@ -63,8 +63,8 @@ _ALIGNING = ("CTC", "Circle", "ctc", "circle")
 def aligns_by_itself(model: keras.Model) -> bool:
     """Whether the model was compiled with a loss that may take targets of any shape.
 
-    It is one of the user's own, or aligns sequences or samples. `fit` asks no more of it than that
-    it gives a number.
+    It is one of the user's own, aligns sequences or samples, or leaves out a class that the model
+    does not know. `fit` asks no more of it than that it gives a number.
     """
     made = compiled_loss(model)
     return made is not None and any(map(_aligns, keras.tree.flatten(made._user_loss)))  # noqa: SLF001
@@ -73,6 +73,8 @@ def aligns_by_itself(model: keras.Model) -> bool:
 def _aligns(loss: Any) -> bool:
     if loss is None or isinstance(loss, str):
         return loss in _ALIGNING
+    if getattr(loss, "ignore_class", None) is not None:
+        return True
     named = loss if hasattr(loss, "__name__") else type(loss)
     return named.__name__ in _ALIGNING or not named.__module__.startswith("keras.")
 

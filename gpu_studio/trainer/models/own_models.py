@@ -213,8 +213,18 @@ def _check_output(source: str, end: End, dataset: Dataset, *, alone: bool) -> No
     )
 
 
+_VOID = 255
+"""What masks often hold where nobody said what a pixel is."""
+
+
 def _mends(shape: Shape, fitting: Sequence[Shape], dataset: Dataset) -> list[str]:
     (likeliest, *_), target = fitting, dataset.target
+    if target.ids == _VOID + 1 and shape and 1 < (shape[-1] or 0) <= _VOID:
+        loss = f"keras.losses.SparseCategoricalCrossentropy(ignore_class={_VOID})"
+        return [
+            f"If {_VOID} is no class but marks what is left out, compile the model with {loss}.",
+            f"Give the model's last layer {target.ids} units.",
+        ]
     if len(shape) == len(likeliest) and shape[:-1] == likeliest[:-1]:
         return [f"Give the model's last layer {likeliest[-1]:,} units.", "Choose other data."]
     if len(likeliest) == 1 and len(shape) > 1:

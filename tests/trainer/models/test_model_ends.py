@@ -173,3 +173,20 @@ def test_that_the_layers_of_a_model_without_a_graph_are_known_by_what_feeds_them
     first, *heads = [(each.path, each.inputs) for each in placeable_layers(made)]
     assert first[1] == ()
     assert [inputs for _, inputs in heads] == [(first[0],)] * 2
+
+
+def test_that_pixels_that_nobody_named_are_left_out_by_a_loss_that_ignores_them() -> None:
+    import keras
+
+    from gpu_studio.trainer.models.own_models import check_shapes
+
+    masks = np.zeros((ROWS, 8, 8), np.int32)
+    masks[0, 0, 0] = 255
+    dataset = data(np.zeros((ROWS, 8, 8, 3), np.float32), masks)
+    made = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(2, 1)])
+    with pytest.raises(ModelError) as refused:
+        check_shapes("make_model", made, dataset)
+    assert "ignore_class=255" in refused.value.suggestions[0]
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=255)
+    made.compile(loss=loss)
+    check_shapes("make_model", made, dataset)
