@@ -2,6 +2,7 @@
 
 `FAKE_MEMBERS` holds JSON: for each worker's index what it does, as `attempt.index` or `index`:
 
+    heeds           trains two steps, and stops when SIGTERM asks it to
     silent          never says that it is there
     leaves          ends with status 3 before it is there
     dawdles         speaks, and is never ready
@@ -95,6 +96,9 @@ class FakeMember:
 
     def here(self) -> Here:
         """Where it is, with what."""
+        self.asked = threading.Event()
+        if self.does == "heeds":
+            signal.signal(signal.SIGTERM, lambda _number, _frame: self.asked.set())
         node, version = os.environ.get("SLURMD_NODENAME", ""), "1" if self.does != "older" else "0"
         return Here(os.getpid(), socket.gethostname(), node, versions={"TensorFlow": version})
 
@@ -151,6 +155,15 @@ class FakeMember:
         self.wait(Leave)
         return 0
 
+    def be_stopped(self) -> None:
+        """Speak until somebody asks for a stop, and end by that."""
+        while not self.asked.wait(0.2):
+            self.channel.say(Heartbeat("training", 2, 0.01, 0.01, 1000))
+        end = Finished(reason="stopped", seconds=1.0, epoch=0, step=2)
+        self.channel.say(MemberEnded(end))
+        self.wait(Leave)
+        sys.exit(0)
+
     def beat(self) -> None:
         """Say twice a second that it lives."""
         while self.channel.say(Heartbeat("training", 2, 0.01, 0.01, 1000)):
@@ -161,6 +174,8 @@ class FakeMember:
         if self.does == "trains":
             threading.Thread(target=self.beat, daemon=True).start()
             self.wait(Leave)
+        if self.does == "heeds":
+            self.be_stopped()
         if self.does == "stops":
             os.kill(os.getpid(), signal.SIGSTOP)
         if self.does == "dies":

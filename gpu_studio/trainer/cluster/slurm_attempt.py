@@ -13,7 +13,7 @@ from typing import Any
 from gpu_studio.contract import cluster_file
 from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
 from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Log, StateChanged
+from gpu_studio.contract.events import Finished, Log, StateChanged
 from gpu_studio.contract.files import make_private_directory
 from gpu_studio.hosts.judging import is_public
 from gpu_studio.hosts.slurm import SlurmError, SlurmJob
@@ -27,6 +27,7 @@ from gpu_studio.trainer.cluster.workers import Worker
 from gpu_studio.trainer.errors import ClusterError
 
 ENDED_S = 10.0
+PUT_BACK = "Slurm has put the job back into its queue."
 _FOR_NO_FAULT = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 _SHELL_SIGNAL = 128
 """A shell adds this to the number of the signal that ended a process."""
@@ -121,6 +122,30 @@ class SlurmAttempt(Attempt):
         self._queued = ""
         self._ended: float | None = None
 
+    def run(self) -> Finished | Loss | None:
+        """As of all attempts; workers that Slurm has stopped to start them again are no end."""
+        end = super().run()
+        stopped = isinstance(end, Finished) and end.reason == "stopped"
+        if stopped and not self._is_limited and self._is_put_back():
+            return Loss("", PUT_BACK, again="free")
+        return end
+
+    @property
+    def _is_limited(self) -> bool:
+        return any(worker.beat.limited for worker in self._workers)
+
+    def _is_put_back(self) -> bool:
+        """Whether the job goes back into the queue, which Slurm shows once its tasks are gone."""
+        end = time.monotonic() + ENDED_S
+        while not self._stopping() and time.monotonic() < end:
+            job = self._by.look()
+            if job.waits or job.restarts > self._by.ordered:
+                return True
+            if job.ended:
+                return False
+            time.sleep(POLL_S)
+        return False
+
     def _start_all(self) -> None:
         for index in range(self._count):
             task = SlurmTask(self._run, index, self._count, self._number, self._by)
@@ -192,7 +217,7 @@ class SlurmAttempt(Attempt):
     def _lost(self) -> Loss | None:
         job = self._by.look()
         if job.restarts > self._by.ordered:
-            return Loss("", "Slurm has put the job back into its queue.", again="free")
+            return Loss("", PUT_BACK, again="free")
         if not job.ended:
             self._ended = None
         elif not any(worker.ended for worker in self._workers):
@@ -207,6 +232,6 @@ class SlurmAttempt(Attempt):
     def why_stopped(self) -> str:
         """What made the workers stop, in a sentence."""
         job = self._by.look()
-        if any(worker.beat.limited for worker in self._workers):
+        if self._is_limited:
             return f"The time limit of Slurm's job {job.id}, {job.limit}, was near."
         return f"Slurm's job {job.id} was told to stop."

@@ -124,11 +124,10 @@ def test_that_a_run_tells_why_it_waits_where_it_trains_and_starts_again_on_its_n
 def test_that_a_job_that_slurm_puts_back_is_told_and_a_stop_cancels_it(
     run: InSlurm, slurm: PracticeSlurm
 ) -> None:
-    run.start({"0": "silent"})
-    run.wait_for(lambda: run.of(Log))
+    run.start({"0": "heeds", "1": "heeds"})
+    run.wait_for(lambda: len(run.of(Steps)) == 2)
     known = cluster_file.read(run.run)
     assert known is not None
-    until(lambda: slurm.state(known.job) == "RUNNING", PATIENCE)
     slurm.run("scontrol", "requeue", known.job)
     back = "waiting in Slurm's queue, to which Slurm has put it back: it may not begin yet"
     run.wait_for(lambda: any(each.startswith(back) for each in run.reasons))
