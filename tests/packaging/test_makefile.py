@@ -101,11 +101,27 @@ def test_that_nothing_starts_when_the_set_up_fails(tree):
 def test_that_test_checks_the_source_and_runs_everything(tree):
     done = run(tree, "make", "test")
     assert done.returncode == 0
-    first, *checks, last = calls(tree)
+    first, *between, last = calls(tree)
     assert first == "packaging/setup/prepare.py test"
-    assert [check.split()[1] for check in checks] == ["ruff", "ruff", "mypy", "mypy"]
-    assert last.startswith("-m pytest ")
+    checks = [call.split()[1] for call in between if "pytest" not in call]
+    assert checks == ["ruff", "ruff", "mypy", "mypy"]
+    assert last.startswith("-m pytest --numprocesses=")
     assert "not slow" not in last
+
+
+def test_that_the_tests_are_compiled_beside_the_checks_and_before_they_run(tree):
+    run(tree, "make", "test")
+    (compiled,) = [call for call in calls(tree) if "--collect-only" in call]
+    assert compiled.startswith("-m pytest ")
+    assert compiled != calls(tree)[-1]
+
+
+def test_that_no_test_runs_of_a_source_that_a_check_refuses(tree):
+    refusing = 'case "$*" in *mypy*) exit 1 ;; esac'
+    python = RECORDER.format(calls=tree / "calls.txt", then=refusing)
+    put(tree / ".venv/bin/python", python)
+    assert run(tree, "make", "test").returncode != 0
+    assert [call for call in calls(tree) if "--numprocesses" in call] == []
 
 
 def test_that_quick_leaves_out_the_slow_and_the_whole_window(tree):

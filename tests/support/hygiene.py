@@ -30,6 +30,16 @@ def pytest_configure(config: pytest.Config) -> None:
     left_threads.remember_starts(patch)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away meanwhile: next to nothing of it is garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Set apart what is there before the first test.
 
