@@ -50,5 +50,5 @@ def test_that_what_does_not_depend_on_the_batch_is_exact(case, part) -> None:
 
 def test_that_a_step_holds_no_more_than_predicted_and_not_much_less(case) -> None:
     plan, batch, measured, facts = case
-    fullest = max(memory_prediction.totals(measured))
+    fullest = max(measured["peaks"])
     assert fullest <= memory_prediction.predicted(plan, batch, facts).total <= MARGIN * fullest
