@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
 from gpu_studio.plan import Machine, Plan, Problem
-from gpu_studio.plan.catalogue import needs_length
+from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.devices import replicas
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.strategies import CENTRAL_STORAGE
-from gpu_studio.plan.values import CheckpointSettings, listed, shown
+from gpu_studio.plan.values import CheckpointSettings, Named, listed, shown
 
 WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
 """Words of `DataFacts.streamed`."""
@@ -64,13 +64,21 @@ def _warm_up(plan: Plan, data: DataFacts, machine: Machine | None) -> Iterator[P
         batch *= max(1, len(replicas(plan, machine)))
     steps = min(data.steps(batch), training.steps_per_epoch or data.train)
     epochs = training.phases[0].after if training.phases else training.epochs
-    asked = schedule.options
-    taken = asked.get("warmup_steps") or (asked.get("warmup_epochs") or 0) * steps
-    if isinstance(taken, int) and taken >= steps * epochs > 0:
+    taken = _warm_up_steps(schedule, steps)
+    if taken >= steps * epochs > 0:
         all_of_it = f"{grouped(taken)} steps of {grouped(steps * epochs)}"
         yield Problem(
             "training.schedule", f"warming up for {all_of_it}", "shorten it, or train for longer"
         )
+
+
+def _warm_up_steps(schedule: Named, steps_per_epoch: int) -> int:
+    """The steps of a schedule's warm-up; 0 if it has none, or its options are wrong."""
+    entry = SCHEDULES.get(schedule.name)
+    if entry is None or entry.problems("", schedule.options):
+        return 0
+    asked = entry.values(schedule.options)
+    return steps_of(asked, "warmup", steps_per_epoch) if "warmup_steps" in asked else 0
 
 
 def _beside_own_steps(plan: Plan, model: ModelFacts) -> Iterator[Problem]:

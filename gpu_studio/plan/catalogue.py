@@ -386,13 +386,13 @@ def _constant(rate: float, _options: Mapping[str, Any], _length: Length) -> Rate
 
 def _step(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
     """A staircase: rate · drop^⌊step / period⌋."""
-    period = _period(options, "every", length)
+    period = steps_of(options, "every", length.steps_per_epoch)
     return lambda step: rate * float(options["drop"]) ** math.floor(step / period)
 
 
 def _exponential(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
     """A curve: rate · decay^(step / period), the exponent rounded down if `staircase` is set."""
-    period = _period(options, "every", length)
+    period = steps_of(options, "every", length.steps_per_epoch)
     rounded = math.floor if options["staircase"] else float
     return lambda step: rate * float(options["decay"]) ** rounded(step / period)
 
@@ -405,7 +405,7 @@ def _cosine(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
     step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m `minimum`
                (Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5, one period).
     """
-    warmup = _period(options, "warmup", length)
+    warmup = steps_of(options, "warmup", length.steps_per_epoch)
     total = max(1, length.total_steps)
     if warmup >= total:
         raise ValueError(
@@ -424,10 +424,12 @@ def _cosine(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
     return at
 
 
-def _period(options: Mapping[str, Any], kind: str, length: Length) -> int:
-    """The steps of a period, or of the warm-up: given in steps, or if these are 0, in epochs."""
-    steps: int = options[f"{kind}_steps"] or options[f"{kind}_epochs"] * length.steps_per_epoch
-    return steps
+def steps_of(options: Mapping[str, Any], kind: str, steps_per_epoch: int) -> int:
+    """The steps of a schedule's period (`every`), or of its `warmup`, by all of its options.
+
+    They are given in steps, or if these are 0, in epochs.
+    """
+    return int(options[f"{kind}_steps"] or options[f"{kind}_epochs"] * steps_per_epoch)
 
 
 _MAKERS: dict[str, Callable[[float, Mapping[str, Any], Length], Rate]] = {

@@ -165,7 +165,7 @@ class _Searched:
         """No batch has more samples than there are."""
         samples = self._facts.data.train if self._facts.data else 0
         each = len(self._devices) if self._plan.training.batch_scope == "replica" else 1
-        return samples // each or _WITHOUT_END
+        return samples // each if samples else _WITHOUT_END
 
     def _with(self, batch: int) -> AbsolutePlan:
         return replace(self._plan, training=replace(self._plan.training, batch_size=batch))

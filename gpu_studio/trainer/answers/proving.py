@@ -60,10 +60,18 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
 
 
 def only_steps(plan: plans.Plan) -> plans.Plan:
-    """The plan without what a run does beside its steps."""
+    """The plan without what a run does beside its steps.
+
+    A schedule takes no memory, and might not end its warm-up in so few epochs.
+    """
     checkpoint = replace(plan.training.checkpoint, every_epochs=0, every_steps=0)
     training = replace(
-        plan.training, checkpoint=checkpoint, callbacks=(), early_stopping=None, epochs=STEPS
+        plan.training,
+        checkpoint=checkpoint,
+        callbacks=(),
+        early_stopping=None,
+        schedule=None,
+        epochs=STEPS,
     )
     return replace(plan, training=training)
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan.catalogue import SCHEDULES
+from gpu_studio.plan.catalogue import SCHEDULES, steps_of
 from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name, optimizer_named
 from gpu_studio.plan.values import Training
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
@@ -115,7 +115,7 @@ def _constant(
 
 def _step(rate: float, options: dict[str, Any], steps_per_epoch: int, _total_steps: int) -> Rate:
     """A staircase: rate · drop^⌊step / period⌋."""
-    period = options["every_steps"] or options["every_epochs"] * steps_per_epoch
+    period = steps_of(options, "every", steps_per_epoch)
     return keras.optimizers.schedules.ExponentialDecay(
         rate, period, options["drop"], staircase=True
     )
@@ -125,7 +125,7 @@ def _exponential(
     rate: float, options: dict[str, Any], steps_per_epoch: int, _total_steps: int
 ) -> Rate:
     """A curve: rate · decay^(step / period), the exponent rounded down if `staircase` is set."""
-    period = options["every_steps"] or options["every_epochs"] * steps_per_epoch
+    period = steps_of(options, "every", steps_per_epoch)
     return keras.optimizers.schedules.ExponentialDecay(
         rate, period, options["decay"], staircase=options["staircase"]
     )
@@ -140,7 +140,7 @@ def _cosine(rate: float, options: dict[str, Any], steps_per_epoch: int, total_st
     step ≥ w:  rate · (m + (1 - m) / 2 · (1 + cos(π · (step - w) / (T - w)))), m `minimum`
                (Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5, one period).
     """
-    warmup = options["warmup_steps"] or options["warmup_epochs"] * steps_per_epoch
+    warmup = steps_of(options, "warmup", steps_per_epoch)
     if warmup >= total_steps:
         raise PlanRefused(
             f"The learning rate's warm-up takes {warmup} steps, but the "

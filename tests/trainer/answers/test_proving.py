@@ -33,6 +33,7 @@ options = { shape = [28, 28, 1], samples = 1200, classes = 4 }
 epochs = 2
 batch_size = 32
 callbacks = [{ name = "csv_logger" }]
+schedule = { name = "cosine", options = { warmup_epochs = 40 } }
 [training.early_stopping]
 [[training.phases]]
 after = 1
@@ -69,4 +70,5 @@ def test_that_a_run_of_the_largest_batch_trains_and_one_of_the_next_size_has_no_
 def test_that_what_a_run_does_beside_its_steps_is_left_out() -> None:
     steps = only_steps(loads(PLAN)).training
     assert (steps.callbacks, steps.early_stopping) == ((), None)
+    assert steps.schedule is None, "its warm-up may be longer than the steps that are tried"
     assert (steps.checkpoint.every_epochs, steps.checkpoint.every_steps) == (0, 0)
