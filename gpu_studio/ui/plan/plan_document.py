@@ -195,7 +195,7 @@ class PlanDocument(QObject):
         It goes when the plan is changed elsewhere, and comes back when that is undone.
         """
         if text != self._half_typed:
-            self.undo_stack.push(Typed(self, self._half_typed, text))
+            self.undo_stack.push(HalfTyped(self, self._half_typed, text))
 
     def keep_text(self, text: str) -> None:
         """Keep the user's own text of the open plan."""
@@ -270,7 +270,7 @@ class Edit(QUndoCommand):
         self._document.show(Opened(self.before, self._document.path), self._half_typed)
 
 
-class Typed(QUndoCommand):
+class HalfTyped(QUndoCommand):
     """Keeps a text that is no plan yet, in place of what was half typed before.
 
     What is typed in one go is one step, which is none if it ends with the plan's text.
@@ -288,7 +288,7 @@ class Typed(QUndoCommand):
 
     def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
         """Merge with what was typed next."""
-        if not isinstance(other, Typed):
+        if not isinstance(other, HalfTyped):
             return False
         self.after = other.after
         self.setObsolete(self.after == self._before)
