@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
-from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.plan import Machine, Plan, Problem, strategy_of
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.devices import replicas
 from gpu_studio.plan.keras_objects import VALIDATION
-from gpu_studio.plan.strategies import CENTRAL_STORAGE
 from gpu_studio.plan.values import CheckpointSettings, Named, listed, shown
 
 WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
@@ -102,7 +101,7 @@ def _beside_own_steps(plan: Plan, model: ModelFacts) -> Iterator[Problem]:
 
 def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[Problem]:
     """Keras scales no loss where replicas share their variables."""
-    if plan.distribution.strategy != CENTRAL_STORAGE.name or model.policy != "mixed_float16":
+    if not strategy_of(plan).has_parameter_device or model.policy != "mixed_float16":
         return
     if machine is not None and len(replicas(plan, machine)) > 1:
         advice = (
