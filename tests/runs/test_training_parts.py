@@ -32,9 +32,9 @@ TOLD = events.Communication(
 SECONDS = st.floats(0, 10, allow_subnormal=False)
 
 
-def devices(*replicas, parameter_device=None):
+def devices(*replicas, parameter_device=None, strategy="s"):
     return events.Devices(
-        logical=[], replicas=list(replicas), strategy="s", parameter_device=parameter_device
+        logical=[], replicas=list(replicas), strategy=strategy, parameter_device=parameter_device
     )
 
 
@@ -73,6 +73,8 @@ def test_that_rules_of_a_later_version_and_a_step_of_nothing_tell_nothing():
         (devices("GPU:0"), ONE_DEVICE),
         (devices("GPU:0", parameter_device="GPU:0"), ONE_DEVICE),
         (devices("GPU:0", parameter_device="CPU:0"), NOT_MEASURED),
+        (devices("CPU:0", strategy="multi_worker"), NOT_MEASURED),
+        (devices("CPU:0", strategy="parameter_server"), NOT_MEASURED),
     ],
 )
 def test_that_what_is_not_known_says_why(told, why):
