@@ -17,6 +17,7 @@ from gpu_studio.cli.command import (
     say_json,
     say_table,
 )
+from gpu_studio.common.figures import plural
 
 if TYPE_CHECKING:
     from gpu_studio.contract.consent import Allowances
@@ -44,14 +45,23 @@ def register(commands: Commands) -> None:
             "allow Python files as they are now, or folders with all that will ever be in them",
             _allow,
         ),
-        ("forbid", "allow files or folders no longer", _forbid),
+        ("forbid", "allow files, folders or lines of shell no longer", _forbid),
     ):
         action = add_command(
             actions, name, summary, f"example:\n  gpu-studio code {name} models.py", handler
         )
+        forbids = handler is _forbid
         action.add_argument(
-            "paths", metavar="PATH", nargs="+", type=Path, help="a Python file, or a folder"
+            "paths",
+            metavar="PATH",
+            nargs="*" if forbids else "+",
+            type=Path,
+            help="a Python file, or a folder",
         )
+        if forbids:
+            action.add_argument(
+                "--shell", action="store_true", help="all lines of shell that plans give Slurm"
+            )
         add_json(action)
     add_json(
         add_command(
@@ -113,8 +123,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def _forbid(chosen: argparse.Namespace) -> int:
-    from gpu_studio.contract.consent import allowances, real_path, withdraw
+    from gpu_studio.contract.consent import allowances, real_path, withdraw, withdraw_shell
 
+    if not chosen.paths and not chosen.shell:
+        raise RefusedError("Name what is to be forbidden: a Python file, a folder, or --shell.")
+    if chosen.shell:
+        note(f"{_shell_words(withdraw_shell())}: may run no longer.")
     for path in chosen.paths:
         was_allowed = withdraw(path)
         above = [
@@ -136,7 +150,10 @@ def _list(chosen: argparse.Namespace) -> int:
         rows = [(each["path"], each["kind"], each["words"]) for each in _documents(known)]
         if rows:
             say_table([("PATH", "KIND", "STATE"), *rows])
-        else:
+        if known.shell:
+            allowed = _shell_words(len(known.shell))
+            note(f"{allowed}, may run. To forbid them: gpu-studio code forbid --shell")
+        if not rows and not known.shell:
             note(
                 "No Python code of your own may run. Allow some with: "
                 "gpu-studio code allow models.py"
@@ -151,8 +168,13 @@ def _reported(chosen: argparse.Namespace) -> int:
         listed = [
             {key: each[key] for key in each if key != "words"} for each in _documents(_known())
         ]
-        say_json({"file": str(allowances_file()), "allowed": listed})
+        shell = list(_known().shell)
+        say_json({"file": str(allowances_file()), "allowed": listed, "shell": shell})
     return OK
+
+
+def _shell_words(plans: int) -> str:
+    return f"Lines of shell for Slurm, of {plural(plans, 'plan')}"
 
 
 def _known() -> Allowances:

@@ -144,6 +144,11 @@ def allow_shell(lines: Sequence[str]) -> None:
     _change(lambda known: replace(known, shell=tuple(dict.fromkeys((*known.shell, new)))))
 
 
+def withdraw_shell() -> int:
+    """Stop allowing any lines of shell; return how many plans' there were. Raises OSError."""
+    return len(_change(lambda known: replace(known, shell=())).shell)
+
+
 def _digest_of(lines: Sequence[str]) -> str:
     return digest("\n".join(lines).encode("utf-8", "surrogatepass"))
 

@@ -284,3 +284,16 @@ def test_that_modules_beside_are_allowed_in_the_same_breath(
     allowed = gpu_studio("train", plan_with_code, "--detach", "--allow-code")
     assert allowed.code == 0
     assert f"{helper} is allowed, as it is now" in allowed.err
+
+
+def test_that_lines_of_shell_that_are_allowed_are_listed_and_can_be_forbidden(gpu_studio) -> None:
+    consent.allow_shell(["module load cuda"])
+    consent.allow_shell(["module load cuda", "--account=x"])
+    listed = gpu_studio("code", "list")
+    assert "Lines of shell for Slurm, of 2 plans, may run" in listed.err
+    assert "No Python code" not in listed.err
+    assert len(gpu_studio("code", "list", "--json").document["shell"]) == 2
+    assert "of 2 plans: may run no longer" in gpu_studio("code", "forbid", "--shell").err
+    assert not consent.is_shell_allowed(["module load cuda"])
+    assert gpu_studio("code", "list", "--json").document["shell"] == []
+    assert gpu_studio("code", "forbid").code == 2

@@ -62,8 +62,11 @@ def known(run: RunDirectory, pid: int, started: int | None = None, job: str = ""
 
 @pytest.mark.processes
 def test_that_a_worker_tells_where_it_is_and_goes_on(
-    run: RunDirectory, worker: ClusterMember
+    run: RunDirectory, worker: ClusterMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a machine at its limits a process may be held up in the midst of its words.
+    monkeypatch.setattr(worker_stack, "PATIENCE_S", PATIENCE)
+    monkeypatch.setattr(worker_stack, "SETTLED_S", 1.5)
     for _ in range(2):
         stack = stack_of(run, "worker 1")
         assert stack.count("waiting_for_the_others") == 1, "only what is new"
