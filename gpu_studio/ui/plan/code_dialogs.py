@@ -1,8 +1,8 @@
-"""Dialogs in which the user reads a Python file and decides whether it may run."""
+"""Dialogs in which the user reads Python, or lines of shell, and decides whether they may run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -180,6 +180,40 @@ def _file(path: Path) -> AllowedRow:
     except OSError as error:
         return AllowedRow(path, f"as it was: it cannot be read ({error.strerror or error})")
     return AllowedRow(path, _STANDING[said], changed)
+
+
+SHELL_TITLE = "Let these lines run?"
+SHELL_WORDS = (
+    "The plan gives Slurm these lines of shell, which run as you on every node. Allow them only if "
+    "you have read and trust them."
+)
+_SHELL_HEIGHT = 360
+
+
+class ShellDialog(Dialog):
+    """Shows lines of shell, however many, one by one. `allowed` fires if they may run."""
+
+    allowed = Signal()
+
+    def __init__(self, lines: Sequence[str], theme: ThemeManager, parent: QWidget) -> None:
+        super().__init__(SHELL_TITLE, parent)
+        self.setModal(True)
+        self.setAccessibleName(SHELL_TITLE)
+        self.setAccessibleDescription(SHELL_WORDS)
+        self.code = CodeView(theme, "lines of shell")
+        self.code.setPlainText("\n".join(map(printable, lines)))
+        self.allow = Button("Allow these lines")
+        self.column.addWidget(Paragraph(SHELL_WORDS, "muted"))
+        self.column.addWidget(self.code, 1)
+        self.cancel = self.add_buttons(self.allow, last="Cancel")
+        self.allow.clicked.connect(self._allow)
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+        self.resize(_WIDTH, _SHELL_HEIGHT)
+
+    def _allow(self) -> None:
+        self.close()
+        self.allowed.emit()
 
 
 ALLOW_TITLE = "Allow this Python file to run?"

@@ -24,7 +24,6 @@ from gpu_studio.contract.consent import allow_shell, is_shell_allowed
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
-from gpu_studio.plan.values import printable
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit.notice import Notice
@@ -241,7 +240,7 @@ class CodeConsent(QObject):
 
     def _ask_about_shell(self, lines: Sequence[str], then: Callable[[], object]) -> None:
         # Imported when somebody is asked, as above.
-        from gpu_studio.ui.kit.dialogs import Question
+        from gpu_studio.ui.plan.code_dialogs import ShellDialog
 
         def allow() -> None:
             try:
@@ -251,12 +250,9 @@ class CodeConsent(QObject):
             else:
                 then()
 
-        said = "\n".join(printable(line) for line in lines)
-        text = (
-            "The plan gives Slurm these lines of shell, which run as you on every node. Allow them "
-            f"only if you have read and trust them.\n\n{said}"
-        )
-        Question("Let these lines run?", text, {"Allow these lines": allow}, self._window).show()
+        dialog = ShellDialog(lines, self._theme, self._window)
+        dialog.allowed.connect(allow)
+        dialog.show()
 
     def obtain_for_run(self, run: RunDirectory, then: Callable[[], object]) -> None:
         """The same for the plan of a run; what is wrong with that plan itself, `then` says."""

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from gpu_studio.contract.consent import allow_file, allowances
 from gpu_studio.plan import load, loads, with_absolute_files
 from gpu_studio.runs import catalogue
-from gpu_studio.ui.kit.dialogs import Question
-from gpu_studio.ui.plan.code_dialogs import AllowDialog, AllowedDialog
+from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.plan.code_dialogs import AllowDialog, AllowedDialog, ShellDialog
 from gpu_studio.ui.window.command_palette import CommandPalette
 from gpu_studio.ui.window.run_control import CodeConsent
 
@@ -221,9 +221,9 @@ def test_that_after_allowing_the_focus_is_beside_the_button_that_is_gone(
 
 
 def test_that_lines_of_shell_for_slurm_are_shown_whole_and_asked_about_once(qtbot) -> None:
-    parent, done = QWidget(), []
+    parent, done, theme = QWidget(), [], ThemeManager("dark")
     qtbot.addWidget(parent)
-    consent = CodeConsent(SimpleNamespace(window=parent, theme=None, readiness=None, notice=None))
+    consent = CodeConsent(SimpleNamespace(window=parent, theme=theme, readiness=None, notice=None))
     text = (
         'version = 1\nname = "two"\n[model]\nname = "mlp"\n[data]\nname = "digits"\n'
         '[distribution]\nstrategy = "multi_worker"\n[cluster]\nstart = "slurm"\n'
@@ -231,11 +231,15 @@ def test_that_lines_of_shell_for_slurm_are_shown_whole_and_asked_about_once(qtbo
     )
     plan = with_absolute_files(loads(text), Path("/"))
     consent.obtain(plan, lambda: done.append("first"))
-    (question,) = parent.findChildren(Question)
-    assert question.accessibleDescription().endswith("module load cuda\n--account=abc")
-    assert done == []
-    question.buttons["Allow these lines"].click()
+    (question,) = parent.findChildren(ShellDialog)
+    assert question.code.toPlainText() == "module load cuda\n--account=abc"
+    qtbot.keyClick(question, Qt.Key.Key_Return)
+    assert done == [], "Return allows nothing"
+    qtbot.waitUntil(lambda: parent.findChildren(ShellDialog) == [])
+    consent.obtain(plan, lambda: done.append("first"))
+    (question,) = parent.findChildren(ShellDialog)
+    question.allow.click()
     assert done == ["first"]
     consent.obtain(plan, lambda: done.append("second"))
     assert done == ["first", "second"], "it was allowed, and is not asked again"
-    qtbot.waitUntil(lambda: parent.findChildren(Question) == [])
+    qtbot.waitUntil(lambda: parent.findChildren(ShellDialog) == [])
