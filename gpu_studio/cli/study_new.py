@@ -148,8 +148,8 @@ def _largest(
         found = largest_batches(absolute, folder.absolute(), machine, ProofAsking(waiting))
     except (BatchSearchError, AskError) as error:
         raise RefusedError(
-            f"The largest batch cannot be searched: {error} With --no-search the study has batches "
-            "up to eight times the plan's own."
+            f"The largest batch cannot be searched: {str(error).rstrip('.')}. With --no-search the "
+            "study has batches up to eight times the plan's own."
         ) from error
     for each in found:
         note(in_words(each))

@@ -162,9 +162,14 @@ def profile_folder() -> Iterator[Path]:
 _last_acts: list[Callable[[], None]] = []
 
 
-def at_last(act: Callable[[], None]) -> None:
-    """Do this, too, when the process is about to end at once."""
+@contextmanager
+def at_last(act: Callable[[], None]) -> Iterator[None]:
+    """While entered, do this, too, when the process is about to end at once."""
     _last_acts.append(act)
+    try:
+        yield
+    finally:
+        _last_acts.remove(act)
 
 
 def remove_own() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from gpu_studio.trainer.environment import at_last, remove_own
+
 WRITES_ON = """
 import os, sys, threading
 from pathlib import Path
@@ -28,3 +30,11 @@ def test_that_a_profile_that_is_still_written_is_waited_for_and_removed(tmp_path
     ended = subprocess.run([sys.executable, "-c", WRITES_ON], timeout=60, check=False)
     assert ended.returncode == 7
     assert not list(tmp_path.iterdir())
+
+
+def test_that_what_is_to_be_done_at_last_is_done_only_while_it_matters() -> None:
+    done: list[str] = []
+    with at_last(lambda: done.append("cancelled")):
+        remove_own()
+    remove_own()
+    assert done == ["cancelled"]

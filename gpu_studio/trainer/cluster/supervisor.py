@@ -51,12 +51,13 @@ def supervise(
         script = run_script(plan, run.path)
         _refuse_by_slurm(run, plan, script)
         job, status = RunJob(run, script), 1
-        at_last(job.cancel)
-        try:
-            end = _supervised(run, cluster, writer, control, reached, partial(SlurmAttempt, job))
-            status = 0
-        finally:
-            job.close(status)
+        attempt = partial(SlurmAttempt, job)
+        with at_last(job.cancel):
+            try:
+                end = _supervised(run, cluster, writer, control, reached, attempt)
+                status = 0
+            finally:
+                job.close(status)
         return end
     _refuse_other_starts(cluster)
     attempt_of = ServedAttempt if strategy_of(plan).serves else Attempt
