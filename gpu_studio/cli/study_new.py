@@ -24,6 +24,7 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio.lab.largest_batch import LargestBatch
+    from gpu_studio.lab.study import Study
     from gpu_studio.plan import Machine, Plan
 
 _TEMPLATES: Final = ("scaling-strong", "scaling-weak", "strategies", "batch", "sweep")
@@ -78,12 +79,11 @@ def _new(chosen: argparse.Namespace) -> int:
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
     from gpu_studio.common.figures import plural
-    from gpu_studio.common.safe_files import write_output
     from gpu_studio.contract.directory import slug
-    from gpu_studio.lab.study import SUFFIX, dumps_study, points_of
+    from gpu_studio.lab.study import SUFFIX, points_of
     from gpu_studio.lab.templates import study_from
     from gpu_studio.plan.starter import spread
-    from gpu_studio.runs.study_shelf import plan_as_written, remember
+    from gpu_studio.runs.study_shelf import plan_as_written
 
     machine = this_machine(users=chosen.plan is None)
     plan = plans.load(chosen.plan) if chosen.plan else spread(machine)
@@ -96,17 +96,7 @@ def _new(chosen: argparse.Namespace) -> int:
     written = plan_as_written(path, target)
     study = study_from(chosen.template, plan, written, machine, largest, samples)
     points = points_of(study, plan)
-    try:
-        if not chosen.plan:
-            plans.save(plan, path)
-        write_output(target, [dumps_study(study).encode()])
-    except OSError as error:
-        raise RefusedError(
-            f"{target} cannot be written: {error.strerror or error}. Make room there, or name "
-            "another file with --to."
-        ) from error
-    with suppress(OSError):  # it is only not listed then
-        remember(runs_folder(chosen), target)
+    _write(study, target, runs_folder(chosen), () if chosen.plan else (plan, path))
     runs = len(points) * study.repeats
     if chosen.json:
         made = {"study": str(target), "plan": str(path), "points": len(points), "runs": runs}
@@ -116,6 +106,28 @@ def _new(chosen: argparse.Namespace) -> int:
         told = f"{plural(len(points), 'point')}, {plural(runs, 'run')}"
         note(f"{told}. Start them with: gpu-studio study run {target}")
     return OK
+
+
+def _write(
+    study: Study, target: Path, runs: Path, with_plan: tuple[()] | tuple[Plan, Path]
+) -> None:
+    """Write the study, after its plan if that is in no file yet, and list it."""
+    from gpu_studio import plan as plans
+    from gpu_studio.common.safe_files import write_output
+    from gpu_studio.lab.study import dumps_study
+    from gpu_studio.runs.study_shelf import remember
+
+    try:
+        if with_plan:
+            plans.save(*with_plan)
+        write_output(target, [dumps_study(study).encode()])
+    except OSError as error:
+        raise RefusedError(
+            f"{target} cannot be written: {error.strerror or error}. Make room there, or name "
+            "another file with --to."
+        ) from error
+    with suppress(OSError):  # it is only not listed then
+        remember(runs, target)
 
 
 def _samples(plan: Plan, folder: Path) -> int:
