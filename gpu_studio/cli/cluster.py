@@ -100,8 +100,7 @@ def _add_allowing(parser: argparse.ArgumentParser) -> None:
 
 def _refuse_own_shell(plan: plans.Plan, chosen: argparse.Namespace) -> None:
     """Raises RefusedError for what Slurm would run for the plan's author, if it is not allowed."""
-    from gpu_studio.plan.strategies import cluster_of
-    from gpu_studio.plan.values import printable
+    from gpu_studio.plan import cluster_of, printable
 
     cluster = cluster_of(plan)
     slurm = cluster.slurm if cluster is not None else None
@@ -145,7 +144,7 @@ def examine(chosen: argparse.Namespace) -> int:
     from gpu_studio import plan as plans
     from gpu_studio.export import writable
     from gpu_studio.hardware.doctor.findings import all_well
-    from gpu_studio.plan.strategies import cluster_of
+    from gpu_studio.plan import cluster_of
 
     written = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     plan = plans.with_absolute_files(written, chosen.plan.parent)
@@ -165,7 +164,7 @@ def examine(chosen: argparse.Namespace) -> int:
 
 
 def _findings(plan: plans.AbsolutePlan, chosen: argparse.Namespace) -> list[Finding]:
-    from gpu_studio.contract.directory import slug
+    from gpu_studio.contract import slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined, examined_on_nodes, needs_slurm
 
@@ -225,12 +224,10 @@ def _job_of(written: plans.Plan, chosen: argparse.Namespace) -> tuple[Path, str]
     from dataclasses import replace
 
     from gpu_studio import plan as plans
-    from gpu_studio.contract.directory import slug
-    from gpu_studio.contract.files import make_private_directory
+    from gpu_studio.contract import make_private_directory, slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined
-    from gpu_studio.plan.cluster_values import Cluster, Slurm
-    from gpu_studio.plan.strategies import cluster_of
+    from gpu_studio.plan import Cluster, Slurm, cluster_of
 
     cluster = cluster_of(written) or Cluster()
     wanted = cluster.slurm or Slurm()

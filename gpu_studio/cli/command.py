@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract import RunDirectory
 
 # argparse has no public name for what `add_subparsers` returns.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001

@@ -152,7 +152,7 @@ def _runs(chosen: argparse.Namespace, _begun: str) -> Words:
 def _checkpoints(chosen: argparse.Namespace, _begun: str) -> Words:
     """Those of the run that is named."""
     from gpu_studio.cli.command import named_run
-    from gpu_studio.contract.directory import checkpoints
+    from gpu_studio.contract import checkpoints
 
     saved = reversed(checkpoints(named_run(chosen)))
     return {"best": "", "latest": ""} | {each.name: f"{each.step} steps" for each in saved}

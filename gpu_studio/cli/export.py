@@ -129,7 +129,7 @@ def _export_job(
     kind: str, target: Path | None, plan: plans.Plan, script: str, chosen: argparse.Namespace
 ) -> None:
     """Print or write what starts the workers; beside a file also the script that it starts."""
-    from gpu_studio.contract.directory import slug
+    from gpu_studio.contract import slug
     from gpu_studio.export import ExportError
     from gpu_studio.export.jobs import SCRIPT, job_text, starts_script
 

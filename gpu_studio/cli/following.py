@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from gpu_studio.cli.command import FAILED, INTERRUPTED, LOST, OK, STOPPED
 from gpu_studio.cli.sinks import Sink
 from gpu_studio.common.processes import Interrupts
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.end_reports import mark_followed

@@ -214,8 +214,7 @@ def _by_hand(chosen: argparse.Namespace, plan: Plan, machine: Machine) -> HandPl
     """The operations that are given; None of another benchmark. Raises BenchmarkError."""
     from gpu_studio.lab.benchmarks import BenchmarkError
     from gpu_studio.lab.hand_placement import SIDE, HandPlacement, classic, operation_of
-    from gpu_studio.plan import logical_devices
-    from gpu_studio.plan.devices import default_devices
+    from gpu_studio.plan import default_devices, logical_devices
     from gpu_studio.runs.benchmarks import BY_HAND
 
     if chosen.benchmark != BY_HAND:

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import hardware
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import StateChanged, Steps
+from gpu_studio.contract import RunDirectory, StateChanged, Steps, lock
 from gpu_studio.hardware import accompany
 from gpu_studio.hardware.asking import WITH_USERS
-from gpu_studio.plan import Machine, PlanError, load
-from gpu_studio.plan.devices import CPU
+from gpu_studio.plan import CPU, Machine, PlanError, load
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.lineage import events_of

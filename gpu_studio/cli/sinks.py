@@ -8,8 +8,8 @@ from typing import Protocol
 
 from gpu_studio.cli.command import note, say, say_json
 from gpu_studio.common.figures import duration, grouped, metrics_in_words, plural, throughput
-from gpu_studio.contract import events
-from gpu_studio.contract.events import AnyEvent, StateChanged, as_dict
+from gpu_studio.contract import AnyEvent, StateChanged, events
+from gpu_studio.contract.events import as_dict
 from gpu_studio.plan import strategy_named
 from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.reading.history import History

@@ -79,7 +79,7 @@ def _new(chosen: argparse.Namespace) -> int:
     from gpu_studio import plan as plans
     from gpu_studio.cli.given_plan import this_machine
     from gpu_studio.common.figures import plural
-    from gpu_studio.contract.directory import slug
+    from gpu_studio.contract import slug
     from gpu_studio.lab.study import SUFFIX, points_of
     from gpu_studio.lab.templates import study_from
     from gpu_studio.plan.starter import spread

@@ -27,7 +27,7 @@ from gpu_studio.cli.command import (
 
 if TYPE_CHECKING:
     from gpu_studio import plan as plans
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract import RunDirectory
     from gpu_studio.runs.launch import Launched
 
 STARTER = "starter"
@@ -136,7 +136,7 @@ def _have_shell_allowed(plan: plans.Plan, chosen: argparse.Namespace) -> None:
     """Write down that the plan's lines of shell may run, if they are allowed, and show them."""
     from gpu_studio.contract.consent import allow_shell
     from gpu_studio.hosts.slurm_run import shell_of
-    from gpu_studio.plan.values import printable
+    from gpu_studio.plan import printable
 
     lines = shell_of(plan)
     if not lines or not chosen.allow_shell:

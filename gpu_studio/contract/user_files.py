@@ -18,8 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from gpu_studio.contract.consent import read_code, real_path
-from gpu_studio.plan.references import AbsolutePlan, reference, references_of
-from gpu_studio.plan.values import choose_one
+from gpu_studio.plan import AbsolutePlan, choose_one, reference, references_of
 
 MOST = 200
 """Files that are read at most: a folder of so many modules is allowed as a folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_studio.export.data_sets import loading
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, literal
-from gpu_studio.plan.values import DataSplit
+from gpu_studio.plan import DataSplit
 
 # The second seed of the trainer's split, besides the plan's own.
 _PURPOSE = 0x5B117

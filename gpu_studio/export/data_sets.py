@@ -16,9 +16,9 @@ from gpu_studio.export.facts import Header, ScriptData, ScriptFacts
 from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import table_lines
+from gpu_studio.plan import reference
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.data import SUFFIXES, Layout, are_pixels, are_scaled
-from gpu_studio.plan.references import reference
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself first."""

@@ -20,7 +20,17 @@ from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import BY_FIT, ExportError, Met, UnseenError, met_of
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
-from gpu_studio.plan import Data, Machine, ModelSettings, Placed, Plan, placement_of, strategy_of
+from gpu_studio.plan import (
+    Data,
+    Machine,
+    ModelSettings,
+    Placed,
+    Plan,
+    Target,
+    placement_of,
+    reference,
+    strategy_of,
+)
 from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
 from gpu_studio.plan.data import (
     IMAGES,
@@ -38,10 +48,8 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.source_rules import shape_of
 from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
-from gpu_studio.plan.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,8 @@ from gpu_studio.export.optimizers import optimizer, optimizer_parameters
 from gpu_studio.export.own_code import CALL_OWN, options_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
-from gpu_studio.plan import Named
+from gpu_studio.plan import Named, OutputTraining, reference
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import OutputTraining
 
 _NO_LOSS = "none"
 _GUESSED = ("accuracy", "mae", "mse")

@@ -21,11 +21,10 @@ from gpu_studio.export.prepared import prepared, preparing
 from gpu_studio.export.script_text import call, fill, indented, literal, options
 from gpu_studio.export.strategies import written_as
 from gpu_studio.export.training import main, precision, saves
+from gpu_studio.plan import Callback, reference, strategy_of
 from gpu_studio.plan import callbacks as known
-from gpu_studio.plan import strategy_of
 from gpu_studio.plan.keras_objects import more_is_better
-from gpu_studio.plan.references import SCHEDULE, reference
-from gpu_studio.plan.values import Callback
+from gpu_studio.plan.references import SCHEDULE
 
 _DRAWS = """\
 class SameDraws(keras.callbacks.Callback):

@@ -11,10 +11,8 @@ from gpu_studio.export.meeting import ExportError, Met, UnseenError
 from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.export.script_text import fill, literal
 from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
-from gpu_studio.plan import Machine, Plan
+from gpu_studio.plan import Machine, Plan, Target, reference
 from gpu_studio.plan.keras_objects import COMPILED
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.targets import Target
 
 AS_COMPILED = ("auto", COMPILED)
 

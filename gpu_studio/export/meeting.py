@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.plan import Plan, placement_of, strategy_of
+from gpu_studio.plan import Plan, Shape, Target, kind_of, placement_of, strategy_of
 from gpu_studio.plan.keras_objects import Kind
-from gpu_studio.plan.targets import Shape, Target, kind_of
 
 BY_FIT = (
     "A script does so by Keras' fit, where model and data both come from Python functions "

@@ -6,8 +6,7 @@ from gpu_studio.export.builders import builder_source
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.export.script_text import call, fill, listing, literal
-from gpu_studio.plan.references import Reference, reference
-from gpu_studio.plan.values import Training
+from gpu_studio.plan import Reference, Training, reference
 
 _LOAD = """\
 $file

@@ -11,10 +11,9 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.script_text import call, fill, literal, options
+from gpu_studio.plan import Reference, printable, reference
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_objects import keras_name, optimizer_named
-from gpu_studio.plan.references import Reference, reference
-from gpu_studio.plan.values import printable
 
 _OPTIMIZER = """\
 def make_optimizer($parameters):

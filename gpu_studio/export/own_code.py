@@ -9,8 +9,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, literal
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import shown
+from gpu_studio.plan import reference, shown
 
 CALL_OWN = """\
 MODULES = {}

@@ -6,7 +6,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.optimizers import OFFERED, own_arguments
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.strategies import written_as
-from gpu_studio.plan.references import reference
+from gpu_studio.plan import reference
 
 _PHASES = """\
 # Later phases: after so many epochs, with what learning rate, and what is frozen then.

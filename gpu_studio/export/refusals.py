@@ -11,7 +11,19 @@ from gpu_studio.export.keras_objects import METRIC_CLASSES
 from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
-from gpu_studio.plan import Machine, Plan, replicas, strategy_of, validate
+from gpu_studio.plan import (
+    CENTRAL_STORAGE,
+    PLACED,
+    Machine,
+    Plan,
+    PlanError,
+    Problem,
+    reference,
+    replicas,
+    shown,
+    strategy_of,
+    validate,
+)
 from gpu_studio.plan.keras_objects import (
     COMPILED,
     LOSSES,
@@ -20,10 +32,7 @@ from gpu_studio.plan.keras_objects import (
     WHOLE_BATCH_LOSSES,
     keras_name,
 )
-from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.training_rules import CONDITIONAL
-from gpu_studio.plan.strategies import CENTRAL_STORAGE, PLACED
-from gpu_studio.plan.values import PlanError, Problem, shown
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from gpu_studio.export.meeting import ExportError, UnseenError
 from gpu_studio.export.script_text import call, fill, listing, literal
 from gpu_studio.placement.plan_facts import DataFacts
-from gpu_studio.plan import Data
+from gpu_studio.plan import Data, Target
 from gpu_studio.plan.columns import (
     TABLE,
     Chosen,
@@ -21,7 +21,6 @@ from gpu_studio.plan.columns import (
     is_parquet,
 )
 from gpu_studio.plan.data import groups_array
-from gpu_studio.plan.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

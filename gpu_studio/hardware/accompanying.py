@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import Supervisor, sampler_command, sampler_environment
 from gpu_studio.plan import PlanError, cluster_of, load

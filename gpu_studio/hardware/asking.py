@@ -17,7 +17,7 @@ from gpu_studio.common.processes import (
     module_environment,
 )
 from gpu_studio.hardware.host import cpu_cores, cpu_name, memory_mib
-from gpu_studio.plan.devices import Machine
+from gpu_studio.plan import Machine
 
 LOOK_EVERY = 0.1
 """Seconds between looks whether Ctrl+C was pressed."""

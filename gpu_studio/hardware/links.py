@@ -7,18 +7,26 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from gpu_studio.hardware.topology import PATHS, Joint, Topology, islands
-from gpu_studio.plan import ALL_REDUCES, CENTRAL_STORAGE, Machine, Plan, PlannedDevice, strategy_of
-from gpu_studio.plan.cautions import checked
-from gpu_studio.plan.devices import (
+from gpu_studio.plan import (
+    ALL_REDUCES,
+    CENTRAL_STORAGE,
     CPU,
+    Caution,
+    Machine,
+    Plan,
+    PlannedDevice,
+    Remedy,
+    changing,
     effective,
     halves_leave_one_out,
+    listed,
     replica_devices,
+    strategy_of,
     suited_to,
     why_not_nccl,
 )
+from gpu_studio.plan.cautions import checked
 from gpu_studio.plan.edits.distribution import set_strategy
-from gpu_studio.plan.values import Caution, Remedy, changing, listed
 
 PLAIN = {
     "nccl": "NVIDIA's library sums in a ring or a tree that it lays over the links it finds.",

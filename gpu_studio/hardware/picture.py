@@ -31,7 +31,7 @@ from gpu_studio.contract.samples import (
     SlowFigures,
 )
 from gpu_studio.hardware.command_words import short_command
-from gpu_studio.plan.devices import Card, CardUser, Machine
+from gpu_studio.plan import Card, CardUser, Machine
 
 MOST_EVENTS = 1000
 NOT_YET = "not asked yet"

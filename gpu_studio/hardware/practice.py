@@ -38,7 +38,7 @@ from gpu_studio.common.practice import (
     library,
 )
 from gpu_studio.common.safe_files import open_regular, read_regular
-from gpu_studio.contract.files import make_private_directory
+from gpu_studio.contract import make_private_directory
 
 KNOWN_TENSORFLOW = ("2.21",)
 """The versions of TensorFlow that the library was tried with."""

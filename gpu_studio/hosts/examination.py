@@ -22,10 +22,8 @@ from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts import agent, slurm
 from gpu_studio.hosts.judging import findings_of
 from gpu_studio.hosts.views import HostView, views_in
-from gpu_studio.plan import AbsolutePlan, Plan
-from gpu_studio.plan.cluster_values import Cluster, Slurm, minutes
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import AbsolutePlan, Cluster, Plan, Slurm, cluster_of, reference
+from gpu_studio.plan.cluster_values import minutes
 
 LOCAL: Final = "127.0.0.1"
 AGENT_S: Final = 60.0

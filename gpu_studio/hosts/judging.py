@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from gpu_studio.common.figures import GIB, size, size_from_mib, span
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hosts.views import UNREAD, HostView
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import Cluster, listed
 
 LEAST_MEMORY = GIB
 """What a worker takes at least: TensorFlow alone takes half of it."""

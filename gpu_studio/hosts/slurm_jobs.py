@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.contract.files import LineTail, make_private_directory
+from gpu_studio.contract import LineTail, make_private_directory
 from gpu_studio.hosts import slurm
 from gpu_studio.hosts.slurm import SlurmJob, job_of, output_of, run
 

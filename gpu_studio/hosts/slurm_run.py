@@ -18,12 +18,10 @@ from string import Template
 from typing import Final
 
 from gpu_studio.common.processes import module_command
-from gpu_studio.contract.directory import RunDirectory, slug
-from gpu_studio.contract.files import make_private_directory, write_private
+from gpu_studio.contract import RunDirectory, make_private_directory, slug, write_private
 from gpu_studio.hosts.slurm import FORGOTTEN, SlurmError, SlurmJob, job_of, run, submit
-from gpu_studio.plan import Plan
-from gpu_studio.plan.cluster_values import Slurm, lead_seconds, slurm_options
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options
+from gpu_studio.plan.cluster_values import lead_seconds
 
 MEMBER: Final = "gpu_studio.trainer.cluster.member"
 ORDERS: Final = "orders"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gpu_studio.lab.study import StudyAxis, axis_of
-from gpu_studio.plan.files import inline
+from gpu_studio.plan import inline
 
 _HOW: Final = 'Write values with commas between them, as 0.001, 0.01 or "adam", "sgd".'
 

@@ -15,8 +15,7 @@ import msgspec
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.lab.benchmark_results import BenchmarkError, BenchmarkRow
-from gpu_studio.plan.devices import is_logical_name
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import is_logical_name, listed
 
 KINDS: Final[Mapping[str, int]] = {
     "matmul": 2,

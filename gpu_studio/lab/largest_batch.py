@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from gpu_studio.common.figures import grouped, size
-from gpu_studio.plan.files import inline
-from gpu_studio.plan.values import Problem, listed, printable, shown, with_kind
+from gpu_studio.plan import Problem, inline, listed, printable, shown, with_kind
 
 _LARGEST: Final = 1 << 24
 _OF_A_DOUBLING: Final = 4

@@ -21,21 +21,22 @@ from typing import Any, Final, Literal, get_args
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import is_missing
 from gpu_studio.lab.largest_batch import LargestBatch, lines_of, read_largest
-from gpu_studio.plan.files import dumps as plan_text
-from gpu_studio.plan.files import inline, read_text
-from gpu_studio.plan.settings import with_settings
-from gpu_studio.plan.tables import SECTIONS
-from gpu_studio.plan.values import (
+from gpu_studio.plan import (
     Plan,
     PlanError,
     Problem,
     choose_one,
+    inline,
     listed,
     nearest,
     printable,
     shown,
     with_kind,
+    with_settings,
 )
+from gpu_studio.plan import dumps as plan_text
+from gpu_studio.plan.files import read_text
+from gpu_studio.plan.tables import SECTIONS
 
 VERSION: Final = 2
 """Of a study that says which batch is the largest; every other one is of the first."""

@@ -25,13 +25,13 @@ from gpu_studio.plan import (
     Plan,
     PlanError,
     Problem,
+    default_devices,
     logical_devices,
     strategy_named,
     strategy_of,
     validate,
     visible_cards,
 )
-from gpu_studio.plan.devices import default_devices
 
 _STRATEGY: Final = "distribution.strategy"
 _BATCH: Final = "training.batch_size"

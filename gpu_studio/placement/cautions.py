@@ -11,13 +11,22 @@ from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
-from gpu_studio.plan import Machine, Plan, logical_devices, replica_count, strategy_of
+from gpu_studio.plan import (
+    Caution,
+    Machine,
+    Plan,
+    Remedy,
+    changing,
+    listed,
+    logical_devices,
+    replica_count,
+    replica_devices,
+    strategy_of,
+)
 from gpu_studio.plan.card_memory import by_available_memory, held_by, now_mib, outside_mib
 from gpu_studio.plan.cautions import checked, on_one
 from gpu_studio.plan.data import BRIGHTEST, STRATIFY
-from gpu_studio.plan.devices import replica_devices
 from gpu_studio.plan.edits.visibility import only_on
-from gpu_studio.plan.values import Caution, Remedy, changing, listed
 
 FAINT = 16
 """Of 255: bytes that go no higher are digits in 17 shades, or black and white, not photographs."""

@@ -11,18 +11,22 @@ from dataclasses import dataclass, field, replace
 
 from gpu_studio.placement.plan_facts import ArrayFacts, GraphLayer, PlanFacts, paired
 from gpu_studio.placement.start_problems import problems_at_start
-from gpu_studio.plan import Machine, Placed, Plan, Problem, strategy_of
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.targets import kind_of
-from gpu_studio.plan.values import (
+from gpu_studio.plan import (
+    Machine,
     Named,
     OutputTraining,
+    Placed,
+    Plan,
+    Problem,
     Remedy,
     Training,
     changing,
+    kind_of,
     listed,
     nearest,
     path_to,
+    reference,
+    strategy_of,
 )
 
 PLACED = "distribution.placed"

@@ -43,13 +43,15 @@ from gpu_studio.plan import (
     Machine,
     Placed,
     Plan,
+    effective,
+    in_all,
     logical_devices,
+    parameter_home,
     replicas,
     shares_of,
     strategy_of,
 )
 from gpu_studio.plan.card_memory import AvailableMemory, available_memory
-from gpu_studio.plan.devices import effective, in_all, parameter_home
 
 
 def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[PredictedMemory, ...]:

@@ -15,6 +15,7 @@ from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import (
+    CPU,
     MIB,
     ONE_DEVICE,
     PLACED,
@@ -24,14 +25,15 @@ from gpu_studio.plan import (
     Placed,
     Plan,
     PlannedDevice,
+    Remedy,
+    changing,
     logical_devices,
+    physical_name,
     placement_of,
     replica_count,
     validate,
 )
 from gpu_studio.plan.card_memory import now_mib
-from gpu_studio.plan.devices import CPU, physical_name
-from gpu_studio.plan.values import Remedy, changing
 
 MARGIN = 0.2
 """The share of a prediction that must be left over where a run has found no room before.

@@ -15,9 +15,9 @@ import msgspec
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.shown_values import Value
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.plan import Target
 from gpu_studio.plan.homes import devices_of_layers
 from gpu_studio.plan.keras_objects import Kind
-from gpu_studio.plan.targets import Target
 
 SCALED_AGAIN = "scaled again"
 """The name of the note on a model that scales samples that are small already."""

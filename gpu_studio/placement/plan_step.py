@@ -8,8 +8,7 @@ from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.schedule import timeline_of_parts
 from gpu_studio.placement.suggestion import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.work import Times, places, recomputing, work_of, workers
-from gpu_studio.plan import Machine, Placed, Plan, strategy_of
-from gpu_studio.plan.devices import replica_devices
+from gpu_studio.plan import Machine, Placed, Plan, replica_devices, strategy_of
 
 
 def global_batch(plan: Plan, machine: Machine) -> int:

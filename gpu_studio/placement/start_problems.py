@@ -9,11 +9,19 @@ from collections.abc import Iterator
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
-from gpu_studio.plan import Machine, Plan, Problem, strategy_of
+from gpu_studio.plan import (
+    CheckpointSettings,
+    Machine,
+    Named,
+    Plan,
+    Problem,
+    listed,
+    replicas,
+    shown,
+    strategy_of,
+)
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
-from gpu_studio.plan.devices import replicas
 from gpu_studio.plan.keras_objects import VALIDATION
-from gpu_studio.plan.values import CheckpointSettings, Named, listed, shown
 
 WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
 """Words of `DataFacts.streamed`."""

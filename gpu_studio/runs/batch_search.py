@@ -24,12 +24,12 @@ from gpu_studio.plan import (
     AbsolutePlan,
     Machine,
     PlannedDevice,
+    default_devices,
     logical_devices,
     placement_of,
     replicas,
     strategy_of,
 )
-from gpu_studio.plan.devices import default_devices
 from gpu_studio.runs.questions.ask import AskCancelledError, AskCrashedError, AskError, ask
 from gpu_studio.runs.questions.plan_question import ask_about
 

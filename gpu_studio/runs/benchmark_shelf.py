@@ -13,7 +13,7 @@ from typing import Final
 from platformdirs import user_data_path
 
 from gpu_studio.common.safe_files import read_regular
-from gpu_studio.contract.files import make_private_directory, write_private
+from gpu_studio.contract import make_private_directory, write_private
 from gpu_studio.lab.benchmark_results import (
     BENCHMARKS,
     BenchmarkError,

@@ -27,8 +27,14 @@ from gpu_studio.lab.hand_placement import (
     with_explanation,
 )
 from gpu_studio.lab.published_peaks import against_peak
-from gpu_studio.plan import AbsolutePlan, DeviceSettings, Machine, Plan, logical_devices
-from gpu_studio.plan.devices import default_devices
+from gpu_studio.plan import (
+    AbsolutePlan,
+    DeviceSettings,
+    Machine,
+    Plan,
+    default_devices,
+    logical_devices,
+)
 from gpu_studio.runs.benchmark_shelf import (
     TENSORFLOW,
     KeptResult,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.contract.directory import HIDDEN, RunDirectory
-from gpu_studio.contract.files import make_private_directory
+from gpu_studio.contract import RunDirectory, make_private_directory
+from gpu_studio.contract.directory import HIDDEN
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
 from gpu_studio.runs.reading.summary import (
     WORTH_BYTES,

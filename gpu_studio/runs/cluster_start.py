@@ -9,10 +9,7 @@ from pathlib import Path
 
 from gpu_studio.contract.consent import is_shell_allowed
 from gpu_studio.hosts.slurm_run import can_be_named, shell_of
-from gpu_studio.plan import AbsolutePlan, Problem
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.strategies import cluster_of
-from gpu_studio.plan.values import shown
+from gpu_studio.plan import AbsolutePlan, Cluster, Problem, cluster_of, shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,20 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract import kernel, lock, samples
-from gpu_studio.contract.directory import RunDirectory, checkpoints
+from gpu_studio.contract import (
+    Code,
+    Failed,
+    LineTail,
+    Model,
+    RunDirectory,
+    checkpoints,
+    kernel,
+    last_lines_if_any,
+    lock,
+    samples,
+)
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import Code, Failed, Model, decode
+from gpu_studio.contract.events import decode
 from gpu_studio.contract.failure_mends import against_want_of_memory
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_TO_LOAD,
@@ -28,8 +38,7 @@ from gpu_studio.contract.failure_texts import (
     lost_device_in,
     refusal_in,
 )
-from gpu_studio.contract.files import LineTail, last_lines_if_any
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory, lock
 from gpu_studio.runs.state import is_live
 
 LOCK = ".telling"

@@ -18,10 +18,8 @@ from typing import Annotated, Final
 import msgspec
 
 from gpu_studio.common.safe_files import open_regular, read_regular
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import write_private
-from gpu_studio.contract.lock import lock_within
-from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.contract import RunDirectory, lock_within, write_private
+from gpu_studio.plan import LARGEST_BYTES
 
 FILE = "labels.json"
 LONGEST_NAME = 120

@@ -15,8 +15,8 @@ from pathlib import Path
 from gpu_studio import plan as plans
 from gpu_studio.common.processes import module_command, module_environment
 from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import Resume, RunDirectory, pass_on
+from gpu_studio.contract import Resume, RunDirectory, lock
+from gpu_studio.contract.directory import pass_on
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.cluster_start import machine_problems
 from gpu_studio.runs.queue_entry import note_in

@@ -17,15 +17,21 @@ import msgspec
 
 from gpu_studio.common.paths import resource
 from gpu_studio.common.safe_files import read_regular
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import State
-from gpu_studio.plan import AbsolutePlan, Machine, Plan, PlanError, load, with_absolute_files
+from gpu_studio.contract import RunDirectory, State
+from gpu_studio.plan import (
+    CPU,
+    AbsolutePlan,
+    Machine,
+    Plan,
+    PlanError,
+    listed,
+    load,
+    with_absolute_files,
+    with_settings,
+)
 from gpu_studio.plan.carving import set_slices
-from gpu_studio.plan.devices import CPU
 from gpu_studio.plan.edits.change import value_at
-from gpu_studio.plan.settings import with_settings
 from gpu_studio.plan.starter import best_card
-from gpu_studio.plan.values import listed
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at
 

@@ -13,9 +13,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.directory import RunDirectory, resumed_from
-from gpu_studio.contract.events import AnyEvent, Epoch, LearningRate, Steps, decode
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract import (
+    AnyEvent,
+    Epoch,
+    LearningRate,
+    LineTail,
+    RunDirectory,
+    Steps,
+    resumed_from,
+)
+from gpu_studio.contract.events import decode
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Array, Series, extremes
 from gpu_studio.runs.state import is_live

@@ -7,8 +7,7 @@ from typing import Final
 
 from gpu_studio import __version__
 from gpu_studio.hardware.doctor.facts import module_version
-from gpu_studio.plan import Machine
-from gpu_studio.plan.devices import CPU
+from gpu_studio.plan import CPU, Machine
 
 CARD: Final = "GPU "
 """How the name of each card begins."""

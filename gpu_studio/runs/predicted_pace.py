@@ -9,8 +9,7 @@ from gpu_studio.placement.estimate import estimated
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.plan_step import global_batch, step_seconds
 from gpu_studio.placement.work import links_in, threads_per_operation, times_in
-from gpu_studio.plan import AbsolutePlan, Machine
-from gpu_studio.plan.devices import replica_devices
+from gpu_studio.plan import AbsolutePlan, Machine, replica_devices
 from gpu_studio.runs.machine_figures import kept_figures
 from gpu_studio.runs.questions.ask import kept
 from gpu_studio.runs.questions.plan_question import kept_about, times_question

@@ -15,11 +15,8 @@ import msgspec
 from gpu_studio import plan as plans
 from gpu_studio.common.processes import start_in_background
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import Resume, slug
-from gpu_studio.contract.files import make_private_directory, read_json, write_private
-from gpu_studio.plan import AbsolutePlan, PlanError
-from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.contract import Resume, lock, make_private_directory, read_json, slug, write_private
+from gpu_studio.plan import LARGEST_BYTES, AbsolutePlan, PlanError
 from gpu_studio.runs.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"

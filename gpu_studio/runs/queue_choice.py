@@ -6,9 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.common.figures import MIB, size, unit_of
-from gpu_studio.plan import Machine, Plan, PlannedDevice, logical_devices, replicas
+from gpu_studio.plan import (
+    CPU,
+    Machine,
+    Plan,
+    PlannedDevice,
+    logical_devices,
+    parameter_home,
+    replicas,
+    title_of,
+)
 from gpu_studio.plan.card_memory import held_by, most_mib, now_mib
-from gpu_studio.plan.devices import CPU, parameter_home, title_of
 
 WHOLE_CARD = 0.9
 """The share of a card that counts as all of it: a desktop or another program holds a little."""

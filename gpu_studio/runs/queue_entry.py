@@ -8,8 +8,7 @@ import msgspec
 
 from gpu_studio.common.figures import moment
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import write_private
+from gpu_studio.contract import RunDirectory, write_private
 
 _LONGEST_ID = 1024
 HELD_BY_HAND = "held by hand"

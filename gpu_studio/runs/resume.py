@@ -9,9 +9,8 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract.directory import Resume, RunDirectory, SavedCheckpoint, checkpoints
-from gpu_studio.contract.events import Model, decode
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract import LineTail, Model, Resume, RunDirectory, SavedCheckpoint, checkpoints
+from gpu_studio.contract.events import decode
 from gpu_studio.plan import Machine, Plan, Problem, placement_of, replica_count
 from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.runs.launch import Launched, launch

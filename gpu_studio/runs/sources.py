@@ -21,7 +21,16 @@ from platformdirs import user_downloads_path
 
 from gpu_studio.contract.consent import Standing, allowances, read_code, standing
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
-from gpu_studio.plan import AbsolutePlan, Data, Plan, Problem
+from gpu_studio.plan import (
+    AbsolutePlan,
+    Data,
+    Plan,
+    Problem,
+    listed,
+    reference,
+    references_of,
+    shown,
+)
 from gpu_studio.plan.columns import TABLE, TableError, chosen_columns, columns_named, header_of
 from gpu_studio.plan.data import (
     MASKS,
@@ -32,8 +41,6 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.plan.references import reference, references_of
-from gpu_studio.plan.values import listed, shown
 
 _Check = Callable[[zipfile.ZipFile], str]
 _KERAS_PARTS = {"config.json", "model.weights.h5"}

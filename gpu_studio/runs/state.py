@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpu_studio.common.safe_files import NotRegularError
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import ENDED, TERMINAL, Failed, Finished, State, decode
-from gpu_studio.contract.files import last_lines
+from gpu_studio.contract import (
+    ENDED,
+    TERMINAL,
+    Failed,
+    Finished,
+    RunDirectory,
+    State,
+    last_lines,
+    lock,
+)
+from gpu_studio.contract.events import decode
 
 # A failure includes its traceback; no terminal event is longer than this.
 _LAST_BYTES = 1024 * 1024

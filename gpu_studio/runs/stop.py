@@ -17,9 +17,7 @@ from typing import Literal
 
 import psutil
 
-from gpu_studio.contract import kernel, lock
-from gpu_studio.contract.directory import RunDirectory, send
-from gpu_studio.contract.lock import Holder
+from gpu_studio.contract import Holder, RunDirectory, kernel, lock, send
 from gpu_studio.runs.state import is_live
 
 Stage = Literal["asked", "terminated", "killed", "stuck", "gone"]

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.contract.events import Finished
+from gpu_studio.contract import Finished
 from gpu_studio.lab.study import Point, Study, points_of, sense_of
 from gpu_studio.plan import Machine, Plan, PlanError, with_absolute_files
 from gpu_studio.runs.catalogue import directories

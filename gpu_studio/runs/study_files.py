@@ -15,8 +15,7 @@ from typing import Final
 
 from gpu_studio.contract.consent import digest, read_code
 from gpu_studio.contract.user_files import MOST, code_files
-from gpu_studio.plan import AbsolutePlan
-from gpu_studio.plan.values import listed, printable
+from gpu_studio.plan import AbsolutePlan, listed, printable
 
 GONE: Final = "gone"
 _PYTHON: Final = ".py"

@@ -19,9 +19,14 @@ from typing import Final
 
 from gpu_studio.common.processes import Interrupts, start_in_background
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract import events, kernel, lock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import make_private_directory, write_private
+from gpu_studio.contract import (
+    RunDirectory,
+    events,
+    kernel,
+    lock,
+    make_private_directory,
+    write_private,
+)
 from gpu_studio.hardware import accompany
 from gpu_studio.lab.study import Point
 from gpu_studio.plan import AbsolutePlan, Machine, with_absolute_files

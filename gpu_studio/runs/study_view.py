@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Failed, Finished
+from gpu_studio.contract import Failed, Finished, RunDirectory
 from gpu_studio.lab.outcome import figure_of, words_of_plan
 from gpu_studio.lab.study import Point
 from gpu_studio.lab.verdict import NOTHING_YET, PointGroup, StudyVerdict
-from gpu_studio.plan import PlanError
-from gpu_studio.plan.values import printable
+from gpu_studio.plan import PlanError, printable
 from gpu_studio.runs.labels import number_of
 from gpu_studio.runs.reading.summary import Skimmer
 from gpu_studio.runs.studies import Measured, NotedRuns, StudyRuns, judged

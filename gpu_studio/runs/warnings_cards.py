@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.events import Devices
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract import Devices, LineTail
 from gpu_studio.contract.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, decode
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.runs.results.run_cards import run_cards

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio.common.safe_files import opened
-from gpu_studio.contract import cluster_file, kernel
+from gpu_studio.contract import RunDirectory, cluster_file, kernel
 from gpu_studio.contract.cluster_file import ClusterMember
-from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hosts import slurm
 
 PATIENCE_S: Final = 10.0

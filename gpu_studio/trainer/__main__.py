@@ -21,10 +21,17 @@ from pathlib import Path
 
 from gpu_studio import __version__, plan
 from gpu_studio.common.practice import PRACTICE
-from gpu_studio.contract.directory import RunDirectory, resumed_from
-from gpu_studio.contract.event_writer import EventWriter
-from gpu_studio.contract.events import Failed, Finished, Started, StateChanged
-from gpu_studio.contract.lock import Lock, LockHeldError, take
+from gpu_studio.contract import (
+    EventWriter,
+    Failed,
+    Finished,
+    LockHeldError,
+    RunDirectory,
+    Started,
+    StateChanged,
+    resumed_from,
+)
+from gpu_studio.contract.lock import Lock, take
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own

@@ -20,10 +20,9 @@ import numpy as np
 
 from gpu_studio import plan
 from gpu_studio.common.safe_files import open_regular, opened
-from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
-from gpu_studio.contract.events import Checkpoint, Event, Warned
+from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE, Checkpoint, Warned, read_json
+from gpu_studio.contract.events import Event
 from gpu_studio.contract.failure_texts import advice_for
-from gpu_studio.contract.files import read_json
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.progress import Monitor, TrainingProgress
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import tensorflow as tf
 
-from gpu_studio.contract.events import Communication, DeviceTimes
+from gpu_studio.contract import Communication, DeviceTimes
 from gpu_studio.placement.schedule import Span, covered
 from gpu_studio.trainer.step_recording import (
     RECEIVES,

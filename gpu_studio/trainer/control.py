@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Literal
 
-from gpu_studio.contract.directory import CommandReader, RunDirectory
+from gpu_studio.contract import CommandReader, RunDirectory
 
 POLL_SECONDS = 0.05
 LOOKS_A_CHECK = 20

@@ -23,9 +23,8 @@ from tensorflow.python.eager import context
 from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.contract.events import DeviceMemory, LogicalDevice
-from gpu_studio.plan import DeviceSettings
-from gpu_studio.plan.devices import CPU
+from gpu_studio.contract import DeviceMemory, LogicalDevice
+from gpu_studio.plan import CPU, DeviceSettings
 from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError

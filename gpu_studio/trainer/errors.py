@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from gpu_studio.contract import Failed
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import Failed
 
 
 class TrainerError(Exception):

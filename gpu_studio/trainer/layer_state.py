@@ -26,7 +26,7 @@ import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
 
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract import Warned
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.telling import line_that_made

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps, Warned
+from gpu_studio.contract import Epoch, Finished, StateChanged, Steps, Warned
 from gpu_studio.plan.freezing import phase_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks

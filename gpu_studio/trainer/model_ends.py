@@ -12,8 +12,7 @@ from typing import Any
 
 import keras
 
-from gpu_studio.plan.targets import Shape
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import Shape, listed
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves
 from gpu_studio.trainer.errors import ModelError
 from gpu_studio.trainer.model_layers import graph_of

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract import Warned
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.meters import Call, Deltas, Tally
 from gpu_studio.trainer.models.own_training import (

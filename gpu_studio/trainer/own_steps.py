@@ -16,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute.values import PerReplicaSpec
 
-from gpu_studio.contract.events import Event, Warned
+from gpu_studio.contract import Warned
+from gpu_studio.contract.events import Event
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.keras_objects import Objective
 from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, BatchPart

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.events import PhaseBegan
-from gpu_studio.plan.values import Named
+from gpu_studio.contract import PhaseBegan
+from gpu_studio.plan import Named
 from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.models.building import freeze
 from gpu_studio.trainer.placed import PlacedProgram

@@ -15,11 +15,10 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.contract import events
-from gpu_studio.plan import Plan, cluster_of
+from gpu_studio.plan import Plan, cluster_of, listed
 from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
-from gpu_studio.plan.values import listed
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from gpu_studio.contract.event_parts import WorkerShare
+from gpu_studio.contract import WorkerShare
 from gpu_studio.trainer.control import Control
 
 Place = Literal["training", "epoch end", "evaluation", "pause"]

@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_studio.common.safe_files import open_regular, read_text
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import Epoch, Event, LearningRate, Memory, Steps, Warned
+from gpu_studio.contract import (
+    Epoch,
+    LearningRate,
+    Memory,
+    RunDirectory,
+    Steps,
+    TakesEvents,
+    Warned,
+    make_private_directory,
+)
+from gpu_studio.contract.events import Event
 from gpu_studio.contract.failure_texts import refusal_of_disk
-from gpu_studio.contract.files import make_private_directory
 
 if TYPE_CHECKING:
     from gpu_studio.trainer.devices import MemoryMeter

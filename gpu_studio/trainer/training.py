@@ -12,9 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu_studio.contract.directory import RunDirectory, resumed_from
-from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import Event, Finished, Log, StateChanged, Warned
+from gpu_studio.contract import (
+    Finished,
+    Log,
+    RunDirectory,
+    StateChanged,
+    TakesEvents,
+    Warned,
+    resumed_from,
+)
+from gpu_studio.contract.events import Event
 from gpu_studio.plan import Plan
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks

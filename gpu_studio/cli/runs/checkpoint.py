@@ -25,7 +25,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract import RunDirectory
     from gpu_studio.runs.questions.checkpoint_question import AskOptions
 
 

@@ -32,7 +32,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract import RunDirectory
     from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, Value
     from gpu_studio.runs.results.run_figures import RunFigures
 
@@ -188,7 +188,7 @@ def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
 
 
 def _export_all(run: RunDirectory, chosen: argparse.Namespace) -> int:
-    from gpu_studio.contract.files import make_private_directory
+    from gpu_studio.contract import make_private_directory
     from gpu_studio.runs.results.exporting import csv_lines
 
     folder: Path = chosen.output or Path.cwd()

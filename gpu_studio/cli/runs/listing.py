@@ -28,7 +28,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.contract import RunDirectory
     from gpu_studio.runs.labels import Change, Labels
     from gpu_studio.runs.reading.summary import Summary
 

@@ -23,7 +23,7 @@ from gpu_studio.cli.command import (
 from gpu_studio.cli.train import add_resuming, resume_changed
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import Action, RunDirectory
+    from gpu_studio.contract import Action, RunDirectory
     from gpu_studio.runs.reading.history import History
 
 _POLL_SECONDS: Final = 0.05
@@ -129,7 +129,7 @@ def _ask(
     done: Callable[[History, float], bool],
     words: str,
 ) -> int:
-    from gpu_studio.contract.directory import send
+    from gpu_studio.contract import send
     from gpu_studio.runs.reading.event_file import Tail
     from gpu_studio.runs.reading.history import History
     from gpu_studio.runs.state import is_live

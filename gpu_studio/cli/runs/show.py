@@ -23,8 +23,7 @@ from gpu_studio.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import RunDirectory
-    from gpu_studio.contract.events import Crossing
+    from gpu_studio.contract import Crossing, RunDirectory
     from gpu_studio.runs.reading.placements import Judgement, LayerRow, MisplacedOperations, PassRow
 
 
@@ -79,7 +78,7 @@ def register_placement(actions: Commands) -> None:
 
 def placement(chosen: argparse.Namespace) -> int:
     """Show the placement of a run, and say by the exit code whether all of it is as asked."""
-    from gpu_studio.contract.events import Placement
+    from gpu_studio.contract import Placement
     from gpu_studio.runs.reading.event_file import first_of
     from gpu_studio.runs.reading.placements import judged
 
@@ -96,7 +95,7 @@ def placement(chosen: argparse.Namespace) -> int:
 
 
 def _why_no_placement(run: RunDirectory) -> str:
-    from gpu_studio.contract.events import Devices
+    from gpu_studio.contract import Devices
     from gpu_studio.plan import strategy_named
     from gpu_studio.runs.reading.event_file import first_of
 

@@ -80,7 +80,7 @@ def restore_run(chosen: argparse.Namespace) -> int:
 def log(chosen: argparse.Namespace) -> int:
     """Print what the trainer wrote, or the last lines of it."""
     from gpu_studio.common.safe_files import opened
-    from gpu_studio.contract.files import last_lines
+    from gpu_studio.contract import last_lines
 
     run = named_run(chosen, elsewhere=True)
     if chosen.tail is not None:

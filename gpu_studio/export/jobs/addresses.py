@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from gpu_studio.plan import Plan
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import Plan, cluster_of
 
 SCRIPT = "train.py"
 """The script that is started; it lies beside the file that starts it."""

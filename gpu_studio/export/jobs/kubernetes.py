@@ -15,9 +15,7 @@ from gpu_studio.export.jobs.addresses import FIRST_PORT, SCRIPT, config, restart
 from gpu_studio.export.jobs.yaml_text import yaml_text
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import comment
-from gpu_studio.plan import Plan
-from gpu_studio.plan.cluster_values import Kubernetes
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import Kubernetes, Plan, cluster_of
 
 CODE = "/gpu-studio"
 RUNS = "/runs"

@@ -7,8 +7,7 @@ import shlex
 from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
 from gpu_studio.export.jobs.shell_text import filled
 from gpu_studio.export.script_text import comment
-from gpu_studio.plan import Plan
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import Plan, cluster_of
 
 _LAUNCH = r"""#!/usr/bin/env bash
 # @name@

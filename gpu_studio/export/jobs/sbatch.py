@@ -7,9 +7,8 @@ import shlex
 from gpu_studio.export.jobs.addresses import SCRIPT, restarts, worker_count
 from gpu_studio.export.jobs.shell_text import filled
 from gpu_studio.export.script_text import comment
-from gpu_studio.plan import Plan
-from gpu_studio.plan.cluster_values import Slurm, lead_seconds, slurm_options
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import Plan, Slurm, cluster_of, slurm_options
+from gpu_studio.plan.cluster_values import lead_seconds
 
 _SBATCH = r"""#!/bin/bash
 # @name@

@@ -7,7 +7,7 @@ from collections import Counter
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import expression_of, fill
 from gpu_studio.export.strategies.written import Written, devices_of
-from gpu_studio.plan.devices import cards_alone
+from gpu_studio.plan import cards_alone
 
 _MAKE = """\
 def make_strategy():

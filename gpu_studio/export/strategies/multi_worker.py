@@ -6,8 +6,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, listing, literal
 from gpu_studio.export.strategies.written import Written
 from gpu_studio.export.workers import helpers
-from gpu_studio.plan import Plan
-from gpu_studio.plan.devices import cpus
+from gpu_studio.plan import Plan, cpus
 
 _MAKE = """\
 def make_strategy():

@@ -9,10 +9,9 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill, indented, listing, literal
 from gpu_studio.export.strategies.written import Written
-from gpu_studio.plan import Placed, Plan
+from gpu_studio.plan import Placed, Plan, choose_one, shown
 from gpu_studio.plan.homes import Feeds, devices_of_layers
 from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
-from gpu_studio.plan.values import choose_one, shown
 
 
 def feeds_of(layers: Iterable[CalledLayer]) -> Feeds:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 
 State = Literal["good", "warning", "bad"]
 

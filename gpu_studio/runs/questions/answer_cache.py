@@ -15,7 +15,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.contract.files import make_private_directory, read_json, write_private
+from gpu_studio.contract import make_private_directory, read_json, write_private
 
 FORMAT = 4
 _LARGEST = 64 * 1024 * 1024

@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.directory import WEIGHTS_FILE, RunDirectory, SavedCheckpoint, checkpoints
-from gpu_studio.contract.events import Model
+from gpu_studio.contract import WEIGHTS_FILE, Model, RunDirectory, SavedCheckpoint, checkpoints
 from gpu_studio.contract.predictions import Predictions
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.lineage import events_of

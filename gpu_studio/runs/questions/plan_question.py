@@ -18,9 +18,8 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.contract.user_files import code_files
-from gpu_studio.plan import AbsolutePlan, PlannedDevice
+from gpu_studio.plan import AbsolutePlan, PlannedDevice, listed
 from gpu_studio.plan.data import watched_folders
-from gpu_studio.plan.values import listed
 from gpu_studio.runs.questions.ask import AskError, ask, kept
 from gpu_studio.runs.sources import consent_needed
 

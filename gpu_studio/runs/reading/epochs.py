@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.contract.events import Epoch
+from gpu_studio.contract import Epoch
 from gpu_studio.runs.reading.series import Array
 
 MOST_ROWS: Final = 1 << 14

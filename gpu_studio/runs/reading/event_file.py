@@ -21,18 +21,18 @@ from typing import Final, NamedTuple, TypeVar
 
 from gpu_studio.common.safe_files import opened
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     AnyEvent,
-    Event,
     Failed,
     Finished,
+    LineTail,
+    RunDirectory,
     State,
     StateChanged,
     Steps,
-    decode,
 )
-from gpu_studio.contract.files import READ_LIMIT, LineTail
+from gpu_studio.contract.events import Event, decode
+from gpu_studio.contract.files import READ_LIMIT
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import Pace
 

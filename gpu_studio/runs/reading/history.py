@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from gpu_studio.common.practice import in_words
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract import events
-from gpu_studio.contract.events import ENDED, AnyEvent, State
+from gpu_studio.contract import ENDED, AnyEvent, State, events
 from gpu_studio.runs.reading.epochs import EpochTable
 from gpu_studio.runs.reading.progress import Pace, reached
 from gpu_studio.runs.reading.series import Gathered, MemorySeries, Series

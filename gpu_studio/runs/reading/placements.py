@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement
-from gpu_studio.plan.values import listed
+from gpu_studio.contract import AskedPlace, Crossing, Placement
+from gpu_studio.contract.events import PartRow
+from gpu_studio.plan import listed
 
 Verdict = Literal["as asked", "joined", "elsewhere", "no operations", "not asked"]
 _BY_WEIGHT: Final[tuple[Verdict, ...]] = (

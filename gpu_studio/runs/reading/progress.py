@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import Final, NamedTuple
 
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.contract.events import State, Steps
+from gpu_studio.contract import State, Steps
 
 RECENT_SECONDS: Final = 2.0
 _STEADY_SECONDS: Final = 30.0

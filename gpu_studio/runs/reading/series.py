@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.contract.events import DeviceMemory, LearningRate, Memory, Steps
+from gpu_studio.contract import DeviceMemory, LearningRate, Memory, Steps
 from gpu_studio.runs.reading.pyramid import Pyramid
 
 Array = NDArray[np.float64]

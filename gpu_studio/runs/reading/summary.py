@@ -17,9 +17,19 @@ import msgspec
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.contract.directory import RunDirectory, resumed_from
-from gpu_studio.contract.events import ENDED, AnyEvent, Devices, State, decode
-from gpu_studio.contract.files import LineTail, make_private_directory, read_json, write_private
+from gpu_studio.contract import (
+    ENDED,
+    AnyEvent,
+    Devices,
+    LineTail,
+    RunDirectory,
+    State,
+    make_private_directory,
+    read_json,
+    resumed_from,
+    write_private,
+)
+from gpu_studio.contract.events import decode
 from gpu_studio.runs.labels import number_of, plan_name
 from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History

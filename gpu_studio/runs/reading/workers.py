@@ -18,9 +18,15 @@ from gpu_studio.common.figures import (
     span,
     throughput,
 )
-from gpu_studio.contract.event_parts import WorkerPlace, WorkerState, process_title
-from gpu_studio.contract.events import ClusterStarted, Started, Workers
-from gpu_studio.plan.values import listed
+from gpu_studio.contract import (
+    ClusterStarted,
+    Started,
+    WorkerPlace,
+    Workers,
+    WorkerState,
+    process_title,
+)
+from gpu_studio.plan import listed
 
 NOTABLE_SHARE = 0.15
 """Of a step: if the others wait so much longer for each other than one worker, they wait for it."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import LineTail, append_line
+from gpu_studio.contract import LineTail, RunDirectory, append_line
 
 
 class Evaluation(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

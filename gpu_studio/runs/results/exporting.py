@@ -12,8 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from gpu_studio.common.safe_files import csv_line, write_output
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Epoch, LearningRate, Memory, Steps
+from gpu_studio.contract import Epoch, LearningRate, Memory, RunDirectory, Steps
 from gpu_studio.contract.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
 from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import lines_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Timeline
+from gpu_studio.contract import RunDirectory, Timeline
 from gpu_studio.contract.user_files import code_files
 from gpu_studio.plan import (
     AbsolutePlan,

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.files import read_json, write_private
+from gpu_studio.contract import RunDirectory, read_json, write_private
 
 
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.contract.events import Devices, LogicalDevice
+from gpu_studio.contract import Devices, LogicalDevice
 from gpu_studio.contract.samples import CardFacts
 from gpu_studio.hardware.identity import Identity, same
 

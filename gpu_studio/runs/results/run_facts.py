@@ -31,7 +31,7 @@ from gpu_studio.common.figures import (
     spent,
     throughput,
 )
-from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, checkpoints, resumed_from
+from gpu_studio.contract import RunDirectory, SavedCheckpoint, checkpoints, resumed_from
 from gpu_studio.contract.events import as_dict
 from gpu_studio.hardware.accounting import CardTotals
 from gpu_studio.plan import strategy_named

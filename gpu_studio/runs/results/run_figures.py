@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_studio import plan as plans
-from gpu_studio.contract import events
-from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, checkpoints
+from gpu_studio.contract import RunDirectory, SavedCheckpoint, checkpoints, events
 from gpu_studio.hardware.accounting import CardTotals, MachineTotals, account
 from gpu_studio.plan.difference import written
 from gpu_studio.runs.diagnosis import Explanation, explain

@@ -14,21 +14,20 @@ import msgspec
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     AnyEvent,
     Checkpoint,
     Communication,
     Devices,
-    Event,
     Failed,
     Finished,
+    LineTail,
+    RunDirectory,
     Started,
     State,
     StateChanged,
-    decode,
 )
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract.events import Event, decode
 from gpu_studio.plan import strategy_named
 
 TRAINING: Final = ("running", "stopping")

@@ -179,8 +179,7 @@ def all_reduce(names: Sequence[str], logical: Any, say: Say) -> Iterator[dict[st
 
 
 def _ways(names: Sequence[str], among: Sequence[Any], say: Say) -> Iterator[dict[str, Any]]:
-    from gpu_studio.plan import ALL_REDUCES
-    from gpu_studio.plan.devices import why_not_nccl
+    from gpu_studio.plan import ALL_REDUCES, why_not_nccl
     from gpu_studio.trainer.errors import PlanRefused
     from gpu_studio.trainer.strategies.mirrored import all_reduce_for
 

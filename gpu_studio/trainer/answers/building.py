@@ -22,7 +22,7 @@ from gpu_studio.placement.plan_facts import (
     ModelGraph,
     ModelNote,
 )
-from gpu_studio.plan.targets import Target
+from gpu_studio.plan import Target
 from gpu_studio.trainer import devices, keras_objects, practice
 from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_step
 from gpu_studio.trainer.data import Dataset, Split

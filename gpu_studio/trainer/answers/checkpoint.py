@@ -22,9 +22,8 @@ import numpy as np
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.safe_files import open_regular, opened
-from gpu_studio.contract.directory import STATE_FILE, WEIGHTS_FILE
-from gpu_studio.contract.files import read_json
-from gpu_studio.plan.devices import CPU, DeviceLike, default_devices
+from gpu_studio.contract import STATE_FILE, WEIGHTS_FILE, read_json
+from gpu_studio.plan import CPU, DeviceLike, default_devices
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import explain

@@ -17,8 +17,9 @@ import keras
 import numpy as np
 
 from gpu_studio.common.figures import learning_rate, spent
-from gpu_studio.contract.events import Event, Log, Warned
-from gpu_studio.plan.values import listed
+from gpu_studio.contract import Log, Warned
+from gpu_studio.contract.events import Event
+from gpu_studio.plan import listed
 from gpu_studio.trainer.callbacks.answering import answering, at_home
 from gpu_studio.trainer.callbacks.kept import KeptAttributes
 from gpu_studio.trainer.callbacks.made import CsvOfEpochs, MadeCallback

@@ -13,12 +13,12 @@ from typing import Any
 
 import keras
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Event, Log, Warned
+from gpu_studio.contract import Log, RunDirectory, Warned
+from gpu_studio.contract.events import Event
+from gpu_studio.plan import Callback, reference
 from gpu_studio.plan import callbacks as known
 from gpu_studio.plan.keras_objects import more_is_better
-from gpu_studio.plan.references import SCHEDULE, reference
-from gpu_studio.plan.values import Callback
+from gpu_studio.plan.references import SCHEDULE
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import PatientFile

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpu_studio.common.figures import duration
-from gpu_studio.contract import cluster_file
-from gpu_studio.contract.cluster_file import ClusterFile
-from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint
-from gpu_studio.contract.event_parts import WorkerPlace
-from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     ClusterStarted,
-    Event,
     Failed,
     Finished,
     Log,
+    RunDirectory,
+    SavedCheckpoint,
     StateChanged,
+    TakesEvents,
+    WorkerPlace,
     Workers,
+    cluster_file,
 )
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.values import listed
+from gpu_studio.contract.cluster_file import ClusterFile
+from gpu_studio.contract.events import Event
+from gpu_studio.plan import Cluster, listed
 from gpu_studio.trainer.cluster.channel import Channel
 from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
 from gpu_studio.trainer.cluster.roles import Part, config_of, equal_parts

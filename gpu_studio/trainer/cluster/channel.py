@@ -14,8 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.contract import events
-from gpu_studio.contract.event_parts import WorkerShare, WorkerStage
+from gpu_studio.contract import WorkerShare, WorkerStage, events
 
 
 class Here(msgspec.Struct, tag="here", frozen=True):

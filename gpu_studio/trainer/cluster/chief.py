@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.contract.event_parts import WorkerShare
+from gpu_studio.contract import WorkerShare
 from gpu_studio.trainer.cluster.status import Status
 from gpu_studio.trainer.team import Alone
 

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.trainer.cluster.status import Status
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.errors import ClusterError, PlanRefused

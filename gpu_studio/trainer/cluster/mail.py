@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.contract.files import LineTail, append_line
+from gpu_studio.contract import LineTail, append_line
 from gpu_studio.trainer.cluster.channel import Present, Said, line_of, said_in
 
 POLL_S: Final = 0.5

@@ -22,9 +22,17 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from gpu_studio import __version__, plan
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_writer import EventWriter, TakesEvents
-from gpu_studio.contract.events import AnyEvent, Event, Failed, Finished, Started, StateChanged
+from gpu_studio.contract import (
+    AnyEvent,
+    EventWriter,
+    Failed,
+    Finished,
+    RunDirectory,
+    Started,
+    StateChanged,
+    TakesEvents,
+)
+from gpu_studio.contract.events import Event
 from gpu_studio.hosts.slurm_run import MAIL
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     Epoch,
-    Event,
     Failed,
     Finished,
     LearningRate,
     Started,
     StateChanged,
     Steps,
+    TakesEvents,
 )
+from gpu_studio.contract.events import Event
 from gpu_studio.trainer.progress import Reached, TrainingProgress
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpu_studio.contract.event_parts import process_title
+from gpu_studio.contract import process_title
 
 Role = Literal["chief", "worker", "server"]
 

@@ -6,7 +6,7 @@ place, at the same address. Without the chief or a server nobody can go on, and 
 
 from __future__ import annotations
 
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract import Warned
 from gpu_studio.trainer.cluster.attempt import Attempt, Loss, capital
 from gpu_studio.trainer.cluster.roles import Part, served_parts
 from gpu_studio.trainer.cluster.workers import Worker

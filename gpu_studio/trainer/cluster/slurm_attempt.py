@@ -10,15 +10,19 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from gpu_studio.contract import cluster_file
+from gpu_studio.contract import (
+    Finished,
+    Log,
+    RunDirectory,
+    StateChanged,
+    cluster_file,
+    make_private_directory,
+)
 from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Finished, Log, StateChanged
-from gpu_studio.contract.files import make_private_directory
 from gpu_studio.hosts.judging import is_public
 from gpu_studio.hosts.slurm import SlurmError, SlurmJob
 from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
 from gpu_studio.trainer.cluster.channel import Gone, Over, Told
 from gpu_studio.trainer.cluster.mail import ASKED, POLL_S, Mail

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from gpu_studio.contract.event_parts import WorkerShare, WorkerStage
-from gpu_studio.contract.events import Event, Memory, StateChanged, Steps
+from gpu_studio.contract import Memory, StateChanged, Steps, WorkerShare, WorkerStage
+from gpu_studio.contract.events import Event
 from gpu_studio.trainer.cluster.channel import Channel, Heartbeat, Ready, Shared
 from gpu_studio.trainer.cluster.mail import Mail
 

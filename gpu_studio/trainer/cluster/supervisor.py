@@ -13,19 +13,21 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from gpu_studio.contract.consent import is_shell_allowed
-from gpu_studio.contract.directory import (
+from gpu_studio.contract import (
+    Failed,
+    Finished,
     RunDirectory,
     SavedCheckpoint,
+    StateChanged,
+    TakesEvents,
+    Warned,
     checkpoints,
     resumed_from,
 )
-from gpu_studio.contract.event_writer import TakesEvents
-from gpu_studio.contract.events import Failed, Finished, StateChanged, Warned
+from gpu_studio.contract.consent import is_shell_allowed
 from gpu_studio.hosts.examination import examined
 from gpu_studio.hosts.slurm_run import RunJob, run_script, shell_of
-from gpu_studio.plan import Plan, cluster_of, strategy_of, with_absolute_files
-from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan import Cluster, Plan, cluster_of, strategy_of, with_absolute_files
 from gpu_studio.trainer.cluster.attempt import Attempt, Loss
 from gpu_studio.trainer.cluster.relay import Relay
 from gpu_studio.trainer.cluster.served_attempt import ServedAttempt

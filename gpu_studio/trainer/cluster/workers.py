@@ -14,11 +14,16 @@ import psutil
 
 from gpu_studio.common.processes import module_command
 from gpu_studio.common.safe_files import open_regular
-from gpu_studio.contract import kernel
+from gpu_studio.contract import (
+    RunDirectory,
+    WorkerShare,
+    WorkerStage,
+    WorkerState,
+    kernel,
+    last_lines,
+    make_private_directory,
+)
 from gpu_studio.contract.cluster_file import ClusterMember
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_parts import WorkerShare, WorkerStage, WorkerState
-from gpu_studio.contract.files import last_lines, make_private_directory
 from gpu_studio.hosts.slurm_run import MEMBER
 from gpu_studio.trainer.cluster.channel import (
     Begin,

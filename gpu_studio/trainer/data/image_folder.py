@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.user_files import hint
+from gpu_studio.plan import listed, printable
 from gpu_studio.plan.data import (
     BRIGHTEST,
     COLOURS,
@@ -27,7 +28,6 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
 from gpu_studio.trainer.errors import DataError
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gpu_studio.common.paths import expanded
+from gpu_studio.plan import Data, DataSplit, listed, printable
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import MASKS, STRATIFY, TEXT_FILES, files_in, folder_entry, groups_array
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import Data, DataSplit, listed, printable
 from gpu_studio.trainer.data.built_in import (
     cifar10,
     digits,

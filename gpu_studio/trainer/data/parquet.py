@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_studio.common.safe_files import opened
+from gpu_studio.plan import printable
 from gpu_studio.plan.columns import TableError
-from gpu_studio.plan.values import printable
 from gpu_studio.trainer.data.values import Array
 
 if TYPE_CHECKING:

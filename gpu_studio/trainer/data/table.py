@@ -21,6 +21,7 @@ import numpy as np
 
 from gpu_studio.common.safe_files import opened
 from gpu_studio.contract.user_files import hint
+from gpu_studio.plan import listed, printable
 from gpu_studio.plan.columns import (
     COLUMNS,
     MATRIX,
@@ -34,7 +35,6 @@ from gpu_studio.plan.columns import (
     json_object,
     not_utf8,
 )
-from gpu_studio.plan.values import listed, printable
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
 from gpu_studio.trainer.data.image_folder import sample_shape
 from gpu_studio.trainer.data.parquet import pieces_of, rows_in

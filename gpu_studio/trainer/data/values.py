@@ -16,9 +16,9 @@ import psutil
 from numpy.typing import NDArray
 
 from gpu_studio.common.figures import size
+from gpu_studio.plan import Target
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
 from gpu_studio.plan.keras_objects import Task
-from gpu_studio.plan.targets import Target
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, mapped, packed
 from gpu_studio.trainer.errors import DataError
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from gpu_studio.contract.events import Failed, StateChanged
+from gpu_studio.contract import Failed, StateChanged
 from gpu_studio.contract.failure_mends import against_divergence, without_device
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_TO_LOAD,

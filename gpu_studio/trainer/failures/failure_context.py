@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import DeviceMemory, Devices, Event, LogicalDevice
+from gpu_studio.contract import DeviceMemory, Devices, LogicalDevice, RunDirectory
+from gpu_studio.contract.events import Event
 from gpu_studio.contract.failure_texts import layer_of, operations_in
 from gpu_studio.plan import Plan
 

@@ -17,15 +17,17 @@ from typing import Any
 
 from gpu_studio.common.figures import size
 from gpu_studio.common.practice import chosen
-from gpu_studio.contract import samples
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     DeviceMemory,
     Failed,
+    LineTail,
     LogicalDevice,
     Memory,
     StateChanged,
-    SuggestedChange,
+    last_lines_if_any,
+    samples,
 )
+from gpu_studio.contract.events import SuggestedChange
 from gpu_studio.contract.failure_mends import against_want_of_memory, change_to, offered
 from gpu_studio.contract.failure_texts import (
     NO_ROOM_FOR_COPY,
@@ -36,7 +38,6 @@ from gpu_studio.contract.failure_texts import (
     refusal_of_disk,
     refusals_in,
 )
-from gpu_studio.contract.files import LineTail, last_lines_if_any
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, memory_remedies
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Card, Machine, Plan, strategy_of

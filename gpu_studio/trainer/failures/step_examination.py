@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.directory import RunDirectory, checkpoints
+from gpu_studio.contract import RunDirectory, checkpoints
 from gpu_studio.trainer import checkpoints as stored
 from gpu_studio.trainer import keras_objects
 from gpu_studio.trainer.batches import order_of

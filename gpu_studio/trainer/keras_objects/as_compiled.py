@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import keras
 
 from gpu_studio.placement.plan_facts import ModelNote
+from gpu_studio.plan import Training, listed
 from gpu_studio.plan.keras_objects import COMPILED
-from gpu_studio.plan.values import Training, listed
 
 _AS_COMPILED = ("auto", COMPILED)
 Guard = Callable[..., Any]

@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 from keras.src.losses.losses import LossFunctionWrapper
 
+from gpu_studio.plan import Named, Training, shown
 from gpu_studio.plan.keras_objects import (
     BETWEEN_VALUES,
     COMPILED,
@@ -26,7 +27,6 @@ from gpu_studio.plan.keras_objects import (
     takes_class,
 )
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import Named, Training, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import Guard, unguarded

@@ -11,10 +11,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from gpu_studio.plan import Named, Shape, kind_of, meetings, reference, shown
 from gpu_studio.plan.keras_objects import Kind
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.targets import Shape, kind_of, meetings
-from gpu_studio.plan.values import Named, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.as_compiled import is_as_compiled

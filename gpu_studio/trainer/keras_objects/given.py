@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from keras.src.utils import naming
 
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (

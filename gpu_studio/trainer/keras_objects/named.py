@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.plan import choose_one, listed, nearest, reference, shown, with_kind
 from gpu_studio.plan.keras_objects import keras_name
 from gpu_studio.plan.options import Kind, Option
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import choose_one, listed, nearest, shown, with_kind
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.user_code import UserFunction, find
 from gpu_studio.trainer.user_code.telling import kind_in_words

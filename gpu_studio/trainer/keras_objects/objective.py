@@ -14,10 +14,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.plan import Named, OutputTraining, Training, choose_one, listed, path_to, reference
 from gpu_studio.plan.keras_objects import COMPILED
-from gpu_studio.plan.references import reference
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import Named, OutputTraining, Training, choose_one, listed, path_to
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, flat, leaves
 from gpu_studio.trainer.data.values import strata_of

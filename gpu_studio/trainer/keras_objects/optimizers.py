@@ -9,9 +9,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.plan import Training
 from gpu_studio.plan.catalogue import SCHEDULES, steps_of
 from gpu_studio.plan.keras_objects import COMPILED, OPTIMIZERS, keras_name, optimizer_named
-from gpu_studio.plan.values import Training
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import compiled_optimizer
 from gpu_studio.trainer.keras_objects.named import (

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 import keras
 
 from gpu_studio.common.paths import expanded
+from gpu_studio.plan import ModelSettings, Plan, shown
 from gpu_studio.plan.catalogue import MODELS, ModelEntry
 from gpu_studio.plan.freezing import FROZEN, THAW, frozen_layers, unknown_entry
 from gpu_studio.plan.targets import in_words
-from gpu_studio.plan.values import ModelSettings, Plan, shown
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import is_nested
 from gpu_studio.trainer.data.values import is_text

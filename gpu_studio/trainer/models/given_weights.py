@@ -14,7 +14,8 @@ import h5py
 import keras
 
 from gpu_studio.contract.user_files import hint
-from gpu_studio.plan.values import FEW, listed
+from gpu_studio.plan import listed
+from gpu_studio.plan.values import FEW
 from gpu_studio.trainer.errors import ModelError
 from gpu_studio.trainer.models.own_models import load_reason
 

@@ -19,9 +19,18 @@ from keras.src.utils import naming
 
 from gpu_studio.contract.user_files import hint
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.targets import Shape, Target, fitting_outputs, in_words, meetings
-from gpu_studio.plan.values import ModelSettings, Plan, listed, printable
+from gpu_studio.plan import (
+    ModelSettings,
+    Plan,
+    Shape,
+    Target,
+    fitting_outputs,
+    listed,
+    meetings,
+    printable,
+    reference,
+)
+from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 from gpu_studio.trainer.keras_objects import is_lone_softmax

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras.src import backend
 
-from gpu_studio.plan.values import Named, Training
+from gpu_studio.plan import Named, Training
 from gpu_studio.trainer.errors import ModelError, PlanRefused
 from gpu_studio.trainer.keras_objects.named import construct, keras_class
 from gpu_studio.trainer.user_code.telling import beginning

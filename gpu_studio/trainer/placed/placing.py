@@ -23,9 +23,8 @@ from gpu_studio.placement.known_problems import (
     MisplacedLayers,
     without_unknown,
 )
-from gpu_studio.plan import Placed
+from gpu_studio.plan import Placed, choose_one
 from gpu_studio.plan.homes import devices_of_layers, homes_of_layers
-from gpu_studio.plan.values import choose_one
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.named import sentence
 from gpu_studio.trainer.model_layers import PlaceableLayer, placeable_layers, replaced_call

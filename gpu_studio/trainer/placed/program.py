@@ -19,7 +19,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from gpu_studio.contract.events import Event, Timeline, Warned
+from gpu_studio.contract import Timeline, Warned
+from gpu_studio.contract.events import Event
 from gpu_studio.placement.stage_memory import at_once, turns_at_once
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.communication import CommunicationMeter

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.contract.events import AskedPlace, Crossing, Event, PartRow, Placement, Warned
+from gpu_studio.contract import AskedPlace, Crossing, Placement, Warned
+from gpu_studio.contract.events import Event, PartRow
 from gpu_studio.trainer.placed.devices import HOST, PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.placing import LayerAssignment
 from gpu_studio.trainer.step_recording import RECEIVES, SENDS, logical_name, watched_graphs

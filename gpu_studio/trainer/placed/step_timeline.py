@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.contract.events import Stage, StageSpan, Timeline
+from gpu_studio.contract import StageSpan, Timeline
+from gpu_studio.contract.events import Stage
 from gpu_studio.placement.schedule import covered
 from gpu_studio.trainer.placed.devices import PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.placing import LayerAssignment

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from gpu_studio.common.figures import plural, size
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.trainer.devices import SERVERS
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.event_parts import WorkerShare
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract import Warned, WorkerShare
 from gpu_studio.trainer.input_wait import operations_so_far, written_since
 from gpu_studio.trainer.keras_objects.objective import Judged
 from gpu_studio.trainer.layer_state import BatchPart, Caught, Changes, contribution, joined

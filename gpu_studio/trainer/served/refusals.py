@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import keras
 
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.trainer.errors import PlanRefused
 
 _TOGETHER = 'Set cluster.updates = "sync": then only the chief updates the weights.'

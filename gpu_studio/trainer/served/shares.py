@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gpu_studio.contract.event_parts import WorkerShare
+from gpu_studio.contract import WorkerShare
 
 RECENT_SECONDS = 10.0
 """The pace is that of so long."""

@@ -13,10 +13,11 @@ from gpu_studio.plan import (
     ONE_DEVICE,
     PARAMETER_SERVER,
     PLACED,
+    Cluster,
+    DeviceLike,
     Distribution,
+    default_devices,
 )
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.devices import DeviceLike, default_devices
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies import (
     central_storage,

@@ -7,8 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.plan import CENTRAL_STORAGE, Distribution
-from gpu_studio.plan.devices import DeviceLike
+from gpu_studio.plan import CENTRAL_STORAGE, DeviceLike, Distribution
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 

@@ -9,8 +9,14 @@ import tensorflow as tf
 from tensorflow.python.distribute import cross_device_ops
 from tensorflow.python.distribute.collective_util import CommunicationImplementation, Options
 
-from gpu_studio.plan import MIRRORED, Distribution
-from gpu_studio.plan.devices import DeviceLike, halves_leave_one_out, suited, why_not_nccl
+from gpu_studio.plan import (
+    MIRRORED,
+    DeviceLike,
+    Distribution,
+    halves_leave_one_out,
+    suited,
+    why_not_nccl,
+)
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 

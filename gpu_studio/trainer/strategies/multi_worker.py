@@ -14,9 +14,14 @@ import tensorflow as tf
 from tensorflow.python.distribute import collective_all_reduce_strategy as collectives
 from tensorflow.python.eager import context
 
-from gpu_studio.plan import MULTI_WORKER, Distribution
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.devices import DeviceLike, default_devices, why_not_nccl
+from gpu_studio.plan import (
+    MULTI_WORKER,
+    Cluster,
+    DeviceLike,
+    Distribution,
+    default_devices,
+    why_not_nccl,
+)
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gpu_studio.plan import NONE, Distribution
-from gpu_studio.plan.devices import DeviceLike
+from gpu_studio.plan import NONE, DeviceLike, Distribution
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 

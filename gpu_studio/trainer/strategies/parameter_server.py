@@ -7,9 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.plan import PARAMETER_SERVER, Distribution
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.devices import CPU, DeviceLike
+from gpu_studio.plan import CPU, PARAMETER_SERVER, Cluster, DeviceLike, Distribution
 from gpu_studio.trainer.strategies.spread import Served, Spread
 
 Made = Callable[[Distribution, Sequence[DeviceLike]], Spread]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from gpu_studio.plan import PLACED, Distribution, Placed
-from gpu_studio.plan.devices import CPU, DeviceLike
+from gpu_studio.plan import CPU, PLACED, DeviceLike, Distribution, Placed
 from gpu_studio.trainer.strategies.spread import Spread, replicas_of
 
 

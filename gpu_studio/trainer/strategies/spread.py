@@ -8,8 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.plan import Distribution, Placed, Strategy
-from gpu_studio.plan.devices import DeviceLike
+from gpu_studio.plan import DeviceLike, Distribution, Placed, Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,10 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from gpu_studio.common.paths import expanded
+from gpu_studio.contract import Code
 from gpu_studio.contract.consent import Standing, allowances, digest, read_code, real_path, standing
-from gpu_studio.contract.events import Code
 from gpu_studio.contract.user_files import hint, modules_beside, syntax_problem
-from gpu_studio.plan import Plan
-from gpu_studio.plan.references import Part, Reference, part_of, reference, references_of
+from gpu_studio.plan import Part, Plan, Reference, part_of, reference, references_of
 from gpu_studio.trainer.errors import UserCodeError
 
 _admitted: dict[Path, Admitted] = {}

@@ -22,8 +22,7 @@ from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from gpu_studio.common.paths import expanded
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import choose_one, listed
+from gpu_studio.plan import choose_one, listed, reference
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import (
     Admitted,

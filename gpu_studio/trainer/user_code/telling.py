@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gpu_studio.plan.values import nearest, printable
+from gpu_studio.plan import nearest, printable
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.admission import own_folders
 

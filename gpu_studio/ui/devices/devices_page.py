@@ -27,7 +27,7 @@ from gpu_studio.common.safe_files import write_output
 from gpu_studio.hardware.device_rows import DeviceRow, csv_lines, rows_of, rows_of_machine
 from gpu_studio.ui.devices.alerts import AlertWatch
 from gpu_studio.ui.devices.devices_table import DevicesModel, DevicesTable, as_text
-from gpu_studio.ui.kit.basic_widgets import (
+from gpu_studio.ui.kit import (
     GAP,
     ActionButton,
     Button,
@@ -35,10 +35,13 @@ from gpu_studio.ui.kit.basic_widgets import (
     Label,
     Page,
     Paragraph,
+    ThemeManager,
+    font,
+    mix,
+    readable,
+    sentence,
     show_if,
 )
-from gpu_studio.ui.kit.theme import ThemeManager, font, mix, readable
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import SamplerClient

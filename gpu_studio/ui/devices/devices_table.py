@@ -10,10 +10,18 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import size_from_mib
 from gpu_studio.hardware.device_rows import DeviceRow, Figure
-from gpu_studio.ui.kit.basic_widgets import Button
-from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
-from gpu_studio.ui.kit.table import ROW, Index, PaintedCell, Table
-from gpu_studio.ui.kit.theme import ThemeManager, font
+from gpu_studio.ui.kit import (
+    LEFT,
+    RIGHT,
+    ROW,
+    Button,
+    Index,
+    PaintedCell,
+    Table,
+    ThemeManager,
+    draw_bar,
+    font,
+)
 
 HEADERS = ("Device", "Memory", "Utilisation", "Power", "Temp.", "In a plan", "Used by")
 DEVICE, MEMORY, UTILISATION, POWER, TEMPERATURE, TENSORFLOW, USED_BY = range(7)

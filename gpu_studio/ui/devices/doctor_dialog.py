@@ -7,9 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QProgressBar, QScrollArea, QWidget
 
 from gpu_studio.hardware.doctor.findings import Finding, gathered
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, Button, Dialog, Label, Paragraph, ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
 
 _TONES = {"good": "good", "warning": "warning", "bad": "bad"}

@@ -17,15 +17,13 @@ from gpu_studio.common.figures import whole_duration
 from gpu_studio.hardware.device_history import PEAKS, CurveStretch, DeviceHistory
 from gpu_studio.hardware.device_rows import NOTHING_YET, DeviceRow
 from gpu_studio.hardware.sample_points import HOST, Metric
-from gpu_studio.ui.kit.basic_widgets import Label
-from gpu_studio.ui.kit.options import OptionButton, tab_bar
+from gpu_studio.ui.kit import GRID, Label, OptionButton, ThemeManager, Tokens, tab_bar
 from gpu_studio.ui.kit.plots.axes import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale
 from gpu_studio.ui.kit.plots.backdrop import PlotSpan
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import Legend, LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens
 
 _MOST = 400
 

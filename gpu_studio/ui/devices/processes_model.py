@@ -12,7 +12,7 @@ from gpu_studio.contract.samples import HostProcess, Process
 from gpu_studio.hardware.device_rows import AnyProcess, me, run_of, what
 from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.ui.devices.alerts import MachineEvent
-from gpu_studio.ui.kit.table import PlainTable
+from gpu_studio.ui.kit import PlainTable
 
 PID, USER, COMMAND, DEVICE, MEMORY = range(5)
 

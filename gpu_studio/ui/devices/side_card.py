@@ -29,11 +29,17 @@ from gpu_studio.ui.devices.processes_model import (
     on_devices,
 )
 from gpu_studio.ui.devices.topology_pane import TopologyPane
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.options import tab_bar
-from gpu_studio.ui.kit.table import SORT_ROLE, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import (
+    GRID,
+    SORT_ROLE,
+    Button,
+    CardFrame,
+    Dialog,
+    Paragraph,
+    Table,
+    ThemeManager,
+    tab_bar,
+)
 from gpu_studio.ui.machine.checkup import Checkup
 
 PROCESSES, TOPOLOGY, EVENTS = range(3)

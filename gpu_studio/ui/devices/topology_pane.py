@@ -30,8 +30,7 @@ from gpu_studio.ui.devices.topology_picture import (
     picture_of,
     sentences,
 )
-from gpu_studio.ui.kit.basic_widgets import Paragraph
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font, mix
+from gpu_studio.ui.kit import GRID, Paragraph, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.machine.checkup import Checkup
 
 _WIDTH = 240

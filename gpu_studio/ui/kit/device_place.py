@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Protocol
 
-from gpu_studio.plan.devices import Machine
+from gpu_studio.plan import Machine
 
 HOST = 1000
 """The number of the host's CPU beside cards: it is grey, and comes after them."""

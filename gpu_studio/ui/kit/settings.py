@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QByteArray, QSettings
 
 from gpu_studio.common.choices import RUNS_FOLDER, THOUSANDS, Choices, settings_path
-from gpu_studio.contract.files import make_private_directory
+from gpu_studio.contract import make_private_directory
 
 __all__ = ["Setting", "Settings", "settings_path"]
 T = TypeVar("T", str, float, bytes, tuple[str, ...])

@@ -20,7 +20,7 @@ from gpu_studio.ui.kit.options import OptionButton
 from gpu_studio.ui.kit.theme import GRID, ICONS, ThemeManager, coloured_icon, state_colour
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.events import State
+    from gpu_studio.contract import State
 
 _SIGN = 14
 

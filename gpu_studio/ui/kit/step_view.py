@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract import events
-from gpu_studio.contract.events import StageSpan
+from gpu_studio.contract import StageSpan, events
 from gpu_studio.placement.schedule import bubble_of
 from gpu_studio.ui.kit.basic_widgets import Elided, tab_after
 from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix

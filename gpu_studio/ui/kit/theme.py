@@ -31,7 +31,7 @@ from gpu_studio.common.paths import resource
 from gpu_studio.ui.kit.device_place import HOST
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.events import State
+    from gpu_studio.contract import State
 
 GRID = 8
 CARD_RADIUS = 12

@@ -14,7 +14,7 @@ from gpu_studio.lab.benchmarks import BenchmarkError, BenchmarkResult, Benchmark
 from gpu_studio.lab.hand_placement import HandPlacement
 from gpu_studio.plan import Machine, Plan
 from gpu_studio.runs.benchmarks import keep_result, run_benchmark
-from gpu_studio.ui.kit.task import BackgroundTask, Report
+from gpu_studio.ui.kit import BackgroundTask, Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,17 @@ from gpu_studio.lab.benchmarks import (
     other_machine,
 )
 from gpu_studio.runs.benchmarks import BY_HAND, KeptResult
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Label, Paragraph
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit import (
+    GAP,
+    GRID,
+    ActionSet,
+    CardFrame,
+    Label,
+    Notice,
+    Paragraph,
+    ThemeManager,
+)
 from gpu_studio.ui.kit.settings import Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.lab.hand_card import HandCard
 from gpu_studio.ui.lab.lab_section import LabView
 from gpu_studio.ui.lab.picture_card import PictureCard

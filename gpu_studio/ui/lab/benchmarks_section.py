@@ -19,12 +19,8 @@ from gpu_studio.lab.hand_placement import problems
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, logical_devices
 from gpu_studio.runs.benchmark_links import links_between
 from gpu_studio.runs.benchmarks import BY_HAND, KeptResult, benchmark_plan, kept_in
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit import ActionButton, ActionSet, BackgroundTask, Button, Notice, ThemeManager
 from gpu_studio.ui.kit.settings import LAB_DEVICES, Settings
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.lab.benchmark_jobs import BenchmarkJobs, MeasuringEnd, kept
 from gpu_studio.ui.lab.benchmark_view import BenchmarkView, ShownBenchmark
 from gpu_studio.ui.lab.lab_section import LabEntry, LabSection

@@ -20,8 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.lab.hand_placement import HandOperation, HandPlacement
-from gpu_studio.ui.kit.painting import LEFT
-from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, font, mix
+from gpu_studio.ui.kit import GRID, LEFT, FontRole, ThemeManager, font, mix
 from gpu_studio.ui.lab.pictures.drawing import number_of
 
 ANY: Final = ""

@@ -18,14 +18,21 @@ from gpu_studio.lab.hand_placement import (
     problems,
     unknown_devices,
 )
-from gpu_studio.plan.values import listed
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Elided, Label, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.fields.choices import Switch
-from gpu_studio.ui.kit.fields.typed import WholeNumber
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.plan import listed
+from gpu_studio.ui.kit import (
+    GRID,
+    Button,
+    CardFrame,
+    Dialog,
+    Elided,
+    Label,
+    Notice,
+    Paragraph,
+    ThemeManager,
+    font,
+)
+from gpu_studio.ui.kit.fields import Switch, WholeNumber
 from gpu_studio.ui.kit.settings import LAB_BY_HAND, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.lab.hand_board import HandBoard
 
 HOW = "Drag an operation onto the device that shall execute it, or move it with Left and Right."

@@ -29,8 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font, mix
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, ThemeManager, font, mix
 from gpu_studio.ui.lab.lab_section import LabEntry
 
 Index = QModelIndex | QPersistentModelIndex

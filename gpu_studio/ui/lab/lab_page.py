@@ -12,9 +12,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
-from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Page
+from gpu_studio.ui.kit import GAP, GRID, CardFrame, Page, ThemeManager
 from gpu_studio.ui.kit.settings import LAB_ENTRY, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.lab.lab_list import LabList, Line
 from gpu_studio.ui.lab.lab_section import LabSection
 

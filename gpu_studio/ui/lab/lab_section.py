@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame
+from gpu_studio.ui.kit import GAP, CardFrame
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.lab.largest_batch import LargestBatch, in_words
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
-from gpu_studio.ui.kit.task import BackgroundTask, Report
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, BackgroundTask, Button, Label, Paragraph, Report
 
 EXPLAINED = (
     "Steps are trained for real, each size in a process of its own, until the next size up does "

@@ -9,9 +9,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QWidget
 
 from gpu_studio.lab.benchmark_pictures import Picture
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Elided, Label
-from gpu_studio.ui.kit.options import OptionButton
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit import CardFrame, Elided, Label, OptionButton, ThemeManager
 from gpu_studio.ui.lab.pictures.picture_view import PictureFile, PictureView
 
 _AROUND = 72

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.common.figures import moment, plural
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.contract.directory import slug
+from gpu_studio.contract import slug
 from gpu_studio.lab.benchmark_figures import csv_of
 from gpu_studio.lab.benchmarks import BENCHMARKS, BenchmarkResult
-from gpu_studio.ui.kit.task import FileJobs
+from gpu_studio.ui.kit import FileJobs
 from gpu_studio.ui.lab.pictures.picture_view import PictureFile
 
 FileKind = Literal["png", "svg", "csv"]

@@ -14,8 +14,7 @@ from gpu_studio.runs.benchmarks import (
     kept_results,
     restore_result,
 )
-from gpu_studio.ui.kit.notice import Notice
-from gpu_studio.ui.kit.task import BackgroundTask
+from gpu_studio.ui.kit import BackgroundTask, Notice
 
 
 class ResultShelf(QObject):

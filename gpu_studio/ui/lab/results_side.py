@@ -13,17 +13,20 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from gpu_studio.common.figures import moment
 from gpu_studio.lab.benchmark_figures import headline, machine_in_words
 from gpu_studio.runs.benchmarks import KeptResult
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import (
+from gpu_studio.ui.kit import (
+    GRID,
+    PADDING,
     ActionButton,
+    ActionSet,
     Label,
     Paragraph,
+    PlainTable,
     PrimaryButton,
     Scrolled,
+    Table,
+    ThemeManager,
 )
-from gpu_studio.ui.kit.fields.choices import Choice
-from gpu_studio.ui.kit.table import PADDING, PlainTable, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit.fields import Choice
 
 OF_MACHINE, OF_PLAN = "All of this machine", "Of the open plan"
 _ROW, _MOST_ROWS, _MOST_FIGURE, _LEAST_VALUE = 28, 6, 132, 56

@@ -15,10 +15,7 @@ from gpu_studio.lab.benchmark_figures import (
     row_words,
 )
 from gpu_studio.lab.benchmarks import BenchmarkRow, RowChange
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Paragraph
-from gpu_studio.ui.kit.options import tab_bar
-from gpu_studio.ui.kit.table import PlainTable, Table
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, Button, CardFrame, Paragraph, PlainTable, Table, tab_bar
 
 NOISE = "within the noise"
 _ROW, _LEAST = 28, 176

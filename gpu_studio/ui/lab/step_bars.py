@@ -20,8 +20,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gpu_studio.common.figures import share, span
 from gpu_studio.lab.study_picture import StepParts
 from gpu_studio.runs.studies import COMMUNICATION, COMPUTING, IDLE, INPUT, NOT_APART
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, contrast, font, mix
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, ThemeManager, Tokens, contrast, font, mix
 from gpu_studio.ui.lab.legend_flow import LINE, Flow, flow
 
 NOT_MEASURED: Final = "not measured"

@@ -12,11 +12,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from gpu_studio.runs.study_shelf import known_files
 from gpu_studio.runs.study_view import StudyDesk, StudySnapshot
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button
-from gpu_studio.ui.kit.notice import Notice
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit import ActionButton, ActionSet, BackgroundTask, Button, Notice, ThemeManager
 from gpu_studio.ui.lab.lab_section import LabEntry, LabSection
 from gpu_studio.ui.lab.study_view import StudyView
 

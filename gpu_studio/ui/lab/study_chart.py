@@ -26,9 +26,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gpu_studio.lab.study_picture import PictureCurve, PicturePoint, StudyPicture, in_figures
 from gpu_studio.runs.reading.series import Array
 from gpu_studio.runs.ticks import Tick, linear_ticks, round_range
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.kit.picture_file import png_of, svg_of
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.lab.legend_flow import LINE, Flow, flow
 
 _HEAD, _FOOT, _TOP, _SIDE = 26.0, 26.0, 10.0, 12.0

@@ -26,12 +26,9 @@ from gpu_studio.lab.largest_batch import LargestBatch
 from gpu_studio.lab.study import LARGEST_SEED, MOST_RUNS, SUFFIX, Study, StudyAxis
 from gpu_studio.lab.templates import with_largest
 from gpu_studio.runs.study_checks import CheckedStudy
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, Scrolled
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.fields.choices import Choice
-from gpu_studio.ui.kit.fields.typed import Suggested, WholeNumber, mark
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme import GRID, font
+from gpu_studio.ui.kit import GRID, BackgroundTask, Button, Dialog, Label, Paragraph, Scrolled, font
+from gpu_studio.ui.kit.fields import Choice, Suggested, WholeNumber
+from gpu_studio.ui.kit.fields.typed import mark
 from gpu_studio.ui.lab.largest_search import LargestLook, LargestSearch
 
 EPOCHS: Final = "training.epochs"

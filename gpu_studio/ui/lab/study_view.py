@@ -30,18 +30,21 @@ from gpu_studio.lab.study_picture import in_figures, picture_of, spread_of, step
 from gpu_studio.lab.verdict import PointGroup
 from gpu_studio.runs.labels import title
 from gpu_studio.runs.study_view import StudySnapshot
-from gpu_studio.ui.kit.basic_widgets import (
+from gpu_studio.ui.kit import (
+    GRID,
+    HEADER,
     ActionButton,
     Button,
     CardFrame,
     Elided,
     Label,
+    Note,
     Paragraph,
+    PlainTable,
     Scrolled,
+    Table,
+    ThemeManager,
 )
-from gpu_studio.ui.kit.notice import Note
-from gpu_studio.ui.kit.table import HEADER, PlainTable, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.lab.lab_section import LabView
 from gpu_studio.ui.lab.step_bars import StepBars
 from gpu_studio.ui.lab.study_chart import StudyChart

@@ -8,8 +8,7 @@ from typing import Final, Literal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Paragraph, Scrolled
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, CardFrame, Paragraph, Scrolled
 
 Tone = Literal["", "good", "warning", "bad"]
 _LONGEST_HEADLINE: Final = 120

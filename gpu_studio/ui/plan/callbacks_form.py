@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, reference
 from gpu_studio.plan.callbacks import CALLBACKS, callback_help, entry_of, free_options
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.sources import code_path, file_part, function_part, relative_path
@@ -22,12 +22,10 @@ from gpu_studio.plan.edits.training import (
     remove_callback,
     set_callback,
 )
-from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.training_rules import measured
 from gpu_studio.runs.sources import ConsentProblem
-from gpu_studio.ui.kit.basic_widgets import Button, Label
+from gpu_studio.ui.kit import GRID, Button, Label
 from gpu_studio.ui.kit.fields import Suggested
-from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.form.form import NAME, Field, Form
 from gpu_studio.ui.plan.form.options import NewOption, OptionRows
 from gpu_studio.ui.plan.form.source_form import Ask, ask_for_python

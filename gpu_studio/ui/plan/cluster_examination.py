@@ -9,10 +9,9 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.hardware.doctor.findings import Finding, State
-from gpu_studio.plan import AbsolutePlan
-from gpu_studio.plan.strategies import cluster_of
+from gpu_studio.plan import AbsolutePlan, cluster_of
 from gpu_studio.runs.paths import runs_dir
-from gpu_studio.ui.kit.task import BackgroundTask
+from gpu_studio.ui.kit import BackgroundTask
 from gpu_studio.ui.plan.concerns import PlanConcern
 
 KEY = "cluster"
@@ -81,7 +80,7 @@ class ClusterExamination(QObject):
 
 def _examined(plan: AbsolutePlan, runs: Path) -> tuple[Finding, ...]:
     # Imported where it is needed: few plans have a cluster, and the window's start waits for it.
-    from gpu_studio.contract.directory import slug
+    from gpu_studio.contract import slug
     from gpu_studio.export.jobs.sbatch import sbatch
     from gpu_studio.hosts.examination import examined, needs_slurm
 

@@ -10,15 +10,12 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Problem, Strategy, cluster_of, strategy_of
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.devices import in_all, replicas
+from gpu_studio.plan import Cluster, Problem, Strategy, cluster_of, in_all, replicas, strategy_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.cluster import set_cluster
 from gpu_studio.plan.options import CLUSTER_LIMITS
-from gpu_studio.ui.kit.basic_widgets import Paragraph
+from gpu_studio.ui.kit import GRID, Paragraph, ThemeManager
 from gpu_studio.ui.kit.fields import Choice, Switch, WholeNumber
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.scheduler_form import SchedulerForm

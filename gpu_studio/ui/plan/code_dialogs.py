@@ -21,15 +21,21 @@ from gpu_studio.contract.consent import (
     standing,
     withdraw,
 )
-from gpu_studio.plan.values import printable
+from gpu_studio.plan import printable
 from gpu_studio.runs.sources import why_not
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Paragraph
-from gpu_studio.ui.kit.code_view import CodeView
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.notice import Note
-from gpu_studio.ui.kit.table import PlainTable, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import (
+    GRID,
+    Button,
+    CodeView,
+    Dialog,
+    Elided,
+    Note,
+    Paragraph,
+    PlainTable,
+    Table,
+    ThemeManager,
+    sentence,
+)
 from gpu_studio.ui.plan.python_files import CodeFile, moment, read_code_file
 
 ALLOWED_TITLE = "Allowed Python"

@@ -19,14 +19,22 @@ from gpu_studio.hardware.links import link_cautions
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.known_problems import MisplacedLayers, Refusal
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import Problem
+from gpu_studio.plan import Caution, Problem, Remedy
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.remedies import mends_of
-from gpu_studio.plan.values import Caution, Remedy, Unnamed
+from gpu_studio.plan.values import Unnamed
 from gpu_studio.runs.sources import ConsentProblem, code_of
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, Elided, Paragraph, holds_focus
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, pixmap
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import (
+    GRID,
+    ActionButton,
+    Button,
+    Elided,
+    Paragraph,
+    ThemeManager,
+    holds_focus,
+    pixmap,
+    sentence,
+)
 from gpu_studio.ui.plan.plan_view import PlanView
 
 MOST = 8

@@ -11,17 +11,14 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.placement.plan_facts import DataFacts, DataSample
-from gpu_studio.plan import Data, Plan
+from gpu_studio.plan import Data, DataSplit, Plan
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.columns import TABLE
 from gpu_studio.plan.data import ARRAYS, GROUPS, IMAGES, SPLITS
 from gpu_studio.plan.options import DATA_LIMITS
-from gpu_studio.plan.values import DataSplit
-from gpu_studio.ui.kit.basic_widgets import Label, Scrolled
+from gpu_studio.ui.kit import GRID, Label, Scrolled, ThemeManager, font, sentence
 from gpu_studio.ui.kit.fields import Choice, Typed
 from gpu_studio.ui.kit.samples import SamplesTable
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.facts_words import data_lines, preview_headers, what_fits
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.form.source_form import SourceForm, SourceKind, ask_for_file, ask_for_folder

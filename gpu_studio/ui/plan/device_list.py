@@ -16,11 +16,10 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QListView, QWidget
 
-from gpu_studio.plan.devices import CPU
+from gpu_studio.plan import CPU
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import forget_device, hide_card, show_card
-from gpu_studio.ui.kit.table import CheckDelegate
-from gpu_studio.ui.kit.theme import ThemeManager, coloured_icon
+from gpu_studio.ui.kit import CheckDelegate, ThemeManager, coloured_icon
 from gpu_studio.ui.plan.carving.strips import Strip
 from gpu_studio.ui.plan.plan_view import PlanView
 

@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.plan.carving import MOST_SLICES, Carved, change_of, equal_change
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Elided, Label, tab_after
+from gpu_studio.ui.kit import GRID, CardFrame, Elided, Label, ThemeManager, tab_after
 from gpu_studio.ui.kit.fields import Choice
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.carving.carve_bar import CarveBar
 from gpu_studio.ui.plan.carving.slice_bar import HEIGHT
 from gpu_studio.ui.plan.carving.strips import WHOLE, Strip, said_of_all, strips_of

@@ -12,9 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.plan import Plan
+from gpu_studio.plan import CPU, Plan
 from gpu_studio.plan.carving import set_slices
-from gpu_studio.plan.devices import CPU
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import (
     name_by_number,
@@ -24,9 +23,8 @@ from gpu_studio.plan.edits.visibility import (
     set_devices,
 )
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Elided, Label, Paragraph
+from gpu_studio.ui.kit import GRID, ActionButton, Elided, Label, Paragraph, ThemeManager
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.carving.card_editor import CardEditor
 from gpu_studio.ui.plan.carving.slice_bar import SliceBar
 from gpu_studio.ui.plan.carving.strips import NO_LIMIT, Strip, all_strips, in_words, said_of_all

@@ -6,14 +6,23 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Machine, Placed, Plan, cluster_of, replicas
-from gpu_studio.plan.devices import effective, in_all, parameter_home
+from gpu_studio.plan import (
+    Machine,
+    Placed,
+    Plan,
+    Strategy,
+    cluster_of,
+    effective,
+    in_all,
+    parameter_home,
+    replicas,
+    strategy_named,
+    strategy_of,
+)
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import set_strategy
-from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_named, strategy_of
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Paragraph
-from gpu_studio.ui.kit.choosable import ChoiceGroup, Tile
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.plan.strategies import BY_NAME
+from gpu_studio.ui.kit import GRID, CardFrame, ChoiceGroup, Paragraph, ThemeManager, Tile
 from gpu_studio.ui.plan.plan_view import PlanView
 
 COLUMNS = 4

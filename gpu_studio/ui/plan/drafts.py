@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_studio.contract.files import make_private_directory, read_json, write_private
+from gpu_studio.contract import make_private_directory, read_json, write_private
 from gpu_studio.plan import Plan
 
 SUFFIX = ".draft.json"

@@ -20,11 +20,10 @@ from gpu_studio.placement.plan_facts import (
     paired,
     sample_in_words,
 )
-from gpu_studio.plan import Machine, Plan, replica_count, shares_of
+from gpu_studio.plan import Machine, Plan, listed, meetings, replica_count, shares_of
 from gpu_studio.plan.freezing import frozen_layers
-from gpu_studio.plan.targets import in_words, meetings
-from gpu_studio.plan.values import listed
-from gpu_studio.ui.kit.table import Index, PlainTable
+from gpu_studio.plan.targets import in_words
+from gpu_studio.ui.kit import Index, PlainTable
 
 _NAMED = 6
 """Names of classes that a line has room for."""

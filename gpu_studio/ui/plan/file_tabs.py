@@ -22,9 +22,18 @@ from gpu_studio.common.figures import plural
 from gpu_studio.plan import Plan, PlanError, dumps, loads
 from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, Elided, Label, Paragraph
-from gpu_studio.ui.kit.table import PlainTable, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.kit import (
+    GRID,
+    ActionButton,
+    Button,
+    Elided,
+    Label,
+    Paragraph,
+    PlainTable,
+    Table,
+    ThemeManager,
+    font,
+)
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.repair_pane import BLOCK_END, RepairPane
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.placement.plan_facts import ArrayFacts, Learnt, ModelFacts
+from gpu_studio.plan import Named, OutputTraining, Plan, path_to, printable
 from gpu_studio.plan.edits.change import Change, value_at
 from gpu_studio.plan.edits.training import (
     add_metric,
@@ -21,8 +22,7 @@ from gpu_studio.plan.edits.training import (
     set_output_loss,
 )
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, loss_options, metric_help, metric_options
-from gpu_studio.plan.values import Named, OutputTraining, Plan, path_to, printable
-from gpu_studio.ui.kit.basic_widgets import Button, Label
+from gpu_studio.ui.kit import Button, Label
 from gpu_studio.ui.kit.fields import Choice, Switch
 from gpu_studio.ui.plan.facts_words import shape_in_words
 from gpu_studio.ui.plan.form.form import Field, Form, FormRow, number_field

@@ -17,10 +17,17 @@ from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.edits.change import Change, with_value
 from gpu_studio.plan.edits.sources import relative_path
 from gpu_studio.plan.freezing import FROZEN, with_frozen
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Scrolled
+from gpu_studio.ui.kit import (
+    HEADER,
+    Button,
+    CheckDelegate,
+    Elided,
+    Label,
+    Scrolled,
+    Table,
+    ThemeManager,
+)
 from gpu_studio.ui.kit.fields import Typed
-from gpu_studio.ui.kit.table import HEADER, CheckDelegate, Table
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.plan.facts_words import (
     LayersModel,
     Meeting,

@@ -20,16 +20,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.figures import learning_rate as rate_in_words
 from gpu_studio.placement.plan_facts import DataFacts
+from gpu_studio.plan import Plan, Training
 from gpu_studio.plan.catalogue import SCHEDULES, Length, rate_of
 from gpu_studio.plan.edits.training import set_optimizer, set_schedule
 from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES, optimizer_options
 from gpu_studio.plan.options import TRAINING_LIMITS
-from gpu_studio.plan.values import Plan, Training
 from gpu_studio.runs.ticks import linear_ticks, round_range
-from gpu_studio.ui.kit.basic_widgets import Paragraph
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, Paragraph, ThemeManager, font
 from gpu_studio.ui.kit.fields import Choice, PositiveNumber
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.plan.facts_words import batches
 from gpu_studio.ui.plan.form.form import Field, Form
 from gpu_studio.ui.plan.form.options import FreeOptions, NewOption, OptionRows

@@ -27,22 +27,23 @@ from gpu_studio.common.figures import grouped, plural, size_from_mib
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import (
+    CPU,
     MIB,
     Machine,
     Placed,
     Plan,
     PlannedDevice,
+    in_all,
     logical_devices,
     replica_count,
+    replica_devices,
     replicas,
     shares_of,
     strategy_of,
 )
 from gpu_studio.plan.card_memory import outside_mib
-from gpu_studio.plan.devices import CPU, in_all, replica_devices
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, draw_focus, font, mix
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
 
 MEANINGS = {
     "weights": "The model's variables.",

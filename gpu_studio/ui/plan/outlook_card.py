@@ -15,10 +15,19 @@ from gpu_studio.common.figures import plural
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph, Scrolled
-from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_focus
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import (
+    GRID,
+    LEFT,
+    RIGHT,
+    CardFrame,
+    Label,
+    Paragraph,
+    Scrolled,
+    ThemeManager,
+    draw_focus,
+    font,
+    sentence,
+)
 from gpu_studio.ui.plan.cluster_examination import KEY, ClusterExamination
 from gpu_studio.ui.plan.concerns import ConcernList, Obstacles, PlanConcern, warnings
 from gpu_studio.ui.plan.form.tab_order import follow_layout
@@ -270,7 +279,7 @@ class OutlookCard(CardFrame):
 
     def _read(self, concern: PlanConcern) -> None:
         # Imported when it is first opened, so that it does not delay the window's start.
-        from gpu_studio.ui.kit.dialogs import TraceDialog
+        from gpu_studio.ui.kit import TraceDialog
 
         TraceDialog(sentence(concern.text), concern.details, concern.source, self.window()).show()
 

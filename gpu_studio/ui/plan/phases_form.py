@@ -11,16 +11,13 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
-from gpu_studio.plan import ModelSettings, Plan
+from gpu_studio.plan import ModelSettings, Plan, Problem, shown
 from gpu_studio.plan.edits.change import Change, value_at, with_value
 from gpu_studio.plan.edits.training import add_phase, move_phase, remove_phase
 from gpu_studio.plan.freezing import entries_with, unknown_entry
 from gpu_studio.plan.options import TRAINING_LIMITS
-from gpu_studio.plan.values import Problem, shown
-from gpu_studio.ui.kit.basic_widgets import Button, Label
+from gpu_studio.ui.kit import GRID, HEADER, Button, CheckDelegate, Label, ThemeManager
 from gpu_studio.ui.kit.fields import Typed, WholeNumber
-from gpu_studio.ui.kit.table import HEADER, CheckDelegate
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.facts_words import LayersModel, frozen_in, made_so
 from gpu_studio.ui.plan.form.form import Field, Form, control_for
 from gpu_studio.ui.plan.form.tab_order import follow_layout

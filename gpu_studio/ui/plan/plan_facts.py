@@ -18,9 +18,7 @@ from gpu_studio.plan import AbsolutePlan, ModelSettings
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 from gpu_studio.runs.sources import code_of, not_allowed, not_looked_into
-from gpu_studio.ui.kit.notice import Note, Tone
-from gpu_studio.ui.kit.task import BackgroundTask, Report
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import BackgroundTask, Note, Report, Tone, sentence
 
 if TYPE_CHECKING:
     from gpu_studio.placement.correction import MeasuredPeak
@@ -418,7 +416,7 @@ class FactsBar(Note):
 
     def _read(self) -> None:
         # Imported when it is first opened, so that it does not delay the window's start.
-        from gpu_studio.ui.kit.dialogs import TraceDialog
+        from gpu_studio.ui.kit import TraceDialog
 
         if self._reader is not None:
             TraceDialog(

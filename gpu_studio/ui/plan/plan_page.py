@@ -14,17 +14,18 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxL
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import (
+from gpu_studio.ui.kit import (
     GAP,
     ActionButton,
+    ActionSet,
     Button,
     CardFrame,
     Page,
     Paragraph,
     PrimaryButton,
+    ThemeManager,
+    font,
 )
-from gpu_studio.ui.kit.theme import ThemeManager, font
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.cluster_examination import ClusterExamination
 from gpu_studio.ui.plan.devices_card import DevicesCard

@@ -16,9 +16,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, Problem, with_absolute_files
 from gpu_studio.plan.values import Unnamed
-from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
-from gpu_studio.ui.kit.theme import ThemeManager, pixmap
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import Elided, Label, Paragraph, ThemeManager, pixmap, sentence
 
 
 @dataclass(frozen=True)

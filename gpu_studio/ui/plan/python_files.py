@@ -20,8 +20,7 @@ from typing import Any
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.contract.consent import Standing, read_code, real_path, standing
-from gpu_studio.plan.files import inline
-from gpu_studio.plan.values import printable
+from gpu_studio.plan import inline, printable
 from gpu_studio.ui.kit.fields.typed import read_toml
 
 LARGEST_READ = 512 * 1024

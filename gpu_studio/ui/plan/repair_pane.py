@@ -19,10 +19,8 @@ from PySide6.QtWidgets import (
 from gpu_studio.common.figures import plural
 from gpu_studio.plan import PlanError, Problem, loads
 from gpu_studio.plan.files import line_of
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Kind
-from gpu_studio.ui.kit.code_view import CodeView
-from gpu_studio.ui.kit.dialogs import Question
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, Button, CodeView, Elided, Question, ThemeManager
+from gpu_studio.ui.kit.basic_widgets import Kind
 
 BLOCK_END = "\u2029"
 """What Qt ends a line with."""

@@ -15,13 +15,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 from gpu_studio.common.figures import grouped
 from gpu_studio.plan import Machine, Plan, Problem
 from gpu_studio.runs.labels import title_of
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Paragraph, let_go_of_focus
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, ActionButton, Paragraph, let_go_of_focus
 from gpu_studio.ui.plan.plan_document import PlanDocument
 from gpu_studio.ui.plan.readiness import Readiness
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import Resume
+    from gpu_studio.contract import Resume
 
 
 class Resuming(QObject):

@@ -14,13 +14,25 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replicas, shares_of
-from gpu_studio.plan.cluster_values import Cluster
-from gpu_studio.plan.devices import default_devices, effective, in_all, parameter_home
-from gpu_studio.plan.strategies import BY_NAME, cluster_of, strategy_of
+from gpu_studio.plan import (
+    Cluster,
+    Machine,
+    Placed,
+    Plan,
+    cluster_of,
+    default_devices,
+    effective,
+    in_all,
+    logical_devices,
+    parameter_home,
+    replicas,
+    shares_of,
+    strategy_of,
+)
+from gpu_studio.plan.strategies import BY_NAME
 from gpu_studio.plan.strategies.strategy import Picture
+from gpu_studio.ui.kit import ThemeManager, Tokens, font, mix, readable
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix, readable
 
 WIDTH, TWO_ROWS, THREE_ROWS = 320, 172, 224
 _LEGEND, _WIDE = 24, 26

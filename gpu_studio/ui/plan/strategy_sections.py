@@ -18,6 +18,7 @@ from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import (
     ALL_REDUCES,
+    CPU,
     Machine,
     Placed,
     Plan,
@@ -25,18 +26,17 @@ from gpu_studio.plan import (
     Problem,
     Strategy,
     logical_devices,
+    parameter_home,
+    replica_devices,
     replicas,
     strategy_of,
 )
-from gpu_studio.plan.devices import CPU, parameter_home, replica_devices
 from gpu_studio.plan.edits import distribution as edits
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.options import PLACED_LIMITS
-from gpu_studio.ui.kit.basic_widgets import Elided, Label, Paragraph
-from gpu_studio.ui.kit.choosable import ChoiceGroup, ChoiceRow
+from gpu_studio.ui.kit import GRID, ChoiceGroup, ChoiceRow, Elided, Label, Paragraph, ThemeManager
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.kit.fields import Switch, WholeNumber
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.form.tab_order import follow_layout
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
 

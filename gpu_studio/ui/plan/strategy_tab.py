@@ -7,9 +7,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.topology import Topology
-from gpu_studio.plan.strategies import BY_NAME, Strategy, strategy_of
-from gpu_studio.ui.kit.basic_widgets import Label, Paragraph, Scrolled
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.plan import Strategy, strategy_of
+from gpu_studio.plan.strategies import BY_NAME
+from gpu_studio.ui.kit import GRID, Label, Paragraph, Scrolled, ThemeManager
 from gpu_studio.ui.plan.cluster_section import ClusterOptions
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine

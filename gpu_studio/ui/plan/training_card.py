@@ -8,20 +8,16 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu_studio.plan import Data, ModelSettings, Problem
+from gpu_studio.plan import Data, ModelSettings, Problem, shown
 from gpu_studio.plan.catalogue import MODELS, data_entry
 from gpu_studio.plan.data import path_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.training import set_optimizer, set_training
 from gpu_studio.plan.keras_objects import AS_COMPILED, OPTIMIZER_CHOICES
 from gpu_studio.plan.options import TRAINING_LIMITS
-from gpu_studio.plan.values import shown
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Elided, Label
+from gpu_studio.ui.kit import GRID, CardFrame, Elided, Label, PaintedLine, ThemeManager, sentence
 from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
 from gpu_studio.ui.kit.fields.typed import bounds_of
-from gpu_studio.ui.kit.painting import PaintedLine
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.facts_words import data_in_short, model_in_short, totals
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView

@@ -24,10 +24,8 @@ from gpu_studio.plan import (
 from gpu_studio.plan.edits.training import stop_early
 from gpu_studio.plan.options import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
-from gpu_studio.ui.kit.basic_widgets import Scrolled
+from gpu_studio.ui.kit import GRID, Scrolled, ThemeManager, sentence
 from gpu_studio.ui.kit.fields import Choice, Switch
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.callbacks_form import CallbacksForm
 from gpu_studio.ui.plan.form.form import FactLines, Field, Form
 from gpu_studio.ui.plan.loss_form import LossForm

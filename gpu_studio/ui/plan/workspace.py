@@ -14,10 +14,7 @@ from typing import Protocol
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import CardFrame, tab_after
-from gpu_studio.ui.kit.options import MarkedTabs
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, ActionSet, CardFrame, MarkedTabs, ThemeManager, tab_after
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.plan.form.tab_order import as_read
 from gpu_studio.ui.plan.plan_facts import FactsReader

@@ -16,14 +16,13 @@ from gpu_studio.common import figures
 from gpu_studio.common.figures import metric_label
 from gpu_studio.runs.lineage import LOSS, Curve
 from gpu_studio.runs.reading.series import Array
-from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
+from gpu_studio.ui.kit import GRID, ChoiceOption, OptionButton, ThemeManager, Tokens
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, TIME, AxisKind, CountRuler
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import BETWEEN, GAPS, SAMPLES, LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
 from gpu_studio.ui.kit.settings import RUNS_AXIS, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens
 from gpu_studio.ui.runs.run_rows import short_names
 
 AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}

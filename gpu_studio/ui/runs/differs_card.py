@@ -26,10 +26,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gpu_studio.runs.results.comparison import Comparison, ComparisonRow
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Label
-from gpu_studio.ui.kit.fields.choices import Switch
-from gpu_studio.ui.kit.table import HEADER, Table
-from gpu_studio.ui.kit.theme import ThemeManager, font
+from gpu_studio.ui.kit import HEADER, Button, CardFrame, Label, Table, ThemeManager, font
+from gpu_studio.ui.kit.fields import Switch
 
 Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1

@@ -6,8 +6,7 @@ import time
 from collections.abc import Sequence
 
 from gpu_studio.common.figures import duration, metric, metric_words
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Failed, Finished, Model
+from gpu_studio.contract import Failed, Finished, Model, RunDirectory
 from gpu_studio.runs.end_reports import ended_at
 from gpu_studio.runs.labels import title_of
 from gpu_studio.runs.reading.event_file import first_of

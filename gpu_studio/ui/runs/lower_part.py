@@ -25,10 +25,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QSplitterHandle, QStackedW
 from gpu_studio.runs.lineage import LOSS, NO_CURVE
 from gpu_studio.runs.results.comparison import Comparison, compare
 from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import GAP, CardFrame, Paragraph
+from gpu_studio.ui.kit import GAP, ActionSet, CardFrame, Paragraph, ThemeManager
 from gpu_studio.ui.kit.settings import RUNS_SHARE, Settings
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.runs.curves_card import CurvesCard, RunCurve
 from gpu_studio.ui.runs.differs_card import DiffersCard
 from gpu_studio.ui.runs.readers import FiguresReader

@@ -9,10 +9,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, CardFrame, Label
+from gpu_studio.ui.kit import HEADER, ROW, ActionButton, ActionSet, Button, CardFrame, Label, Table
 from gpu_studio.ui.kit.settings import QUEUE_FOLDED, Settings
-from gpu_studio.ui.kit.table import HEADER, ROW, Table
 from gpu_studio.ui.runs.queue_model import QueueModel
 
 MOST_ROWS, FEWEST_ROWS = 4, 2

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
 
 from gpu_studio.runs.queue_entry import QueueEntry, Wait, state_of
-from gpu_studio.ui.kit.table import PlainTable
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import PlainTable, sentence
 
 MIME = "application/x-gpu-studio-queued"
 _ROOT = QModelIndex()

@@ -24,7 +24,7 @@ from gpu_studio.runs.lineage import Curve, curve
 from gpu_studio.runs.reading.summary import Summary, why_unreadable
 from gpu_studio.runs.results.run_cards import uses_cards
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of, joules_of
-from gpu_studio.ui.kit.task import BackgroundTask, Report
+from gpu_studio.ui.kit import BackgroundTask, Report
 from gpu_studio.ui.runs.run_rows import RunRow
 
 EVERY_MS = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import AbsolutePlan

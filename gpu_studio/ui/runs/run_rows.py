@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, Literal
 
-from gpu_studio.contract.events import State
+from gpu_studio.contract import State
 from gpu_studio.runs.labels import NOTHING, Labels, title
 from gpu_studio.runs.reading.epochs import higher_is_better
 from gpu_studio.runs.reading.summary import Summary

@@ -15,10 +15,13 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 
 from gpu_studio.common.figures import metric_label, plural
 from gpu_studio.runs.reading.workers import HERE
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.table import Index, PaintedCell, Table
-from gpu_studio.ui.kit.theme import (
+from gpu_studio.ui.kit import (
     ICONS,
+    LEFT,
+    RIGHT,
+    Index,
+    PaintedCell,
+    Table,
     ThemeManager,
     coloured_icon,
     font,

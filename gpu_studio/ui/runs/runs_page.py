@@ -21,11 +21,19 @@ from gpu_studio.runs.labels import (
     tidy_name,
 )
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import ActionButton, Button, EmptyState, Label, Page, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit import (
+    ActionButton,
+    ActionSet,
+    Button,
+    Dialog,
+    EmptyState,
+    Label,
+    Page,
+    Paragraph,
+    ThemeManager,
+    font,
+)
 from gpu_studio.ui.kit.settings import RUNS_ORDER, RUNS_WIDTHS, Settings
-from gpu_studio.ui.kit.theme import ThemeManager, font
 from gpu_studio.ui.runs.lower_part import LowerPart, PageSplit
 from gpu_studio.ui.runs.readers import RunsReader
 from gpu_studio.ui.runs.run_permissions import MOST_COMPARED

@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.plan import LARGEST_BYTES
 from gpu_studio.runs.results.run_facts import (
     CARDS,
     CHECKPOINTS,
@@ -28,17 +28,18 @@ from gpu_studio.runs.results.run_facts import (
     rows,
 )
 from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.basic_widgets import (
+from gpu_studio.ui.kit import (
+    GRID,
     ActionButton,
+    ActionSet,
     Button,
     CardFrame,
     Elided,
     Label,
     Paragraph,
     Scrolled,
+    font,
 )
-from gpu_studio.ui.kit.theme import GRID, font
 from gpu_studio.ui.runs.run_rows import RunRow
 
 _NAMES = 132

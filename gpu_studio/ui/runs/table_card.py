@@ -21,9 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Label
-from gpu_studio.ui.kit.options import OptionButton
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.kit import GRID, Button, CardFrame, Label, OptionButton, ThemeManager, font
 from gpu_studio.ui.runs.run_rows import CHIPS, HELP, Chip, Order, RunFilter, parse
 from gpu_studio.ui.runs.run_table import RunTable
 

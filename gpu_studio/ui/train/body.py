@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID
 
 _BETWEEN = 12
 _DETAILS_HEIGHT = 260

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract import LineTail
 from gpu_studio.contract.samples import (
     AnySample,
     CardFacts,

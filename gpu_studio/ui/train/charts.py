@@ -12,12 +12,11 @@ from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.reading.history import History
-from gpu_studio.ui.kit.basic_widgets import Scrolled
+from gpu_studio.ui.kit import Scrolled, ThemeManager
 from gpu_studio.ui.kit.plots.axes import TIME, AxisKind, Ruler, StepClock, StepRuler, TrainingTime
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import Extent, TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.close_up import CloseUp
 from gpu_studio.ui.train.device_plot import DevicePlot
 from gpu_studio.ui.train.earlier import Earlier, EarlierReader

@@ -20,8 +20,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract.directory import RunDirectory, SavedCheckpoint, slug
-from gpu_studio.contract.events import Checkpoint
+from gpu_studio.contract import Checkpoint, RunDirectory, SavedCheckpoint, slug
 from gpu_studio.contract.predictions import Predictions
 from gpu_studio.plan import PlanError
 from gpu_studio.runs.questions import checkpoint_question as questions
@@ -29,10 +28,7 @@ from gpu_studio.runs.questions.ask import AskCancelledError, AskError
 from gpu_studio.runs.questions.checkpoint_question import AskOptions, CheckpointError
 from gpu_studio.runs.reading.history import Level
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
-from gpu_studio.ui.kit.basic_widgets import Button, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.task import BackgroundTask, Report
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import BackgroundTask, Button, Dialog, Paragraph, Report, sentence
 from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane, in_short
 from gpu_studio.ui.train.live_run import LiveRun
 

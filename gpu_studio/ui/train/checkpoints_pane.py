@@ -19,12 +19,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QMenu, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import metric_label
-from gpu_studio.contract.events import Checkpoint
+from gpu_studio.contract import Checkpoint
 from gpu_studio.runs.results.evaluations import Evaluation
-from gpu_studio.ui.kit.basic_widgets import Button
-from gpu_studio.ui.kit.painting import PaintedLine
-from gpu_studio.ui.kit.table import HEADER, ROW, Table
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, HEADER, ROW, Button, PaintedLine, Table, ThemeManager
 
 _WIDTHS = {0: 132, 1: 72, 2: 80, 3: 78, 4: 72, 5: 80, 6: 96}
 _ROWS = 4

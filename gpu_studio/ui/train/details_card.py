@@ -9,9 +9,8 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QTabBar, QWidget
 
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.contract.directory import slug
-from gpu_studio.ui.kit.basic_widgets import CardFrame
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, coloured_icon, font
+from gpu_studio.contract import slug
+from gpu_studio.ui.kit import GRID, CardFrame, ThemeManager, coloured_icon, font
 from gpu_studio.ui.train.checkpoints_desk import CheckpointsDesk
 from gpu_studio.ui.train.checkpoints_pane import CheckpointsModel, CheckpointsPane
 from gpu_studio.ui.train.live_run import LiveRun

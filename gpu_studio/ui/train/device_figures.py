@@ -19,11 +19,10 @@ from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Array, MemorySeries, Series
 from gpu_studio.runs.results.run_cards import RunCard, card_numbers, run_cards, uses_cards
-from gpu_studio.ui.kit import device_place
+from gpu_studio.ui.kit import Tokens, device_place, mix
 from gpu_studio.ui.kit.plots.backdrop import Limit
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import LegendEntry
-from gpu_studio.ui.kit.theme import Tokens, mix
 from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.readout import NONE_YET, DeviceTable
 

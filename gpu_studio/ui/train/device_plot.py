@@ -15,15 +15,13 @@ from gpu_studio.hardware.picture import CardNow
 from gpu_studio.hardware.sample_points import HOST, Figure
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.kit.options import OptionButton, tab_bar
-from gpu_studio.ui.kit.painting import PaintedLine
+from gpu_studio.ui.kit import GRID, OptionButton, PaintedLine, ThemeManager, tab_bar
 from gpu_studio.ui.kit.plots.axes import BYTES, PERCENT, WATTS, Scale
 from gpu_studio.ui.kit.plots.backdrop import Limit, PlotSpan
 from gpu_studio.ui.kit.plots.legend import LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.device_figures import (
     CPU_OF_HOST,

@@ -12,11 +12,11 @@ from itertools import takewhile
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.runs.lineage import in_training_time, inherited_events
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Array
-from gpu_studio.ui.kit.task import BackgroundTask, Report
+from gpu_studio.ui.kit import BackgroundTask, Report
 
 
 @dataclass(frozen=True, slots=True, eq=False)

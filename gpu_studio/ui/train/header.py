@@ -8,15 +8,16 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QSizePolicy, QVB
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import UNKNOWN, duration, metric_label
-from gpu_studio.contract.events import ENDED, Finished, State
+from gpu_studio.contract import ENDED, Finished, State
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.settled_eta import SettledEta
-from gpu_studio.ui.kit.basic_widgets import Button, Elided
-from gpu_studio.ui.kit.painting import PaintedLine
-from gpu_studio.ui.kit.status_line import LiveButton
-from gpu_studio.ui.kit.theme import (
+from gpu_studio.ui.kit import (
     GRID,
     ICONS,
+    Button,
+    Elided,
+    LiveButton,
+    PaintedLine,
     ThemeManager,
     coloured_icon,
     font,

@@ -13,17 +13,20 @@ from typing import Final
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
-from gpu_studio.contract.directory import Action, RunDirectory, send
-from gpu_studio.contract.events import (
+from gpu_studio.contract import (
     ENDED,
     TERMINAL,
+    Action,
     AnyEvent,
     Checkpoint,
+    Holder,
+    RunDirectory,
     State,
     StateChanged,
     Steps,
+    holder,
+    send,
 )
-from gpu_studio.contract.lock import Holder, holder
 from gpu_studio.runs.labels import name_of, number_of, title
 from gpu_studio.runs.reading.event_file import SMALLEST, Bookmarks, RunPreview, Slices, Tail
 from gpu_studio.runs.reading.history import History

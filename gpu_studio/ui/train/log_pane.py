@@ -18,9 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.runs.reading.history import Level
-from gpu_studio.ui.kit.basic_widgets import Button, Label
-from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, Button, ChoiceOption, Label, OptionButton, ThemeManager
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.run_log import SLICES, LogView, OutputLog, ShownLine, level_of, shown_line
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import whole_duration
-from gpu_studio.contract.events import Checkpoint
+from gpu_studio.contract import Checkpoint
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import saved_at
 from gpu_studio.runs.reading.series import Array

@@ -8,11 +8,19 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.ui.kit.basic_widgets import CardFrame, Label, Paragraph
-from gpu_studio.ui.kit.options import OptionButton
-from gpu_studio.ui.kit.painting import HEIGHT as BAR
-from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
+from gpu_studio.ui.kit import (
+    GRID,
+    LEFT,
+    RIGHT,
+    CardFrame,
+    Label,
+    OptionButton,
+    Paragraph,
+    ThemeManager,
+    draw_bar,
+    font,
+)
+from gpu_studio.ui.kit import HEIGHT as BAR
 from gpu_studio.ui.train.device_figures import DeviceMemoryNow
 from gpu_studio.ui.train.readout import Readout
 from gpu_studio.ui.train.value_table import ValueTable

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from gpu_studio import plan as plans
-from gpu_studio.contract.directory import RunDirectory, checkpoints
+from gpu_studio.contract import Failed, RunDirectory, checkpoints
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.contract.events import Failed
 from gpu_studio.contract.failure_mends import offered
-from gpu_studio.plan.references import part_of, reference, references_of
+from gpu_studio.plan import part_of, reference, references_of
 from gpu_studio.runs.diagnosis import Explanation, explain
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import reached

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWi
 
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.runs.stop import Patience, StopLadder
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, Button, Elided, Label, Paragraph
 from gpu_studio.ui.train.live_run import LiveRun, Stopper
 from gpu_studio.ui.train.outcome import Outcome
 

@@ -13,15 +13,25 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped
-from gpu_studio.contract.events import Placement, Timeline
+from gpu_studio.contract import Placement, Timeline
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.placements import NONE, Judgement, Verdict, choice, headline, judged
-from gpu_studio.ui.kit.basic_widgets import Elided
-from gpu_studio.ui.kit.notice import Note
-from gpu_studio.ui.kit.painting import LEFT
+from gpu_studio.ui.kit import (
+    GRID,
+    HEADER,
+    LEFT,
+    Elided,
+    Index,
+    Note,
+    PaintedCell,
+    Table,
+    ThemeManager,
+    Tokens,
+    font,
+    model_as_text,
+)
 from gpu_studio.ui.kit.step_view import StepView, measured_picture
-from gpu_studio.ui.kit.table import HEADER, SIDE, Index, PaintedCell, Table, model_as_text
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, font
+from gpu_studio.ui.kit.table import SIDE
 from gpu_studio.ui.train.card_record import CardRecord
 from gpu_studio.ui.train.device_figures import places
 from gpu_studio.ui.train.placement_rows import (

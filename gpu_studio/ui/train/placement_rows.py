@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.contract.events import Crossing
+from gpu_studio.contract import Crossing
 from gpu_studio.runs.reading.placements import (
     NONE,
     LayerRow,
@@ -22,7 +22,7 @@ from gpu_studio.runs.reading.placements import (
     edge_in_words,
     misplaced_in_words,
 )
-from gpu_studio.ui.kit.table import Index, PlainTable
+from gpu_studio.ui.kit import Index, PlainTable
 
 SPOTS_ROLE: Final = Qt.ItemDataRole.UserRole + 2
 """What a cell of devices shows: a tuple of spots."""

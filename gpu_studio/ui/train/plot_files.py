@@ -15,11 +15,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QProgressDialog, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.contract.directory import slug
+from gpu_studio.contract import slug
+from gpu_studio.ui.kit import FileJobs, write_parts
 from gpu_studio.ui.kit.plots.time_plot import PlotPicture, TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.task import FileJobs, write_parts
 from gpu_studio.ui.train.live_run import LiveRun
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
-from gpu_studio.ui.kit.options import OptionButton
+from gpu_studio.ui.kit import GRID, OptionButton, ThemeManager, font, mix, readable
 from gpu_studio.ui.kit.plots.backdrop import (
     MEANINGS,
     MarkKind,
@@ -27,7 +27,6 @@ from gpu_studio.ui.kit.plots.canvas import LEFT, TOP
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font, mix, readable
 from gpu_studio.ui.train.plot_files import Kind, PlotFiles
 
 _MARK_ROW = 28

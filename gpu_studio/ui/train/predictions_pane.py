@@ -12,10 +12,8 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from gpu_studio.common.figures import grouped, plural
 from gpu_studio.common.shown_values import Value
 from gpu_studio.contract.predictions import OutputOfSample, Predictions, SamplePrediction
-from gpu_studio.ui.kit.basic_widgets import Button
-from gpu_studio.ui.kit.painting import PaintedLine
+from gpu_studio.ui.kit import GRID, Button, PaintedLine, ThemeManager
 from gpu_studio.ui.kit.samples import SamplesTable
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 
 _SHOWN_ROWS = 4
 _TABS = 60

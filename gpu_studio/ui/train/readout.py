@@ -10,7 +10,7 @@ import numpy as np
 from gpu_studio.common import figures
 from gpu_studio.common.figures import metric_label, metric_names
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.events import Steps
+from gpu_studio.contract import Steps
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.train.earlier import Earlier

@@ -9,13 +9,11 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.event_parts import SuggestedChange
-from gpu_studio.ui.kit.basic_widgets import EmptyState
+from gpu_studio.ui.kit import EmptyState, LiveButton, ThemeManager
 from gpu_studio.ui.kit.plots.axes import AxisKind
 from gpu_studio.ui.kit.settings import Settings
-from gpu_studio.ui.kit.status_line import LiveButton
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.body import Body
 from gpu_studio.ui.train.charts import Charts
 from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs, OnceAllowed

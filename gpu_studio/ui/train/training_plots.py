@@ -15,14 +15,13 @@ from PySide6.QtWidgets import QComboBox, QMenu, QSlider, QWidget, QWidgetAction
 from gpu_studio.common import figures
 from gpu_studio.common.figures import metric_label, metric_names, output_of
 from gpu_studio.runs.reading.history import History
-from gpu_studio.ui.kit.options import ChoiceOption, OptionButton
+from gpu_studio.ui.kit import GRID, ChoiceOption, OptionButton, ThemeManager, Tokens, mix
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG
 from gpu_studio.ui.kit.plots.curve import Style
 from gpu_studio.ui.kit.plots.legend import LegendEntry
 from gpu_studio.ui.kit.plots.time_plot import TimePlot
 from gpu_studio.ui.kit.plots.time_view import TimeView
 from gpu_studio.ui.kit.settings import Setting, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, Tokens, mix
 from gpu_studio.ui.train.earlier import Earlier
 from gpu_studio.ui.train.plot_header import remember_hidden
 

@@ -16,8 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import ThemeManager, font
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, font
 from gpu_studio.ui.train.readout import DeviceTable, Readout
 
 _TITLE = 26

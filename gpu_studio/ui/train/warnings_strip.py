@@ -10,12 +10,11 @@ from PySide6.QtCore import QObject, QPoint, QTimer, Signal
 from PySide6.QtGui import QCursor, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract import Warned
 from gpu_studio.contract.failure_texts import has_no_room
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
-from gpu_studio.ui.kit.basic_widgets import Button, Elided
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, pixmap
+from gpu_studio.ui.kit import GRID, Button, Elided, ThemeManager, pixmap
 from gpu_studio.ui.train.live_run import LiveRun
 
 LOOK_MS: Final = 1000

@@ -11,9 +11,7 @@ from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import UNKNOWN, grouped, share, size, span, throughput
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.event_parts import WorkerPlace, WorkerState
-from gpu_studio.contract.files import last_lines
+from gpu_studio.contract import RunDirectory, WorkerPlace, WorkerState, last_lines
 from gpu_studio.runs.reading.workers import (
     WorkersOfRun,
     lag_words,
@@ -26,12 +24,21 @@ from gpu_studio.runs.reading.workers import (
     title_of,
 )
 from gpu_studio.runs.worker_stack import StackError, stack_of
-from gpu_studio.ui.kit.basic_widgets import Button, CardFrame, Elided, Scrolled
-from gpu_studio.ui.kit.dialogs import TraceDialog
-from gpu_studio.ui.kit.painting import HEIGHT as BAR
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, font
+from gpu_studio.ui.kit import (
+    GRID,
+    LEFT,
+    RIGHT,
+    BackgroundTask,
+    Button,
+    CardFrame,
+    Elided,
+    FontRole,
+    Scrolled,
+    ThemeManager,
+    TraceDialog,
+    font,
+)
+from gpu_studio.ui.kit import HEIGHT as BAR
 from gpu_studio.ui.train.live_run import LiveRun
 
 LOG: Final = "trainer.log"

@@ -26,8 +26,9 @@ from gpu_studio.common.choices import chosen_thousands
 from gpu_studio.common.figures import write_thousands
 from gpu_studio.hardware.source import SIMULATED_SINCE, simulated
 from gpu_studio.runs.paths import open_to_others
+from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.kit.settings import THEME, Settings, settings_path
-from gpu_studio.ui.kit.theme import Mode, ThemeManager
+from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.window.arrivals import Arrivals
 from gpu_studio.ui.window.crash_report import CrashWatch, earlier_crash, tell
@@ -197,7 +198,7 @@ class ErrorKeeper(QObject):
             return
         # An error in a paint or a timer comes again and again; one dialog says it.
         self._shown.add(text)
-        from gpu_studio.ui.kit.dialogs import ErrorDialog
+        from gpu_studio.ui.kit import ErrorDialog
 
         parent = QApplication.activeWindow()
         dialog = ErrorDialog(

@@ -16,7 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.kit.theme import GRID, SIZE, font
+from gpu_studio.ui.kit import GRID, font
+from gpu_studio.ui.kit.theme import SIZE
 
 NAME, KEYS = range(2)
 _ACTION = Qt.ItemDataRole.UserRole

@@ -21,9 +21,8 @@ from PySide6.QtCore import qVersion
 from gpu_studio import __version__
 from gpu_studio.common.figures import moment
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract import lock
-from gpu_studio.contract.files import make_private_directory
-from gpu_studio.ui.kit.notice import Notice, Tone
+from gpu_studio.contract import lock, make_private_directory
+from gpu_studio.ui.kit import Notice, Tone
 
 _OPEN, _KEPT = "window-{}.open", "window-crash-{}.txt"
 MOST_KEPT: Final = 5
@@ -135,7 +134,7 @@ def tell(report: CrashReport, notice: Notice) -> None:
 
 def _show(report: CrashReport, notice: Notice) -> None:
     # Imported when somebody asks for it.
-    from gpu_studio.ui.kit.dialogs import TraceDialog
+    from gpu_studio.ui.kit import TraceDialog
 
     message = (
         f"What was noted when the window crashed. It is kept in {report.file}; with it, and with "

@@ -11,8 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gpu_studio.plan import Plan
-from gpu_studio.ui.kit.basic_widgets import Button, Paragraph, let_go_of_focus
-from gpu_studio.ui.kit.theme import GRID
+from gpu_studio.ui.kit import GRID, Button, Paragraph, let_go_of_focus
 from gpu_studio.ui.plan.plan_document import PlanDocument, PlanOnDisk, plan_in
 
 Conflict = Literal["", "changed", "broken", "gone"]

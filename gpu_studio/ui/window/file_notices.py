@@ -8,8 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from gpu_studio.ui.kit.notice import Notice
-from gpu_studio.ui.kit.task import FileJobs
+from gpu_studio.ui.kit import FileJobs, Notice
 
 
 def tell_of_files(jobs: FileJobs, notice: Notice) -> None:

@@ -31,13 +31,11 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.common.paths import resource
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, printable
 from gpu_studio.plan.columns import SUFFIXES
 from gpu_studio.plan.edits.sources import relative_path, set_source, with_file
-from gpu_studio.plan.values import printable
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit import GRID, Notice, font
 from gpu_studio.ui.kit.settings import GEOMETRY, Settings
-from gpu_studio.ui.kit.theme import GRID, font
 from gpu_studio.ui.plan.python_files import functions_in
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services

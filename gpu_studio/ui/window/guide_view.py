@@ -19,7 +19,8 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from gpu_studio.common.guide import Guide, GuideHit, anchor_of
 from gpu_studio.common.safe_files import read_regular
-from gpu_studio.ui.kit.theme import LIGHT, ThemeManager, Tokens, font, mix, points
+from gpu_studio.ui.kit import LIGHT, ThemeManager, Tokens, font, mix
+from gpu_studio.ui.kit.theme import points
 
 SEARCH: Final = "search"
 _MARGIN = 24

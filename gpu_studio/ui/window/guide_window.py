@@ -19,9 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.common.guide import FIRST, Guide, guide
-from gpu_studio.ui.kit.basic_widgets import Button
+from gpu_studio.ui.kit import GRID, Button, ThemeManager
 from gpu_studio.ui.kit.settings import GUIDE_GEOMETRY, Settings
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.window.guide_view import SEARCH, GuideView
 
 _WIDTH, _HEIGHT, _CONTENTS = 1000, 720, 240

@@ -24,8 +24,7 @@ from PySide6.QtWidgets import (
 
 from gpu_studio.common.guide import guide
 from gpu_studio.runs.lessons import Lesson, LessonStep
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, let_go_of_focus
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
+from gpu_studio.ui.kit import GRID, Button, Label, Paragraph, ThemeManager, let_go_of_focus
 from gpu_studio.ui.window.guide_view import GuideView
 
 WIDTH_PX: Final = 300

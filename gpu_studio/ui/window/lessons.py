@@ -12,10 +12,8 @@ from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QMainWindow, QWidget
 
 from gpu_studio.plan import PlanError
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph, let_go_of_focus
-from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit import GRID, Button, Dialog, Label, Paragraph, let_go_of_focus
 from gpu_studio.ui.kit.settings import LESSON, LESSON_OFFER, LESSONS, Settings
-from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer
 
-from gpu_studio.contract import lock
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory, lock
 from gpu_studio.runs.end_reports import is_reported, mark_reported, take_telling, unreported
 from gpu_studio.runs.labels import number_of, title_of
+from gpu_studio.ui.kit import LiveButton
 from gpu_studio.ui.kit.settings import NOTIFY
-from gpu_studio.ui.kit.status_line import LiveButton
 from gpu_studio.ui.window.arrivals import bring_up
 from gpu_studio.ui.window.services import Pages, Services
 

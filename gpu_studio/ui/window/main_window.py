@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Unpack
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QCloseEvent, QShowEvent
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.lab.study import is_study
 from gpu_studio.runs.state import live_run
+from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.kit.settings import LESSON
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window import wiring

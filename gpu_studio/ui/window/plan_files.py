@@ -15,10 +15,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gpu_studio import plan as plans
 from gpu_studio.lab.study import is_study
-from gpu_studio.plan import Machine, Plan, PlanError
+from gpu_studio.plan import Machine, Plan, PlanError, printable
 from gpu_studio.plan.starter import template
-from gpu_studio.plan.values import printable
-from gpu_studio.ui.kit.dialogs import Question
+from gpu_studio.ui.kit import Question
 from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS
 from gpu_studio.ui.plan.drafts import Draft
 from gpu_studio.ui.plan.plan_document import plan_in

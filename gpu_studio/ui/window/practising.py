@@ -21,12 +21,9 @@ from gpu_studio.common.practice import (
 )
 from gpu_studio.hardware import practice
 from gpu_studio.hardware.source import simulated
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit import BackgroundTask, Button, Dialog, Label, Paragraph, Report, sentence
 from gpu_studio.ui.kit.fields import WholeNumber
 from gpu_studio.ui.kit.settings import PRACTICE, Settings
-from gpu_studio.ui.kit.task import BackgroundTask, Report
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.window.services import Pages, Services
 
 ABOUT: Final = (

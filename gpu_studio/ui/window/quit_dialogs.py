@@ -9,14 +9,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.common.figures import grouped, plural
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.hardware.doctor.facts import ends_at_logout
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.runs.labels import title_of
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog, Question
-from gpu_studio.ui.kit.fields.choices import Switch
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import Button, Dialog, Label, Paragraph, Question, sentence
+from gpu_studio.ui.kit.fields import Switch
 from gpu_studio.ui.train.live_run import Stopper
 
 MOST_NAMED = 3

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.runs.state import live_runs
 from gpu_studio.ui.kit.settings import QUIT
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
-    from gpu_studio.ui.kit.dialogs import Dialog
+    from gpu_studio.ui.kit import Dialog
     from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
     from gpu_studio.ui.window.quit_dialogs import QuitQuestion
 
@@ -75,7 +75,7 @@ class Quitting(QObject):
         self._services.actions["ask_quit"].setChecked(asks)
 
     def _ask_about(self, jobs: CheckpointJobs) -> None:
-        from gpu_studio.ui.kit.dialogs import Question
+        from gpu_studio.ui.kit import Question
         from gpu_studio.ui.train.checkpoints_desk import FINISH, GIVE_UP, words
 
         answers = {FINISH: lambda: self._finish(jobs), GIVE_UP: self._give_up}

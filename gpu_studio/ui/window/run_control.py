@@ -20,18 +20,18 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio import plan as plans
 from gpu_studio.common.practice import chosen
+from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.consent import allow_shell, is_shell_allowed
-from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
 from gpu_studio.runs.sources import not_allowed
 from gpu_studio.runs.state import live_run
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit import Notice
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.services import Pages, Services
 
 if TYPE_CHECKING:
-    from gpu_studio.contract.directory import Resume
+    from gpu_studio.contract import Resume
     from gpu_studio.contract.event_parts import SuggestedChange
     from gpu_studio.runs.launch import Launched
     from gpu_studio.ui.plan.code_dialogs import AllowDialog

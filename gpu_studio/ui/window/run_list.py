@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog
 from gpu_studio import plan as plans
 from gpu_studio.common.figures import plural
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.plan import PlanError
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
@@ -28,8 +28,15 @@ from gpu_studio.runs.labels import (
     with_note,
     with_tags,
 )
-from gpu_studio.ui.kit.notice import Notice, Tone
-from gpu_studio.ui.kit.task import BackgroundTask, CancelledError, FileJobs, Stop, write_lines
+from gpu_studio.ui.kit import (
+    BackgroundTask,
+    CancelledError,
+    FileJobs,
+    Notice,
+    Stop,
+    Tone,
+    write_lines,
+)
 from gpu_studio.ui.runs.run_rows import known_tags
 from gpu_studio.ui.runs.runs_page import NameDialog, NoteDialog, RunsPage, TagDialog
 from gpu_studio.ui.window.file_notices import tell_of_files

@@ -9,9 +9,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.common.safe_files import read_regular, write_output
-from gpu_studio.contract.directory import slug
-from gpu_studio.plan import Plan
-from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.contract import slug
+from gpu_studio.plan import Plan, strategy_of
 from gpu_studio.ui.window.plan_files import SUFFIX, file_name
 from gpu_studio.ui.window.services import Services
 

@@ -14,13 +14,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
-from gpu_studio.ui.kit.action_set import ActionSet
-from gpu_studio.ui.kit.notice import Notice
+from gpu_studio.ui.kit import ActionSet, Notice, StatusLine, ThemeManager
 from gpu_studio.ui.kit.settings import SECONDS, Settings, settings_path
-from gpu_studio.ui.kit.status_line import StatusLine
-from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.machine.live_machine import Inventory, LiveMachine
 from gpu_studio.ui.machine.sampler import SamplerClient

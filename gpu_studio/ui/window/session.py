@@ -13,7 +13,7 @@ from typing import Any
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.ui.kit.settings import PAGE, SHOWN_RUN
 from gpu_studio.ui.window.services import PAGES, PageName, Pages, Services
 

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, 
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.runs.paths import usual_runs_dir
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph, Scrolled
-from gpu_studio.ui.kit.dialogs import Dialog
+from gpu_studio.ui.kit import GRID, Button, Dialog, Elided, Label, Paragraph, Scrolled
 from gpu_studio.ui.kit.fields import Segments, Typed
 from gpu_studio.ui.kit.settings import (
     NOTIFY,
@@ -26,7 +25,6 @@ from gpu_studio.ui.kit.settings import (
     Setting,
     Settings,
 )
-from gpu_studio.ui.kit.theme import GRID
 
 _WIDTH, _HEIGHT = 660, 720
 NOTHING: Final = "No setting has these words."

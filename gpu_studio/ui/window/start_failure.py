@@ -6,9 +6,7 @@ import sys
 
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.ui.kit.basic_widgets import Paragraph
-from gpu_studio.ui.kit.dialogs import Dialog
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit import Dialog, Paragraph, ThemeManager
 from gpu_studio.ui.window.display import NoWindowError, check_display
 
 _WIDTH = 560

@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, QTimer
 from gpu_studio.common.practice import chosen as practice_cards
 from gpu_studio.contract.user_files import named_files
 from gpu_studio.plan import AbsolutePlan, PlanError
-from gpu_studio.ui.kit.task import BackgroundTask
+from gpu_studio.ui.kit import BackgroundTask
 from gpu_studio.ui.window.live_runs import RunEnds
 from gpu_studio.ui.window.plan_files import PlanFiles
 from gpu_studio.ui.window.run_control import CodeConsent

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog
 
-from gpu_studio.ui.kit.task import FileJobs, Stop, write_lines, write_parts
+from gpu_studio.ui.kit import FileJobs, Stop, write_lines, write_parts
 from gpu_studio.ui.window.file_notices import tell_of_files
 from gpu_studio.ui.window.services import Services
 from gpu_studio.ui.window.study_control import StudyControl

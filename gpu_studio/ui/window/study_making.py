@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan, PlanError
-from gpu_studio.ui.kit.words import sentence
+from gpu_studio.ui.kit import sentence
 from gpu_studio.ui.window.plan_files import SUFFIX as PLAN_SUFFIX
 from gpu_studio.ui.window.plan_files import file_name
 from gpu_studio.ui.window.services import Services

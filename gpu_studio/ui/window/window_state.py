@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from gpu_studio.common.figures import grouped, plural, whole_duration
 from gpu_studio.runs.labels import title_of
-from gpu_studio.ui.kit.notice import Tone
+from gpu_studio.ui.kit import Tone
 from gpu_studio.ui.kit.settings import PLAN_TAB
 from gpu_studio.ui.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.window.actions.lab_actions import OF_BENCHMARKS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.kit.settings import NOTIFY, NUMBERS, QUIT, RUNS, SECONDS, THEME
 from gpu_studio.ui.kit.theme import Mode
@@ -369,6 +369,6 @@ def _open_doctor(services: Services) -> None:
 
 
 def _open_about(services: Services) -> None:
-    from gpu_studio.ui.kit.dialogs import about_dialog
+    from gpu_studio.ui.kit import about_dialog
 
     about_dialog(services.window).show()

@@ -12,7 +12,7 @@ from typing import Final
 
 from gpu_studio.common.figures import duration, grouped
 from gpu_studio.common.paths import resource
-from gpu_studio.contract.events import Finished, State
+from gpu_studio.contract import Finished, State
 from gpu_studio.runs.results.report.chart import Chart, Child, Markup, draw, join, sample, tag
 from gpu_studio.runs.results.run_figures import RunFigures
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from gpu_studio.common.figures import metric, percent, size
 from gpu_studio.common.steady import SteadyClock
-from gpu_studio.contract.directory import RunDirectory
-from gpu_studio.contract.events import Memory, decode
-from gpu_studio.contract.files import LineTail
+from gpu_studio.contract import LineTail, Memory, RunDirectory
+from gpu_studio.contract.events import decode
 from gpu_studio.contract.samples import Fast, FastFigures, SampleError
 from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import LONGEST_GAP, lines_of

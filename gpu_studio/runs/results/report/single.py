@@ -17,8 +17,8 @@ from gpu_studio.common.figures import (
     span,
 )
 from gpu_studio.common.safe_files import read_text
-from gpu_studio.contract.events import Communication, DeviceTimes
-from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.contract import Communication, DeviceTimes
+from gpu_studio.plan import LARGEST_BYTES
 from gpu_studio.runs.reading.placements import Judgement, LayerRow, PassRow, judged
 from gpu_studio.runs.results.report import run_charts
 from gpu_studio.runs.results.report.chart import Markup, join, tag

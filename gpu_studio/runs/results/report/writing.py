@@ -13,7 +13,7 @@ from typing import Final
 
 from gpu_studio import __version__
 from gpu_studio.common.safe_files import write_output
-from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract import RunDirectory
 from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, compare
 from gpu_studio.runs.results.report import run_charts, single
 from gpu_studio.runs.results.report.chart import (

@@ -4,9 +4,20 @@ Each has `show_value(value)`, which reports nothing, and the signal `edited(valu
 the field would not take from a person, from a plan file, is shown as it is.
 """
 
-from gpu_studio.ui.kit.fields.choices import Choice, Segments, Switch
-from gpu_studio.ui.kit.fields.lines import Lines
-from gpu_studio.ui.kit.fields.typed import PositiveNumber, Suggested, Typed, WholeNumber
+from gpu_studio.ui.kit.fields.choices import (
+    Choice,
+    Segments,
+    Switch,
+)
+from gpu_studio.ui.kit.fields.lines import (
+    Lines,
+)
+from gpu_studio.ui.kit.fields.typed import (
+    PositiveNumber,
+    Suggested,
+    Typed,
+    WholeNumber,
+)
 
 __all__ = [
     "Choice",

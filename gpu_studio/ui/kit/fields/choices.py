@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen, QWheelEvent
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QComboBox, QHBoxLayout, QWidget
 
-from gpu_studio.plan.values import shown
+from gpu_studio.plan import shown
 from gpu_studio.ui.kit.basic_widgets import Button
 from gpu_studio.ui.kit.theme import GRID, font
 

@@ -16,9 +16,8 @@ from PySide6.QtGui import QFocusEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QCompleter, QLineEdit, QWidget
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.plan.files import inline
+from gpu_studio.plan import Options, inline, shown
 from gpu_studio.plan.tables import Reader
-from gpu_studio.plan.values import Options, shown
 from gpu_studio.ui.kit.theme import FontRole, font
 
 

@@ -6,8 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from gpu_studio.lab.benchmark_pictures import Bar, Bars
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, Tokens, font, mix
 from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, number_of
 
 _ROW, _LEAST_ROW, _BAR = 36.0, 20.0, 0.55

@@ -11,8 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from gpu_studio.lab.benchmark_pictures import Curves, PictureMark, Unit, in_unit
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import GRID, Tokens, font
+from gpu_studio.ui.kit import GRID, LEFT, RIGHT, Tokens, font
 from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, draw_legend, draw_mark, pen
 
 _LEAST, _BELOW, _MARGIN, _REACH = 170.0, 36.0, 0.06, 9.0

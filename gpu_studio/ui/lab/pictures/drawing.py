@@ -9,9 +9,8 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 
+from gpu_studio.ui.kit import GRID, LEFT, Tokens, font
 from gpu_studio.ui.kit.device_place import HOST
-from gpu_studio.ui.kit.painting import LEFT
-from gpu_studio.ui.kit.theme import GRID, Tokens, font
 
 LINE: Final = 2.0
 LEGEND: Final = 22.0

@@ -8,8 +8,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
 from gpu_studio.lab.benchmark_pictures import Cell, Heat
-from gpu_studio.ui.kit.painting import LEFT
-from gpu_studio.ui.kit.theme import GRID, Tokens, font, mix, readable
+from gpu_studio.ui.kit import GRID, LEFT, Tokens, font, mix, readable
 from gpu_studio.ui.lab.pictures.drawing import LEGEND, Hotspot, number_of
 
 _ROW, _LEAST_ROW, _LEAST_COLUMN, _WIDEST, _DOT = 44.0, 22.0, 50.0, 130.0, 4.0

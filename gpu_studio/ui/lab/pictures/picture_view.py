@@ -26,9 +26,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.lab.benchmark_pictures import Bars, Curves, Heat, Picture, described
-from gpu_studio.ui.kit.painting import draw_focus
+from gpu_studio.ui.kit import ThemeManager, Tokens, draw_focus, font
 from gpu_studio.ui.kit.picture_file import image_of, png_of, svg_of
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font
 from gpu_studio.ui.lab.pictures import bars, curves, heat
 from gpu_studio.ui.lab.pictures.drawing import Hotspot, draw_ring
 

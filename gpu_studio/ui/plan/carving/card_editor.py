@@ -10,10 +10,18 @@ from gpu_studio.common.figures import grouped, share
 from gpu_studio.plan.carving import Carved, change_of, equal_change
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.visibility import forget_device, show_card, without
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph, tab_after
+from gpu_studio.ui.kit import (
+    GRID,
+    Button,
+    Dot,
+    Elided,
+    Label,
+    Paragraph,
+    ThemeManager,
+    font,
+    tab_after,
+)
 from gpu_studio.ui.kit.fields import Choice
-from gpu_studio.ui.kit.status_line import Dot
-from gpu_studio.ui.kit.theme import GRID, ThemeManager, font
 from gpu_studio.ui.plan.carving import carve_steps
 from gpu_studio.ui.plan.carving.carve_bar import CarveBar, carve_actions, titles
 from gpu_studio.ui.plan.carving.strips import WHOLE, Strip, Track

@@ -12,7 +12,7 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from gpu_studio.plan.carving import Carved
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.plan.carving import carve_steps
 from gpu_studio.ui.plan.carving.slice_bar import HEIGHT
 from gpu_studio.ui.plan.carving.strips import Strip, Track

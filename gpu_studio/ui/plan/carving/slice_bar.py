@@ -9,8 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gpu_studio.ui.kit.painting import LEFT
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix, readable
+from gpu_studio.ui.kit import LEFT, ThemeManager, Tokens, font, mix, readable
 from gpu_studio.ui.plan.carving.strips import Overflow, Segment
 
 HEIGHT = 44

@@ -10,12 +10,20 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from gpu_studio.common.figures import plural, size_from_mib, whole_mib
-from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
+from gpu_studio.plan import (
+    CPU,
+    Card,
+    Machine,
+    Plan,
+    Problem,
+    logical_devices,
+    physical_name,
+    title_of,
+)
 from gpu_studio.plan.card_memory import beside_slices_mib, held_by
 from gpu_studio.plan.carving import CardSlices, capacity_mib, slices_of
-from gpu_studio.plan.devices import CPU, physical_name, title_of
+from gpu_studio.ui.kit import sentence
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.words import sentence
 
 HIDDEN = "hidden from TensorFlow by the plan"
 ANOTHER = "hidden: one at a time"

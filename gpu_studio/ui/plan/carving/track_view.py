@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractSlider, QSizePolicy, QWidget
 from gpu_studio.common.figures import whole_mib
 from gpu_studio.plan.rules.device_rules import LEAST_MIB
 from gpu_studio.plan.starter import STEP_MIB
-from gpu_studio.ui.kit.theme import ThemeManager
+from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.plan.carving.slice_bar import (
     HEIGHT,
     RADIUS,

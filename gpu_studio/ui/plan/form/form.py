@@ -14,12 +14,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.placement.known_problems import Refusal
-from gpu_studio.plan import Plan, Problem
+from gpu_studio.plan import Plan, Problem, inline
 from gpu_studio.plan.edits.change import Change, value_at, with_option, with_value, without_option
-from gpu_studio.plan.files import inline
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.values import Unnamed
-from gpu_studio.ui.kit.basic_widgets import Button, Elided, Label, Paragraph
+from gpu_studio.ui.kit import GRID, Button, Elided, Label, Paragraph, sentence
 from gpu_studio.ui.kit.fields import Choice, Switch, Typed, WholeNumber
 from gpu_studio.ui.kit.fields.typed import (
     bounds_of,
@@ -33,8 +32,6 @@ from gpu_studio.ui.kit.fields.typed import (
     write_number,
     write_wholes,
 )
-from gpu_studio.ui.kit.theme import GRID
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.plan_view import PlanView
 from gpu_studio.ui.plan.python_files import Parameter
 

@@ -13,13 +13,12 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
+from gpu_studio.plan import path_to, printable
 from gpu_studio.plan.edits.change import Change, value_at, with_option
 from gpu_studio.plan.options import Option
-from gpu_studio.plan.values import path_to, printable
-from gpu_studio.ui.kit.basic_widgets import Button
+from gpu_studio.ui.kit import GRID, Button
 from gpu_studio.ui.kit.fields import Suggested
 from gpu_studio.ui.kit.fields.typed import mark, read_toml
-from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.form.form import (
     CONTROL,
     LABEL,

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, reference
 from gpu_studio.plan.columns import column_names
 from gpu_studio.plan.data import folder_entry
 from gpu_studio.plan.edits.change import Change, with_value
@@ -29,9 +29,9 @@ from gpu_studio.plan.edits.sources import (
     with_function_part,
 )
 from gpu_studio.plan.options import BuiltIn
-from gpu_studio.plan.references import absolute, reference
+from gpu_studio.plan.references import absolute
 from gpu_studio.runs.sources import ConsentProblem
-from gpu_studio.ui.kit.basic_widgets import Button, holds_focus
+from gpu_studio.ui.kit import Button, holds_focus
 from gpu_studio.ui.kit.fields import Choice, Segments, Suggested, Typed
 from gpu_studio.ui.plan.form.form import NAME, Field, Form, FormRow
 from gpu_studio.ui.plan.form.options import NewOption, OptionRows

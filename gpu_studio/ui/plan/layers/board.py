@@ -11,8 +11,7 @@ from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.known_problems import units_of
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
 from gpu_studio.placement.work import limits_bytes
-from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas
-from gpu_studio.plan.devices import CPU
+from gpu_studio.plan import CPU, MIB, Machine, Plan, logical_devices, replicas
 from gpu_studio.plan.edits.distribution import places_of
 from gpu_studio.ui.kit.device_place import places
 from gpu_studio.ui.plan.facts_words import shape_in_words

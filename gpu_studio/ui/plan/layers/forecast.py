@@ -52,10 +52,10 @@ from gpu_studio.plan import (
     Placed,
     Plan,
     PlannedDevice,
+    listed,
     logical_devices,
     strategy_named,
 )
-from gpu_studio.plan.values import listed
 from gpu_studio.ui.kit.device_place import places as device_places
 from gpu_studio.ui.plan.layers.board import running_on
 

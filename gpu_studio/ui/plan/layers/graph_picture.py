@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpu_studio.common.figures import plural
 from gpu_studio.placement.plan_facts import GraphLayer, ModelGraph
-from gpu_studio.plan.values import listed
+from gpu_studio.plan import listed
 from gpu_studio.ui.plan.layers.board import OPEN, Board, kind_of
 
 FOLD_FROM = 24

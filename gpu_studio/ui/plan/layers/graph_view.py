@@ -23,9 +23,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from gpu_studio.placement.plan_facts import ModelGraph
-from gpu_studio.plan.values import listed
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
+from gpu_studio.plan import listed
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, Tokens, font, mix
 from gpu_studio.ui.plan.layers.board import Board
 from gpu_studio.ui.plan.layers.graph_picture import Edge, GraphNode, GraphPicture, picture_of
 from gpu_studio.ui.plan.layers.layer_moves import digit, kept

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QMenu, QScrollArea, QWidget
 from gpu_studio.common.figures import plural
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import take_off
-from gpu_studio.ui.kit.basic_widgets import tab_after
-from gpu_studio.ui.kit.theme import ThemeManager, Tokens, font, mix
+from gpu_studio.ui.kit import ThemeManager, Tokens, font, mix, tab_after
 from gpu_studio.ui.plan.layers.board import OPEN, Board, Lane
 from gpu_studio.ui.plan.layers.lane_view import SLIM, LaneView
 from gpu_studio.ui.plan.layers.layer_moves import (

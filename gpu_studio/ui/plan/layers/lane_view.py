@@ -19,8 +19,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.common import figures
 from gpu_studio.common.figures import plural
-from gpu_studio.ui.kit.painting import LEFT, RIGHT, draw_bar
-from gpu_studio.ui.kit.theme import ThemeManager, font, mix
+from gpu_studio.ui.kit import LEFT, RIGHT, ThemeManager, draw_bar, font, mix
 from gpu_studio.ui.plan.layers.board import OPEN, Lane
 from gpu_studio.ui.plan.layers.layer_list import SIDE, LayerList
 from gpu_studio.ui.plan.layers.layer_moves import FORMAT, DropMark, LayerDrop, Verdict, carried

@@ -42,8 +42,7 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.common import figures
-from gpu_studio.ui.kit.painting import LEFT, RIGHT
-from gpu_studio.ui.kit.theme import FontRole, ThemeManager, Tokens, font, mix, readable
+from gpu_studio.ui.kit import LEFT, RIGHT, FontRole, ThemeManager, Tokens, font, mix, readable
 from gpu_studio.ui.plan.layers.board import Item
 from gpu_studio.ui.plan.layers.layer_moves import GONE, digit, held, is_ours, kept
 

@@ -20,11 +20,10 @@ from gpu_studio.placement.known_problems import why_not_split
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.stage_memory import samples_at_once
 from gpu_studio.placement.work import most_bytes
-from gpu_studio.plan import Machine, Placed, Plan, logical_devices, validate
+from gpu_studio.plan import Machine, Placed, Plan, listed, logical_devices, validate
 from gpu_studio.plan.edits import distribution
 from gpu_studio.plan.edits.change import Change
-from gpu_studio.plan.values import listed
-from gpu_studio.ui.kit.theme import ThemeManager, font, mix, readable
+from gpu_studio.ui.kit import ThemeManager, font, mix, readable
 from gpu_studio.ui.plan.layers.board import OPEN, not_there, running_on
 
 

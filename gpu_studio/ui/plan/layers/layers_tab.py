@@ -23,12 +23,9 @@ from gpu_studio.plan import Problem, logical_devices, strategy_of
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import use_instead
 from gpu_studio.runs.machine_figures import kept_figures
-from gpu_studio.ui.kit.basic_widgets import Scrolled
+from gpu_studio.ui.kit import GRID, BackgroundTask, Note, Scrolled, ThemeManager
 from gpu_studio.ui.kit.device_place import places
-from gpu_studio.ui.kit.notice import Note
 from gpu_studio.ui.kit.step_view import TimelineView, measured_picture
-from gpu_studio.ui.kit.task import BackgroundTask
-from gpu_studio.ui.kit.theme import GRID, ThemeManager
 from gpu_studio.ui.plan.layers.board import Board, board_of
 from gpu_studio.ui.plan.layers.forecast import (
     NO_FIGURES,

@@ -25,12 +25,9 @@ from gpu_studio.runs.questions.ask import AskCancelledError, AskError
 from gpu_studio.runs.questions.plan_question import ask_times, times_question
 from gpu_studio.runs.results.measured_steps import MeasuredStep, MeasuredSteps
 from gpu_studio.runs.sources import not_allowed, not_looked_into
-from gpu_studio.ui.kit.basic_widgets import Button, Elided
+from gpu_studio.ui.kit import GRID, BackgroundTask, Button, Elided, Report, sentence
 from gpu_studio.ui.kit.fields import Switch
 from gpu_studio.ui.kit.step_view import StepPicture, StepRow, in_order
-from gpu_studio.ui.kit.task import BackgroundTask, Report
-from gpu_studio.ui.kit.theme import GRID
-from gpu_studio.ui.kit.words import sentence
 from gpu_studio.ui.plan.layers.forecast import (
     Forecast,
     Measurement,

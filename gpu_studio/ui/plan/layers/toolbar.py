@@ -25,9 +25,8 @@ from gpu_studio.plan.edits import distribution as edits
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import place_all, set_recompute, spread
 from gpu_studio.plan.options import PLACED_LIMITS
-from gpu_studio.ui.kit.basic_widgets import Button, Label, Paragraph
+from gpu_studio.ui.kit import GRID, Button, Label, Paragraph
 from gpu_studio.ui.kit.fields import Segments, WholeNumber
-from gpu_studio.ui.kit.theme import GRID
 from gpu_studio.ui.plan.form.form import FactLines
 from gpu_studio.ui.plan.layers.forecast import (
     NO_FIGURES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.kit import ActionSpec
 
 _SUBMENU: Final = "Benchmark"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpu_studio.plan import RUNNABLE_STRATEGIES
-from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.kit import ActionSpec
 
 PARTS: Final = ("Devices", "Model", "Data", "Training", "Strategy", "Layers", "File", "Changes")
 _SUBMENU: Final = "Parts of the plan"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.kit import ActionSpec
 
 RUN: tuple[ActionSpec, ...] = (
     ActionSpec(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.kit import ActionSpec
 
 Template = Literal["scaling-strong", "scaling-weak", "strategies", "batch", "sweep"]
 

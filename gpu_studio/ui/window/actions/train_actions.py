@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gpu_studio.ui.kit.action_set import ActionSpec
+from gpu_studio.ui.kit import ActionSpec
 
 if TYPE_CHECKING:
     from gpu_studio.ui.kit.plots.axes import AxisKind
