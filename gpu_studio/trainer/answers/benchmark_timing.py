@@ -34,7 +34,7 @@ def repeated(
     wait: Callable[[Any], None],
     beside: Callable[[], Any] | None = None,
     pause_s: float = 0.0,
-    repeats: int = REPEATS,
+    repeats: int | None = None,
 ) -> tuple[list[float], list[float]]:
     """Time a call, and in turn another one on the host that it is held against.
 
@@ -42,7 +42,7 @@ def repeated(
     """
     mine: list[float] = []
     others: list[float] = []
-    for _ in range(repeats):
+    for _ in range(repeats or REPEATS):
         mine.append(timed(call, wait))
         if beside is not None:
             time.sleep(pause_s)
