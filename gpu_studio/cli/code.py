@@ -17,7 +17,6 @@ from gpu_studio.cli.command import (
     say_json,
     say_table,
 )
-from gpu_studio.common.figures import plural
 
 if TYPE_CHECKING:
     from gpu_studio.contract.consent import Allowances
@@ -174,6 +173,8 @@ def _reported(chosen: argparse.Namespace) -> int:
 
 
 def _shell_words(plans: int) -> str:
+    from gpu_studio.common.figures import plural
+
     return f"Lines of shell for Slurm, of {plural(plans, 'plan')}"
 
 

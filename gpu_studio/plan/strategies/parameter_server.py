@@ -8,7 +8,14 @@ from dataclasses import replace
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.keras_objects import OPTIMIZERS, keras_name
 from gpu_studio.plan.strategies.strategy import Strategy
-from gpu_studio.plan.values import Caution, Distribution, Plan, Problem, changing
+from gpu_studio.plan.values import (
+    Caution,
+    DeviceSettings,
+    Distribution,
+    Plan,
+    Problem,
+    changing,
+)
 
 MIXING = ("rmsprop", "adadelta", "adamax", "adafactor", "lion")
 """Optimizers that write anew what they keep of gradients, besides SGD with momentum."""
@@ -42,9 +49,10 @@ class _ParameterServer(Strategy):
             yield Caution("averages overwritten", text, why, mend)
 
     def template(self, first: Plan, devices: Sequence[str]) -> Plan:
-        """Two workers and a server."""
-        made, whole = Strategy.template(self, first, devices), replace(first.devices, carve=())
-        return replace(made, devices=whole, cluster=Cluster(servers=1))
+        """Two workers and a server, on the CPU whatever cards there are."""
+        made = Strategy.template(self, first, devices)
+        visible = ("CPU:0",) if first.devices.visible else ()
+        return replace(made, devices=DeviceSettings(visible=visible), cluster=Cluster(servers=1))
 
 
 PARAMETER_SERVER = _ParameterServer(
