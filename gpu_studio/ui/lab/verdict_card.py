@@ -51,7 +51,7 @@ class VerdictCard(CardFrame):
     def _fit(self) -> None:
         margins = self.body.contentsMargins()
         width = self.width() - margins.left() - margins.right() - GRID
-        self._scrolled.setFixedHeight(min(self.words.heightForWidth(width), _MOST_HEIGHT))
+        self._scrolled.setFixedHeight(max(0, min(self.words.heightForWidth(width), _MOST_HEIGHT)))
 
 
 def headline_of(sentences: Sequence[str], otherwise: str) -> tuple[str, str]:
