@@ -89,6 +89,21 @@ class Running:
         """Ask the trainer for something."""
         directory.send(self.directory, action)
 
+    def pause_save_and_go_on(self) -> int:
+        """Pause the run once it trains, save a checkpoint meanwhile, and let it go on.
+
+        Nothing is trained while it is paused; returns how many calls of steps there were by then.
+        """
+        self.wait_for(lambda: self.of(events.Steps))
+        self.send("pause")
+        self.wait_for(lambda: any(e.state == "paused" for e in self.of(events.StateChanged)))
+        paused = len(self.of(events.Steps))
+        self.send("checkpoint")
+        self.wait_for(lambda: self.of(events.Checkpoint))
+        assert len(self.of(events.Steps)) == paused
+        self.send("resume")
+        return paused
+
     def kill(self) -> None:
         """Kill the trainer as the kernel would.
 

@@ -95,14 +95,7 @@ def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same
     alone: Finished, tmp_path: Path
 ) -> None:
     with running(plan(*CLUSTER, "training.steps_per_call=1"), tmp_path) as run:
-        run.wait_for(lambda: run.of(events.Steps))
-        run.send("pause")
-        run.wait_for(lambda: any(e.state == "paused" for e in run.of(events.StateChanged)))
-        paused = len(run.of(events.Steps))
-        run.send("checkpoint")
-        run.wait_for(lambda: run.of(events.Checkpoint))
-        assert len(run.of(events.Steps)) == paused
-        run.send("resume")
+        paused = run.pause_save_and_go_on()
         run.wait_for(lambda: len(run.of(events.Steps)) > paused + 3)
         os.kill(run.launched.process.pid, signal.SIGTERM)
         first = run.finish()

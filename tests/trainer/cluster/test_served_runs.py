@@ -59,14 +59,7 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
     alone = trained(plan(), tmp_path)
     together = ("cluster.updates=sync", "cluster.servers=2", "training.steps_per_call=1")
     with running(plan(*SERVED, *together), tmp_path) as run:
-        run.wait_for(lambda: run.of(events.Steps))
-        run.send("pause")
-        run.wait_for(lambda: any(e.state == "paused" for e in run.of(events.StateChanged)))
-        paused = len(run.of(events.Steps))
-        run.send("checkpoint")
-        run.wait_for(lambda: run.of(events.Checkpoint))
-        assert len(run.of(events.Steps)) == paused
-        run.send("resume")
+        run.pause_save_and_go_on()
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(run.launched.process.pid, signal.SIGTERM)
         first = run.finish()
