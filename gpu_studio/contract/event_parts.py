@@ -216,7 +216,8 @@ class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
     `compute` and `wait` are seconds a step: until its own gradients were there, and from then to
     the end of the step, in which it waits for the others. `memory` is what its devices hold in
     bytes, or a server in variables, None if it does not tell; `seen` the seconds since it was last
-    heard. `share` is what it has done where a chief hands out the work.
+    heard. `share` is what it has done where a chief hands out the work. `refusal` says why its disk
+    takes no more of what it writes, in the system's words; empty while it does.
     """
 
     role: str
@@ -228,3 +229,4 @@ class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
     memory: int | None = None
     seen: float = 0.0
     share: WorkerShare | None = None
+    refusal: str = ""

@@ -154,7 +154,7 @@ class Loop:
             left = self._passes.left(self.progress)
             if left == 0:
                 break
-            count = self._listen(1 if self.hooks.each_step else self._pace.next(left))
+            count = self._ask(self._pace, left, "training", singly=self.hooks.each_step)
             left, before = self._passes.left(self.progress), self.progress.step
             if left == 0:  # what was asked for had steps end that had begun
                 break
@@ -290,9 +290,8 @@ class Loop:
         reading, tally = self._readings[id(split)], self._session.program.tally()
         reading.begin(self.progress.epoch)
         while (left := reading.left) != 0:
-            wanted = 1 if hooks.each_test_step else self._evaluation_pace.next(left)
-            count = self._listen(wanted, "evaluation")
-            first = reading.done
+            singly, first = hooks.each_test_step, reading.done
+            count = self._ask(self._evaluation_pace, left, "evaluation", singly=singly)
             hooks.test_batch_begin(first)
             began = time.perf_counter()
             call = self._session.program.evaluate(reading.iterator, first, count)
@@ -336,17 +335,28 @@ class Loop:
 
     # Between two calls
 
-    def _listen(self, steps: int, place: Place = "training") -> int:
+    def _ask(self, pace: CallLength, left: int | None, place: Place, *, singly: bool) -> int:
+        """Do what is asked; return how many of the `left` steps the next call has, one if `singly`.
+
+        Where neither data nor a callback can end the pass in one process alone, all of them are
+        together until its end.
+        """
+        wanted = 1 if singly else pace.next(left)
+        agreed = self._listen(wanted, place, together=left is not None and not singly)
+        return agreed if left is None else min(agreed, left)
+
+    def _listen(self, steps: int, place: Place, *, together: bool = False) -> int:
         """Do what is asked; return how many steps the call has that would like to have `steps`."""
-        agreed = self._agreed(steps, place)
+        agreed = self._agreed(steps, place, together=together)
         if agreed.pausing:
             agreed = replace(self._pause(), steps=agreed.steps)
         if agreed.stopping:
             raise Stopped
         return agreed.steps
 
-    def _agreed(self, steps: int, place: Place) -> Agreed:
-        agreed = self._team.agree(self._control, steps, self.progress.step, place)
+    def _agreed(self, steps: int, place: Place, *, together: bool = False) -> Agreed:
+        step = self.progress.step
+        agreed = self._team.agree(self._control, steps, step, place, together=together)
         if agreed.stopping or agreed.pausing or agreed.checkpoint:
             self._settle()
         if agreed.checkpoint:

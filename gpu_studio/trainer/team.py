@@ -1,4 +1,4 @@
-"""The processes that train together: what the loop agrees on with the others before each call.
+"""The processes that train together: what the loop agrees on with the others between two calls.
 
 A run of one process is a team of one, which agrees with itself. The loop does not know which it is
 in: `Alone` is the local form, `cluster.clustered.Clustered` that of several processes.
@@ -54,10 +54,14 @@ class Team(Protocol):
     def ready(self, digests: Callable[[], dict[str, str]], step: int) -> None:
         """Return once all are ready to train. Raises TrainerError if they are not alike."""
 
-    def agree(self, control: Control, steps: int, step: int, place: Place) -> Agreed:
+    def agree(
+        self, control: Control, steps: int, step: int, place: Place, *, together: bool = False
+    ) -> Agreed:
         """Agree on what is done at `step`, with a call of `steps` steps to follow.
 
-        Raises TrainerError if another process is elsewhere.
+        `together` says that nothing can take one process to another place than the others: then
+        they may agree on several calls at once, and wishes wait until these are made. Raises
+        TrainerError if another process is elsewhere.
         """
 
     def wait_while_paused(self, control: Control) -> None:
@@ -95,9 +99,11 @@ class Alone:
     def ready(self, digests: Callable[[], dict[str, str]], step: int) -> None:
         """There is nobody to wait for."""
 
-    def agree(self, control: Control, steps: int, step: int, place: Place) -> Agreed:
+    def agree(
+        self, control: Control, steps: int, step: int, place: Place, *, together: bool = False
+    ) -> Agreed:
         """What was asked of this process."""
-        del step, place
+        del step, place, together
         checkpoint = control.take_checkpoint_wish()
         return Agreed(control.stopping, control.pausing, checkpoint, steps)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from typing import Any
 
@@ -14,6 +16,7 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.workers import (
     cells,
     cluster_words,
+    disk_words,
     hosts_of,
     part_of,
     seen_words,
@@ -78,6 +81,22 @@ def test_that_a_row_tells_figures_and_silence():
     )
     assert seen_words(state(1, 0.03, 0.002, seen=12.0)) == "silent for 12 s"
     assert seen_words(state(1, 0.03, 0.002, seen=12.0, state="ended")) == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "disk full"),
+        (errno.EDQUOT, "disk full"),
+        (errno.EROFS, "disk refuses: read-only file system"),
+    ],
+)
+def test_that_a_row_tells_a_disk_that_takes_no_more(number, words):
+    full = state(1, 0.03, 0.002, refusal=os.strerror(number))
+    assert disk_words(full) == cells(full)[-1] == words
+    assert cells(replace(full, seen=12.0))[-1] == f"silent for 12 s, {words}"
+    assert disk_words(replace(full, state="ended")) == ""
+    assert disk_words(replace(full, refusal="")) == ""
 
 
 def test_that_a_history_has_the_newest_of_the_workers():

@@ -12,6 +12,8 @@
     follows         fails as TensorFlow does where another worker is gone
     stops           trains two steps, and then stops itself, as SIGSTOP does
     dies            trains two steps, and then kills itself
+    full            has a full disk at the end, until there is a file `told` in the run's folder
+    awaits          trains to the end only once somebody's disk is no longer full
     trains          (otherwise) trains to the end of `FAKE_STEPS` steps
 
 With servers the keys are titles, `attempt.worker 1` or `worker 1`. Those that serve do so, unless:
@@ -23,6 +25,7 @@ With servers the keys are titles, `attempt.worker 1` or `worker 1`. Those that s
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import signal
@@ -50,6 +53,7 @@ from gpu_studio.trainer.cluster.channel import (
 )
 
 STEPS = 6
+FULL = os.strerror(errno.ENOSPC)
 
 
 def _channel(chosen: argparse.Namespace) -> Any:
@@ -79,8 +83,8 @@ class FakeMember:
             wanted.get(f"{attempt}.{each}", wanted.get(str(each), "trains"))
             for each in range(self.chosen.count)
         ]
-        self.does, self.all_train = doing[index], set(doing) == {"trains"}
-        self.died, self.back = (self.chosen.run / name for name in ("died", "back"))
+        self.does, self.all_train = doing[index], set(doing) <= {"trains", "full", "awaits"}
+        self.died, self.back, self.told = (self.chosen.run / n for n in ("died", "back", "told"))
         if self.chosen.role == "chief" or self.chosen.serves:
             title = "chief" if self.chosen.role == "chief" else f"{self.chosen.role} {index}"
             self.does = wanted.get(f"{attempt}.{title}", wanted.get(title, "trains"))
@@ -150,6 +154,12 @@ class FakeMember:
         if self.chosen.role == "chief":
             shares = [WorkerShare(index=each, steps=3 + each) for each in range(self.chosen.count)]
             self.channel.say(Shared(shares, [512]))
+        if self.does == "full":
+            while not self.told.exists():
+                self.channel.say(Heartbeat("training", STEPS, 0.01, 0.01, None, refusal=FULL))
+                time.sleep(0.05)
+            self.channel.say(Heartbeat("training", STEPS, 0.01, 0.01, None))
+            self.back.touch()
         end = Finished(reason="completed", seconds=1.0, epoch=1, step=STEPS)
         self.channel.say(MemberEnded(end))
         self.wait(Leave)

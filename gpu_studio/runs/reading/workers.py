@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import statistics
 from collections import Counter
@@ -26,6 +27,7 @@ from gpu_studio.contract import (
     WorkerState,
     process_title,
 )
+from gpu_studio.contract.failure_texts import FULL
 from gpu_studio.plan import listed
 
 NOTABLE_SHARE = 0.15
@@ -140,6 +142,14 @@ def seen_words(state: WorkerState) -> str:
     return f"silent for {duration(state.seen)}"
 
 
+def disk_words(state: WorkerState) -> str:
+    """What is wrong with a worker's disk: `disk full`; empty while it takes what is written."""
+    if not state.refusal or state.state == "ended":
+        return ""
+    full = state.refusal in map(os.strerror, FULL)
+    return "disk full" if full else f"disk refuses: {state.refusal.lower()}"
+
+
 def part_of(state: WorkerState, states: Sequence[WorkerState]) -> float | None:
     """The part of all samples that a worker has trained on, where a chief hands them out."""
     whole = sum(each.share.samples for each in states if each.share is not None)
@@ -171,7 +181,7 @@ def share_words(state: WorkerState, states: Sequence[WorkerState]) -> str:
 
 
 def cells(state: WorkerState, states: Sequence[WorkerState] = ()) -> tuple[str, ...]:
-    """A worker as a row of a table: its name, state, step, time of a step, memory and silence.
+    """A worker as a row of a table: name, state, step, time of a step, memory, and what is wrong.
 
     `states` are those of all, of which one that a chief gives work to does a part.
     """
@@ -180,4 +190,5 @@ def cells(state: WorkerState, states: Sequence[WorkerState] = ()) -> tuple[str, 
     times = times or share_words(state, states)
     unknown = UNKNOWN if state.share is None else ""
     memory = unknown if state.memory is None else size(state.memory)
-    return title_of(state), state.state, step_words(state), times, memory, seen_words(state)
+    wrong = ", ".join(filter(None, (seen_words(state), disk_words(state))))
+    return title_of(state), state.state, step_words(state), times, memory, wrong

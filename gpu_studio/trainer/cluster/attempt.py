@@ -18,12 +18,14 @@ from gpu_studio.contract import (
     SavedCheckpoint,
     StateChanged,
     TakesEvents,
+    Warned,
     WorkerPlace,
     Workers,
     cluster_file,
 )
 from gpu_studio.contract.cluster_file import ClusterFile
 from gpu_studio.contract.events import Event
+from gpu_studio.contract.failure_texts import advice_for
 from gpu_studio.plan import Cluster, listed
 from gpu_studio.trainer.cluster.channel import Channel
 from gpu_studio.trainer.cluster.ports import LOCAL, free_ports
@@ -372,7 +374,24 @@ class Attempt:
 
     def _tell_workers(self) -> None:
         self._told = time.monotonic()
+        for worker in self._workers:
+            self._tell_refusal(worker)
         self._writer.write(Workers(workers=[worker.state() for worker in self._workers]))
+
+    def _tell_refusal(self, worker: Worker) -> None:
+        """Say once that the disk of a worker takes no more, and once that it does again."""
+        refusal, worker.told_refusal = worker.told_refusal, worker.beat.refusal
+        if worker.told_refusal and not refusal:
+            why = worker.told_refusal
+            self._writer.write(
+                Warned(
+                    message=f"The disk of {worker.title} takes no more ({why}). It trains on, and "
+                    f"keeps what it cannot write to {worker.own.path} in its memory.",
+                    suggestion=advice_for(why),
+                )
+            )
+        elif refusal and not worker.told_refusal:
+            self._writer.write(Log(message=f"The disk of {worker.title} takes writes again."))
 
     def _roll(self) -> str:
         """Who is missing, once others are there: `2 of 3 are there, worker 2 is missing for 20 s`.

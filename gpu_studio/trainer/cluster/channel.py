@@ -42,7 +42,8 @@ class Ready(msgspec.Struct, tag="ready", frozen=True):
 class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
     """The member lives, and has come so far; see `event_parts.WorkerState`.
 
-    `limited` says that Slurm has told it that its time is nearly over.
+    `limited` says that Slurm has told it that its time is nearly over, `refusal` why its disk takes
+    no more of what it writes, in the system's words.
     """
 
     state: WorkerStage
@@ -51,6 +52,7 @@ class Heartbeat(msgspec.Struct, tag="beat", frozen=True):
     wait: float
     memory: int | None
     limited: bool = False
+    refusal: str = ""
 
 
 class Shared(msgspec.Struct, tag="shared", frozen=True):

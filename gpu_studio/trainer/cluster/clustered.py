@@ -1,9 +1,10 @@
-"""The team of a process of a cluster: what all do is agreed by one small sum before each call.
+"""The team of a process of a cluster: what all do is agreed by a small sum, for some calls at once.
 
 Every process adds a vector, and all get the sum. Its first entries are wishes: a stop that anybody
-asks for, and worker 0's pause, checkpoint and number of steps, for each worker measures other times
-and calls of different lengths would wait for each other for ever. One entry a worker follows, which
-says where it is: workers that are not at the same place of the same step must not go on.
+asks for, and worker 0's pause, checkpoint, number of steps and number of calls, for each worker
+measures other times and calls of different lengths would wait for each other for ever. One entry a
+worker follows, which says where it is: workers that are not at the same place of the same step must
+not go on. So they agree before each call where one of them may leave the others.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan import listed
+from gpu_studio.trainer.cluster.cadence import Cadence
 from gpu_studio.trainer.cluster.status import Status
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.errors import ClusterError, PlanRefused
 from gpu_studio.trainer.team import Agreed, Place
 
 PLACES: tuple[Place, ...] = get_args(Place)
-WISHES = 4
+WISHES = 6
 
 
 class Clustered:
@@ -52,11 +54,12 @@ class Clustered:
         self._shares = shares
         self._fewer = planned is not None and count < planned
         self._sum: Callable[[np.ndarray], np.ndarray] = lambda mine: mine
+        self._cadence = Cadence()
 
     def joined(self, strategy: Any) -> None:
         """Agree over this strategy from now on."""
         self._again()
-        self._sum = _summing(strategy)
+        self._sum = summing(strategy)
 
     def own(self, replicas: Sequence[str]) -> tuple[int, int] | None:
         """As many replicas in each process, in the order of the processes."""
@@ -86,19 +89,25 @@ class Clustered:
         """Return once all are ready to train, and alike."""
         self._status.wait_for_all(digests(), step)
 
-    def agree(self, control: Control, steps: int, step: int, place: Place) -> Agreed:
+    def agree(
+        self, control: Control, steps: int, step: int, place: Place, *, together: bool = False
+    ) -> Agreed:
         """Agree with all others. Raises ClusterError if they are not all here."""
-        first = self.index == 0
+        known = self._cadence.known(place)
+        if known is not None:
+            return Agreed(stopping=False, pausing=False, checkpoint=False, steps=known)
         mine = np.zeros(WISHES + self.count)
-        mine[0] = control.stopping
-        if first:
-            mine[1:WISHES] = control.pausing, control.take_checkpoint_wish(), steps
+        mine[0], mine[1] = control.stopping, not together
+        if self.index == 0:
+            wishes = control.pausing, control.take_checkpoint_wish()
+            mine[2:WISHES] = *wishes, steps, self._cadence.wanted(place)
         mine[WISHES + self.index] = step * len(PLACES) + PLACES.index(place)
         found = self._sum(mine)
         _refuse_apart(found[WISHES:])
-        stopping = bool(found[0])
-        pausing = bool(found[1]) and not stopping
-        return Agreed(stopping, pausing, bool(found[2]), int(found[3]))
+        stopping, pausing, checkpoint = (bool(found[which]) for which in (0, 2, 3))
+        calls = 1 if found[1] else int(found[5])
+        self._cadence.agreed(place, calls, int(found[4]))
+        return Agreed(stopping, pausing and not stopping, checkpoint, int(found[4]))
 
     def wait_while_paused(self, control: Control) -> None:
         """Worker 0 waits; the others wait for it when they agree."""
@@ -110,7 +119,7 @@ class Clustered:
         self._status.worked(steps, seconds, exchange)
 
 
-def _summing(strategy: Any) -> Callable[[np.ndarray], np.ndarray]:
+def summing(strategy: Any) -> Callable[[np.ndarray], np.ndarray]:
     """Return what sums a vector over all processes."""
     own = len(strategy.extended.worker_devices)
 

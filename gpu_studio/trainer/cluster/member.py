@@ -138,6 +138,8 @@ class MemberProcess:
         if self._part.serves:
             return self._served()
         file = None if self._part.is_first else EventWriter(self._own.events_file)
+        if file is not None:
+            self._status.refusal = lambda: file.refusal
         writer = Telling(self._status, self._tell if file is None else file.write)
         end, follows = self._trained(writer)
         if file is not None:

@@ -21,13 +21,15 @@ _STAGES: dict[str, WorkerStage] = {
 class Status:
     """The state of this process, told every half second or so by a thread of its own.
 
-    `limited` is set once its time is nearly over.
+    `limited` is set once its time is nearly over. `refusal` says why the disk takes no more of what
+    this process writes; empty while it does.
     """
 
     def __init__(self, channel: Channel | Mail, begun: threading.Event) -> None:
         """`begun` is set once the supervisor has said that all are ready."""
         self._channel, self._begun = channel, begun
         self.limited = False
+        self.refusal: Callable[[], str] = lambda: ""
         self._every = MAIL_SECONDS if isinstance(channel, Mail) else BEAT_SECONDS
         self._stage: WorkerStage = "waiting"
         self._step = 0
@@ -96,7 +98,13 @@ class Status:
             self._steps, self._seconds, self._exchange = 0, 0.0, 0.0
         self._channel.say(
             Heartbeat(
-                self._stage, self._step, self._compute, self._wait, self._memory, self.limited
+                self._stage,
+                self._step,
+                self._compute,
+                self._wait,
+                self._memory,
+                self.limited,
+                self.refusal(),
             )
         )
 

@@ -55,6 +55,8 @@ class Worker:
         self.part, self._run = part, run
         self.own = run if part.is_first else run.of_worker(attempt, part.role, part.index)
         self.address, self.lost, self._ended_here = "", False, False
+        self.told_refusal = ""
+        """Why its disk takes no more, if that is told."""
         self.here: Here | None = None
         self.ready: Ready | None = None
         self.ended: MemberEnded | None = None
@@ -203,6 +205,7 @@ class Worker:
             wait=self.beat.wait,
             memory=self.beat.memory if self.held is None else self.held,
             seen=round(self.silent, 1),
+            refusal=self.beat.refusal,
             share=self.share,
         )
 

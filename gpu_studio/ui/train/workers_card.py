@@ -14,6 +14,7 @@ from gpu_studio.common.figures import UNKNOWN, grouped, share, size, span, throu
 from gpu_studio.contract import RunDirectory, WorkerPlace, WorkerState, last_lines
 from gpu_studio.runs.reading.workers import (
     WorkersOfRun,
+    disk_words,
     lag_words,
     part_of,
     seen_words,
@@ -231,7 +232,7 @@ class WorkerLine(QWidget):
             parts += [self._doing[0], f"{span(state.share.seconds)} a step"]
         if state.memory is not None:
             parts.append(f"holds {size(state.memory)}")
-        return ", ".join(filter(None, [*parts, seen_words(state)]))
+        return ", ".join(filter(None, [*parts, seen_words(state), disk_words(state)]))
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A line of text, with some air."""
@@ -283,9 +284,11 @@ class WorkerLine(QWidget):
         left = area.adjusted(2 * _DOT, 0, 0, 0)
         self._text(painter, left, title, tokens.text, role="strong")
         used = QFontMetrics(font("strong")).horizontalAdvance(title) + GRID
-        note = f"{self._where} · waited for" if self._waited_for else self._where
-        colour = tokens.warning if self._waited_for else tokens.muted
-        self._text(painter, left.adjusted(used, 0, 0, 0), note, colour)
+        disk = disk_words(self._state) if self._state else ""
+        note = disk or ("waited for" if self._waited_for else "")
+        colour = tokens.bad if disk else tokens.warning if note else tokens.muted
+        said = " · ".join(filter(None, (self._where, note)))
+        self._text(painter, left.adjusted(used, 0, 0, 0), said, colour)
 
     def _paint_bar(self, painter: QPainter, area: QRect) -> None:
         """Computing in the worker's colour, and hatched after it waiting for the others.

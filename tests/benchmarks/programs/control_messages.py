@@ -2,8 +2,9 @@
 
     control_messages.py WORKERS STEP_SECONDS
 
-Prints the seconds a step that worker 0 spends on messages, and on agreements. The others are waited
-for before each agreement, untimed, so that what is measured is the exchange and not their lateness.
+Prints the seconds a step that worker 0 spends on messages, and on agreements, and the CPU seconds a
+step of all its threads in these. The others are waited for before each agreement, untimed, so that
+what is measured is the exchange and not their lateness.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from gpu_studio.contract.events import Event, Steps
 from gpu_studio.trainer.cluster.channel import Channel, Told, pair
 from gpu_studio.trainer.cluster.status import Status, Telling
 from gpu_studio.trainer.progress import CALL_SECONDS
 
-CALLS, FIRST_CALLS = 60, 10
+CALLS, FIRST_CALLS = 60, 15
 
 
 def main(count: int, step: float) -> None:
@@ -81,7 +84,7 @@ def work(count: int, step: float, index: int, descriptor: int) -> None:
     """As one of the workers, sleep where it would compute, and do all else as a run does."""
     import tensorflow as tf
 
-    from gpu_studio.trainer.cluster.clustered import Clustered
+    from gpu_studio.trainer.cluster.clustered import Clustered, summing
 
     ring = tf.distribute.experimental.CommunicationImplementation.RING
     options = tf.distribute.experimental.CommunicationOptions(implementation=ring)
@@ -96,30 +99,33 @@ def work(count: int, step: float, index: int, descriptor: int) -> None:
     telling = Telling(status, told)
     team = Clustered(index, count, None, status, lambda: None)
     team.joined(strategy)
+    all_are_here = summing(strategy)
     status.start()
     control: Any = SimpleNamespace(
         stopping=False, pausing=False, take_checkpoint_wish=lambda: False
     )
     steps = max(1, int(CALL_SECONDS / step))
-    exchanged = 0.0
+    exchanged, worked = 0.0, 0.0
     for call in range(FIRST_CALLS + CALLS):
         time.sleep(steps * step)
-        team.agree(control, steps, call * steps, "training")  # all are here
-        began = time.perf_counter()
-        team.agree(control, steps, call * steps, "training")
-        seconds = time.perf_counter() - began
+        all_are_here(np.zeros(1))
+        began, used = time.perf_counter(), time.process_time()
+        team.agree(control, steps, call * steps, "training", together=True)
+        seconds, used = time.perf_counter() - began, time.process_time() - used
         losses: list[float | None] = [0.5] * steps
         telling.write(
             Steps(epoch=1, first_step=call * steps, losses=losses, samples=64, seconds=0.1)
         )
         team.worked(steps, steps * step, seconds)
         if call == FIRST_CALLS - 1:
-            exchanged = channel.seconds = 0.0
+            exchanged = worked = channel.seconds = 0.0
         elif call >= FIRST_CALLS:
             exchanged += seconds
+            worked += used
     status.close()
     done = CALLS * steps
-    print(json.dumps({"messages": channel.seconds / done, "agreements": exchanged / done}))
+    found = {"messages": channel.seconds, "agreements": exchanged, "cpu": worked}
+    print(json.dumps({name: seconds / done for name, seconds in found.items()}))
     sys.stdout.flush()
     os._exit(0)
 

@@ -21,6 +21,7 @@ from supervised import Supervised
 from gpu_studio.contract import cluster_file
 from gpu_studio.contract.events import (
     ClusterStarted,
+    Log,
     StateChanged,
     Steps,
     Warned,
@@ -116,6 +117,27 @@ def test_that_a_worker_that_is_stopped_is_noticed_and_said_to_be(run: Supervised
     failed = run.failure({"1": "stops"}, "cluster.restarts=0", "cluster.lost_after=5")
     assert "Worker 1 was stopped by a signal, and has said nothing for" in str(failed)
     assert [each.state for each in run.of(Workers)[-1].workers] == ["ended", "lost"]
+
+
+def test_that_a_full_disk_of_a_worker_is_told_by_its_name_and_once(run: Supervised) -> None:
+    def write(event: Any) -> Any:
+        if isinstance(event, Warned):
+            (run.run.path / "told").touch()
+        return Supervised.write(run, event)
+
+    run.write = write  # type: ignore[method-assign]
+    assert run.train({"0": "awaits", "1": "full"}).reason == "completed"
+    (warned,) = run.of(Warned)
+    folder = run.run.of_worker(0, "worker", 1).path
+    assert warned.message == (
+        f"The disk of worker 1 takes no more (No space left on device). It trains on, and keeps "
+        f"what it cannot write to {folder} in its memory."
+    )
+    assert warned.suggestion.startswith("Make room on the disk")
+    assert run.of(Log)[-1].message == "The disk of worker 1 takes writes again."
+    told = [each.workers[1].refusal for each in run.of(Workers) if len(each.workers) == 2]
+    assert fake_member.FULL in told
+    assert told[-1] == ""
 
 
 def test_that_a_worker_that_is_not_there_in_time_is_named(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,19 @@ def test_that_a_lost_and_a_silent_worker_are_drawn_as_such(
     before = silent.grab().toImage()
     show(qtbot, card, live, told(0.010, seen=0.1))
     assert silent.grab().toImage() != before
+
+
+def test_that_a_worker_whose_disk_is_full_is_drawn_as_such(
+    qtbot: QtBot, card: WorkersCard, live: LiveRun
+) -> None:
+    show(qtbot, card, live, CLUSTER)
+    show(qtbot, card, live, told(0.010, refusal=os.strerror(errno.ENOSPC)))
+    full = card.rows[1].line
+    assert full.words.endswith("holds 1 MiB, disk full")
+    card.show()
+    before = full.grab().toImage()
+    show(qtbot, card, live, told(0.010))
+    assert full.grab().toImage() != before
 
 
 def test_that_a_workers_output_is_shown_on_a_click(
