@@ -103,8 +103,8 @@ def _of_slurm(cluster: Cluster, script: str) -> list[Finding]:
     try:
         said = slurm.would_start(script)
     except slurm.SlurmError as error:
-        mend = "Look at what there is: sinfo --Format=partition,nodes,cpus,gres,time"
-        return [Finding("request", "bad", "Slurm", f"Slurm refuses the job: {error}.", (mend,))]
+        found, mend = slurm.no_job_words(error)
+        return [Finding("request", "bad", "Slurm", found, (mend,))]
     return [Finding("request", "good", "Slurm", f"{said}."), *_of_time(wanted)]
 
 

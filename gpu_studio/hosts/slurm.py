@@ -53,6 +53,23 @@ class SlurmError(Exception):
     """Slurm said no, or nothing: in its words."""
 
 
+class SlurmSilentError(SlurmError):
+    """Slurm did not answer: whether it has done what it was asked for is not known."""
+
+
+_UNANSWERED: Final = ("Unable to contact", "Unable to connect", "Socket timed out", "Zero Bytes")
+"""What Slurm's commands say where no controller answers them."""
+
+
+def no_job_words(error: SlurmError) -> tuple[str, str]:
+    """Why there is no job, in a sentence, and where to look."""
+    if isinstance(error, SlurmSilentError):
+        return f"Slurm does not answer: {error}.", "See whether it answers you: sinfo"
+    return f"Slurm refuses the job: {error}.", (
+        "Look at what there is: sinfo --Format=partition,nodes,cpus,gres,time"
+    )
+
+
 def run(command: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
     """What a command of Slurm writes to stdout; `text` is its input. Raises SlurmError."""
     return _done(command, text, folder).stdout.strip()
@@ -85,13 +102,16 @@ def _done(
             check=False,
         )
     except FileNotFoundError as error:
-        raise SlurmError(f"there is no command {command[0]} on this machine") from error
+        raise SlurmSilentError(f"there is no command {command[0]} on this machine") from error
     except subprocess.TimeoutExpired as error:
-        raise SlurmError(f"{command[0]} did not answer in {COMMAND_S:.0f} s") from error
+        raise SlurmSilentError(f"{command[0]} gave no answer in {COMMAND_S:.0f} s") from error
     except OSError as error:
         raise SlurmError(f"{command[0]}: {error.strerror or error}") from error
     if done.returncode != 0:
-        raise SlurmError(words_of(done.stderr or done.stdout) or f"{command[0]} failed")
+        said = words_of(done.stderr or done.stdout)
+        unanswered = any(each in said for each in _UNANSWERED)
+        kind = SlurmSilentError if unanswered else SlurmError
+        raise kind(said or f"{command[0]} failed")
     return done
 
 

@@ -27,6 +27,8 @@ MEMBER: Final = "gpu_studio.trainer.cluster.member"
 ORDERS: Final = "orders"
 MAIL: Final = "said.jsonl"
 """What a worker says to its supervisor, beside its log."""
+ALONE: Final = 69
+"""How a worker ends whose supervisor is gone, as sysexits.h has it for what is not there."""
 WITHOUT_ORDERS_S: Final = 300
 """So long a job that has nothing to do waits for its supervisor; then that is gone."""
 ASK_S: Final = 2.0
@@ -61,7 +63,9 @@ worker='
     own=$run/workers/$START-worker-$SLURM_PROCID
     [ "$SLURM_PROCID" -eq 0 ] || exec >> "$own/trainer.log" 2>&1
     "$0" "$@@" --index "$SLURM_PROCID" --attempt "$START" --count "$SLURM_NTASKS" "$run"
-    printf "\n{\"type\":\"gone\",\"status\":%d}\n" $? >> "$own/@{mail}"'
+    status=$?
+    printf "\n{\"type\":\"gone\",\"status\":%d}\n" $status >> "$own/@{mail}"
+    [ $status -ne @{alone} ] || exit @{alone}'
 
 # An order names a start of all workers, how many there are, and how often Slurm had put this job
 # back into its queue by then: what was ordered before that is no order any more.
@@ -79,6 +83,7 @@ while [ "$idle" -lt @{patience} ]; do
     fi
     START=$start srun --ntasks="$count" --kill-on-bad-exit=0 \
         bash -c "$worker" "$python" @{words}
+    [ $? -ne @{alone} ] || break  # nobody is left to give orders
     done=$start
     idle=0
 done
@@ -120,6 +125,7 @@ def run_script(plan: Plan, folder: Path, python: str = sys.executable) -> str:
         mail=MAIL,
         patience=WITHOUT_ORDERS_S,
         orders=ORDERS,
+        alone=ALONE,
         over=OVER,
         words=shlex.join(module_command(MEMBER)[1:]),
     )
@@ -210,6 +216,21 @@ class RunJob:
 
 def addresses_of(nodes: Sequence[str]) -> dict[str, str]:
     """What the nodes are reached by, as Slurm reaches them. Raises SlurmError."""
+    return _told_of(nodes, "NodeAddr")
+
+
+def down_among(nodes: Sequence[str]) -> list[str]:
+    """Those of the nodes that are down, or do not answer Slurm; none if it does not tell."""
+    try:
+        states = _told_of(nodes, "State") if nodes else {}
+    except SlurmError:
+        return []
+    return [node for node, state in states.items() if re.search(r"DOWN|FAIL|\*|NOT_RESP", state)]
+
+
+def _told_of(nodes: Sequence[str], what: str) -> dict[str, str]:
+    """What Slurm tells of each node under this name. Raises SlurmError."""
     said = run(["scontrol", "-o", "show", "node", ",".join(dict.fromkeys(nodes))])
-    pairs = (re.search(r"NodeName=(\S+) .*?NodeAddr=(\S+)", line) for line in said.splitlines())
+    wanted = re.compile(rf"NodeName=(\S+) .*?\b{what}=(\S+)")
+    pairs = (wanted.search(line) for line in said.splitlines())
     return {found[1]: found[2] for found in pairs if found}

@@ -13,8 +13,10 @@ from gpu_studio.cli.entry import run_command
 from gpu_studio.hosts.slurm import (
     SlurmError,
     SlurmJob,
+    SlurmSilentError,
     job_of,
     most_minutes,
+    no_job_words,
     run,
     words_of,
     would_start,
@@ -89,8 +91,34 @@ def test_that_the_state_of_a_job_is_told_in_words(told: SlurmJob, words: str) ->
 
 def test_that_a_machine_without_slurm_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SlurmError, match="no command squeue"):
+    with pytest.raises(SlurmSilentError, match="no command squeue"):
         run(["squeue"])
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "Batch job submission failed: Unable to contact slurm controller (connect failure)",
+            "Slurm does not answer: Unable to contact slurm controller (connect failure).",
+        ),
+        (
+            "Batch job submission failed: Socket timed out on send/recv operation",
+            "Slurm does not answer: Socket timed out on send/recv operation.",
+        ),
+        ("Invalid partition", "Slurm refuses the job: Invalid partition."),
+    ],
+)
+def test_that_no_answer_of_slurm_is_not_called_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    command = tmp_path / "sbatch"
+    command.write_text(f"#!/bin/sh\necho 'sbatch: error: {said}' >&2\nexit 1\n")
+    command.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(SlurmError) as raised:
+        run(["sbatch"])
+    assert no_job_words(raised.value)[0] == words
 
 
 @pytest.mark.parametrize(

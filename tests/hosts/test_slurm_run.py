@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from training_runs import small_plan
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hosts import slurm, slurm_run
 from gpu_studio.hosts.slurm import SlurmError, SlurmJob, job_of
-from gpu_studio.hosts.slurm_run import RunJob, can_be_named, run_script
+from gpu_studio.hosts.slurm_run import ALONE, RunJob, can_be_named, down_among, run_script
 
 
 class Answers:
@@ -146,6 +147,16 @@ def test_that_a_stop_that_slurm_did_not_pass_on_is_told(
     assert job.ask_to_stop()
 
 
+def test_that_nodes_that_are_down_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = {"n0": "ALLOCATED", "n1": "DOWN*", "n2": "IDLE+DRAIN", "n3": "MIXED*", "n4": "DOWN"}
+    said = "\n".join(f"NodeName={n} Arch=x86_64 State={s} Reason=x" for n, s in states.items())
+    commands = answering(monkeypatch, scontrol=said)
+    assert down_among(list(states)) == ["n1", "n3", "n4"]
+    assert down_among([]) == []
+    commands.answers["scontrol"] = SlurmError("it did not answer")
+    assert down_among(["n1"]) == []
+
+
 def test_that_a_script_names_odd_folders_as_one_word_and_those_it_cannot_are_known() -> None:
     odd = Path('/runs/it\'s 50% "mine" $(touch x)')
     script = run_script(small_plan("distribution.strategy=multi_worker"), odd, "/my python")
@@ -155,6 +166,33 @@ def test_that_a_script_names_odd_folders_as_one_word_and_those_it_cannot_are_kno
     assert can_be_named(odd)
     assert not can_be_named(Path("/runs/a\nrm -rf x"))
     assert not can_be_named(Path("/runs/a\\b")), "sbatch drops it"
+
+
+@pytest.mark.parametrize("ends", [ALONE, 1])
+def test_that_a_job_ends_with_workers_that_have_no_supervisor_and_else_waits_for_orders(
+    directory: RunDirectory, tmp_path: Path, ends: int
+) -> None:
+    worker = program(tmp_path / "worker", f"exit {ends}")
+    program(tmp_path / "srun", 'shift 2; SLURM_PROCID=1 SLURM_NTASKS=2 exec "$@"')
+    # A job that waits for orders sleeps; here it is told meanwhile that all is over.
+    program(tmp_path / "sleep", f'echo "over 7 0" > "{directory.path}/workers/orders"')
+    own = directory.path / "workers" / "0-worker-1"
+    own.mkdir(parents=True)
+    (own.parent / "orders").write_text("0 2 0\n")
+    plan = small_plan("distribution.strategy=multi_worker")
+    script = run_script(plan, directory.path, str(worker))
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["bash"], input=script, env=path, text=True, capture_output=True)
+    gone = "supervisor of this run is gone" in done.stderr
+    assert (done.returncode, gone) == ((1, True) if ends == ALONE else (7, False)), done.stderr
+    assert f'"status":{ends}' in (own / "said.jsonl").read_text()
+
+
+def program(path: Path, lines: str) -> Path:
+    """A program of these lines of shell."""
+    path.write_text(f"#!/bin/bash\n{lines}\n")
+    path.chmod(0o700)
+    return path
 
 
 def _quoted(path: Path) -> str:

@@ -21,6 +21,8 @@ PRESENT_S: Final = 5.0
 """So often a supervisor says that it lives."""
 PATIENCE_S: Final = 180.0
 """After so much silence a supervisor is gone. File systems may show a line a minute late."""
+FIRST_PATIENCE_S: Final = 75.0
+"""And after so much, before it has said that training begins: nothing is lost if it lives."""
 ASKED: Final = "asked.jsonl"
 """What a supervisor says to a worker, beside its log."""
 
@@ -75,6 +77,10 @@ class Mail:
         if not said:
             time.sleep(POLL_S)
         yield from said
+
+    def be_patient(self, seconds: float) -> None:
+        """From now on the other end is only gone after so much silence."""
+        self._patience, self._heard = seconds, time.monotonic()
 
     def close(self) -> None:
         """Say and hear nothing more."""

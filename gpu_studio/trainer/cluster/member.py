@@ -33,11 +33,11 @@ from gpu_studio.contract import (
     TakesEvents,
 )
 from gpu_studio.contract.events import Event
-from gpu_studio.hosts.slurm_run import MAIL
+from gpu_studio.hosts.slurm_run import ALONE, MAIL
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.cluster.channel import Begin, Channel, Go, Leave, MemberEnded, Over, Told
 from gpu_studio.trainer.cluster.chief import Chief
-from gpu_studio.trainer.cluster.mail import ASKED, PATIENCE_S, Mail
+from gpu_studio.trainer.cluster.mail import ASKED, FIRST_PATIENCE_S, PATIENCE_S, Mail
 from gpu_studio.trainer.cluster.roles import JOBS, Part
 from gpu_studio.trainer.cluster.serving import serve
 from gpu_studio.trainer.cluster.status import Status, Telling
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def mail_of(run: RunDirectory, attempt: int, index: int) -> Mail:
     """The end of a worker that Slurm has started, for what it and its supervisor say."""
     folder = run.of_worker(attempt, "worker", index).path
-    return Mail(folder / MAIL, folder / ASKED, PATIENCE_S)
+    return Mail(folder / MAIL, folder / ASKED, FIRST_PATIENCE_S)
 
 
 def _die_with(parent: int) -> None:
@@ -103,9 +103,9 @@ def _die_with(parent: int) -> None:
         _end()
 
 
-def _end() -> NoReturn:
+def _end(status: int = 1) -> NoReturn:
     remove_own()
-    os._exit(1)
+    os._exit(status)
 
 
 class MemberProcess:
@@ -150,6 +150,8 @@ class MemberProcess:
         self._channel.say(MemberEnded(end, follows))
         if not self._channel.closed:
             self._leaving.wait(LEAVE_SECONDS)
+        elif isinstance(self._channel, Mail):
+            return ALONE
         return 1 if isinstance(end, Failed) else 0
 
     def _served(self) -> int:
@@ -229,6 +231,8 @@ class MemberProcess:
             for said in self._channel.hear():
                 match said:
                     case Go():
+                        if isinstance(self._channel, Mail):
+                            self._channel.be_patient(PATIENCE_S)
                         self._go = said
                         self._going.set()
                     case Begin():
@@ -244,7 +248,7 @@ class MemberProcess:
                 # On another machine nothing ends it with its supervisor: it can save before.
                 self._control.stop()
                 self._leaving.wait(SAVE_SECONDS)
-            _end()
+            _end(ALONE if isinstance(self._channel, Mail) else 1)
 
 
 def _imported() -> tuple[Callable[..., Finished], Callable[..., object]]:

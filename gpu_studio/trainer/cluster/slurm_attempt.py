@@ -20,8 +20,8 @@ from gpu_studio.contract import (
 )
 from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
 from gpu_studio.hosts.judging import is_public
-from gpu_studio.hosts.slurm import SlurmError, SlurmJob
-from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of
+from gpu_studio.hosts.slurm import SlurmError, SlurmJob, SlurmSilentError, no_job_words
+from gpu_studio.hosts.slurm_run import MAIL, RunJob, addresses_of, down_among
 from gpu_studio.plan import listed
 from gpu_studio.trainer.cluster.attempt import Again, Attempt, Loss
 from gpu_studio.trainer.cluster.channel import Gone, Over, Told
@@ -31,7 +31,6 @@ from gpu_studio.trainer.cluster.workers import Worker
 from gpu_studio.trainer.errors import ClusterError
 
 ENDED_S = 10.0
-PUT_BACK = "Slurm has put the job back into its queue."
 _FOR_NO_FAULT = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 _SHELL_SIGNAL = 128
 """A shell adds this to the number of the signal that ended a process."""
@@ -131,8 +130,16 @@ class SlurmAttempt(Attempt):
         end = super().run()
         stopped = isinstance(end, Finished) and end.reason == "stopped"
         if stopped and not self._is_limited and self._is_put_back():
-            return Loss("", PUT_BACK, again="free")
+            return self._put_back()
         return end
+
+    def _put_back(self) -> Loss:
+        """Slurm will start the job again: without fault of a worker."""
+        nodes = [worker.here.node for worker in self._workers if worker.here is not None]
+        down = down_among([node for node in nodes if node])
+        verb = "is" if len(down) == 1 else "are"
+        why = f": {listed(down)} {verb} down" if down else ""
+        return Loss("", f"Slurm has put the job back into its queue{why}.", again="free")
 
     @property
     def _is_limited(self) -> bool:
@@ -158,10 +165,11 @@ class SlurmAttempt(Attempt):
         try:
             self._by.order(self._number, self._count)
         except SlurmError as error:
-            raise ClusterError(
-                f"Slurm refuses the job: {error}.",
-                ["See what would keep it from training: gpu-studio cluster examine PLAN."],
-            ) from error
+            said, look = no_job_words(error)
+            kept = ["A job that it has taken all the same ends as soon as it begins."]
+            examine = ["See what would keep it from training: gpu-studio cluster examine PLAN."]
+            silent = isinstance(error, SlurmSilentError)
+            raise ClusterError(said, [look, *(kept if silent else examine)]) from error
         self._job = self._by.number
         if self._job != before:
             self._writer.write(Log(message=f"Job {self._job} of Slurm is to train this run."))
@@ -221,7 +229,7 @@ class SlurmAttempt(Attempt):
     def _lost(self) -> Loss | None:
         job = self._by.look()
         if job.restarts > self._by.ordered:
-            return Loss("", PUT_BACK, again="free")
+            return self._put_back()
         if not job.ended:
             self._ended = None
         elif not any(worker.ended for worker in self._workers):

@@ -65,3 +65,17 @@ def test_that_a_member_gives_up_a_supervisor_that_says_nothing(
     now += 61
     assert (member.new(), member.closed) == ([], True)
     assert not member.say(Leave())
+
+
+def test_that_a_member_is_more_patient_once_it_has_been_told_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(mail.time, "monotonic", lambda: now)
+    _supervisor, member = ends(tmp_path, patience=60)
+    now += 59
+    member.be_patient(180)
+    now += 179
+    assert (member.new(), member.closed) == ([], False)
+    now += 2
+    assert (member.new(), member.closed) == ([], True)

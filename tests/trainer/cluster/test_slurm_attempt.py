@@ -12,11 +12,12 @@ from supervised import Supervised
 from gpu_studio.contract import cluster_file
 from gpu_studio.contract.events import Log
 from gpu_studio.hosts import slurm_run
-from gpu_studio.hosts.slurm import SlurmError, SlurmJob
+from gpu_studio.hosts.slurm import SlurmError, SlurmJob, SlurmSilentError
 from gpu_studio.hosts.slurm_run import MAIL, RunJob
 from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.trainer.cluster.channel import Heartbeat, line_of
 from gpu_studio.trainer.cluster.slurm_attempt import SlurmAttempt
+from gpu_studio.trainer.errors import ClusterError
 
 
 @pytest.fixture
@@ -99,6 +100,33 @@ def test_that_workers_are_not_silent_while_slurm_takes_its_time(
     monkeypatch.setattr(slurm_run, "ASK_S", 60.0)
     now += 6
     assert "has said nothing for" in begun.look()
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "advice"),
+    [
+        (
+            SlurmSilentError("sbatch gave no answer in 20 s"),
+            "Slurm does not answer: sbatch gave no answer in 20 s.",
+            "A job that it has taken all the same ends as soon as it begins.",
+        ),
+        (
+            SlurmError("Invalid qos"),
+            "Slurm refuses the job: Invalid qos.",
+            "See what would keep it from training: gpu-studio cluster examine PLAN.",
+        ),
+    ],
+)
+def test_that_why_there_is_no_job_is_told(
+    run: Supervised, monkeypatch: pytest.MonkeyPatch, error: SlurmError, said: str, advice: str
+) -> None:
+    def submit(*_words: object, **_more: object) -> str:
+        raise error
+
+    monkeypatch.setattr(slurm_run, "submit", submit)
+    with pytest.raises(ClusterError) as raised:
+        watched(run, RunJob(run.run, ""))
+    assert (str(raised.value), raised.value.suggestions[-1]) == (said, advice)
 
 
 def test_that_each_job_of_a_run_is_told_by_its_number(
