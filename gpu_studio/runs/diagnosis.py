@@ -39,6 +39,7 @@ from gpu_studio.contract.failure_texts import (
     refusal_in,
 )
 from gpu_studio.plan import listed
+from gpu_studio.runs.failure_guide import place_of_failure
 from gpu_studio.runs.state import state_of, terminal_event
 
 DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"
@@ -50,13 +51,19 @@ DRIVER = "Train the same plan on the CPU: if it works there, look at the driver,
 class Explanation:
     """What happened in a plain sentence, what to try, and the log lines that show it.
 
-    `mends` are changes of the run's plan that may help.
+    `mends` are changes of the run's plan that may help; `kind` is that of the `Failed`, if any.
     """
 
     message: str
     suggestions: tuple[str, ...] = ()
     details: str = ""
     mends: tuple[SuggestedChange, ...] = ()
+    kind: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the guide says what to do."""
+        return place_of_failure(self.message, self.kind)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -308,9 +315,8 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
     if isinstance(ending, Failed):
         # The trainer knows nothing about the recording of the machine.
         also = reported_by_driver(run) if ending.kind == DEVICE_LOST else ""
-        return Explanation(
-            ending.message + also, tuple(ending.suggestions), ending.traceback, tuple(ending.mends)
-        )
+        words, mends = tuple(ending.suggestions), tuple(ending.mends)
+        return Explanation(ending.message + also, words, ending.traceback, mends, ending.kind)
     if ending is not None:
         return Explanation(f"The run has finished: {ending.reason.replace('_', ' ')}.")
     if state != "lost":

@@ -14,6 +14,7 @@ import gpu_studio
 from gpu_studio.common.guide import FIRST, anchor_of, guide
 from gpu_studio.lab.study import loads_study, points_of
 from gpu_studio.plan import loads, validate
+from gpu_studio.runs.failure_guide import PARTS, place_of_failure
 
 WORDS = (
     *("physical device", "logical device", "slice", "replica", "global batch", "micro-batch"),
@@ -99,32 +100,16 @@ def cluster(part: str) -> str:
     return part if "strategy" in part else f'distribution.strategy = "multi_worker"\n{part}'
 
 
-FAILURES = {
-    "out_of_memory": "out-of-memory-on-a-device",
-    "host_memory": "out-of-memory-of-the-computer",
-    "not_finite": "the-loss-is-no-number",
-    "layer": "a-layer-could-not-compute",
-    **dict.fromkeys(("data", "model", "plan"), "the-data-the-model-or-the-plan-cannot-be-used"),
-    **dict.fromkeys(("cluster", "worker_lost"), "several-workers"),
-    **dict.fromkeys(("user_code", "import"), "your-own-code"),
-    "device_lost": "a-card-failed",
-    "disk": "a-full-disk",
-    "system": "anything-else",
-}
-"""Where the guide says what to do, by the kind of a run's failure."""
-
-
 def test_that_every_kind_of_failure_has_its_part_with_what_to_do():
     package = Path(gpu_studio.__file__).parent
     files = (
         path for room in ("contract", "runs", "trainer") for path in (package / room).rglob("*.py")
     )
     found = {kind for path in files for kind in KIND.findall(path.read_text())}
-    assert found <= set(FAILURES)
+    assert found <= set(PARTS)
     assert len(found) > 5
-    assert [
-        place for place in FAILURES.values() if guide().section(f"failures#{place}") is None
-    ] == []
+    places = [place_of_failure("", kind) for kind in PARTS]
+    assert [place for place in places if guide().section(place) is None] == []
 
 
 def test_that_every_plan_and_study_in_the_guide_is_right():

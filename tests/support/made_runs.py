@@ -243,6 +243,7 @@ class RunMaker:
                     ],
                     traceback=TRACEBACK,
                     device="GPU:2",
+                    kind="out_of_memory",
                 )
             case "completed" | "stopped" as reason:
                 step = self.calls * self.script.per_call

@@ -9,6 +9,7 @@ from gpu_studio.ui.kit.action_set import (
 )
 from gpu_studio.ui.kit.basic_widgets import (
     GAP,
+    GUIDE_PLACE,
     ActionButton,
     Button,
     CardFrame,
@@ -107,6 +108,7 @@ from gpu_studio.ui.kit.words import (
 __all__ = [
     "GAP",
     "GRID",
+    "GUIDE_PLACE",
     "HEADER",
     "HEIGHT",
     "ICONS",

@@ -7,7 +7,7 @@ the end move the keyboard focus between the widgets of a window.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
@@ -310,6 +310,10 @@ class EmptyState(QWidget):
 
 
 _WHOLE = Qt.AlignmentFlag(0)
+
+
+GUIDE_PLACE: Final = "guide_place"
+"""The property of a widget that says where the guide is about it; its class's place without one."""
 
 
 def holds_focus(widget: QWidget) -> bool:

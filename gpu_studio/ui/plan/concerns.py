@@ -26,6 +26,7 @@ from gpu_studio.plan.values import Unnamed
 from gpu_studio.runs.sources import ConsentProblem, code_of
 from gpu_studio.ui.kit import (
     GRID,
+    GUIDE_PLACE,
     ActionButton,
     Button,
     Elided,
@@ -245,6 +246,7 @@ class ConcernView(QFrame):
         self.concern = concern
         self._wear("plain" if concern.awaited else self._tone)
         self.setAccessibleName(concern.said)
+        self.setProperty(GUIDE_PLACE, _place_about(concern))
         # After a field the sentence continues: `training.batch_size` is 0.
         text = concern.text if concern.field else sentence(concern.text)
         for label, words in (
@@ -324,6 +326,13 @@ class ConcernView(QFrame):
             else getattr(self._theme.tokens, self._tone)
         )
         self._sign.setPixmap(pixmap("warning", colour, self.devicePixelRatioF(), _SIGN))
+
+
+def _place_about(concern: PlanConcern) -> str:
+    """The part of the guide about it; empty for that about all that keeps plans from running."""
+    if concern.code is not None:
+        return "own-code#allowing-code"
+    return f"options#{concern.field}" if concern.field else ""
 
 
 class ConcernList(QWidget):

@@ -22,7 +22,15 @@ from gpu_studio.plan import (
 from gpu_studio.plan.edits.change import Change
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.strategies import BY_NAME
-from gpu_studio.ui.kit import GRID, CardFrame, ChoiceGroup, Paragraph, ThemeManager, Tile
+from gpu_studio.ui.kit import (
+    GRID,
+    GUIDE_PLACE,
+    CardFrame,
+    ChoiceGroup,
+    Paragraph,
+    ThemeManager,
+    Tile,
+)
 from gpu_studio.ui.plan.plan_view import PlanView
 
 COLUMNS = 4
@@ -100,6 +108,7 @@ def _tile(name: str, theme: ThemeManager) -> Tile:
     tile = Tile(facts.button, f"strategy {facts.title}", theme)
     tile.setToolTip(" ".join(each for each in (facts.line, facts.why_not) if each))
     tile.setAccessibleDescription(tile.toolTip())
+    tile.setProperty(GUIDE_PLACE, f"built-ins#strategy-{name}")
     return tile
 
 

@@ -57,6 +57,7 @@ class Outcome:
 
     `mends` are changes of the run's plan that may help. A failure in Python of the user's own is
     about a `part` of the plan, such as `model`; `not_allowed` is a file of it that may not run.
+    `place` is where the guide says what to do about a failure.
     """
 
     message: str
@@ -67,6 +68,7 @@ class Outcome:
     mends: tuple[SuggestedChange, ...] = ()
     part: str = ""
     not_allowed: Path | None = None
+    place: str = ""
 
 
 def outcome(run: RunDirectory, history: History) -> Outcome | None:
@@ -83,7 +85,14 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
         part, missing = own_code(run)
         resumable = bool(checkpoints(run))
         return Outcome(
-            reported.message, words, reported.details, "bad", resumable, mends, part, missing
+            message=reported.message,
+            suggestions=words,
+            details=reported.details,
+            resumable=resumable,
+            mends=mends,
+            part=part,
+            not_allowed=missing,
+            place=reported.place,
         )
     finished = history.finished
     if finished is None or finished.state != "stopped":

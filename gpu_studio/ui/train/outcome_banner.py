@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWi
 
 from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.runs.stop import Patience, StopLadder
-from gpu_studio.ui.kit import GRID, Button, Elided, Label, Paragraph
+from gpu_studio.ui.kit import GRID, GUIDE_PLACE, Button, Elided, Label, Paragraph
 from gpu_studio.ui.train.live_run import LiveRun, Stopper
 from gpu_studio.ui.train.outcome import Outcome
 
@@ -248,6 +248,7 @@ class OutcomeBanner(QFrame):
         self.setAccessibleName(" ".join((outcome.message, *outcome.suggestions)))
         self.mends.show_changes(outcome.mends)
         self._details = outcome.details
+        self.setProperty(GUIDE_PLACE, outcome.place)
         self.resume.setVisible(outcome.resumable)
         self._part, self._not_allowed = outcome.part, outcome.not_allowed
         self.source.setToolTip(f"Open the plan where it names the Python of its {outcome.part}")

@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from gpu_studio.contract import Warned
 from gpu_studio.contract.failure_texts import has_no_room
+from gpu_studio.runs.failure_guide import PAGE, place_of_failure
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
-from gpu_studio.ui.kit import GRID, Button, Elided, ThemeManager, pixmap
+from gpu_studio.ui.kit import GRID, GUIDE_PLACE, Button, Elided, ThemeManager, pixmap
 from gpu_studio.ui.train.live_run import LiveRun
 
 LOOK_MS: Final = 1000
@@ -151,6 +152,8 @@ class WarningLine(QWidget):
         self.text.setText(concern.text)
         self.advice.setText(concern.suggestion)
         self.setAccessibleName(concern.said)
+        place = place_of_failure(concern.text)
+        self.setProperty(GUIDE_PLACE, place if place != PAGE else "")
         self.dismiss.setAccessibleName(f"Dismiss: {concern.text}")
         self._draw_sign()
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.common.guide import FIRST, Guide, guide
-from gpu_studio.ui.kit import GRID, Button, ThemeManager
+from gpu_studio.ui.kit import GRID, GUIDE_PLACE, Button, ThemeManager
 from gpu_studio.ui.kit.settings import GUIDE_GEOMETRY, Settings
 from gpu_studio.ui.window.guide_view import SEARCH, GuideView
 
@@ -62,6 +62,10 @@ PLACES: Final[Mapping[str, str]] = {
     "FileTab": "plan#file-tab",
     "RepairPane": "plan#file-tab",
     "ChangesTab": "plan#changes-tab",
+    "ConcernView": "failures#before-a-run",
+    "DiskStrip": "plan#plans-as-files",
+    "ResumingStrip": "train#pause-stop-and-go-on",
+    "ShellDialog": "clusters#runs-in-slurm",
     "AllowDialog": "own-code#allowing-code",
     "AllowedDialog": "own-code#allowing-code",
     "TrainPage": "train",
@@ -75,7 +79,12 @@ PLACES: Final[Mapping[str, str]] = {
     "CheckpointsPane": "train#checkpoints-tab",
     "PredictionsPane": "train#predictions-tab",
     "WarningsStrip": "train#warnings",
+    "WorkersCard": "clusters#on-this-machine",
     "OutcomeBanner": "failures",
+    "StopBanner": "train#pause-stop-and-go-on",
+    "GoneBanner": "failures#a-run-that-is-lost",
+    "QuitQuestion": "train#closing-logging-out-restarting",
+    "StoppingDialog": "train#closing-logging-out-restarting",
     "RunsPage": "runs",
     "RunTable": "runs#the-table-of-runs",
     "FilterBar": "runs#the-table-of-runs",
@@ -84,12 +93,16 @@ PLACES: Final[Mapping[str, str]] = {
     "QueueCard": "runs#queue",
     "LabPage": "lab",
     "StudyView": "studies#on-the-lab-page",
-    "StudyDialog": "studies#on-the-lab-page",
+    "StudyDialog": "studies#making-one",
+    "LargestSearch": "studies#the-largest-batch",
+    "VerdictCard": "studies#the-verdict",
     "BenchmarkView": "lab#a-benchmark-on-the-page",
     "HandCard": "lab#placing-operations-by-hand",
     "ResultsSide": "lab#results",
     "RowsCard": "benchmarks#what-the-results-say",
     "CommandPalette": "shortcuts",
+    "SettingsDialog": "index#settings",
+    "LessonOffer": "lessons",
     "LessonPanel": "lessons",
     "LessonsDialog": "lessons",
 }
@@ -97,11 +110,13 @@ PLACES: Final[Mapping[str, str]] = {
 
 
 def place_about(widget: QWidget | None) -> str:
-    """The place in the guide about a widget: a field of the plan's own, else that of its part.
+    """The place in the guide about a widget: its own, a field of the plan's, else its class's.
 
     Empty if neither it nor what it is in has one.
     """
     while widget is not None:
+        if own := widget.property(GUIDE_PLACE):
+            return str(own)
         key = widget.property(_KEY)
         if key:
             return f"options#{key}"

@@ -24,7 +24,15 @@ from PySide6.QtWidgets import (
 
 from gpu_studio.common.guide import guide
 from gpu_studio.runs.lessons import Lesson, LessonStep
-from gpu_studio.ui.kit import GRID, Button, Label, Paragraph, ThemeManager, let_go_of_focus
+from gpu_studio.ui.kit import (
+    GRID,
+    GUIDE_PLACE,
+    Button,
+    Label,
+    Paragraph,
+    ThemeManager,
+    let_go_of_focus,
+)
 from gpu_studio.ui.window.guide_view import GuideView
 
 WIDTH_PX: Final = 300
@@ -82,6 +90,7 @@ class LessonPanel(QDockWidget):
         """
         step, count = lesson.steps[index], len(lesson.steps)
         last = index + 1 == count
+        self.setProperty(GUIDE_PLACE, lesson.about)
         self.progress.setText(f"Lesson {lesson.number} · {index + 1} of {count}")
         self.title.setText(lesson.title)
         self.title.setToolTip(lesson.goal)

@@ -10,7 +10,7 @@ import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QTextDocument
-from PySide6.QtWidgets import QComboBox, QLineEdit, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QTreeWidgetItem, QWidget
 
 import gpu_studio
 from gpu_studio.common.guide import guide
@@ -113,6 +113,22 @@ def test_that_a_child_without_a_place_has_that_of_what_it_is_in(qtbot) -> None:
     assert place_about(None) == ""
     outer.setProperty("plan_key", "training.epochs")
     assert place_about(inner) == "options#training.epochs"
+
+
+def test_that_f1_on_how_a_run_failed_opens_the_part_about_that(
+    open_window: Callable[..., MainWindow], runs: Path, qtbot
+) -> None:
+    run = make_run(runs, Script(epochs=2, trained=1, ending="failed"))
+    window = open_window()
+    window.show_run(run)
+    banner = within(window, "OutcomeBanner")
+    qtbot.waitUntil(banner.isVisible)
+    button = next(each for each in banner.findChildren(QPushButton) if each.isVisible())
+    assert opened_by_f1(window, qtbot, button) == "failures#out-of-memory-on-a-device"
+    window.actions_["settings"].trigger()
+    dialog = within(window, "SettingsDialog")
+    assert opened_by_f1(window, qtbot, within(dialog, "QLineEdit")) == "index#settings"
+    dialog.close()
 
 
 def test_that_one_goes_back_and_forward_by_links_contents_and_keys(
