@@ -10,10 +10,13 @@ card by the same key in every sample: its UUID, else its PCI address.
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import msgspec
 
 Why = dict[str, str]
+MEASURED_NEXT: Final = "measured from the next time on"
+"""Why a figure is unknown that takes two looks."""
 
 
 class Sample(msgspec.Struct, kw_only=True, tag_field="sample", frozen=True):

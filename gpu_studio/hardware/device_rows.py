@@ -19,6 +19,7 @@ import msgspec
 from gpu_studio.common.figures import percent, plural, size_from_mib, used_of
 from gpu_studio.common.safe_files import csv_line
 from gpu_studio.contract.samples import (
+    MEASURED_NEXT,
     CardFacts,
     FastFigures,
     Host,
@@ -195,6 +196,13 @@ def _instances(
         )
 
 
+def _utilisation(host: Host) -> Figure:
+    if host.cpu_percent is not None:
+        return Figure(percent(host.cpu_percent), known=True)
+    why = host.why.get("cpu_percent", NOTHING_YET)
+    return Figure(NOTHING_YET if why == MEASURED_NEXT else why)
+
+
 def _cpu(
     machine: Machine | None, host: Host | None, users: HostProcesses | None = None
 ) -> DeviceRow:
@@ -211,9 +219,7 @@ def _cpu(
         host.memory_total_mib,
         host.memory_used_mib,
         why_no_memory=host.why.get("memory_used_mib", ""),
-        utilisation=Figure(host.why.get("cpu_percent", NOTHING_YET))
-        if host.cpu_percent is None
-        else Figure(percent(host.cpu_percent), known=True),
+        utilisation=_utilisation(host),
         power=Figure(NOT_MEASURED),
         temperature=Figure(NOT_MEASURED),
         used_by=_users_of_host(users) or Figure(_host_words(host)),

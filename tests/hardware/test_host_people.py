@@ -74,6 +74,7 @@ def test_that_a_trainer_is_told_of_at_the_first_look_however_little_it_takes(
 
 def test_that_a_process_that_takes_a_core_is_told_of_with_its_share(busy, monkeypatch) -> None:
     monkeypatch.setattr(host_people, "LEAST_CPU", 1.0)
+    monkeypatch.setattr(host_people, "MOST", 10_000)  # others that take more do not push it out
     people = HostPeople()
     assert told(people.look(1.0), busy.pid) is None
     before = used(busy.pid)

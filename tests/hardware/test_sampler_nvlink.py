@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from watched_machine import watched
 
-from gpu_studio.contract.samples import Pcie
-from gpu_studio.hardware.sampler.watching import MEASURED_NEXT, NAMES, RESTARTED, NvlinkRates
+from gpu_studio.contract.samples import MEASURED_NEXT, Pcie
+from gpu_studio.hardware.sampler.watching import NAMES, RESTARTED, NvlinkRates
 from gpu_studio.hardware.simulated.cards import KIB_A_SECOND
 from gpu_studio.hardware.simulated.profiles import profile
 

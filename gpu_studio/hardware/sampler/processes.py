@@ -13,14 +13,20 @@ from typing import Any
 import psutil
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.contract.samples import Host, HostProcess, HostProcesses, Process, Processes
+from gpu_studio.contract.samples import (
+    MEASURED_NEXT,
+    Host,
+    HostProcess,
+    HostProcesses,
+    Process,
+    Processes,
+)
 from gpu_studio.hardware.command_words import is_trainer
 from gpu_studio.hardware.nvml import PROCESS_CALLS, Unknown
 from gpu_studio.hardware.sampler.card import Answerer, SampledCard
 from gpu_studio.hardware.source import KnownProcess
 
 NOT_HERE = "no process of this host or container"
-MEASURED_NEXT = "measured from the next time on"
 NO_MEMORY = "the driver does not tell how much of the card it uses"
 LONGEST_COMMAND = 400
 

@@ -120,7 +120,6 @@ FIELDS: Final = [(138, EVERY_LINK), (139, EVERY_LINK)]
 
 The payload, in KiB since the driver's start.
 """
-MEASURED_NEXT: Final = "measured from the next time on"
 RESTARTED: Final = "the card's counters began anew"
 KIB_PER_MIB: Final = 1024
 
@@ -155,7 +154,7 @@ def _rates(
     before: tuple[float, tuple[int, ...]] | None, now: float, counts: tuple[int, ...]
 ) -> dict[str, Any]:
     if before is None or now <= before[0]:
-        return {"why": dict.fromkeys(NAMES, MEASURED_NEXT)}
+        return {"why": dict.fromkeys(NAMES, samples.MEASURED_NEXT)}
     more = [new - old for new, old in zip(counts, before[1], strict=True)]
     if min(more) < 0:
         return {"why": dict.fromkeys(NAMES, RESTARTED)}

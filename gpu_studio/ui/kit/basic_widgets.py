@@ -94,6 +94,8 @@ class Elided(Label):
     ) -> None:
         """At least `letters` wide letters, or the whole of a shorter text, always fit."""
         super().__init__(text, role, parent)
+        self.shorter = ""
+        """What is shown where the text does not fit, before that is cut."""
         self.whole = ""
         """What the tooltip says where it is more than the text."""
         self._mode = mode
@@ -105,10 +107,18 @@ class Elided(Label):
         few = self.fontMetrics().horizontalAdvance(f"{'M' * self._letters}…")
         return QSize(min(few, super().sizeHint().width()), super().minimumSizeHint().height())
 
+    @property
+    def shown(self) -> str:
+        """What fits of it."""
+        metrics, text = self.fontMetrics(), self.text()
+        if self.shorter and metrics.horizontalAdvance(text) > self.width():
+            text = self.shorter
+        return metrics.elidedText(text, self._mode, self.width())
+
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw what fits."""
         del event
-        shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        shown = self.shown
         self.setToolTip(self.whole or (self.text() if shown != self.text() else ""))
         painter = QPainter(self)
         self.style().drawItemText(

@@ -380,7 +380,7 @@ class MemoryRow(QWidget):
         """
         amount = self._prospect.amount
         fits = QFontMetrics(font("text")).horizontalAdvance(amount) <= area
-        return amount if fits else amount.partition(" of ")[0]
+        return amount if fits else amount.partition(" of ")[0].partition(", ")[0]
 
 
 def draw_parts(

@@ -86,6 +86,7 @@ class TrainingCard(CardFrame):
         """
         label, field = self.labels[name], getattr(self, name)
         said = " ".join(sentence(f"{each.received}: {each.advice}") for each in problems)
+        label.shorter = words.partition(",")[0]
         _say(label, f"✘ {words}" if said else words)
         if bool(label.property("tone")) != bool(said):
             label.set_tone("bad" if said else "")
@@ -105,6 +106,7 @@ class TrainingCard(CardFrame):
             model_in_short(facts.model) if facts and facts.model and facts.graph else words,
         )
         name, words = data_in_words(plan.data)
+        self.data_detail.shorter = words.partition(", ")[0]
         _tell(
             self.data,
             self.data_detail,

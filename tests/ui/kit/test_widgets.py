@@ -106,6 +106,18 @@ def test_that_a_text_without_room_is_told_whole_by_its_tooltip(qtbot) -> None:
     assert label.minimumSizeHint().width() < 80
 
 
+def test_that_a_shorter_text_is_shown_before_the_text_is_cut(qtbot) -> None:
+    label = Elided("learning rate, with a schedule of its own")
+    label.shorter = "rate"
+    qtbot.addWidget(label)
+    label.resize(600, 20)
+    assert label.shown == label.text()
+    label.resize(80, 20)
+    label.grab()
+    assert label.shown == "rate"
+    assert label.toolTip() == label.text()
+
+
 def test_that_a_card_is_called_by_its_title(qtbot) -> None:
     card = CardFrame("What will happen")
     qtbot.addWidget(card)

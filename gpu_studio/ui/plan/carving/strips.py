@@ -34,7 +34,7 @@ MISSING = "not in this machine"
 LOST = "lost"
 WHOLE = "whole"
 NO_LIMIT = "TensorFlow has no memory limit on a CPU."
-SAME_CORES = "Logical CPUs share the cores, and have no memory limit."
+SAME_CORES = "They share the cores, and have no memory limit."
 
 
 @dataclass(frozen=True, slots=True)
