@@ -166,7 +166,8 @@ class _Reading:
     def _do(self, step: LessonStep) -> bool:
         """Do a step, or have it skipped. Returns whether to go on."""
         commands = _commands(self._lesson, step, self._plan, _LATER)
-        while commands or step.edits or step.until:
+        waits = step.until is not None and bool(self._missing(step.until))
+        while commands or step.edits or waits:
             answer = input(_ASKED).strip().lower() if self._asks else ""
             if answer.startswith(("q", "s")):
                 return answer.startswith("s")

@@ -110,10 +110,11 @@ class Elided(Label):
     @property
     def shown(self) -> str:
         """What fits of it."""
-        metrics, text = self.fontMetrics(), self.text()
-        if self.shorter and metrics.horizontalAdvance(text) > self.width():
-            text = self.shorter
-        return metrics.elidedText(text, self._mode, self.width())
+        shown = self._cut(self.text())
+        return self._cut(self.shorter) if self.shorter and shown != self.text() else shown
+
+    def _cut(self, text: str) -> str:
+        return self.fontMetrics().elidedText(text, self._mode, self.width())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw what fits."""

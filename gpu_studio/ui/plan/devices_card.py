@@ -8,7 +8,6 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gpu_studio.common.figures import plural
-from gpu_studio.hardware.device_rows import MAKER
 from gpu_studio.plan.carving import MOST_SLICES, Carved, change_of, equal_change
 from gpu_studio.ui.kit import GRID, CardFrame, Elided, Label, ThemeManager, tab_after
 from gpu_studio.ui.kit.fields import Choice
@@ -168,7 +167,7 @@ class StripView(QWidget):
             return
         self._strip = strip
         self._detail.setText(strip.detail)
-        self._detail.shorter = strip.detail.removeprefix(MAKER)
+        self._detail.shorter = strip.shorter_detail
         self._name.setToolTip("\n".join(filter(None, (strip.detail, strip.note))))
         self._bar.show_strip(strip)
         self.problem.say(strip.errors, strip.caution)

@@ -219,8 +219,8 @@ class Lessons(QObject):
         self.done = self.done or not missing
         trains = step.action == "train" and any(run.goes_on for run in seen.runs)
         self.panel.show_step(lesson, self.index, missing, done=self.done, trains=trains)
-        reading = self.done and step.until is not None
-        self.ring.point(None if reading else find_place(self._services.window, step.at))
+        nothing_to_do = trains or (self.done and step.until is not None)
+        self.ring.point(None if nothing_to_do else find_place(self._services.window, step.at))
         if isinstance(window := self._services.window, QMainWindow):
             self.panel.place(window, self.ring.geometry() if self.ring.isVisible() else QRect())
 

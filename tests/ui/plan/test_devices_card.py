@@ -89,7 +89,7 @@ def test_that_logical_cpus_are_shown_and_cut_but_not_dragged(opened) -> None:
     cpu = view(bench, "CPU:0")
     assert cpu.bar.focusPolicy() == Qt.FocusPolicy.NoFocus
     assert "CPU:3" in cpu.bar.accessibleDescription()
-    assert "share the cores, and have no memory limit" in cpu.note.text()
+    assert "share the cores; no memory limit" in cpu.note.text()
     QTest.mouseClick(cpu.bar, Qt.MouseButton.LeftButton)
     cpu.choice.edited.emit("2 slices")
     assert slices_of(bench.plan, "CPU:0", bench.machine) == (0, 0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from gpu_studio.common.figures import plural, size_from_mib, whole_mib
+from gpu_studio.hardware.device_rows import MAKER
 from gpu_studio.plan import (
     CPU,
     Card,
@@ -34,7 +35,7 @@ MISSING = "not in this machine"
 LOST = "lost"
 WHOLE = "whole"
 NO_LIMIT = "TensorFlow has no memory limit on a CPU."
-SAME_CORES = "They share the cores, and have no memory limit."
+SAME_CORES = "They share the cores; no memory limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class Strip:
     def cut(self) -> str:
         """How it is carved, in words: `whole`, `4 slices`."""
         return plural(self.slices, "slice") if self.carved or self.slices > 1 else WHOLE
+
+    @property
+    def shorter_detail(self) -> str:
+        """The detail where there is no room for the card's maker."""
+        return self.detail.removeprefix(MAKER)
 
 
 def strips_of(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
