@@ -115,7 +115,7 @@ def _not_reached(view: HostView, other: HostView, error: str) -> Finding:
         "reach",
         "bad",
         "Between workers",
-        f"{view.host} does not reach {other.host} at {other.address}:{other.port}: {error}.",
+        f"From {view.host}, {other.host} is not reached at {other.address}:{other.port}: {error}.",
         (mend or f"Look whether {other.host} lets {view.host} in.",),
     )
 
@@ -189,7 +189,7 @@ def _memory(views: Sequence[HostView]) -> Iterator[Finding]:
         free = min(view.free_bytes for view in views if view.host == host)
         each = f"{size(free)} of memory for {count} worker{'s' if count > 1 else ''}"
         if free < count * LEAST_MEMORY:
-            found = f"{host} has only {each}: TensorFlow alone takes half a GiB of each."
+            found = f"On {host} there is only {each}: TensorFlow alone takes half a GiB of each."
             mend = "End other programs there, or take fewer workers."
             yield Finding("memory", "warning", "Memory", found, (mend,))
         else:
@@ -216,10 +216,10 @@ def _room(views: Sequence[HostView]) -> Iterator[Finding]:
     told: dict[str, HostView] = {view.host: view for view in views}
     for host, view in told.items():
         if view.room_bytes is None or not view.writable:
-            found = f"{host} cannot write into the folder of the run."
+            found = f"On {host} the folder of the run cannot be written into."
             yield Finding("room", "bad", "Folder", found, ("Choose another, or make it yours.",))
         elif view.room_bytes < LEAST_ROOM:
-            found = f"{host} has only {size(view.room_bytes)} of room for the run."
+            found = f"On {host} there is only {size(view.room_bytes)} of room for the run."
             yield Finding("room", "warning", "Folder", found, ("Delete runs that are done with.",))
 
 
@@ -228,7 +228,7 @@ def _load(views: Sequence[HostView]) -> Iterator[Finding]:
     for host, view in told.items():
         if view.load > view.cores:
             found = (
-                f"{host} has a load of {view.load:.1f} on {view.cores} "
+                f"The load of {host} is {view.load:.1f} on {view.cores} "
                 f"core{'s' if view.cores > 1 else ''}: that slows the workers on it."
             )
             mend = "Look at what else runs there."
@@ -255,7 +255,9 @@ def _proxies(views: Sequence[HostView]) -> Iterator[Finding]:
         # Workers of one machine are started so that they reach each other without a proxy.
         addresses = {each.address for each in views if not is_loopback(each.address)}
         if names and not addresses <= set(spared.replace(" ", "").split(",")):
-            found = f"{host} has set {listed(names)}, which TensorFlow obeys between workers."
+            found = (
+                f"On {host}, {listed(names)} stands for a proxy, which TensorFlow asks for workers."
+            )
             mend = f"export no_proxy={','.join(sorted(addresses))}"
             yield Finding("proxy", "warning", "Proxy", found, (mend,))
 

@@ -154,7 +154,8 @@ class Loop:
             left = self._passes.left(self.progress)
             if left == 0:
                 break
-            count = self._ask(self._pace, left, "training", singly=self.hooks.each_step)
+            singly, known = self.hooks.each_step, self._passes.is_known
+            count = self._ask(self._pace, left, "training", singly=singly, known=known)
             left, before = self._passes.left(self.progress), self.progress.step
             if left == 0:  # what was asked for had steps end that had begun
                 break
@@ -290,12 +291,13 @@ class Loop:
         reading, tally = self._readings[id(split)], self._session.program.tally()
         reading.begin(self.progress.epoch)
         while (left := reading.left) != 0:
-            singly, first = hooks.each_test_step, reading.done
-            count = self._ask(self._evaluation_pace, left, "evaluation", singly=singly)
+            singly, known, first = hooks.each_test_step, reading.is_known, reading.done
+            pace = self._evaluation_pace
+            count = self._ask(pace, left, "evaluation", singly=singly, known=known)
             hooks.test_batch_begin(first)
             began = time.perf_counter()
             call = self._session.program.evaluate(reading.iterator, first, count)
-            self._evaluation_pace.measured(len(call.losses), time.perf_counter() - began)
+            pace.measured(len(call.losses), time.perf_counter() - began)
             sizes = reading.sizes(call)
             tally.add(float(call.losses @ sizes), int(sizes.sum()), call.deltas)
             if len(sizes):
@@ -335,14 +337,16 @@ class Loop:
 
     # Between two calls
 
-    def _ask(self, pace: CallLength, left: int | None, place: Place, *, singly: bool) -> int:
+    def _ask(
+        self, pace: CallLength, left: int | None, place: Place, *, singly: bool, known: bool
+    ) -> int:
         """Do what is asked; return how many of the `left` steps the next call has, one if `singly`.
 
-        Where neither data nor a callback can end the pass in one process alone, all of them are
-        together until its end.
+        Where the end of the data is `known`, and no callback is called at each step, none of
+        several processes can end the pass alone.
         """
         wanted = 1 if singly else pace.next(left)
-        agreed = self._listen(wanted, place, together=left is not None and not singly)
+        agreed = self._listen(wanted, place, together=known and not singly)
         return agreed if left is None else min(agreed, left)
 
     def _listen(self, steps: int, place: Place, *, together: bool = False) -> int:

@@ -36,6 +36,11 @@ class Passes:
         return self.left(TrainingProgress())
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is known how many steps a pass has; else only the data know."""
+        return _is_known(self._split, self._cut)
+
+    @property
     def ends(self) -> bool:
         """Whether nothing follows the pass under way."""
         return self._split.stream is not None and self._split.stream.once
@@ -132,6 +137,11 @@ class SplitReading:
         self._open = [batches.distribute(self._strategy, self._parts)]
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is known how many batches there are; else only the data know."""
+        return _is_known(self._split, self._cut)
+
+    @property
     def left(self) -> int | None:
         """How many batches are left; None if only the data know."""
         if self._over:
@@ -152,6 +162,10 @@ class SplitReading:
         if self.left == 0:
             self._split.stream.end()
         return call.told[:, 0].astype(np.int64)
+
+
+def _is_known(split: Split, cut: Cut) -> bool:
+    return split.stream is None or split.stream.steps(cut.batch) is not None
 
 
 def refuse_unended(name: str, split: Split | None, field: str, steps: int, passes: int) -> None:

@@ -32,6 +32,8 @@ LAYERS = ("dense", "outputs")
 RELATIVE, ABSOLUTE = 1e-5, 1e-5
 MIRRORED, CENTRAL = "distribution.strategy=mirrored", "distribution.strategy=central_storage"
 ONE = "distribution.strategy=one_device"
+WORKERS = ("distribution.strategy=multi_worker", "cluster.trusted_network=true")
+TWICE_TWO_SLICES = tuple(Carve(card, (SLICE_MIB, SLICE_MIB)) for card in ("GPU:0", "GPU:1"))
 
 
 def _plan(*settings: str, carve: tuple[Carve, ...] = (), visible: tuple[str, ...] = ()) -> Plan:
@@ -81,13 +83,16 @@ PLANS = {
     "placed over slices of the second card only": _placed(
         "GPU:1", "GPU:0", visible=("GPU:1",), carve=(Carve("GPU:1", (SLICE_MIB, SLICE_MIB)),)
     ),
+    "two workers on a card each": _plan(*WORKERS),
+    "two workers over two slices of a card each": _plan(*WORKERS, carve=TWICE_TWO_SLICES),
 }
 LEFT_OUT = {
     *("one_device on a whole card", "mirrored on a whole card"),
     *("none on the first of four slices", "one_device on the second card only"),
     *("central_storage over two cards", "one_device on the second card"),
+    *("two workers on a card each", "two workers over two slices of a card each"),
 }
-"""Whose card, slices or strategy another plan has as well."""
+"""Whose card, slices or strategy another plan has as well, or that take several processes."""
 TRAINED = [plan for plan in PLANS if WHOLE or plan not in LEFT_OUT]
 
 

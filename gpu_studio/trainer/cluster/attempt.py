@@ -327,12 +327,12 @@ class Attempt:
             self._hear()
         if self._phase == "gathering" and (said := last_words(worker.own.log_file)):
             why = f"{why} before it was there: {said}"
-        return Loss(worker.title, why, self._errors())
+        return Loss(worker.part.called, why, self._errors())
 
     def _errors(self) -> dict[str, str]:
         """What workers said of another's end."""
         return {
-            worker.title: worker.ended.event.message
+            worker.part.called: worker.ended.event.message
             for worker in self._workers
             if worker.ended is not None and isinstance(worker.ended.event, Failed)
         }
@@ -414,7 +414,8 @@ class Attempt:
     def _rolled(self, missing: list[Worker], seconds: float) -> str:
         there = len(self._workers) - len(missing)
         come, not_yet = _PHASE_WORDS[self._phase]
-        titles, verb = listed(each.title for each in missing), "is" if len(missing) == 1 else "are"
+        titles = listed(each.part.called for each in missing)
+        verb = "is" if len(missing) == 1 else "are"
         return (
             f"{there} of {len(self._workers)} are {come}, {titles} {verb} {not_yet} for "
             f"{duration(seconds)}"

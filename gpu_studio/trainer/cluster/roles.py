@@ -29,6 +29,11 @@ class Part:
         return process_title(self.role, self.index)
 
     @property
+    def called(self) -> str:
+        """It in a sentence: `worker 1`, `the chief`."""
+        return f"the {self.title}" if self.role == "chief" else self.title
+
+    @property
     def is_first(self) -> bool:
         """Whether its files are the run's."""
         return self.index == 0 and not self.serves

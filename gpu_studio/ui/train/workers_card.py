@@ -283,12 +283,14 @@ class WorkerLine(QWidget):
         painter.setFont(font("strong"))
         left = area.adjusted(2 * _DOT, 0, 0, 0)
         self._text(painter, left, title, tokens.text, role="strong")
-        used = QFontMetrics(font("strong")).horizontalAdvance(title) + GRID
+        left.adjust(QFontMetrics(font("strong")).horizontalAdvance(title) + GRID, 0, 0, 0)
+        # What is wrong stands first: where the worker is may be cut short.
         disk = disk_words(self._state) if self._state else ""
-        note = disk or ("waited for" if self._waited_for else "")
-        colour = tokens.bad if disk else tokens.warning if note else tokens.muted
-        said = " · ".join(filter(None, (self._where, note)))
-        self._text(painter, left.adjusted(used, 0, 0, 0), said, colour)
+        if note := disk or ("waited for" if self._waited_for else ""):
+            self._text(painter, left, note, tokens.bad if disk else tokens.warning)
+            left.adjust(QFontMetrics(font("text")).horizontalAdvance(f"{note} "), 0, 0, 0)
+        where = f"· {self._where}" if note and self._where else self._where
+        self._text(painter, left, where, tokens.muted)
 
     def _paint_bar(self, painter: QPainter, area: QRect) -> None:
         """Computing in the worker's colour, and hatched after it waiting for the others.

@@ -253,6 +253,17 @@ def test_that_a_lost_worker_of_servers_comes_back_while_the_others_go_on(run: Su
     assert [place.address for place in first] == [place.address for place in second]
 
 
+def test_that_after_the_loss_of_the_chief_all_start_again(run: Supervised) -> None:
+    run.checkpoint(1)
+    end = run.train({"0.chief": "dies"}, SERVED)
+    assert end.reason == "completed"
+    assert [(part.attempt, part.from_step) for part in run.of(ClusterStarted)] == [(0, 0), (1, 1)]
+    assert run.of(Warned)[0].message.startswith(
+        "The chief was ended by SIGKILL. Now the chief, all workers and all servers start again "
+        "from step-00000001: restart 1 of 3."
+    )
+
+
 def test_that_without_restarts_a_lost_worker_of_servers_ends_the_run(run: Supervised) -> None:
     failed = run.failure({"chief": "awaits", "worker 1": "dies"}, SERVED, "cluster.restarts=0")
     assert "Worker 1 was ended by SIGKILL" in str(failed)
