@@ -28,7 +28,6 @@ NEEDED = ("tensorflow", "keras")
 def findings_of(cluster: Cluster, views: Sequence[HostView]) -> list[Finding]:
     """Everything that the views tell, good and bad. There is one view for each worker."""
     checks = (
-        _ports,
         _reach,
         _versions,
         _same,
@@ -40,7 +39,8 @@ def findings_of(cluster: Cluster, views: Sequence[HostView]) -> list[Finding]:
         _proxies,
     )
     found = [finding for check in checks for finding in check(views)]
-    return [*_there(cluster, views), *found, *exposure(cluster, views)]
+    there = [*_there(cluster, views), *_ports(cluster, views)]
+    return [*there, *found, *exposure(cluster, views)]
 
 
 def _there(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
@@ -57,14 +57,15 @@ def _there(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
     yield Finding("hosts", "good", "Workers", f"All {cluster.processes} answered: {told}.")
 
 
-def _ports(views: Sequence[HostView]) -> Iterator[Finding]:
+def _ports(cluster: Cluster, views: Sequence[HostView]) -> Iterator[Finding]:
     bad = [view for view in views if view.port_error]
     for view in bad:
+        port = f"port {cluster.port + view.index} of " if cluster.port else ""
         yield Finding(
             "port",
             "bad",
             "Port",
-            f"Worker {view.index} cannot listen on {view.host}: {view.port_error.lower()}.",
+            f"Worker {view.index} cannot listen on {port}{view.host}: {view.port_error.lower()}.",
             (
                 "End the program that listens there, or",
                 "set cluster.port = 0, which takes free ones.",

@@ -46,7 +46,7 @@ Again = Literal["costs", "free", "never"]
 Phase = Literal["gathering", "starting", "training"]
 _PHASE_WORDS: dict[Phase, tuple[str, str]] = {
     "gathering": ("there", "missing"),
-    "starting": ("ready", "not"),
+    "starting": ("ready", "starting"),
 }
 
 STARTING_TIMES = 6
@@ -394,7 +394,7 @@ class Attempt:
             self._writer.write(Log(message=f"The disk of {worker.title} takes writes again."))
 
     def _roll(self) -> str:
-        """Who is missing, once others are there: `2 of 3 are there, worker 2 is missing for 20 s`.
+        """Who is missing, once others are: `2 of 3 are there, worker 2 has been missing for 20 s`.
 
         Empty while nobody waits for long.
         """
@@ -415,7 +415,7 @@ class Attempt:
         there = len(self._workers) - len(missing)
         come, not_yet = _PHASE_WORDS[self._phase]
         titles = listed(each.part.called for each in missing)
-        verb = "is" if len(missing) == 1 else "are"
+        verb = "has been" if len(missing) == 1 else "have been"
         return (
             f"{there} of {len(self._workers)} are {come}, {titles} {verb} {not_yet} for "
             f"{duration(seconds)}"

@@ -121,7 +121,7 @@ def test_that_a_run_tells_why_it_waits_where_it_trains_and_starts_again_on_its_n
     ]
 
 
-def test_that_a_job_that_slurm_puts_back_is_told_and_a_stop_cancels_it(
+def test_that_a_job_that_slurm_puts_back_also_for_a_node_is_told_and_a_stop_cancels_it(
     run: InSlurm, slurm: PracticeSlurm
 ) -> None:
     run.start({"0": "heeds", "1": "heeds"})
@@ -131,8 +131,15 @@ def test_that_a_job_that_slurm_puts_back_is_told_and_a_stop_cancels_it(
     slurm.run("scontrol", "requeue", known.job)
     back = "waiting in Slurm's queue, to which Slurm has put it back: it may not begin yet"
     run.wait_for(lambda: any(each.startswith(back) for each in run.reasons))
-    (warned,) = run.of(Warned)
-    assert warned.message.startswith("Slurm has put the job back into its queue. Now all 2")
+    slurm.run("scontrol", "update", f"jobid={known.job}", "StartTime=now")
+    run.wait_for(lambda: len(run.of(ClusterStarted)) == 2)
+    node = run.of(ClusterStarted)[1].workers[1].host
+    slurm.run("scontrol", "update", f"nodename={node}", "state=down", "reason=practice")
+    run.wait_for(lambda: len(run.of(Warned)) == 2)
+    # A node whose daemon lives is up again at once, and then nobody can say which was down.
+    asked, failed = [each.message.partition(" Now all 2")[0] for each in run.of(Warned)]
+    assert asked == "Slurm has put the job back into its queue."
+    assert failed in (asked, f"Slurm has put the job back into its queue: {node} is down.")
     run.stopping = True
     end = run.finished()
     assert isinstance(end, Finished), end

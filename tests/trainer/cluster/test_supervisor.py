@@ -154,8 +154,8 @@ def test_that_a_worker_that_is_not_there_in_time_is_named(
     monkeypatch.setattr(attempt.Attempt, "_limit", property(limit))
     failed = run.failure({"1": "silent"}, "cluster.workers=3")
     assert isinstance(failed, ClusterError)
-    assert str(failed).startswith("2 of 3 are there, worker 1 is missing for ")
-    assert any(each.startswith("2 of 3 are there, worker 1 is missing") for each in reasons())
+    assert str(failed).startswith("2 of 3 are there, worker 1 has been missing for ")
+    assert any(each.startswith("2 of 3 are there, worker 1 has been missing") for each in reasons())
 
 
 def test_that_a_worker_that_never_gets_ready_is_named_though_it_speaks(
@@ -164,7 +164,7 @@ def test_that_a_worker_that_never_gets_ready_is_named_though_it_speaks(
     monkeypatch.setattr(attempt, "STARTING_TIMES", 0)
     failed = run.failure({"1": "dawdles"})
     assert isinstance(failed, ClusterError)
-    assert re.match(r"[01] of 2 are ready, .*worker 1 (is|are) not for ", str(failed))
+    assert re.match(r"[01] of 2 are ready, .*worker 1 (has|have) been starting for ", str(failed))
     assert "All must be ready to train within" in failed.suggestions[1]
 
 
