@@ -52,6 +52,17 @@ def test_that_runs_are_listed_newest_first_whatever_their_state(ended, start, ru
     assert [summary.step for summary in found] == [2, 2, 2, 10]
 
 
+def test_that_a_run_whose_end_met_a_full_disk_is_lost_for_that_reason(tmp_path):
+    run = RunDirectory.create(tmp_path, "x")
+    assert summarise(run).reason == "the trainer ended without a word"
+    words = "The last events of this run could not be written: No space left on device."
+    run.lock_file.write_text(f"1 elsewhere\n{words}\n")
+    assert (summarise(run).state, summarise(run).reason) == (
+        "lost",
+        "the last events of this run could not be written: No space left on device",
+    )
+
+
 def test_that_what_is_no_run_is_not_listed(ended, runs_dir):
     run = ended().directory
     RunDirectory.prepare(runs_dir, "not yet")

@@ -24,6 +24,7 @@ from gpu_studio.contract import (
     LineTail,
     RunDirectory,
     State,
+    lock,
     make_private_directory,
     read_json,
     resumed_from,
@@ -192,6 +193,12 @@ def why_unreadable(run: RunDirectory, error: Exception) -> str:
     return f"{name}: {error.strerror}"
 
 
+def _why_lost(run: RunDirectory) -> str:
+    """Why no event ends `run`, in a clause: in the trainer's own words where the disk was full."""
+    words = lock.last_words(run.lock_file).rstrip(".")
+    return words[:1].lower() + words[1:] if words else "the trainer ended without a word"
+
+
 class Skimmer:
     """Folds the events of one run incrementally, using only the newest of each frequent kind."""
 
@@ -213,7 +220,7 @@ class Skimmer:
         live = is_live(self._run)
         self._read()
         if not live:
-            self._history.conclude_lost("the trainer ended without a word")
+            self._history.conclude_lost(_why_lost(self._run))
         return _summary(self._run, self._history)
 
     def _read(self) -> None:

@@ -98,9 +98,9 @@ class Workspace(CardFrame):
             ),
             None,
         )
-        if first is not None:
-            # Without selecting its text: the next key must not replace it.
-            first.setFocus(Qt.FocusReason.OtherFocusReason)
+        # Without selecting its text: the next key must not replace it. Where nothing can be set the
+        # tabs have the focus, or what was hidden would hand it to a part beside this one.
+        (first or self.tabs).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def editor(self, name: str) -> QWidget:
         """Return the editor in a tab, creating it if needed.

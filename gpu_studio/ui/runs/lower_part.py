@@ -263,9 +263,14 @@ class PageSplit(QSplitter):
         if self._large or self._lower.isHidden():
             return
         space = self.height() - self.handleWidth()
-        usual = self._card.height_within(round(space * _MOST_UPPER))
-        upper = usual if self._share is None else round(space * self._share)
+        upper = self._upper(space)
         self.setSizes([upper, space - upper])
+
+    def _upper(self, space: int) -> int:
+        """Pixels of the table: its part, and all its rows where nothing else needs the room."""
+        usual = self._card.height_within(round(space * _MOST_UPPER))
+        chosen = usual if self._share is None else round(space * self._share)
+        return chosen if self._wanted else max(chosen, self._card.height_within(space))
 
     @property
     def _has_room(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QMainWindow, QWidget
 
+from gpu_studio.hardware.source import simulated
 from gpu_studio.plan import PlanError
 from gpu_studio.ui.kit import GRID, Button, Dialog, Label, Paragraph, let_go_of_focus
 from gpu_studio.ui.kit.settings import LESSON, LESSON_OFFER, LESSONS, Settings
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 LOOK_MS: Final = 400
 """So often runs and the page are looked at, while a step waits."""
 _DIALOG_PX: Final = 560
+_OFFER: Final = "This plan is ready for this machine: press Train. Or learn it in eight lessons."
+_OFFER_TO_LOOK: Final = (
+    "This plan is made for these simulated cards, on which nothing trains: see what would happen. "
+    "Or learn it in eight lessons."
+)
 
 
 class LessonOffer(QFrame):
@@ -36,7 +42,7 @@ class LessonOffer(QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.setProperty("tone", "plain")
-        text = "This plan is ready for this machine: press Train. Or learn it in eight lessons."
+        text = _OFFER_TO_LOOK if simulated() else _OFFER
         self.words = Paragraph(text)
         self.take = Button("Lessons…", small=True)
         self.dismiss = Button("Not now", "quiet", small=True)

@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.kit.settings import PLAN_TAB
 from gpu_studio.ui.plan.workspace import Workspace
 from gpu_studio.ui.window.actions.plan_actions import PARTS
@@ -30,6 +31,17 @@ def test_that_a_tab_is_opened_by_its_key_from_any_page(
     qtbot.keyClick(window, Qt.Key.Key_4, ALT)
     assert window.page == "plan"
     assert workspace.current == "Training"
+
+
+def test_that_the_key_of_a_tab_without_a_field_leads_to_no_part_beside_it(
+    window: MainWindow, workspace: Workspace, qtbot
+) -> None:
+    window.document.replace(set_strategy(window.document.plan, "none"), "no strategy")
+    qtbot.keyClick(window, Qt.Key.Key_4, ALT)
+    qtbot.keyClick(window, Qt.Key.Key_5, ALT)
+    assert workspace.current == "Strategy"
+    focused = window.focusWidget()
+    assert focused is workspace.tabs or workspace.editor("Strategy").isAncestorOf(focused)
 
 
 def test_that_the_tabs_are_walked_through_by_keys_and_come_round(

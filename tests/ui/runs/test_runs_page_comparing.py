@@ -81,6 +81,16 @@ def test_that_below_a_few_rows_stands_what_to_select_while_nothing_is(
     assert not page.outcome.hint.isVisible()
 
 
+def test_that_no_row_is_out_of_sight_above_an_empty_part(window: MainWindow, qtbot) -> None:
+    page = window.run_list.page
+    whole = page.card.height_within(page.split.height())
+    page.split.moveSplitter(whole - 2 * ROW_HEIGHT, 1)
+    assert page.table.verticalScrollBar().maximum() > 0
+    page.split.fit()
+    assert page.outcome.hint.isVisible()
+    qtbot.waitUntil(lambda: page.table.verticalScrollBar().maximum() == 0)
+
+
 def test_that_a_long_table_has_the_page_until_a_run_is_selected_and_again_after_escape(
     window: MainWindow, qtbot, monkeypatch
 ) -> None:

@@ -93,3 +93,15 @@ def test_that_the_ring_stays_around_its_part_when_the_window_changes_its_size(
         lessons.look()
         qtbot.waitUntil(is_around)
     assert not panel.geometry().intersects(ring.geometry())
+
+
+def test_that_nobody_is_told_to_train_on_cards_that_are_simulated(qtbot, monkeypatch) -> None:
+    monkeypatch.delenv("GPU_STUDIO_SIMULATE", raising=False)
+    real = window_lessons.LessonOffer()
+    monkeypatch.setenv("GPU_STUDIO_SIMULATE", "2xL4")
+    simulated = window_lessons.LessonOffer()
+    qtbot.addWidget(real)
+    qtbot.addWidget(simulated)
+    assert "press Train" in real.words.text()
+    assert "press Train" not in simulated.words.text()
+    assert "nothing trains" in simulated.accessibleName()
