@@ -65,8 +65,10 @@ CASES: dict[str, Case] = {
     },
 }
 FEW = {"two", "classes weighted", "overlapping", "averaged", "ema", "scaled_little", "warmed"}
-TOLERATED = {"scaled_little mirrored": 1e-3}
+TOLERATED = {f"scaled_little {way}": 1e-3 for way in ("mirrored", "central_storage", "placed")}
 """In 16 bits a sum over the parts of a batch is rounded otherwise than one over all of it."""
+APART = {"scaled mirrored", "scaled central_storage"}
+"""Gradients of the whole batch overflow where those of a replica's part do not: this is told."""
 REFUSED = {
     "overlapping placed": "2 micro-batches would each have one of their own",
     "averaged mirrored": "must see one batch after another",
@@ -112,6 +114,9 @@ def test_that_a_compiled_model_trains_as_its_own_fit(results: Results, name: str
         assert REFUSED[f"{name} {way}"] in mine["error"]
         return
     assert "error" not in mine, mine["error"]
+    if f"{name} {way}" in APART:
+        assert any("overflow in each of 2 replicas by itself" in told for told in mine["told"])
+        return
     close = TOLERATED.get(f"{name} {way}", CLOSE)
     for epoch, expected in zip(mine["epochs"], theirs["epochs"], strict=True):
         assert epoch == pytest.approx(expected, rel=close, abs=close)
