@@ -180,6 +180,16 @@ def replace_whole(target: Path, parts: Iterable[bytes], permissions: int = PRIVA
         raise
 
 
+def unnamed_file(folder: Path) -> BinaryIO:
+    """Create a file without a name on the disk of `folder`, which is made (0700) if need be.
+
+    It can be read and written, and is gone once it is closed, or its process has ended. Raises
+    OSError.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.TemporaryFile(dir=folder)  # type: ignore[return-value]
+
+
 def _temporary_beside(target: Path) -> tuple[int, Path]:
     """Create a file (0600) in the same folder; return its descriptor and path.
 

@@ -316,10 +316,11 @@ class DataFacts:
     `task` is "classes" or "values"; `classes` is None for values; `ids` and `one_hot` say more of
     the targets, as in `plan.targets.Target`. `largest_token` is the largest
     token id if a sample is a row of tokens, and None if it is measured numbers. `bytes` is the size
-    of all splits in host memory. If the data are not `here`, the first run downloads them, and
-    there is no preview. `class_names` are those of the first classes, at most PREVIEWED, if classes
-    have names. The model receives numbers from `lowest` to `highest`, judged by the samples that
-    were examined, both 0 if none was; `pixels` are bytes that were divided by 255. `notes` are
+    of all splits, which are `in_memory` or read batch by batch. If the data are not `here`, the
+    first run downloads them, and there is no preview. `class_names` are those of the first classes,
+    at most PREVIEWED, if classes have names. The model receives numbers from `lowest` to `highest`,
+    judged by the samples that were examined, both 0 if none was; `pixels` are bytes that were
+    divided by 255. `notes` are
     sentences about the splits, made as the plan's `split` says. `arrays` are the names of the used
     arrays of a file or of a function's result. `inputs`, `targets` and `weights` are all arrays of
     a sample; where they are `nested`, the fields `x_…` and `y_…` say nothing. `streamed` is what is
@@ -351,6 +352,7 @@ class DataFacts:
     ids: int | None = None
     one_hot: bool = False
     streamed: str = ""
+    in_memory: bool = True
     inputs: tuple[ArrayFacts, ...] = ()
     targets: tuple[ArrayFacts, ...] = ()
     weights: tuple[ArrayFacts, ...] = ()

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.plan.data import BRIGHTEST
 from gpu_studio.trainer.data import Split
+from gpu_studio.trainer.data.in_files import FilesAsArray
 from gpu_studio.trainer.data.python_streams import PythonStream
 from gpu_studio.trainer.data.streams import DatasetStream
 from gpu_studio.trainer.data.trees import flat, mapped
@@ -267,9 +269,45 @@ def _gathering(given: Given, places: Callable[..., Any], *, timed: bool = False)
 
 def _given_of(split: Split) -> Given:
     """Return the function that maps places in the split to samples, targets and weights."""
-    return (
-        _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
-    )
+    if any(isinstance(each, FilesAsArray) for each in split.arrays):
+        return _given_from_files(split)
+    held = not split.streamed and split.seen_bytes <= WHOLE_BYTES
+    return _given_by_tensorflow(split) if held else _given_by_numpy(split)
+
+
+def _given_from_files(split: Split) -> Given:
+    """Read what is in files within the graph, and gather the rest by NumPy."""
+    first = split.given(slice(1))
+    some, arrays = tf.nest.flatten(first), split.arrays
+    in_files = {n: each for n, each in enumerate(arrays) if isinstance(each, FilesAsArray)}
+    kept = [number for number in range(len(arrays)) if number not in in_files]
+    kinds = [tf.as_dtype(each.dtype) for each in some]
+    rows = None if split.rows is None else tf.constant(split.rows, tf.int64)
+
+    def read(number: int, at: Any) -> Any:
+        found = in_files[number].in_graph(at)
+        if split.is_scaled(number):
+            return tf.cast(found, tf.float32) / tf.constant(BRIGHTEST, tf.float32)
+        return tf.cast(found, kinds[number])
+
+    def given(places: Any) -> Any:
+        at = tf.cast(places, tf.int64)
+        at = at if rows is None else tf.gather(rows, at)
+        found = {number: read(number, at) for number in in_files}
+        if kept:
+            made = tf.numpy_function(
+                lambda chosen: [split.leaf(number, chosen) for number in kept],
+                [at],
+                [kinds[number] for number in kept],
+            )
+            found |= zip(kept, made, strict=True)
+        shaped = [
+            tf.ensure_shape(found[number], (None, *each.shape[1:]))
+            for number, each in enumerate(some)
+        ]
+        return tf.nest.pack_sequence_as(first, shaped)
+
+    return given
 
 
 def _given_by_tensorflow(split: Split) -> Given:

@@ -125,6 +125,11 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         """The variables that were assigned, in order of assignment and without random states."""
         return list(self._changed.values())
 
+    def leave(self, variables: Sequence[Any]) -> None:
+        """Let the values of these variables be changed here only."""
+        for variable in variables:
+            self._changed.pop(id(variable), None)
+
     def again(self) -> Caught:
         """Return a scope that repeats what is done in this one next, from its present state."""
         same = Caught(self._random, self._draw)
@@ -145,9 +150,9 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         variable, value = update
         if not _is_random_state(variable):
             self._changed[id(variable)] = variable
-        super().add_update(
-            (variable, _as_if_read(variable, value) if variable.trainable else value)
-        )
+        # No gradient goes through what is assigned, as none does where variables are.
+        read = _as_if_read(variable, value) if variable.trainable else tf.stop_gradient(value)
+        super().add_update((variable, read))
 
 
 def draws(model: keras.Model) -> bool:
@@ -161,7 +166,7 @@ def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
     `joined` takes the sum over all parts.
     """
     left = caught.get_current_value(variable)
-    wide = _wide(variable)
+    wide = wide_type(variable.value.dtype)
     change = tf.cast(variable.value if left is None else left, wide) - _base(variable.value, wide)
     return change * tf.cast(_weight(variable, part), wide)
 
@@ -178,8 +183,9 @@ def _weight(variable: Any, part: BatchPart) -> Any:
     return tf.equal(part.number, 0) if variable.aggregation == "only_first_replica" else part.share
 
 
-def _wide(variable: Any) -> tf.DType:
-    own = tf.as_dtype(variable.value.dtype)
+def wide_type(kind: Any) -> tf.DType:
+    """Return the type in which changes of a variable of this type are added up."""
+    own = tf.as_dtype(kind)
     return tf.float64 if own == tf.float64 or not own.is_floating else tf.float32
 
 

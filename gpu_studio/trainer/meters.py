@@ -17,6 +17,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.keras_objects import Head
 from gpu_studio.trainer.keras_objects.given import GivenMetric
 from gpu_studio.trainer.keras_objects.objective import Judged
@@ -31,38 +32,46 @@ class Meters:
     that of their output, as in Keras.
     """
 
-    def __init__(self, heads: Sequence[Head]) -> None:
+    def __init__(self, heads: Sequence[Head], inner: InnerMetrics | None = None) -> None:
         """`heads` are what the outputs learn by, see `keras_objects.objective`.
 
-        Some metrics create their state when they first see a sample.
+        Some metrics create their state when they first see a sample. `inner` are those that the
+        model's layers update themselves.
         """
+        self.inner = inner or InnerMetrics()
         self._of_head = [_metrics_of(head, several=len(heads) > 1) for head in heads]
-        self.metrics = [metric for own in self._of_head for metric in own.values()]
+        self._counted = [metric for own in self._of_head for metric in own.values()]
         self._names = [name for own in self._of_head for name in own]
-        self._initial = [[np.asarray(v) for v in metric.variables] for metric in self.metrics]
+        self._initial = [[np.asarray(v) for v in metric.variables] for metric in self._counted]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """All metrics."""
+        return [*self._counted, *self.inner.metrics]
 
     @property
     def names(self) -> list[str]:
         """The names of the metrics in the results."""
-        return list(self._names)
+        return list(dict.fromkeys([*self._names, *self.inner.names]))
 
     def nothing(self) -> Deltas:
         """Return the contribution of no sample: zeros in the shape of each metric's state."""
-        return [
-            [tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial
-        ]
+        own = [[tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial]
+        return own + [[*map(tf.constant, row)] for row in self.inner.nothing_counted()]
 
     def added(
         self,
         judged: Sequence[Judged],
         losses: Sequence[Any],
+        inner: Deltas,
         weight: Any,
         near: Callable[[Any], AbstractContextManager[Any]] = lambda _output: nullcontext(),
     ) -> Deltas:
         """Return what these samples add to each metric's state, in a replica.
 
-        `losses` are the heads' shares of the mean over the batch, `weight` is that of each sample
-        in it. `near` gives the scope to compute what belongs to an output in.
+        `losses` are the heads' shares of the mean over the batch, `inner` is what the layers have
+        counted, `weight` is that of each sample in the batch. `near` gives the scope to compute
+        what belongs to an output in.
         """
         rows: Deltas = []
         for each, loss, metrics in zip(judged, losses, self._of_head, strict=True):
@@ -82,26 +91,28 @@ class Meters:
                         start, each.targets, each.outputs, sample_weight=counts
                     )
                     rows.append([new - old for new, old in zip(after, start, strict=True)])
-        return rows
+        return rows + inner
 
     def begin(self, sums: Sequence[Sequence[np.ndarray]]) -> None:
         """Begin a pass, or go on with one that has these sums: some metrics keep their state."""
-        for metric, initial, added in zip(self.metrics, self._initial, sums, strict=True):
+        own, inner = sums[: len(self._counted)], sums[len(self._counted) :]
+        for metric, initial, added in zip(self._counted, self._initial, own, strict=True):
             if isinstance(metric, GivenMetric):
                 pairs = zip(initial, added, strict=True)
                 metric.begin([(old + new).astype(old.dtype) for old, new in pairs])
+        self.inner.begin(inner)
 
     def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, float]:
         """Return the value of each metric, by name, from the sum of all contributions."""
-        values = {}
-        rows = zip(self._names, self.metrics, self._initial, sums, strict=True)
+        values, own = {}, len(self._counted)
+        rows = zip(self._names, self._counted, self._initial, sums[:own], strict=True)
         for name, metric, initial, added in rows:
             state = [
                 tf.constant((old + new).astype(old.dtype))
                 for old, new in zip(initial, added, strict=True)
             ]
             values[name] = float(metric.stateless_result(state))
-        return values
+        return values | self.inner.results(sums[own:])
 
 
 class MeanLoss(keras.metrics.Mean):  # type: ignore[misc]  # Keras has no types
@@ -148,7 +159,9 @@ class Tally:
 
     def results(self) -> dict[str, float]:
         """Return `loss`, the mean over the samples, and every metric."""
-        return {"loss": self.loss / max(self.samples, 1), **self._meters.results(self.sums)}
+        # The loss last: a model may keep a metric of this name, which nothing has to update.
+        found = self._meters.results(self.sums)
+        return {"loss": 0.0} | found | {"loss": self.loss / max(self.samples, 1)}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tally as named arrays, for a checkpoint."""

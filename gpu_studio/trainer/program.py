@@ -128,7 +128,7 @@ class Program:
     @property
     def measures(self) -> list[str]:
         """The names of what each epoch measures on a split."""
-        return ["loss", *self.meters.names]
+        return list(dict.fromkeys(["loss", *self.meters.names]))
 
     def tally(self) -> Tally:
         """Begin to count anew, for an epoch or for a pass over a split."""
@@ -343,7 +343,7 @@ class Program:
         step: Any,
         *,
         training: bool,
-    ) -> tuple[Any, tuple[list[Judged], list[Any]], tuple[Caught, BatchPart]]:
+    ) -> tuple[Any, tuple[list[Judged], list[Any], Deltas], tuple[Caught, BatchPart]]:
         """Return the replica's part of the loss, what it is made of, and what layers have changed.
 
         `wanted` holds the targets and the data's own weights of the samples.
@@ -355,7 +355,8 @@ class Program:
         y, sample_weight = wanted
         judged = self.loss.judged(y, outputs, sample_weight)
         losses = [self._share(context, weight, each) for each in judged]
-        return self.loss.total(losses) + penalty, (judged, losses), (caught, part)
+        made = judged, losses, self.meters.inner.taken(caught, part)
+        return self.loss.total(losses) + penalty, made, (caught, part)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:
         """Return this replica's part of an output's loss."""

@@ -22,8 +22,10 @@ from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
-from gpu_studio.trainer.data.values import fingerprints, first_batch, samples_in
+from gpu_studio.trainer.data.fingerprints import fingerprints, first_batch
+from gpu_studio.trainer.data.values import samples_in
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
+from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
@@ -213,6 +215,11 @@ def _default_steps(
         _tell_idle_weights(plan, dataset, tell)
         for place, phase in enumerate(plan.training.phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
+        alone = cut.replicas == 1 and not spread.served
+        inner = InnerMetrics(model, spread.strategy, running=alone)
+        inner.look_at(model, dataset)
+        if inner.caution:
+            tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
         placed = _placed(spread, logical, model)
         phases = plan.training.phases
         total = steps * (phases[0].after if phases else plan.training.epochs)
@@ -220,7 +227,7 @@ def _default_steps(
         # Built here and not by the first step, so that slots are on their variables' devices.
         optimizer.build((placed or model).trainable_variables)
     loss = keras_objects.make_objective(learners)
-    meters = Meters(loss.heads)
+    meters = Meters(loss.heads, inner)
     _refuse_unknown_monitors(plan, dataset, meters)
     for said in loss.cautions(cut.replicas, placed=placed is not None):
         tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))

@@ -27,7 +27,7 @@ from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
 from gpu_studio.trainer.control import Control
-from gpu_studio.trainer.data.values import TRAINING, VALIDATION
+from gpu_studio.trainer.data.fingerprints import TRAINING, VALIDATION
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
@@ -108,8 +108,7 @@ def _loop(
     except Exception as error:
         made.dataset.check()  # a changed file explains it better than TensorFlow's error
         for split in made.dataset.splits:
-            if split.stream is not None:
-                split.stream.blame(error)
+            split.blame(error)
         raise
     finally:
         telemetry.close()

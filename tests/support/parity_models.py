@@ -181,15 +181,53 @@ def counting() -> Any:
 
 
 class Metered(L.Layer):  # type: ignore[misc]
-    """Keeps a metric of its own, which is state that is no weight."""
+    """Keeps metrics of its own, which are state that is no weight: one is never updated."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen = keras.metrics.Mean(name="seen")
+        self.positive = keras.metrics.BinaryAccuracy(name="positive")
+        self.idle = keras.metrics.Sum(name="idle")
 
     def call(self, x: Any) -> Any:
         self.seen.update_state(x)
+        self.positive.update_state(ops.ones_like(x), x)
         return x
+
+
+class Highest(keras.metrics.Metric):  # type: ignore[misc]
+    """The largest number so far, which is no sum."""
+
+    def __init__(self) -> None:
+        super().__init__(name="highest")
+        self.most = self.add_variable((), "zeros", name="most")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        self.most.assign(ops.maximum(self.most, ops.max(values)))
+
+    def result(self) -> Any:
+        return self.most + 0.0  # the variable itself would go on counting
+
+
+class Watched(L.Layer):  # type: ignore[misc]
+    """Keeps the largest number that it has seen; `heeded`, it divides by it."""
+
+    def __init__(self, heeded: bool = False) -> None:
+        super().__init__()
+        self.highest = keras.metrics.Sum(name="sum") if heeded else Highest()
+        self.heeded = heeded
+
+    def call(self, x: Any) -> Any:
+        self.highest.update_state(ops.abs(x))
+        return x / (1 + self.highest.result()) if self.heeded else x
+
+
+def watched() -> Any:
+    return through(L.Dense(8, activation="relu"), Watched())
+
+
+def heeded() -> Any:
+    return through(L.Dense(8, activation="relu"), Watched(heeded=True))
 
 
 def metered() -> Any:

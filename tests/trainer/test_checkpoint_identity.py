@@ -12,7 +12,8 @@ import pytest
 from gpu_studio.contract.events import Event, Log, Warned
 from gpu_studio.plan import Data, Plan, Training
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.data.values import Split, fingerprint
+from gpu_studio.trainer.data.fingerprints import fingerprint
+from gpu_studio.trainer.data.values import Split
 
 SAMPLES = 60
 ARRAYS = {
@@ -156,7 +157,7 @@ def test_that_an_older_checkpoint_is_not_told_to_have_other_data(
 def test_that_of_large_samples_some_are_looked_at_and_all_targets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gpu_studio.trainer.data.values.LOOKED_AT_BYTES", 1 << 10)
+    monkeypatch.setattr("gpu_studio.trainer.data.fingerprints.LOOKED_AT_BYTES", 1 << 10)
     x, y = np.zeros((5000, 4), np.uint8), np.zeros(5000, np.uint8)
     known = [fingerprint(Split(x, y)), fingerprint(Split(x, y, np.arange(1, 5000)))]
     y[1234] = 1

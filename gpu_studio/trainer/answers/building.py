@@ -28,6 +28,7 @@ from gpu_studio.trainer.answers.step_trace import LayerCosts, costs_of, trace_st
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.trees import built, flat, is_nested
 from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.inner_metrics import InnerMetrics
 from gpu_studio.trainer.keras_objects.as_compiled import forget_compiled
 from gpu_studio.trainer.layer_state import is_apart
 from gpu_studio.trainer.meters import Meters
@@ -152,7 +153,7 @@ def facts_of(
     slots, shared = _slots(optimizer, model, layers)
     learners = keras_objects.learners_of(training, dataset, model)
     loss = keras_objects.make_objective(learners)
-    meters = Meters(loss.heads)
+    meters = Meters(loss.heads, InnerMetrics(model))
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
     costs = costs_of(trace_step(program, dataset, layers), loaded=loaded)
     weights = {id(variable) for variable in model.weights}

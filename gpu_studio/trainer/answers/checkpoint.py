@@ -216,7 +216,7 @@ def other_data(checkpoint: Path, dataset: Any) -> str:
 
     An old checkpoint does not record its data, or not those of its test.
     """
-    from gpu_studio.trainer.data.values import TEST, fingerprints
+    from gpu_studio.trainer.data.fingerprints import TEST, fingerprints
 
     state, now = read_json(checkpoint / STATE_FILE, json.loads), fingerprints(dataset)
     changed = {name for name, digest in now.items() if state.get(name, digest) != digest}
@@ -282,6 +282,7 @@ def _program(built: Rebuilt, cut: Any) -> Any:
     import tensorflow as tf
 
     from gpu_studio.trainer import keras_objects
+    from gpu_studio.trainer.inner_metrics import InnerMetrics
     from gpu_studio.trainer.meters import Meters
     from gpu_studio.trainer.models.own_training import own_in_steps
     from gpu_studio.trainer.placed import PlacedProgram, place
@@ -291,7 +292,7 @@ def _program(built: Rebuilt, cut: Any) -> Any:
     if own_in_steps(model):
         return _own_program(built)
     loss = keras_objects.make_objective(keras_objects.learners_of(training, dataset, model))
-    meters = Meters(loss.heads)
+    meters = Meters(loss.heads, InnerMetrics(model))
     # Nothing is trained: this optimizer has no variables to hold.
     optimizer, seed = keras.optimizers.SGD(), training.seed
     placement, first = built.plan.distribution.placed, built.devices[0]

@@ -34,15 +34,17 @@ from gpu_studio.trainer.data import Dataset, built_in, load_data
 from gpu_studio.trainer.data.image_folder import (
     ImageFiles,
     ImageFolder,
-    check_memory_for,
     class_names,
     images_in,
+    said_of,
     sample_shape,
 )
+from gpu_studio.trainer.data.in_files import PictureFiles
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
+from gpu_studio.trainer.data.room import room
 from gpu_studio.trainer.data.trees import Path as TreePath
 from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
-from gpu_studio.trainer.data.values import Array, Split, free_bytes, is_text, samples_in
+from gpu_studio.trainer.data.values import Array, Split, is_text, samples_in
 from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 
@@ -54,7 +56,8 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     """
     folder = expanded(data.folder or "")
     found, shape = images_in(folder), sample_shape(data.options)
-    check_memory_for(found, shape, free_bytes())
+    files = [PictureFiles(each.paths, shape) for each in found.splits]
+    streamed = sum(each.nbytes for each in files) > room()
     names, y = class_names(found), found.train.y
     test_fraction = data.test_fraction if found.test is None else 0.0
     validation_fraction = data.validation_fraction if found.validation is None else 0.0
@@ -82,7 +85,11 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         lowest=lowest,
         highest=highest,
         pixels=shown.pixels,
-        notes=_notes(found, _targets(found, training, validation, held), data, names),
+        in_memory=not streamed,
+        notes=(
+            *(said_of(files) if streamed else ()),
+            *_notes(found, _targets(found, training, validation, held), data, names),
+        ),
     )
 
 
@@ -219,6 +226,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         notes=dataset.notes,
         arrays=dataset.arrays,
         streamed=train.stream.in_words if train.stream else "",
+        in_memory=not train.streamed,
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract.user_files import hint
 from gpu_studio.plan import listed, printable
 from gpu_studio.plan.data import (
@@ -28,7 +27,15 @@ from gpu_studio.plan.data import (
     layout_of,
     mask_folders,
 )
-from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
+from gpu_studio.trainer.data.in_files import (
+    FilesAsArray,
+    MaskFiles,
+    PictureFiles,
+    TextFiles,
+    unread,
+)
+from gpu_studio.trainer.data.room import room
+from gpu_studio.trainer.data.values import Array, LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
 
@@ -36,14 +43,11 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     """The images in `folder`, with the splits that it brings, and the classes by name.
 
     Samples are in the order of their classes, then of their files' names: x uint8, y int32. Raises
-    DataError for a folder that gives no classes, an image that cannot be read, and images that do
-    not fit into the memory, which is told before any of them is read.
+    DataError for a folder that gives no classes, and an image that cannot be read. Images that do
+    not fit into memory stay in their files, see `in_files`.
     """
     found, shape = images_in(folder), sample_shape(options)
-    check_memory_for(found, shape, free_bytes())
-    test = _split(found.test, shape) if found.test is not None else None
-    validation = _split(found.validation, shape) if found.validation is not None else None
-    return LoadedData(_split(found.train, shape), validation, test, class_names=class_names(found))
+    return _loaded(found, [PictureFiles(each.paths, shape) for each in found.splits])
 
 
 def read_masks(folder: Path, options: Mapping[str, Any]) -> LoadedData:
@@ -55,20 +59,18 @@ def read_masks(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     """
     images, masks = _pairs(folder, options)
     height, width, channels = sample_shape(options)
-    check_memory(
-        f"The {len(images):,} images of {height} × {width} × {channels} bytes, with their masks,",
-        len(images) * height * width * (channels + 1),
-        free_bytes(),
-        ["Make data.options.size smaller: half the height and width take a quarter of it."],
+    x, y = (
+        PictureFiles(images, (height, width, channels)),
+        MaskFiles(masks, images, (height, width)),
     )
-    # Imported when there is something to read, as below.
-    from gpu_studio.trainer.data.image_reading import read_images, read_mask_pixels
-
-    x = read_images(images, (height, width, channels))
-    y = read_mask_pixels(masks, images, (height, width))
-    if all(np.isin(each, (0, BRIGHTEST)).all() for each in y):
-        np.floor_divide(y, BRIGHTEST, out=y)
-    return LoadedData(Split(x, y))
+    if x.nbytes + y.nbytes > room():
+        x.check()
+        y.look()
+        return LoadedData(Split(x, y, streamed=True), notes=(x.said, y.said))
+    pictures, classes = x.read(), y.read()
+    if all(np.isin(each, (0, BRIGHTEST)).all() for each in classes):
+        np.floor_divide(classes, BRIGHTEST, out=classes)
+    return LoadedData(Split(pictures, classes))
 
 
 def _pairs(folder: Path, options: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -114,45 +116,40 @@ def read_texts(folder: Path) -> LoadedData:
     bytes are those of the files. Raises DataError as `read_folder` does.
     """
     found = images_in(folder, TEXT_FILES)
-    splits = [found.train, *filter(None, (found.validation, found.test))]
-    sizes = [_size(path) for files in splits for path in files.paths]
-    check_memory(
-        f"The {len(found):,} texts, each with room for {max(sizes):,} bytes as the longest has,",
-        2 * len(found) * max(sizes),
-        free_bytes(),
-        ["Cut the longest texts, or take them out of the folder."],
+    files = [TextFiles(each.paths, max(map(_size, each.paths))) for each in found.splits]
+    return _loaded(found, files, copies=2)
+
+
+def _loaded(found: ImageFolder, files: Sequence[FilesAsArray], copies: int = 1) -> LoadedData:
+    """Return what is in the files of each split: in memory where `copies` of it fit into that."""
+    streamed = copies * sum(each.nbytes for each in files) > room()
+    for each in files:
+        if streamed and isinstance(each, PictureFiles):
+            each.check()
+    made = iter(
+        Split(each if streamed else each.read(), split.y, streamed=streamed)
+        for each, split in zip(files, found.splits, strict=True)
     )
-    train, validation, test = (
-        None if files is None else Split(_texts(files), files.y)
-        for files in (found.train, found.validation, found.test)
-    )
-    if train is None:
-        raise AssertionError(folder)
-    return LoadedData(train, validation, test, class_names=class_names(found))
+    train = next(made)
+    test = None if found.test is None else next(made)
+    validation = None if found.validation is None else next(made)
+    notes = said_of(files) if streamed else ()
+    return LoadedData(train, validation, test, class_names=class_names(found), notes=notes)
+
+
+def said_of(files: Sequence[FilesAsArray]) -> tuple[str, ...]:
+    """Say in one sentence that the files of all splits stay where they are."""
+    paths = [path for each in files for path in each.paths]
+    whole = copy(files[0])
+    whole.paths, whole.shape = tuple(paths), (len(paths), *files[0].shape[1:])
+    return (whole.said,)
 
 
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
     except OSError as error:
-        raise _unread(path, error) from error
-
-
-def _texts(files: ImageFiles) -> Array:
-    texts = []
-    for path in files.paths:
-        try:
-            texts.append(read_regular(Path(path), _LONGEST_TEXT, follow=True))
-        except OSError as error:
-            raise _unread(path, error) from error
-    return np.array(texts, np.bytes_)
-
-
-def _unread(path: str, error: OSError) -> DataError:
-    return DataError(
-        f"{path} cannot be read: {error.strerror or error}.",
-        ["Look whether you may read the file, or take it out of the folder."],
-    )
+        raise unread(path, error) from error
 
 
 def sample_shape(options: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -165,30 +162,6 @@ def sample_shape(options: Mapping[str, Any]) -> tuple[int, int, int]:
 def class_names(found: ImageFolder) -> tuple[str, ...]:
     """The classes as texts that can be written anywhere: a file's name may be any bytes."""
     return tuple(os.fsencode(name).decode("utf-8", "replace") for name in found.classes)
-
-
-def check_memory_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
-    """Raises DataError if the images need more than `free` bytes."""
-    check_memory(
-        f"The {len(found):,} images of {' × '.join(map(str, shape))} bytes",
-        len(found) * math.prod(shape),
-        free,
-        [
-            "Make data.options.size smaller: half the height and width take a quarter of it.",
-            'Or keep one channel of grey: data.options.colours = "grey".',
-            "Or take images out of the folder.",
-        ],
-    )
-
-
-def _split(files: ImageFiles, shape: tuple[int, int, int]) -> Split:
-    # Imported when there is something to read: other questions about data need no TensorFlow.
-    from gpu_studio.trainer.data.image_reading import read_images
-
-    return Split(read_images(files.paths, shape), files.y)
-
-
-_LONGEST_TEXT = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +187,13 @@ class ImageFolder:
     test: ImageFiles | None
     validation: ImageFiles | None = None
 
+    @property
+    def splits(self) -> list[ImageFiles]:
+        """The files of each split that there is: for training, testing and validation."""
+        return [each for each in (self.train, self.test, self.validation) if each is not None]
+
     def __len__(self) -> int:
-        return sum(
-            len(files) for files in (self.train, self.test, self.validation) if files is not None
-        )
+        return sum(map(len, self.splits))
 
 
 def images_in(folder: Path, kind: FileKind = IMAGE_FILES) -> ImageFolder:

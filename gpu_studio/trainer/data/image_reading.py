@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,32 @@ def read_images(paths: Sequence[str], shape: tuple[int, int, int]) -> Array:
         images = names.map(decode, num_parallel_calls=cores(), deterministic=True).batch(_BATCH)
         _fill(x, images.with_options(_options()), paths)
     return x
+
+
+def decoded_in_graph(names: Any, shape: tuple[int, int, int]) -> Any:
+    """Decode the images with these names (n,) where a step is traced: uint8, as `read_images`."""
+    return _each_in_graph(lambda path: _decoded(path, shape), names, shape, tf.uint8)
+
+
+def masks_in_graph(names: Any, size: tuple[int, int]) -> Any:
+    """Decode the masks with these names (n,) where a step is traced: uint8 (n, height, width)."""
+    return _each_in_graph(lambda path: _mask(path, size)[0], names, size, tf.uint8)
+
+
+def texts_in_graph(names: Any) -> Any:
+    """Read the files with these names (n,) where a step is traced: strings."""
+    return _each_in_graph(tf.io.read_file, names, (), tf.string)
+
+
+def _each_in_graph(
+    read: Callable[[Any], Any], names: Any, shape: tuple[int, ...], kind: tf.DType
+) -> Any:
+    return tf.map_fn(
+        tf.autograph.experimental.do_not_convert(read),
+        names,
+        fn_output_signature=tf.TensorSpec(shape, kind),
+        parallel_iterations=cores(),
+    )
 
 
 def read_mask_pixels(paths: Sequence[str], images: Sequence[str], size: tuple[int, int]) -> Array:

@@ -19,7 +19,8 @@ import numpy as np
 
 from gpu_studio.contract.user_files import hint
 from gpu_studio.trainer.data.arrays import NAMES, nested, no_groups, source_of, wanted_names
-from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
+from gpu_studio.trainer.data.room import check_memory, free_bytes
+from gpu_studio.trainer.data.values import Array, LoadedData
 from gpu_studio.trainer.errors import DataError
 
 _SMALLER = (

@@ -60,7 +60,7 @@ def pieces_of(
         schema, first = source.schema_arrow, 1
         for name in names:
             _check_kind(arrow, name, schema.field(name).type)
-        for batch in source.iter_batches(rows, columns=list(names), use_threads=False):
+        for batch in _batches(source, names, rows):
             yield Piece(
                 first,
                 {
@@ -69,6 +69,17 @@ def pieces_of(
                 },
             )
             first += len(batch)
+
+
+def _batches(source: Any, names: Sequence[str], rows: int) -> Iterator[Any]:
+    """Yield the rows of one row group after another.
+
+    Asked for all at once, pyarrow keeps what it has read of each: in the end the whole table.
+    """
+    for group in range(source.metadata.num_row_groups):
+        yield from source.iter_batches(
+            rows, row_groups=[group], columns=list(names), use_threads=False
+        )
 
 
 def _arrow() -> Any:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gpu_studio.common.figures import size
 from gpu_studio.common.safe_files import opened
 from gpu_studio.contract.user_files import hint
 from gpu_studio.plan import listed, printable
@@ -37,21 +37,23 @@ from gpu_studio.plan.columns import (
 )
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
 from gpu_studio.trainer.data.image_folder import sample_shape
+from gpu_studio.trainer.data.in_files import PictureFiles
+from gpu_studio.trainer.data.on_disk import Field, Shelf, check_disk, shelf_folder
 from gpu_studio.trainer.data.parquet import pieces_of, rows_in
-from gpu_studio.trainer.data.values import Array, LoadedData, check_memory, free_bytes
+from gpu_studio.trainer.data.room import free_bytes, room
+from gpu_studio.trainer.data.table_columns import Column, looks_like_numbers
+from gpu_studio.trainer.data.trees import flat
+from gpu_studio.trainer.data.values import Array, LoadedData
 from gpu_studio.trainer.errors import DataError
 
 _ROWS = 1 << 14
 """Rows that are converted at once: the cells of more of them would only take memory."""
 _LOOKED_AT = 1000
 """Cells that say whether a column holds numbers."""
-_MOST_CLASSES = 10_000
-_WHOLE = np.iinfo(np.int32)
 _SMALLER = (
     "Name fewer columns in data.options.inputs.",
     "Give arrays as an .npz file (numpy.savez): those can stay in the file.",
 )
-_LONGEST = 60
 
 
 def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None) -> LoadedData:
@@ -72,13 +74,14 @@ def read_table(path: Path, options: Mapping[str, Any], groups: str | None = None
         header = header_of(path, TABLE.values(options)["separator"])
         chosen = chosen_columns(header, options, groups)
         columns = (_stored if is_parquet(path) else _columns)(path, header, chosen, options)
+        return _source(path, chosen, columns, options)
     except TableError as error:
         raise _refused(path, error.what, error.advice) from error
     except OSError as error:
         raise _refused(path, "cannot be read", error.strerror or str(error)) from error
     except MemoryError as error:
-        raise DataError(f"{path} does not fit into memory: {error}.", _SMALLER) from error
-    return _source(path, chosen, columns, options)
+        why = f": {error}" if str(error) else ""
+        raise DataError(f"{path} does not fit into memory{why}.", _SMALLER) from error
 
 
 def _refused(path: Path, what: str, advice: str) -> DataError:
@@ -86,146 +89,19 @@ def _refused(path: Path, what: str, advice: str) -> DataError:
     return DataError(f"{path.name}: {what}.", [first if first.endswith("?") else f"{first}."])
 
 
-@dataclass(slots=True)
-class _Column:
-    """A column as it is read: pieces of numbers, or of texts as UTF-8 bytes.
-
-    `places` numbers the names of a column of classes in the order in which they came.
-    """
-
-    name: str
-    place: int
-    decimal: str
-    numbers: bool
-    classes: bool = False
-    whole: bool = True
-    pieces: list[Array] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-    def take(self, cells: list[str], lines: Sequence[int], place: str = "line") -> None:
-        """Append the cells of rows that begin in these lines.
-
-        `place` is what errors call a line. Raises TableError.
-        """
-        if self.numbers:
-            self.pieces.append(self._numbers(cells, lines))
-        elif self.classes:
-            self.pieces.append(self._classes(cells, lines, place))
-        else:
-            self.pieces.append(np.array(self._texts(cells, lines), np.bytes_))
-
-    def store(self, numbers: Array) -> None:
-        """Append numbers that are read as such: int64 or float32."""
-        self.whole = self.whole and numbers.dtype.kind == "i"
-        self.pieces.append(numbers)
-
-    def array(self) -> Array:
-        """The whole column.
-
-        Whole numbers are int32, or int64 where they do not fit that, fractions float32, classes
-        int32 by their names' order, texts bytes.
-        """
-        found: Array = np.concatenate(self.pieces)
-        self.pieces.clear()
-        if self.classes:
-            rank = {name: place for place, name in enumerate(sorted(self.places))}
-            order = np.array([rank[name] for name in self.places], np.int32)
-            return order[found]
-        if not self.numbers:
-            return found
-        if not self.whole:
-            return found.astype(np.float32)
-        small = found.min() >= _WHOLE.min and found.max() <= _WHOLE.max
-        return found.astype(np.int32) if small else found
-
-    def _numbers(self, cells: list[str], lines: Sequence[int]) -> Array:
-        if self.decimal == "comma":
-            cells = [cell.replace(",", ".") for cell in cells]
-        # What Python takes for a number in a program is a name in a table: 12_34.
-        good = "_" not in "".join(cells)
-        if good and self.whole:
-            try:
-                return np.array([int(cell) for cell in cells], np.int64)
-            except (ValueError, OverflowError):
-                self.whole = False
-        try:
-            found = np.array([float(cell) for cell in cells], np.float64)
-        except ValueError:
-            good = False
-        if not good or not np.isfinite(found).all():
-            raise self._no_number(cells, lines)
-        return found
-
-    def _texts(self, cells: list[str], lines: Sequence[int]) -> list[bytes]:
-        for cell, line in zip(cells, lines, strict=True):
-            if not cell.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cell):
-                raise TableError(
-                    f"line {line}: {printable(self.name)} has half of a character (\\ud800…)",
-                    "write the whole character, or leave the row out",
-                )
-        return [cell.encode() for cell in cells]
-
-    def _classes(self, cells: list[str], lines: Sequence[int], place: str) -> Array:
-        for cell, line in zip(cells, lines, strict=True):
-            if cell not in self.places and not cell.strip():
-                raise TableError(
-                    f"{place} {line}: the target {printable(self.name)} is empty",
-                    "fill in its class, or leave the row out",
-                )
-        places = self.places
-        found = np.array([places.setdefault(cell, len(places)) for cell in cells], np.int32)
-        if len(places) > _MOST_CLASSES:
-            raise TableError(
-                f"the target {printable(self.name)} has more than {_MOST_CLASSES:,} texts",
-                "learn a column of classes or of numbers",
-            )
-        return found
-
-    def _no_number(self, cells: Sequence[str], lines: Sequence[int]) -> TableError:
-        where = next(place for place, cell in enumerate(cells) if not _is_number(cell))
-        cell = printable(cells[where])[:_LONGEST]
-        said = f"line {lines[where]}: {printable(self.name)} is "
-        if not cell.strip() or cell.strip().lower() in ("nan", "na", "n/a", "null", "none", "inf"):
-            missing = f"{cell.strip()}, no finite number" if cell.strip() else "empty"
-            return TableError(f"{said}{missing}", "fill it in, or leave the row out")
-        if self.decimal == "point" and _is_number(cell.replace(",", ".")):
-            advice = 'set data.options.decimal to "comma" if that is how fractions are written'
-            return TableError(f"{said}{cell}, which is no number", advice)
-        advice = "correct it, or name the column in data.options.texts if it holds texts"
-        return TableError(f"{said}{cell}, which is no number", advice)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return "_" not in cell and math.isfinite(float(cell))
-    except ValueError:
-        return False
-
-
-def _looks_like_numbers(cells: Sequence[str], decimal: str) -> bool:
-    """Whether most of the cells that hold anything are numbers, or none holds anything."""
-    there = [cell for cell in cells if cell.strip()]
-    if decimal == "comma":
-        there = [cell.replace(",", ".") for cell in there]
-    numbers = sum(map(_is_number, there))
-    # Fractions with a comma are numbers, of which the reading then says how to have them read.
-    numbers += sum(not _is_number(cell) and _is_number(cell.replace(",", ".")) for cell in there)
-    return not there or 2 * numbers > len(there)
-
-
 def _columns(
     path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
-) -> dict[str, _Column]:
+) -> dict[str, Column]:
     """Read the columns. Raises TableError, OSError and MemoryError."""
-    columns: dict[str, _Column] = {}
+    columns: dict[str, Column] = {}
     with io.TextIOWrapper(opened(path, follow=True), "utf-8-sig", newline="") as file:
         rows = _rows(path, file, header, chosen.all)
         while piece := list(islice(rows, _ROWS)):
             lines = [line for line, _ in piece]
             cells = [row for _, row in piece]
             if not columns:
-                columns = _begun(header, chosen, options, cells)
-                _check_memory(path, len(columns), cells)
+                shelf = _shelf_for(path, _cells_in(path, len(chosen.all), cells))
+                columns = _begun(header, chosen, options, cells, shelf)
             for column in columns.values():
                 column.take([row[column.place] for row in cells], lines)
     if not columns:
@@ -235,12 +111,12 @@ def _columns(
 
 def _stored(
     path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
-) -> dict[str, _Column]:
+) -> dict[str, Column]:
     """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
-    _check_numbers(path, rows_in(path) * len(chosen.all))
+    shelf = _shelf_for(path, rows_in(path) * len(chosen.all))
     # Groups are told apart as they are written, as in other tables.
     texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups, chosen.images])}
-    columns: dict[str, _Column] = {}
+    columns: dict[str, Column] = {}
     for piece in pieces_of(path, chosen.all, texts, _ROWS):
         for name, cells in piece.cells.items():
             column = columns.get(name)
@@ -248,7 +124,7 @@ def _stored(
                 numbers = not isinstance(cells, list)
                 classes = not numbers and name in chosen.targets
                 place = header.names.index(name)
-                column = columns[name] = _Column(name, place, "point", numbers, classes)
+                column = columns[name] = Column(name, place, "point", numbers, classes, shelf=shelf)
             if isinstance(cells, list):
                 column.take(cells, range(piece.first, piece.first + len(cells)), "row")
             else:
@@ -263,8 +139,12 @@ def _no_rows() -> TableError:
 
 
 def _begun(
-    header: Header, chosen: Chosen, options: Mapping[str, Any], rows: Sequence[Sequence[str]]
-) -> dict[str, _Column]:
+    header: Header,
+    chosen: Chosen,
+    options: Mapping[str, Any],
+    rows: Sequence[Sequence[str]],
+    shelf: Shelf | None,
+) -> dict[str, Column]:
     values = TABLE.values(options)
     begun = {}
     for name in chosen.all:
@@ -275,22 +155,30 @@ def _begun(
             *values["texts"],
             chosen.groups,
             chosen.images,
-        ) and _looks_like_numbers(cells, values["decimal"])
+        ) and looks_like_numbers(cells, values["decimal"])
         classes = not numbers and name in chosen.targets
-        begun[name] = _Column(name, place, values["decimal"], numbers, classes)
+        begun[name] = Column(name, place, values["decimal"], numbers, classes, shelf=shelf)
     return begun
 
 
-def _check_memory(path: Path, columns: int, first: Sequence[Sequence[str]]) -> None:
-    """Refuse a table of which the first rows say that its numbers do not fit."""
+def _cells_in(path: Path, columns: int, first: Sequence[Sequence[str]]) -> int:
+    """Return how many cells these columns of a table have, by the length of its `first` rows."""
     read = sum(len(cell) + 1 for row in first for cell in row)
-    rows = len(first) * path.stat().st_size / max(1, read)
-    _check_numbers(path, int(rows * columns))
+    return int(len(first) * path.stat().st_size / max(1, read)) * columns
 
 
-def _check_numbers(path: Path, cells: int) -> None:
+def _shelf_for(path: Path, cells: int) -> Shelf | None:
+    """Return where so many cells are to lie if not in memory. Raises DataError if nowhere."""
     # As they are read, joined, and as the model's numbers.
-    check_memory(f"The numbers in {path.name}", cells * 20, free_bytes(), _SMALLER)
+    if cells * _AS_READ <= room():
+        return None
+    # As they are read, and as they are kept.
+    check_disk(f"The numbers in {path.name}", cells * _ON_DISK, free_bytes(), _SMALLER)
+    return Shelf()
+
+
+_AS_READ, _ON_DISK = 20, 12
+"""Bytes that a cell takes in memory and on disk while a table is read."""
 
 
 def _rows(
@@ -383,8 +271,11 @@ def _first_other(path: Path) -> int:
     return 1
 
 
-def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any]) -> Array:
-    """The images that a column names: uint8 (n, height, width, channels). Raises DataError."""
+def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any]) -> Any:
+    """The images that a column names: uint8 (n, height, width, channels). Raises DataError.
+
+    They are an array, or stay in their files where they do not fit into memory.
+    """
     folder = path.parent / TABLE.values(options)["folder"]
     files = [os.path.join(folder, os.fsdecode(name)) for name in names]  # noqa: PTH118 (many)
     for row, file in enumerate(files, start=1):
@@ -393,21 +284,12 @@ def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any])
             where = f"row {row} of {printable(column)} names"
             advice = "Names of images start at the table's folder, or at data.options.folder in it."
             raise DataError(f"{path.name}: there is no image {file}, which {where}.", [advice])
-    shape = sample_shape(options)
-    check_memory(
-        f"The {len(files):,} images of {' × '.join(map(str, shape))} bytes",
-        len(files) * math.prod(shape),
-        free_bytes(),
-        ["Make data.options.size smaller: half the height and width take a quarter of it."],
-    )
-    # Imported when there is something to read: other tables need no TensorFlow.
-    from gpu_studio.trainer.data.image_reading import read_images
-
-    return read_images(files, shape)
+    pictures = PictureFiles(files, sample_shape(options))
+    return pictures.read() if pictures.nbytes <= room() else pictures
 
 
 def _source(
-    path: Path, chosen: Chosen, columns: Mapping[str, _Column], options: Mapping[str, Any]
+    path: Path, chosen: Chosen, columns: Mapping[str, Column], options: Mapping[str, Any]
 ) -> LoadedData:
     """Put the columns together."""
     form = TABLE.values(options)["form"]
@@ -419,14 +301,21 @@ def _source(
             f'set data.options.form to "{COLUMNS}", or leave them out of data.options.inputs',
         )
     names = {each: tuple(sorted(columns[each].places)) for each in chosen.targets}
-    arrays = {each: column.array() for each, column in columns.items()}
-    x: Any = {each: arrays[each].reshape(-1, 1) for each in chosen.inputs}
+    as_matrix = chosen.images is None and form != COLUMNS and not texts
+    shelf = None if next(iter(columns.values())).shelf is None else Shelf()
+    arrays = _in_memory(columns) if shelf is None else _on_disk(columns, chosen, shelf, as_matrix)
+    x: Any = {each: arrays[each].reshape(-1, 1) for each in chosen.inputs if not as_matrix}
     if chosen.images is not None:
         pictures = _pictures(path, chosen.images, arrays[chosen.images], options)
         x = {**x, chosen.images: pictures} if x else pictures
-    elif form != COLUMNS and not texts:
+    elif as_matrix and shelf is None:
         x = np.stack([arrays[each] for each in chosen.inputs], axis=1, dtype=np.float32)
-    y = {each: _learnt(arrays[each]) for each in chosen.targets}
+    elif as_matrix:
+        x = arrays[_MATRIX]
+    y = {
+        each: arrays[each].astype(columns[each].kind_as_target, copy=False)
+        for each in chosen.targets
+    }
     tree = {"x": x, "y": y if len(y) > 1 else y[chosen.targets[0]]}
     if chosen.weight is not None:
         tree[WEIGHTS] = arrays[chosen.weight]
@@ -435,13 +324,53 @@ def _source(
         groups = groups_of(path.name, chosen.groups, arrays[chosen.groups], found.train)
         found = replace(found, groups=groups)
     classes = names[chosen.targets[0]] if len(y) == 1 else ()
-    return replace(found, arrays=chosen.all, class_names=classes)
+    notes = [_said(path, shelf)] if shelf is not None else []
+    notes += [each.said for each in flat(x) if isinstance(each, PictureFiles)]
+    found = found.with_all(streamed=bool(notes))
+    return replace(found, arrays=chosen.all, class_names=classes, notes=tuple(notes))
 
 
-def _learnt(target: Array) -> Array:
-    """Return whole numbers that count from 0 as ids, and others as values.
+_MATRIX = ""
+"""The name of the inputs together among the arrays; no column has it."""
 
-    Those are float32, in which Keras' losses reckon whatever they are given.
+
+def _in_memory(columns: Mapping[str, Column]) -> dict[str, Array]:
+    return {each: column.array() for each, column in columns.items()}
+
+
+def _on_disk(
+    columns: Mapping[str, Column], chosen: Chosen, shelf: Shelf, as_matrix: bool
+) -> dict[str, Array]:
+    """Put the columns on the shelf, row by row, the inputs as one matrix if they are one.
+
+    As they were read, they lie in a file of their own, which is gone with the columns.
     """
-    measured = target.dtype == np.int64 or (target.dtype.kind == "i" and target.min() < 0)
-    return target.astype(np.float32) if measured else target
+
+    def matrix(number: int) -> Array:
+        pieces = [columns[each].converted(number) for each in chosen.inputs]
+        return np.stack(pieces, axis=1, dtype=np.float32)
+
+    fields = {
+        name: Field(
+            column.kind_as_target if name in chosen.targets else column.kind, column.converted
+        )
+        for name, column in columns.items()
+        if not as_matrix or name not in chosen.inputs or name in _apart(chosen)
+    }
+    if as_matrix:
+        fields[_MATRIX] = Field(np.dtype(np.float32), matrix, (len(chosen.inputs),))
+    rows = [len(piece) for piece in next(iter(columns.values())).pieces]
+    return shelf.records(fields, rows)
+
+
+def _apart(chosen: Chosen) -> tuple[str | None, ...]:
+    return (*chosen.targets, chosen.weight, chosen.groups, chosen.images)
+
+
+def _said(path: Path, shelf: Shelf) -> str:
+    return (
+        f"The numbers in {path.name} do not fit into the memory that is free: they were written to "
+        f"a file of {size(shelf.bytes)} in {shelf_folder()}, which is gone when the run ends, and "
+        "each batch is read from there. Order, shuffling and resuming are as in memory; steps are "
+        "slower where the disk is."
+    )

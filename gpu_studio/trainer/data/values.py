@@ -5,22 +5,18 @@ Also whether they fit into memory, and how a checkpoint recognises them without 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
-from gpu_studio.common.figures import size
 from gpu_studio.plan import Target
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
 from gpu_studio.plan.keras_objects import Task
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, mapped, packed
-from gpu_studio.trainer.errors import DataError
 
 Array = NDArray[Any]
 Images = NDArray[np.float32]
@@ -45,7 +41,8 @@ class Split:
     None means all. `seen`, `wanted` and `weighted` convert a few at a time into what a step is
     given. `file` is where the arrays are, if not in memory. `scale` is what the plan says about
     bytes. `wide` says that whole numbers are seen as int64, because 32 bits are too few for some.
-    Where samples come in a `stream`, the arrays are only the first of it, in its own types.
+    Where samples come in a `stream`, the arrays are only the first of it, in its own types. Of a
+    `streamed` split no more than a few batches are to be in memory at once.
     """
 
     x: Any
@@ -56,6 +53,7 @@ class Split:
     weights: Any = ()
     stream: Any = None
     wide: bool = False
+    streamed: bool = False
 
     def seen(self, places: Any) -> Any:
         """Return the samples at these places in the split, a NumPy index, as a model sees them.
@@ -83,6 +81,27 @@ class Split:
     def given(self, places: Any) -> tuple[Any, Any, Any]:
         """Return samples, targets and weights at these places, as a step is given them."""
         return self.seen(places), self.wanted(places), self.weighted(places)
+
+    def leaf(self, number: int, rows: Any) -> Array:
+        """Return one of the `arrays` as a step is given it, at these rows of the source."""
+        array, inputs = self.arrays[number], len(flat(self.x))
+        if number < inputs:
+            seen: Array = self._as_seen(array[rows], array)
+            return seen
+        weighs = number >= inputs + len(flat(self.y))
+        kind = np.dtype(np.float32) if weighs else _wanted_type(array)
+        given: Array = array[rows].astype(kind, copy=False)
+        return given
+
+    def is_scaled(self, number: int) -> bool:
+        """Whether one of the `arrays` holds bytes that a model sees divided by 255."""
+        return number < len(flat(self.x)) and _are_pixels(self.arrays[number], self.scale)
+
+    def blame(self, error: BaseException) -> None:
+        """Raises DataError if `error`, of a step, came from these data."""
+        for each in (self.stream, *self.arrays):
+            if hasattr(each, "blame"):
+                each.blame(error)
 
     def _rows(self, places: Any) -> Any:
         if self.file is not None:
@@ -300,45 +319,6 @@ class Dataset:
         return mapped(lambda target: target.outputs, self.target)
 
 
-def free_bytes() -> int:
-    """Return the host memory that is free now, or can be freed without writing anything out."""
-    return int(psutil.virtual_memory().available)
-
-
-def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> None:
-    """Raises DataError with both figures if `what`, a plural, takes more than `free` bytes."""
-    if needed > free:
-        raise DataError(f"{what} take {size(needed)}, but {size(free)} of memory are free.", advice)
-
-
-TRAINING, VALIDATION, TEST = "training_samples", "validation_samples", "test_samples"
-"""The names under which a checkpoint keeps the digests of its splits."""
-LOOKED_AT_BYTES = 1 << 24
-"""At most so much of the samples is read: of larger splits some samples, evenly spaced."""
-
-
-def fingerprints(dataset: Dataset) -> dict[str, str | None]:
-    """Return the digests of the splits, by their names in a checkpoint."""
-    return {
-        TRAINING: fingerprint(dataset.train),
-        VALIDATION: fingerprint(dataset.validation),
-        TEST: fingerprint(dataset.test),
-    }
-
-
-def first_batch(dataset: Dataset) -> dict[str, str]:
-    """Return the digest of a stream's first batch, by its name in a checkpoint.
-
-    It tells whether a stream gives the same in a resumed run.
-    """
-    if dataset.train.stream is None:
-        return {}
-    digest = hashlib.blake2b(digest_size=16)
-    for array in dataset.train.arrays:
-        digest.update(array.tobytes())
-    return {"first_batch": digest.hexdigest()}
-
-
 def samples_in(split: Split | None) -> int | None:
     """Return how many samples a split has, None if only reading all of it could tell."""
     if split is None:
@@ -348,50 +328,6 @@ def samples_in(split: Split | None) -> int | None:
         return len(split)
     length: int | None = None if stream.batched else stream.length
     return length
-
-
-def fingerprint(split: Split | None) -> str | None:
-    """Return a hex digest of the samples in a split, in their order; None if there is no split.
-
-    It covers the split's rows and all of its targets. Of the samples themselves it covers
-    `LOOKED_AT_BYTES`; of a stream only their types and shapes. Raises DataError if they are in a
-    file that has changed.
-    """
-    if split is None:
-        return None
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(_described(split).encode())
-    if split.stream is not None:
-        return digest.hexdigest()
-    rows = np.arange(len(split)) if split.rows is None else split.rows
-    wanted, weights = flat(split.wanted(slice(None))), flat(split.weighted(slice(None)))
-    for part in (rows, *wanted, *weights, *_some_samples(split, rows)):
-        digest.update(part.tobytes())
-    return digest.hexdigest()
-
-
-def _described(split: Split) -> str:
-    if is_nested(split.x) or is_nested(split.y):
-        y = mapped(_as_older_versions, split.y)
-        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, y))
-        return f"{parts} {split.pixels}"
-    # As older versions wrote it.
-    return f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}"
-
-
-def _as_older_versions(y: Array) -> Array:
-    """Return targets in the shape that older versions gave them: values (n, 1), and ids (n,)."""
-    if y.dtype.kind == "f" and y.ndim == 1:
-        return y[:, None]
-    return y.reshape(-1) if y.size == len(y) and y.dtype.kind in "biu" else y
-
-
-def _some_samples(split: Split, rows: Array) -> list[Array]:
-    arrays = flat(split.x)
-    sample_bytes = max(1, sum(math.prod(x.shape[1:]) * x.itemsize for x in arrays))
-    count = max(1, min(len(rows), LOOKED_AT_BYTES // sample_bytes))
-    chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
-    return [x[chosen] for x in arrays]
 
 
 _PIECE = 1 << 20  # numbers that are looked at together

@@ -293,7 +293,8 @@ class PlacedProgram(Program):
         terms = [*map(part.of_batch, caught.losses), *weights]
         judged = self.loss.judged(y, outputs, sample_weight, _beside)
         losses = [self._share(None, weight, each) for each in judged]
-        deltas = self.meters.added(judged, losses, weight, _beside)
+        inner = self.meters.inner.taken(caught, part)
+        deltas = self.meters.added(judged, losses, inner, weight, _beside)
         return _Result(tf.add_n([self.loss.total(losses), *terms]), deltas, part, caught)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:

@@ -174,7 +174,7 @@ def _fits(wanted: tuple[int | None, ...], given: tuple[int, ...]) -> bool:
 def _size(data: DataFacts) -> str:
     """Return how large the data are; unknown for some that are still to be downloaded."""
     if data.here:
-        return size(data.bytes)
+        return size(data.bytes) if data.in_memory else f"{size(data.bytes)}, not held in memory"
     return (
         f"{size(data.bytes)}, which the first run downloads"
         if data.bytes

@@ -16,7 +16,7 @@ from gpu_studio.plan import Data
 from gpu_studio.trainer.data import npz
 from gpu_studio.trainer.data.loading import cut
 from gpu_studio.trainer.data.npz import read_npz
-from gpu_studio.trainer.data.values import check_memory
+from gpu_studio.trainer.data.room import check_memory
 from gpu_studio.trainer.errors import DataError
 
 EVERY = slice(None)

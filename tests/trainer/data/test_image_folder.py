@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_images import put
 
-from gpu_studio.trainer.data.image_folder import check_memory_for, class_names, images_in
+from gpu_studio.trainer.data.image_folder import class_names, images_in
 from gpu_studio.trainer.errors import DataError
 
 
@@ -133,15 +133,6 @@ def test_that_names_of_any_bytes_are_files_and_can_be_told(tmp_path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     folder = made(tmp_path, "a/1.png", f"{odd.name}/1.png")
     assert class_names(images_in(folder)) == ("a", "caf\ufffd")
-
-
-def test_that_images_that_do_not_fit_into_memory_are_refused_before_they_are_read(tmp_path) -> None:
-    found = images_in(made(tmp_path, "train/a/1.png", "train/b/1.png", "test/a/1.png"))
-    check_memory_for(found, (1024, 1024, 3), 3 * 3 * 2**20)
-    with pytest.raises(DataError) as refused:
-        check_memory_for(found, (1024, 1024, 3), 3 * 3 * 2**20 - 1)
-    assert "The 3 images of 1024 × 1024 × 3 bytes take 9 MiB" in refused.value.message
-    assert "data.options.size" in refused.value.suggestions[0]
 
 
 def test_that_a_validation_split_is_read_beside_the_others(tmp_path) -> None:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
 from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.data.fingerprints import fingerprints
 from gpu_studio.trainer.data.table import read_table
-from gpu_studio.trainer.data.values import fingerprints
 from gpu_studio.trainer.errors import DataError
 
 

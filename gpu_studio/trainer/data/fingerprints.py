@@ -1,0 +1,96 @@
+"""How a checkpoint recognises the data of a run without storing them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+
+from gpu_studio.trainer.data.trees import flat, is_nested, mapped
+from gpu_studio.trainer.data.values import Array, Dataset, Split
+
+TRAINING, VALIDATION, TEST = "training_samples", "validation_samples", "test_samples"
+"""The names under which a checkpoint keeps the digests of its splits."""
+LOOKED_AT_BYTES = 1 << 24
+"""At most so much of the samples is read: of larger splits some samples, evenly spaced."""
+
+
+def fingerprints(dataset: Dataset) -> dict[str, str | None]:
+    """Return the digests of the splits, by their names in a checkpoint."""
+    return {
+        TRAINING: fingerprint(dataset.train),
+        VALIDATION: fingerprint(dataset.validation),
+        TEST: fingerprint(dataset.test),
+    }
+
+
+def first_batch(dataset: Dataset) -> dict[str, str]:
+    """Return the digest of a stream's first batch, by its name in a checkpoint.
+
+    It tells whether a stream gives the same in a resumed run.
+    """
+    if dataset.train.stream is None:
+        return {}
+    digest = hashlib.blake2b(digest_size=16)
+    for array in dataset.train.arrays:
+        digest.update(array.tobytes())
+    return {"first_batch": digest.hexdigest()}
+
+
+def fingerprint(split: Split | None) -> str | None:
+    """Return a hex digest of the samples in a split, in their order; None if there is no split.
+
+    It covers the split's rows and all of its targets. Of the samples themselves it covers
+    `LOOKED_AT_BYTES`; of a stream only their types and shapes. Raises DataError if they are in a
+    file that has changed.
+    """
+    if split is None:
+        return None
+    if split.file is not None:
+        split.file.check()
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(_described(split).encode())
+    if split.stream is not None:
+        return digest.hexdigest()
+    rows = np.arange(len(split)) if split.rows is None else split.rows
+    digest.update(rows.tobytes())
+    for number in range(len(flat(split.x)), len(split.arrays)):
+        for places in np.array_split(rows, 1 + rows.size * _row_bytes(split, number) // _AT_ONCE):
+            digest.update(split.leaf(number, places).tobytes())
+    for part in _some_samples(split, rows):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
+
+
+_AT_ONCE = 1 << 26
+"""So many bytes of targets are read at once."""
+
+
+def _row_bytes(split: Split, number: int) -> int:
+    array = split.arrays[number]
+    return math.prod(array.shape[1:]) * array.dtype.itemsize
+
+
+def _described(split: Split) -> str:
+    if is_nested(split.x) or is_nested(split.y):
+        y = mapped(_as_older_versions, split.y)
+        parts = mapped(lambda each: f"{each.shape[1:]} {each.dtype.str}", (split.x, y))
+        return f"{parts} {split.pixels}"
+    # As older versions wrote it.
+    return f"{split.x.shape[1:]} {split.x.dtype.str} {split.y.dtype.str} {split.pixels}"
+
+
+def _as_older_versions(y: Array) -> Array:
+    """Return targets in the shape that older versions gave them: values (n, 1), and ids (n,)."""
+    if y.dtype.kind == "f" and y.ndim == 1:
+        return y[:, None]
+    return y.reshape(-1) if y.size == len(y) and y.dtype.kind in "biu" else y
+
+
+def _some_samples(split: Split, rows: Array) -> list[Array]:
+    arrays = flat(split.x)
+    sample_bytes = max(1, sum(math.prod(x.shape[1:]) * x.itemsize for x in arrays))
+    count = max(1, min(len(rows), LOOKED_AT_BYTES // sample_bytes))
+    chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
+    return [x[chosen] for x in arrays]
