@@ -24,7 +24,7 @@ _ALIGNED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RecordField:
     """What a record has of one array: type and shape of a row, and what makes a piece of rows."""
 
     kind: np.dtype[Any]
@@ -66,7 +66,7 @@ class Shelf:
         self._end = self._file.tell()
         return np.asarray(np.memmap(self._file, dtype, "r", first, (rows,)))
 
-    def records(self, fields: Mapping[str, Field], rows: Sequence[int]) -> dict[str, Array]:
+    def records(self, fields: Mapping[str, RecordField], rows: Sequence[int]) -> dict[str, Array]:
         """Append one record for each row, so that all of a sample lies side by side.
 
         `rows` are the lengths of the pieces in which each field gives its numbers.

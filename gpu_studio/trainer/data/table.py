@@ -38,10 +38,10 @@ from gpu_studio.plan.columns import (
 from gpu_studio.trainer.data.arrays import WEIGHTS, groups_of, source_of
 from gpu_studio.trainer.data.image_folder import sample_shape
 from gpu_studio.trainer.data.in_files import PictureFiles
-from gpu_studio.trainer.data.on_disk import Field, Shelf, check_disk, shelf_folder
+from gpu_studio.trainer.data.on_disk import RecordField, Shelf, check_disk, shelf_folder
 from gpu_studio.trainer.data.parquet import pieces_of, rows_in
 from gpu_studio.trainer.data.room import free_bytes, room
-from gpu_studio.trainer.data.table_columns import Column, looks_like_numbers
+from gpu_studio.trainer.data.table_columns import TableColumn, looks_like_numbers
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.data.values import Array, LoadedData
 from gpu_studio.trainer.errors import DataError
@@ -91,9 +91,9 @@ def _refused(path: Path, what: str, advice: str) -> DataError:
 
 def _columns(
     path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
-) -> dict[str, Column]:
+) -> dict[str, TableColumn]:
     """Read the columns. Raises TableError, OSError and MemoryError."""
-    columns: dict[str, Column] = {}
+    columns: dict[str, TableColumn] = {}
     with io.TextIOWrapper(opened(path, follow=True), "utf-8-sig", newline="") as file:
         rows = _rows(path, file, header, chosen.all)
         while piece := list(islice(rows, _ROWS)):
@@ -111,12 +111,12 @@ def _columns(
 
 def _stored(
     path: Path, header: Header, chosen: Chosen, options: Mapping[str, Any]
-) -> dict[str, Column]:
+) -> dict[str, TableColumn]:
     """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
     shelf = _shelf_for(path, rows_in(path) * len(chosen.all))
     # Groups are told apart as they are written, as in other tables.
     texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups, chosen.images])}
-    columns: dict[str, Column] = {}
+    columns: dict[str, TableColumn] = {}
     for piece in pieces_of(path, chosen.all, texts, _ROWS):
         for name, cells in piece.cells.items():
             column = columns.get(name)
@@ -124,7 +124,9 @@ def _stored(
                 numbers = not isinstance(cells, list)
                 classes = not numbers and name in chosen.targets
                 place = header.names.index(name)
-                column = columns[name] = Column(name, place, "point", numbers, classes, shelf=shelf)
+                column = columns[name] = TableColumn(
+                    name, place, "point", numbers, classes, shelf=shelf
+                )
             if isinstance(cells, list):
                 column.take(cells, range(piece.first, piece.first + len(cells)), "row")
             else:
@@ -144,7 +146,7 @@ def _begun(
     options: Mapping[str, Any],
     rows: Sequence[Sequence[str]],
     shelf: Shelf | None,
-) -> dict[str, Column]:
+) -> dict[str, TableColumn]:
     values = TABLE.values(options)
     begun = {}
     for name in chosen.all:
@@ -157,7 +159,7 @@ def _begun(
             chosen.images,
         ) and looks_like_numbers(cells, values["decimal"])
         classes = not numbers and name in chosen.targets
-        begun[name] = Column(name, place, values["decimal"], numbers, classes, shelf=shelf)
+        begun[name] = TableColumn(name, place, values["decimal"], numbers, classes, shelf=shelf)
     return begun
 
 
@@ -289,7 +291,7 @@ def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any])
 
 
 def _source(
-    path: Path, chosen: Chosen, columns: Mapping[str, Column], options: Mapping[str, Any]
+    path: Path, chosen: Chosen, columns: Mapping[str, TableColumn], options: Mapping[str, Any]
 ) -> LoadedData:
     """Put the columns together."""
     form = TABLE.values(options)["form"]
@@ -334,12 +336,12 @@ _MATRIX = ""
 """The name of the inputs together among the arrays; no column has it."""
 
 
-def _in_memory(columns: Mapping[str, Column]) -> dict[str, Array]:
+def _in_memory(columns: Mapping[str, TableColumn]) -> dict[str, Array]:
     return {each: column.array() for each, column in columns.items()}
 
 
 def _on_disk(
-    columns: Mapping[str, Column], chosen: Chosen, shelf: Shelf, as_matrix: bool
+    columns: Mapping[str, TableColumn], chosen: Chosen, shelf: Shelf, as_matrix: bool
 ) -> dict[str, Array]:
     """Put the columns on the shelf, row by row, the inputs as one matrix if they are one.
 
@@ -351,14 +353,14 @@ def _on_disk(
         return np.stack(pieces, axis=1, dtype=np.float32)
 
     fields = {
-        name: Field(
+        name: RecordField(
             column.kind_as_target if name in chosen.targets else column.kind, column.converted
         )
         for name, column in columns.items()
         if not as_matrix or name not in chosen.inputs or name in _apart(chosen)
     }
     if as_matrix:
-        fields[_MATRIX] = Field(np.dtype(np.float32), matrix, (len(chosen.inputs),))
+        fields[_MATRIX] = RecordField(np.dtype(np.float32), matrix, (len(chosen.inputs),))
     rows = [len(piece) for piece in next(iter(columns.values())).pieces]
     return shelf.records(fields, rows)
 

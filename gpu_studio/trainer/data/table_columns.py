@@ -24,7 +24,7 @@ _LONGEST = 60
 
 
 @dataclass(slots=True)
-class Column:
+class TableColumn:
     """A column as it is read: pieces of numbers, or of texts as UTF-8 bytes.
 
     They lie on the `shelf`, if there is one, else in memory. `places` numbers the names of a column
