@@ -187,7 +187,7 @@ def unnamed_file(folder: Path) -> BinaryIO:
     OSError.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryFile(dir=folder)  # type: ignore[return-value]
+    return tempfile.TemporaryFile(dir=folder)
 
 
 def _temporary_beside(target: Path) -> tuple[int, Path]:
