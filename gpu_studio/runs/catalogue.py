@@ -317,9 +317,12 @@ def _with_number(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) 
 
 
 def _with_name(text: str, known: Sequence[str]) -> str:
-    candidates = [name for name in known if name.startswith(text)] or [
-        name for name in known if text in name
-    ]
+    # A whole name goes before a part of one: `sync` is a part of `async`.
+    candidates = (
+        [name for name in known if name.startswith(text)]
+        or [name for name in known if name.partition("-")[2].rpartition("-")[0] == text]
+        or [name for name in known if text in name]
+    )
     if len(candidates) == 1 and text:
         return candidates[0]
     if candidates:

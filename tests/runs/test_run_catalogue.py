@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from made_runs import Script, make_run
 from real_runs import eventually, has_trained
 
 from gpu_studio.contract.directory import RunDirectory, send
@@ -137,6 +138,14 @@ def test_that_a_run_is_found_by_id_by_its_beginning_by_any_part_and_as_the_lates
     assert find(runs_dir, first.id[-7:]) == first
     assert find(runs_dir, second.id[:-1]) == second
     assert find(runs_dir, "latest") == second
+
+
+def test_that_a_whole_name_goes_before_a_part_of_another(runs_dir):
+    together, alone = (make_run(runs_dir, Script(name=name)) for name in ("sync", "async"))
+    assert find(runs_dir, "sync") == together
+    assert find(runs_dir, "async") == alone
+    with pytest.raises(UnknownRunError, match="may mean any of"):
+        find(runs_dir, "syn")
 
 
 def test_that_what_means_several_runs_or_none_is_refused_with_their_names(ended, runs_dir):
