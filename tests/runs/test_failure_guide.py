@@ -33,6 +33,7 @@ def test_that_each_end_without_a_word_has_a_part_of_its_own() -> None:
         ("In worker 1: Whatever it said.", "device_lost", "a-card-failed"),
         ("Training ended with KeyError: 'x'", "", "anything-else"),
         ("Training ended with ValueError: a kind of a later version", "melted", "anything-else"),
+        ("The disk of worker 1 takes no more (x). It trains on, and keeps y", "", "a-full-disk"),
         ("GPU:0 uses 97 % of its memory limit.", "", "warnings-while-a-run-trains"),
     ],
 )
