@@ -132,3 +132,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"{without} tests on cards were skipped: {practice.NO_COMPILER}"
         )
+
+
+if __name__ == "__main__":
+    practice.build(CACHE)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import errno
 import mmap
 import struct
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nvml_library import compiler
+from nvml_library import compiled
 
 SOURCE = Path(__file__).with_name("fault_library.c")
 NAME = "faults.so"
@@ -26,21 +25,7 @@ _SIZE = _FOLDER + 1024
 
 def build(folder: Path) -> Path:
     """Compile the library into `folder`; its path, for LD_PRELOAD."""
-    made = folder / NAME
-    command = [
-        compiler() or "cc",
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-Wall",
-        "-Werror",
-        "-o",
-        str(made),
-        str(SOURCE),
-        "-ldl",
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-    return made
+    return compiled(SOURCE, folder / NAME)
 
 
 @dataclass

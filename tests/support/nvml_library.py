@@ -29,21 +29,17 @@ def compiler() -> str | None:
     return shutil.which("cc") or shutil.which("gcc")
 
 
+def compiled(source: Path, made: Path) -> Path:
+    """Compile a file of C into the shared library `made`; its path. Raises CalledProcessError."""
+    options = ("-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(source), "-ldl")
+    command = [compiler() or "cc", *options]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return made
+
+
 def build(folder: Path) -> Path:
     """Compile the library into `folder`; the folder, for LD_LIBRARY_PATH."""
-    command = [
-        compiler() or "cc",
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-Wall",
-        "-Werror",
-        "-o",
-        str(folder / NAME),
-        str(SOURCE),
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-    return folder
+    return compiled(SOURCE, folder / NAME).parent
 
 
 @dataclass

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,12 +170,14 @@ def running(
     resume: Resume | None = None,
     environment: Mapping[str, str] | None = None,
     warm: bool = False,
+    trainer: Sequence[str] | None = None,
 ) -> Iterator[Running]:
     """Start a run; whatever happens, its trainer is gone afterwards.
 
     A `warm` one has TensorFlow already: another process stands for it, and hands on signals.
+    `trainer` is the command line of another.
     """
-    trainer = warm_python.command("gpu_studio.trainer") if warm else None
+    trainer = warm_python.command("gpu_studio.trainer") if warm else trainer
     run = Running(
         launch(
             with_absolute_files(plan, Path.cwd()),

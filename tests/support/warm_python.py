@@ -34,6 +34,8 @@ from typing import Any
 
 SERVING = "--serve"
 TEXT = "-c"
+PRELOADED = "LD_PRELOAD"
+KERNELS_OF_ONEDNN = "_Mkl"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
 HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGUSR1)
@@ -61,16 +63,34 @@ def _start() -> None:
         "KERAS_BACKEND": "tensorflow",
         "TF_CPP_MIN_LOG_LEVEL": "1",
     }
-    server = subprocess.Popen(
-        [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
-        env={**os.environ, **paths},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert server.stdout is not None
-    server.stdout.readline()
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen(
+            [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
+            env={**os.environ, **paths, **_kernel_names(Path(folder))},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert server.stdout is not None
+        server.stdout.readline()
     _servers.append(server)
     atexit.register(_stop, server)
+
+
+def can_remember_kernels() -> bool:
+    """Whether `kernel_names.c` is of use: it is compiled, and for this way to return a string."""
+    import nvml_library  # here: the process that stands for a fork has no such folder
+
+    return os.uname().machine == "x86_64" and nvml_library.compiler() is not None
+
+
+def _kernel_names(folder: Path) -> dict[str, str]:
+    """The variables that preload what keeps the names of kernels."""
+    import nvml_library
+
+    if not can_remember_kernels():
+        return {}
+    made = nvml_library.compiled(Path(__file__).with_name("kernel_names.c"), folder / "names.so")
+    return {PRELOADED: f"{made}:{os.environ.get(PRELOADED, '')}".strip(":")}
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
@@ -137,6 +157,7 @@ def serve(address: str) -> None:
     """Import, say so, and fork for whoever asks, until whoever started this is gone."""
     gc.disable()  # collections while TensorFlow is imported free nothing
     _import_trainer()
+    _remember_kernels()
     # collections in the forks leave alone what was imported: most of what they would look through
     gc.freeze()
     gc.enable()
@@ -169,6 +190,21 @@ def _import_trainer() -> None:
         if each.name not in PROGRAMS:
             importlib.import_module(each.name)
     sys.path.pop(0)
+
+
+def _remember_kernels() -> None:
+    """Have the preloaded library know which operations have kernels of oneDNN's, for all forks.
+
+    Without, TensorFlow searches for them in every fork: a quarter of a small training.
+    """
+    import ctypes
+
+    from tensorflow.python.framework import kernels
+
+    if remember := getattr(ctypes.CDLL(None), "remember_kernels", None):
+        found = {each.op for each in kernels.get_all_registered_kernels().kernel}
+        for name in sorted(each for each in found if each.startswith(KERNELS_OF_ONEDNN)):
+            remember(name.encode())
 
 
 def _forget_package() -> None:

@@ -47,6 +47,7 @@ def with_batch(plan: Plan, batch: int) -> Plan:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.usefixtures("warm_asker")
 def test_that_a_run_of_the_largest_batch_trains_and_one_of_the_next_size_has_no_memory(
     fake_cards: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import warm_members
 from training_runs import PATIENCE, Finished, Running, running, small_plan, trained, until
 
 from gpu_studio.contract import cluster_file, events
@@ -71,7 +72,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
     alone: Finished, tmp_path: Path
 ) -> None:
-    with running(plan(*CLUSTER), tmp_path) as run:
+    with running(plan(*CLUSTER), tmp_path, trainer=warm_members.command()) as run:
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(member(run, 1), signal.SIGKILL)
         done = run.finish()
@@ -94,7 +95,9 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
 def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same(
     alone: Finished, tmp_path: Path
 ) -> None:
-    with running(plan(*CLUSTER, "training.steps_per_call=1"), tmp_path) as run:
+    with running(
+        plan(*CLUSTER, "training.steps_per_call=1"), tmp_path, trainer=warm_members.command()
+    ) as run:
         paused = run.pause_save_and_go_on()
         run.wait_for(lambda: len(run.of(events.Steps)) > paused + 3)
         os.kill(run.launched.process.pid, signal.SIGTERM)

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+import warm_members
 from training_runs import Finished, Running, running, small_plan, trained
 
 from gpu_studio.contract import cluster_file, events
@@ -58,7 +59,7 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
 ) -> None:
     alone = trained(plan(), tmp_path)
     together = ("cluster.updates=sync", "cluster.servers=2", "training.steps_per_call=1")
-    with running(plan(*SERVED, *together), tmp_path) as run:
+    with running(plan(*SERVED, *together), tmp_path, trainer=warm_members.command()) as run:
         run.pause_save_and_go_on()
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(run.launched.process.pid, signal.SIGTERM)
@@ -79,7 +80,7 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
 
 def test_that_alone_each_sample_is_trained_once_an_epoch_whoever_is_lost(tmp_path: Path) -> None:
     endless = ("training.batch_size=20", "training.epochs=2000", "cluster.updates=async")
-    with running(plan(*SERVED, *endless), tmp_path) as run:
+    with running(plan(*SERVED, *endless), tmp_path, trainer=warm_members.command()) as run:
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(member(run, "worker 1"), signal.SIGKILL)
         run.wait_for(lambda: len(run.of(events.ClusterStarted)) == 2)
