@@ -12,6 +12,7 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
 from gpu_studio.plan import (
+    Card,
     Caution,
     Machine,
     Plan,
@@ -98,6 +99,8 @@ FEW_TO_NORMALISE = 8
 Wu and He 2018, "Group Normalization", fig. 1.
 """
 ENOUGH_TO_NORMALISE = 16
+NOTABLE_SHARE = 0.02
+"""Of a card's memory, so much that others hold is worth a word: a desktop's own is less."""
 FEWEST_STEPS = 8
 """Steps of an epoch that a smaller batch aims at."""
 
@@ -134,16 +137,26 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
         needs = Needs(plan, machine, facts)
         larger = larger_slices(Needs(plan, machine, facts, margin=MARGIN))
         remedies = (*_elsewhere(needs), *larger, *smaller_batch(needs))
-        caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
+        text = _too_much(most, now=most.waits or _crowded(most, plan, machine) is not None)
+        caution = Caution(TOO_MUCH, text, why, waits=all(each.waits for each in over))
         yield caution.with_remedies(remedies)
 
 
-def _too_much(memory: PredictedMemory) -> str:
-    there = "are free now" if memory.waits else "are there"
+def _too_much(memory: PredictedMemory, *, now: bool) -> str:
+    there = "are free now" if now else "are there"
     return (
         f"A step needs {size(memory.total)} on {memory.device}, and "
         f"{size(memory.usable_bytes or 0)} {there}."
     )
+
+
+def _crowded(memory: PredictedMemory, plan: Plan, machine: Machine) -> Card | None:
+    """The whole card that the device is, if others hold a notable part of it."""
+    device = next(each for each in logical_devices(plan, machine) if each.name == memory.device)
+    card = machine.card(device.physical)
+    if card is None or device.limit_mib is not None or not card.used_mib or not card.usable_mib:
+        return None
+    return card if card.used_mib > NOTABLE_SHARE * card.usable_mib else None
 
 
 def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str:
@@ -152,15 +165,20 @@ def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str
     card, carved = machine.card(device.physical), device.limit_mib is not None
     if card is None:
         return ""
-    if memory.waits and card.used_mib and card.free_mib is not None:
+    outside = None if carved else outside_mib(card)
+    whole = None if outside is None or card.usable_mib is None else card.usable_mib - outside
+    crowded = memory.waits or _crowded(memory, plan, machine) is not None
+    if crowded and card.used_mib and card.free_mib is not None:
         kept = card.free_mib - (now_mib(card, carved=carved) or 0)
         holders = held_by(card.users) or f"held by others ({size(card.used_mib * MIB)})"
         left = (
             f"{size(card.free_mib * MIB)} are left, of which CUDA and its libraries get "
             f"{size(kept * MIB)}"
         )
-        return f"{card.title} is {holders}: {left}. "
-    outside = None if carved else outside_mib(card)
+        alone = (
+            "" if memory.waits or whole is None else f"A run alone on it has {size(whole * MIB)}. "
+        )
+        return f"{card.title} is {holders}: {left}. {alone}"
     if outside is None or card.usable_mib is None:
         return ""
     return (

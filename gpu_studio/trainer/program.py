@@ -388,9 +388,9 @@ class Program:
         return Caught(self._random, number * DRAWS_PER_STEP)
 
     def _summed(self, context: Any, gradients: list[Any]) -> list[Any]:
-        if self._replicas == 1:
-            return gradients
         some = [gradient for gradient in gradients if gradient is not None]
+        if self._replicas == 1 or not some:  # TensorFlow sums no empty list
+            return gradients
         with between_replicas():
             summed = context.all_reduce(tf.distribute.ReduceOp.SUM, some)
         reduced = iter(rows_once(gradient, self._replicas) for gradient in summed)

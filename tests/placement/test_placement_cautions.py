@@ -104,6 +104,17 @@ def test_that_what_others_hold_is_no_room_and_they_are_named() -> None:
     assert caution.waits
 
 
+def test_that_who_holds_a_card_is_named_also_where_a_step_is_too_large_for_all_of_it() -> None:
+    crowd = crowded(10, 1000, users=(GRACE,))
+    cards = tuple(replace(card, total_mib=2000, used_mib=1200) for card in crowd.cards)
+    plan, machine = a_plan(3_000_000, "one_device"), replace(crowd, cards=cards)
+    caution = the("too much memory", plan, machine)
+    assert not caution.waits
+    assert caution.text.endswith("are free now.")
+    assert "GPU 0 is held by python 4711 of grace" in caution.why
+    assert "A run alone on it has " in caution.why
+
+
 def test_that_of_a_whole_free_card_it_is_told_what_cuda_gets() -> None:
     card = replace(
         TWO_CARDS.cards[0], total_mib=TWO_CARDS.cards[0].reserved_mib + OUTSIDE_MIB + 10, used_mib=0

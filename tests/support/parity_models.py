@@ -21,6 +21,13 @@ def mlp() -> Any:
     return through(L.Dense(8, activation="relu"))
 
 
+def untrained() -> Any:
+    """Nothing of it is trained, as a model that is only judged."""
+    model = mlp()
+    model.trainable = False
+    return model
+
+
 def penalised() -> Any:
     return through(
         L.Dense(8, activation="relu", kernel_regularizer=R.L2(0.02), bias_regularizer=R.L1(0.01))

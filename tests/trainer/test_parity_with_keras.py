@@ -53,7 +53,7 @@ CASES: dict[str, Case] = {
     },
     **{
         name: {"model": name, "settings": VALIDATED}
-        for name in ("constrained", "frozen", "divergence_of_each")
+        for name in ("constrained", "frozen", "divergence_of_each", "untrained")
     },
     **{
         name: {"model": name, "settings": TESTED}
@@ -107,7 +107,7 @@ LEFT_OUT: dict[str, set[str]] = {
     },
     "placed": {
         *("orthogonal", "tied", "nested", "own", "recurrent", "softmax", "spectral_convolution"),
-        *("listed", "dictionary", "constrained", "active", "divergence_of_each"),
+        *("listed", "dictionary", "constrained", "active", "divergence_of_each", "untrained"),
         *("adamw", "adam, positions", "rmsprop, clipped by value", "nadam", "autoencoder_noise"),
         *("accumulated", "ema, overwritten"),
     },
