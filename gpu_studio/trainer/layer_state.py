@@ -232,14 +232,19 @@ def is_apart(layer: keras.layers.Layer) -> bool:
     )
 
 
-def replicas_apart(model: keras.Model, cut: Cut, optimizer: Any = None) -> Iterator[Warned]:
-    """Return a warning if several replicas train the model differently from one device."""
+def overflows_apart(optimizer: Any, parts: str) -> Iterator[Warned]:
+    """Return a warning if the optimizer scales losses, which the `parts` of a batch share."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         yield Warned(
-            message=f"Gradients in 16 bits overflow in each of {cut.replicas} replicas by itself: "
-            "steps may be left out, and the scale halved, where one device would not, or would.",
+            message=f"Gradients in 16 bits overflow in each of {parts} by itself: steps may be "
+            "left out, and the scale halved, where the batch in one piece would not, or would.",
             suggestion="In mixed_bfloat16 nothing overflows, and no loss is scaled.",
         )
+
+
+def replicas_apart(model: keras.Model, cut: Cut, optimizer: Any = None) -> Iterator[Warned]:
+    """Return a warning if several replicas train the model differently from one device."""
+    yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         layers = (

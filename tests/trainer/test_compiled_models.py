@@ -65,11 +65,13 @@ CASES: dict[str, Case] = {
     },
 }
 FEW = {"two", "classes weighted", "overlapping", "averaged", "ema", "scaled_little", "warmed"}
-TOLERATED = {f"scaled_little {way}": 1e-3 for way in ("mirrored", "central_storage", "placed")}
+TOLERATED = {"scaled_little mirrored": 1e-3, "scaled_little placed": 1e-3}
 """In 16 bits a sum over the parts of a batch is rounded otherwise than one over all of it."""
-APART = {"scaled mirrored", "scaled central_storage"}
-"""Gradients of the whole batch overflow where those of a replica's part do not: this is told."""
+APART = {"scaled mirrored", "scaled placed"}
+"""Gradients of the whole batch overflow where those of its parts do not: this is told."""
 REFUSED = {
+    "scaled central_storage": "float16 mixed precision under central_storage",
+    "scaled_little central_storage": "float16 mixed precision under central_storage",
     "overlapping placed": "2 micro-batches would each have one of their own",
     "averaged mirrored": "must see one batch after another",
     "averaged central_storage": "must see one batch after another",
@@ -115,7 +117,7 @@ def test_that_a_compiled_model_trains_as_its_own_fit(results: Results, name: str
         return
     assert "error" not in mine, mine["error"]
     if f"{name} {way}" in APART:
-        assert any("overflow in each of 2 replicas by itself" in told for told in mine["told"])
+        assert any("Gradients in 16 bits overflow in each of 2" in told for told in mine["told"])
         return
     close = TOLERATED.get(f"{name} {way}", CLOSE)
     for epoch, expected in zip(mine["epochs"], theirs["epochs"], strict=True):

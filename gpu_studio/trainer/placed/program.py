@@ -28,7 +28,13 @@ from gpu_studio.trainer.environment import cores
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.input_wait import moment_after
 from gpu_studio.trainer.keras_objects.objective import Judged
-from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, joined
+from gpu_studio.trainer.layer_state import (
+    BatchPart,
+    Caught,
+    contribution,
+    joined,
+    overflows_apart,
+)
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
 from gpu_studio.trainer.model_layers import graph_of
 from gpu_studio.trainer.placed.devices import Updates, following_inputs, move_slots
@@ -117,8 +123,10 @@ def _appended(slices: Sequence[Any]) -> Any:
     return tf.IndexedSlices(values, indices, slices[0].dense_shape)
 
 
-def notes(placed: PlacedModel, cut: Cut) -> Iterator[Warned]:
+def notes(placed: PlacedModel, cut: Cut, optimizer: Any) -> Iterator[Warned]:
     """Warnings of what micro-batches and recomputation do that the plan may not expect."""
+    if cut.replicas > 1:
+        yield from overflows_apart(optimizer, f"{cut.replicas} micro-batches")
     count = len(normalisations(placed.seats))
     if count and cut.replicas > 1:
         layers = (
@@ -196,7 +204,7 @@ class PlacedProgram(Program):
         self._recomputing = (
             Recomputing(placed.model, placed.seats) if placed.plan.recompute else None
         )
-        for note in notes(placed, cut):
+        for note in notes(placed, cut, optimizer):
             tell(note)
 
     def begin_with(self, optimizer: Any) -> None:
