@@ -62,6 +62,7 @@ def test_that_this_machine_is_examined_with_its_tensorflow(gpu_studio_process, t
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_asker")
 def test_that_a_simulated_machine_can_be_examined(gpu_studio, monkeypatch):
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "2xH100")
     answer = gpu_studio("doctor")

@@ -131,6 +131,7 @@ def test_that_a_plan_with_a_problem_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_asker")
 def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) -> None:
     path = tmp_path / "digits.plan.toml"
     save(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")), path)
