@@ -196,7 +196,8 @@ def _why_early(event: events.Finished) -> str:
 
 
 def _finished(event: events.Finished, reached: str) -> str:
-    took = duration(event.seconds)
+    # As every list has it, from the start of its process; older runs told the training alone.
+    took = duration(event.elapsed or event.seconds)
     words = {
         "completed": f"finished after {took}",
         "early_stopping": f"finished after {took}, because {_why_early(event)}",

@@ -19,7 +19,9 @@ from rich.text import Text
 from gpu_studio.cli import command
 from gpu_studio.cli.command import escaped, json_text
 from gpu_studio.cli.escaping_console import EscapingConsole
-from gpu_studio.contract.events import Epoch
+from gpu_studio.cli.sinks import lines_of
+from gpu_studio.contract.events import Epoch, Finished
+from gpu_studio.runs.reading.history import History
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
 ANYTHING = st.text(st.characters(codec=None))
@@ -131,3 +133,11 @@ def test_that_a_locale_without_the_letters_gets_them_as_escapes(monkeypatch):
     command.make_streams_whole()
     command.say("3 × 4 µs \udcff")
     assert raw.getvalue() == b"3 \\xd7 4 \\xb5s \\udcff\n"
+
+
+@pytest.mark.parametrize(("elapsed", "said"), [(17.2, "17 s"), (0.0, "11 s")])
+def test_that_the_end_of_a_run_tells_the_time_that_the_list_of_runs_tells(
+    elapsed: float, said: str
+) -> None:
+    end = Finished(reason="completed", seconds=11.2, epoch=2, step=46, elapsed=elapsed)
+    assert list(lines_of(end, History())) == [f"finished after {said}"]
