@@ -5,13 +5,12 @@ What they hold on a card, and on a CPU in whatever order its threads happen to r
 
 from __future__ import annotations
 
-from gpu_studio.placement.arena import Arena
+from gpu_studio.placement.arena import UNIT, Arena
 from gpu_studio.placement.liveness import CHEAP, Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
     UNREHEARSED,
     TensorKinds,
-    most_but,
     on_card,
     on_cpu,
 )
@@ -74,9 +73,42 @@ def test_that_an_allocator_never_gives_out_less_than_is_asked() -> None:
     assert all(each.factor >= UNREHEARSED for each in memory.padding)
 
 
-def test_that_the_fullest_step_of_fifty_is_rare_and_that_of_three_is_not() -> None:
-    assert most_but(0.04, [*range(48), 99, 98]) == 47
-    assert most_but(0.04, [1, 7, 9]) == 9
+def kept_waiting(length: int, seconds: float) -> tuple[list[Operation], list[float]]:
+    """1 MiB that an operation takes, beside so long a chain of others, which ends in 8 MiB."""
+    waited_for = [
+        Operation(makes=((0, Size(MIB)),)),
+        Operation(takes=(0,), makes=((1, Size(4)),)),
+    ]
+    chain = [
+        Operation((place - 1,) if place > 2 else (), ((place, Size(4)),))
+        for place in range(2, length + 1)
+    ]
+    last = Operation((length,), ((length + 1, Size(8 * MIB)),))
+    return [*waited_for, *chain, last], [1e-6, 1e-3, *[seconds] * length]
+
+
+def test_that_a_thread_that_stands_still_falls_no_further_behind_than_a_fair_scheduler_lets_it():
+    for length, meet in ((3, True), (6, False)):  # 12 and 18 ms
+        step, seconds = kept_waiting(length, 0.004 if meet else 0.003)
+        results = TensorKinds([1, length + 1])
+        memory = on_cpu(step, lambda _batch, each=seconds: each, results, threads=2)
+        assert (memory.asked(1) > 9 * MIB) == meet
+
+
+def test_that_the_fullest_step_that_is_rehearsed_counts_however_rare() -> None:
+    step, seconds = kept_waiting(3, 0.004)
+    memory = on_cpu(step, lambda _batch: seconds, TensorKinds([1, 4]), threads=2)
+    assert max(memory.peak(batch) for batch in BATCHES) >= UNREHEARSED * memory.asked(8)
+
+
+def test_that_on_a_cpu_the_margin_is_on_the_variables_too_which_updates_copy_and_move() -> None:
+    steps = {
+        WEIGHT.bytes: on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=1),
+        0: on_card(BACKWARD, TensorKinds(results=[11])),
+    }
+    for variables, memory in steps.items():
+        more = (UNREHEARSED - 1) * (variables + memory.asked(8))
+        assert abs(memory.peak(8) - memory.asked(8) - more) < 2 * UNIT
 
 
 def test_that_what_is_lost_between_the_variables_is_known_of_a_cpu_too() -> None:

@@ -18,7 +18,7 @@ from tensorflow.python.ops import while_v2
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 
 from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history, in_one_queue
-from gpu_studio.placement.rehearsal import INTERRUPTION_S
+from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.kernel_scratch import (
     ScratchOf,
@@ -34,11 +34,9 @@ _NO_MEMORY = frozenset(
     {"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"}
 )
 """They give what is there already: a variable's memory, a constant, or what is in a list."""
-_GIVEN = frozenset({"Placeholder", "TensorListGetItem", "TensorListPopBack"})
-"""In the body of a loop, they give what is outside of it, or in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
-DELAY_S = 5 * INTERRUPTION_S
+DELAY_S = 5 * BEHIND_S
 """A turn of a loop begins as soon as it has what it needs: while one thread stands still, the
 others compute gradients of weights that wait to be added up. Real turns, of small operations on all
 cores, take a fifth of what is reckoned."""
@@ -148,8 +146,8 @@ class Graph:
                 if before.name in self._places
             ),
             shares=op.type in SHARING,
-            overwrites=again or op.type in OVERWRITING,
-            scratch=self._scratch(op, scratch),
+            overwrites=again or op.type in OVERWRITING or (on_cpu and op.type in LOOPS),
+            scratch=self._scratch(op, scratch, on_cpu=on_cpu),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
             replaces=op.type == "AssignVariableOp",
@@ -177,9 +175,9 @@ class Graph:
             return []
         return [number for number, _ in self._workspace(op.inputs[1].op)]
 
-    def _scratch(self, op: Any, scratch: ScratchOf) -> Size:
+    def _scratch(self, op: Any, scratch: ScratchOf, *, on_cpu: bool) -> Size:
         if op.type in LOOPS:
-            return _in_turns(op, self.batch)
+            return _in_a_turn(op, self.batch) if on_cpu else _in_turns(op, self.batch)
         return scratch(op, [self.size(x) for x in op.inputs])
 
     def _variable(self, op: Any, value: Any) -> Variable:
@@ -274,27 +272,39 @@ def _in_turns(loop: Any, batch: int) -> Size:
     return Size(fullest.fixed, fullest.per_sample)
 
 
+def _in_a_turn(loop: Any, batch: int) -> Size:
+    """Return the most that one iteration of a loop holds on a CPU besides what it is given.
+
+    What it hands on takes the place of what it was given, which the loop's outputs stand for.
+    """
+    body = Graph(_body(loop), batch)
+    operations = body.as_on("CPU")
+    given = [s for each in operations for tensor, s in each.makes if tensor in body.given]
+    handed_on = [tensor for tensor in body.results if tensor not in body.given]
+    run = history(operations, in_one_queue(operations), results=handed_on)
+    fullest = highest(run.moments).fullest(_TYPICAL)
+    return Size(
+        fullest.fixed - sum(size.fixed for size in given),
+        fullest.per_sample - sum(size.per_sample for size in given),
+    )
+
+
 def _waiting_of(loop: Any, batch: int) -> Size:
     """Return the bytes that wait in the iterations of a loop if one thread stands still.
 
-    It may be nothing for a large batch. Gradients of weights wait to be added up, or what they are
-    computed from waits with them, of at most as many iterations as the loop runs at once. But each
-    that has gone on has taken from the lists what it needed, and that memory is free; the lists
-    count as held until the loop has ended.
+    It may be nothing for a large batch. Gradients of weights wait to be added up, those of as many
+    iterations as the loop begins before the oldest has ended. What they were computed from is free,
+    and so is what each iteration has taken from the lists, which count as held until the loop has
+    ended.
     """
     body = Graph(_body(loop), batch)
     added = _added_up(body)
     ahead = round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0))
-    turns = min(_turns(loop) - 1, loop.get_attr("parallel_iterations"), ahead)
+    turns = min(_turns(loop), loop.get_attr("parallel_iterations"), ahead + 1) - 1
     if turns < 1 or not added:
         return NOTHING
-    sources = {x.ref(): x for each in added for x in root(each).op.inputs}
-    made = [x for x in sources.values() if root(x).op.type not in _GIVEN]
-    return Size(
-        sum(body.size(x).fixed for x in added) * turns,
-        (sum(body.size(x).per_sample for x in made) - _taken_in_a_turn(loop, batch)) * turns,
-        pieces=turns,
-    )
+    waiting = sum(body.size(x).fixed for x in added)
+    return Size(waiting * turns, -_taken_in_a_turn(loop, batch) * turns, pieces=turns)
 
 
 def _taken_in_a_turn(loop: Any, batch: int) -> int:

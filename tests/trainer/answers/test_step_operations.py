@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -14,7 +16,8 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     import keras
     import tensorflow as tf
 
-    from gpu_studio.trainer.answers.step_operations import Graph
+    from gpu_studio.placement.liveness import Size
+    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph
 
     layer = keras.layers.LSTM(6)
     layer.build((None, 7, 5))
@@ -30,8 +33,22 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     def beside(kind):
         return [size for each in graph.as_on(kind) for number, size in each.makes if number < 0]
 
-    assert any(size.pieces > 1 for size in beside("CPU"))
+    gradients = sum(4 * math.prod(weight.shape) for weight in layer.trainable_variables)
+    # Of each turn but the oldest; meanwhile what it took from seven lists of units is free.
+    (waiting,) = (size for size in beside("CPU") if size != Size(0, 0, size.pieces))
+    assert waiting == Size(6 * gradients, -6 * 7 * 6 * 4, pieces=6)
     assert beside("GPU") == []
+
+    def in_a_turn(kind):
+        return [
+            each.scratch
+            for op, each in zip(graph.operations, graph.as_on(kind), strict=True)
+            if op.type in LOOPS
+        ][-1]
+
+    # What a turn hands on takes the place of what it was given.
+    assert in_a_turn("CPU").fixed <= gradients < in_a_turn("GPU").fixed + gradients
+    assert in_a_turn("CPU").fixed < in_a_turn("GPU").fixed
 
 
 @pytest.mark.parametrize(
