@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
+from gpu_studio.trainer.keras_objects.as_compiled import made_by_user
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, wide_type
 
 _FEW = (5, 3)
@@ -128,8 +129,9 @@ def _metrics_in(model: Any) -> list[Any]:
 
     A model within the model keeps its own to itself.
     """
-    found = list(model._metrics)  # noqa: SLF001 (`metrics` has those that it was compiled with, too)
-    for layer in model._flatten_layers(include_self=False):  # noqa: SLF001
+    own = made_by_user(model)
+    found = list(own._metrics)  # noqa: SLF001 (`metrics` has those that it was compiled with, too)
+    for layer in own._flatten_layers(include_self=False):  # noqa: SLF001
         if not isinstance(layer, keras.Model):
             found += layer.metrics
     return list({id(each): each for each in found}.values())

@@ -35,12 +35,15 @@ def unguarded(work: Callable[[], Any], doing: str = "") -> Any:  # noqa: ARG001
 
 def compiled_model(model: keras.Model | None) -> keras.Model | None:
     """Return the model that was compiled: this one, or the only layer of it; None if none was."""
-    if model is None:
-        return None
+    own = None if model is None else made_by_user(model)
+    return own if getattr(own, "compiled", False) else None
+
+
+def made_by_user(model: keras.Model) -> keras.Model:
+    """Return the model as its function made it: this one, or the only layer of it."""
     # A model that is no graph became the only layer of one of the same name.
     inner = model.layers[-1] if model.layers else model
-    own = inner if isinstance(inner, keras.Model) and inner.name == model.name else model
-    return own if getattr(own, "compiled", False) else None
+    return inner if isinstance(inner, keras.Model) and inner.name == model.name else model
 
 
 def compiled_optimizer(model: keras.Model | None) -> Any:
