@@ -19,8 +19,9 @@ from rich.text import Text
 from gpu_studio.cli import command
 from gpu_studio.cli.command import escaped, json_text
 from gpu_studio.cli.escaping_console import EscapingConsole
-from gpu_studio.cli.sinks import lines_of
+from gpu_studio.cli.sinks import ending_of
 from gpu_studio.contract.events import Epoch, Finished
+from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.reading.history import History
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
@@ -140,4 +141,6 @@ def test_that_the_end_of_a_run_tells_the_time_that_the_list_of_runs_tells(
     elapsed: float, said: str
 ) -> None:
     end = Finished(reason="completed", seconds=11.2, epoch=2, step=46, elapsed=elapsed)
-    assert list(lines_of(end, History())) == [f"finished after {said}"]
+    history = History()
+    history.apply_all([end])
+    assert next(iter(ending_of(history, Explanation("")))) == f"finished after {said}"
