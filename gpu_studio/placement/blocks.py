@@ -16,6 +16,7 @@ import numpy as np
 from gpu_studio.placement.stage_memory import (
     StageMemory,
     Step,
+    WayBack,
     running,
     samples_at_once,
     shares,
@@ -101,20 +102,41 @@ def _entries(
 class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table).
 
-    So many micro-batches are `under_way` at once, if a device does not hold fewer. With `recompute`
-    stages keep what enters them, and compute the rest again.
+    Of these the backward pass does not need those that are `brief`. So many micro-batches are
+    `under_way` at once, if a device does not hold fewer. With `recompute` stages keep what enters
+    them, and compute the rest again.
     """
 
     work: Work
     entering: Array
+    brief: Array
     under_way: int
     recompute: bool = False
     _made: dict[tuple[range, int, bool], StageMemory] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, work: Work, under_way: int, *, recompute: bool = False) -> BlockMemory:
+        """What blocks of this work hold."""
+        every = entering(work, work.output_bytes)
+        brief = np.zeros_like(every)
+        if not recompute and not all(work.keeps_inputs):
+            kept = [
+                tuple(
+                    () if not keeps else each
+                    for keeps, each in zip(work.keeps_inputs, some, strict=True)
+                )
+                for some in (work.inputs, work.later or ((),) * len(work.inputs))
+            ]
+            brief = every - entering(
+                replace(work, inputs=kept[0], later=kept[1]), work.output_bytes
+            )
+        return cls(work, every, brief, under_way, recompute)
+
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `before` does."""
         samples = samples_at_once(self.work.batch, micro_batches, 1)
-        return before(self.work.state_bytes + self.work.kept_bytes * samples)
+        lasting = self.work.state_bytes - self.work.gradient_bytes
+        return before(lasting + self.work.kept_bytes * samples)
 
     def piece(self, micro_batches: int, ends: range, begin: int = 0, *, turns: int = 0) -> Array:
         """The bytes held by the blocks that end in `ends` and begin at `begin` or later.
@@ -136,57 +158,82 @@ class BlockMemory:
         # A device that others have no tensors copied to is a CPU, and how many cores there are is
         # not known here.
         at_work = running(micro_batches, under_way, 1 if copied else under_way)
-        return lasting + stage.step_bytes(
-            _step_on("GPU" if copied else "CPU", step, self.work, at_work)
+        step = _step_on("GPU" if copied else "CPU", step, self.work, at_work)
+        going_back = self._going_back(step, ends, begin) if copied else None
+        return lasting + stage.step_bytes(step, going_back)
+
+    def _going_back(self, step: Step, ends: range, begin: int) -> Array:
+        """What a micro-batch on its way back holds in a block on a card, at its fullest moment."""
+        work = self.work
+        moments = _way_back(work).moments(step.part, step.margin)
+        all_gradients = work.gradient_bytes.sum()
+        fullest = maxima(moments + all_gradients, ends, begin) - all_gradients
+        ahead = step.part * before(work.kept_bytes)[begin : ends.stop]
+        gradients = before(work.gradient_bytes)[ends.start : ends.stop, None]
+        # The gradient of what came in is made here, and sent back.
+        last = (
+            sums(before(work.gradient_bytes), ends, begin)
+            + step.part * (self.entering[ends.start : ends.stop, begin : ends.stop])
         )
+        found: Array = np.maximum(fullest - ahead + gradients, last)
+        return found
 
     def _stage(self, ends: range, begin: int, copied: bool) -> StageMemory:
         work = self.work
         kept = sums(before(work.kept_bytes), ends, begin)
-        entering = self.entering[ends.start : ends.stop, begin : ends.stop]
+        enters = self.entering[ends.start : ends.stop, begin : ends.stop]
         taken: Array | float = 0.0
         if work.taken_bytes[begin : ends.stop].any():
             taken = maxima(work.taken_bytes, ends, begin)
         # What a CPU keeps when it computes again are tensors of other stages.
-        kept_here = (0.0 if copied else entering) if self.recompute else kept
+        kept_here = (0.0 if copied else enters) if self.recompute else kept
         return StageMemory(
             gradients=sums(before(work.gradient_bytes), ends, begin),
             taken=0.0 if copied else taken,
-            received=entering + taken if copied else 0.0,
+            received=enters + taken if copied else 0.0,
+            brief=self.brief[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             kept=kept_here,
-            # The gradient of what came in is made here, and sent back.
-            passing=np.maximum(maxima(work.passing_bytes, ends, begin), entering)
-            if copied
-            else maxima(work.passing_bytes, ends, begin),
-            again=kept if self.recompute else 0.0,
+            passing=0.0 if copied else maxima(work.passing_bytes, ends, begin),
+            again=kept if self.recompute and not copied else 0.0,
             updating=sums(before(work.gradient_bytes), ends, begin)
             if copied
             else maxima(2 * work.gradient_bytes, ends, begin),
-            scratch=maxima(work.scratch_bytes, ends, begin)
-            if copied and work.scratch_bytes.any()
-            else 0.0,
             share=sums(
                 before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin
             ),
         )
 
 
+def _way_back(work: Work) -> WayBack:
+    layers = len(work.kept_bytes)
+    around = work.around_bytes if len(work.around_bytes) else work.kept_bytes + work.passing_bytes
+    beside, scratch = (
+        each if len(each) else np.zeros(layers) for each in (work.beside_bytes, work.scratch_bytes)
+    )
+    return WayBack(work.kept_bytes, around, beside, scratch, work.gradient_bytes)
+
+
 def replica_bytes(work: Work, replicas: int = 1) -> float:
     """What a card holds that has the whole model, and its part of the batch in one piece."""
     lasting = float(work.state_bytes.sum() - work.gradient_bytes.sum())
     step = _step_on("GPU", Step(-(-work.batch // replicas)), work, 1)
-    return lasting + float(_whole(work, "GPU").step_bytes(step))
+    return lasting + float(_whole(work, "GPU").step_bytes(step, _whole_way_back(work, step)))
+
+
+def _whole_way_back(work: Work, step: Step) -> float:
+    moments = _way_back(work).moments(step.part, step.margin)
+    return float(moments.max(initial=0.0) + work.gradient_bytes.sum())
 
 
 def _whole(work: Work, kind: str) -> StageMemory:
     gradients = work.gradient_bytes
     return StageMemory(
         gradients=gradients.sum(),
-        taken=work.taken_bytes.max(initial=0.0),
+        taken=0.0 if kind == "GPU" else work.taken_bytes.max(initial=0.0),
+        received=work.taken_bytes.max(initial=0.0) if kind == "GPU" else 0.0,
         kept=work.kept_bytes.sum(),
         passing=work.passing_bytes.max(initial=0.0),
         updating=gradients.sum() if kind == "GPU" else 2 * gradients.max(initial=0.0),
-        scratch=work.scratch_bytes.max(initial=0.0) if kind == "GPU" else 0.0,
     )
 
 
@@ -196,4 +243,6 @@ def _step_on(kind: str, step: Step, work: Work, at_work: int) -> Step:
     `at_work` is how many micro-batches it computes at once.
     """
     step = replace(step, margin=UNREHEARSED if kind == "GPU" else 1.0)
-    return with_beyond(step, _whole(work, kind), work.rehearsed.get(kind, StepMemory()), at_work)
+    going_back = _whole_way_back(work, step) if kind == "GPU" else None
+    rehearsed = work.rehearsed.get(kind, StepMemory())
+    return with_beyond(step, _whole(work, kind), going_back, rehearsed, at_work)

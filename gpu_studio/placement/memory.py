@@ -30,6 +30,7 @@ from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, 
 from gpu_studio.placement.stage_memory import (
     StageMemory,
     Step,
+    WayBack,
     at_once,
     running,
     shares,
@@ -175,9 +176,14 @@ class _Load:
     again: float = 0
     updating: float = 0
     share: float = 0
-    scratch: float = 0
+    brief: int = 0
+    beside: float = 0
+    stages: list[list[tuple[float, ...]]] = field(default_factory=list)
+    """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
 
-    def add(self, layer: GraphLayer, slots: int, share: float, *, keeps: bool) -> None:
+    def add(
+        self, layer: GraphLayer, slots: int, share: float, *, keeps: bool, begins: bool = False
+    ) -> None:
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
@@ -187,6 +193,24 @@ class _Load:
         self.passing = max(self.passing, layer.passing_bytes * share)
         largest = max(self.updating, 2 * layer.trainable_bytes * share)
         self.updating = self.gradients if self.sent else largest
+        if begins or not self.stages:
+            self.stages.append([])
+        sizes = layer.kept_bytes, layer.around, layer.beside_bytes, layer.trainable_bytes
+        kept, around, beside, gradients = (size * share for size in sizes)
+        self.stages[-1].append((kept, around, beside, layer.scratch_bytes, gradients))
+
+    def receive(
+        self,
+        graph: ModelGraph,
+        device: str,
+        devices: Mapping[str, Sequence[str]],
+        *,
+        recompute: bool,
+    ) -> None:
+        """Count what comes from other devices; what is computed again needs all of it."""
+        self.received = graph.received(device, devices)
+        kept = self.received if recompute else graph.received(device, devices, kept=True)
+        self.brief = self.received - kept
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -194,11 +218,12 @@ class _Load:
         Split layers compute nothing again, and what they keep is here yet.
         """
         self.kept += max(0, found.kept - self.received)
+        self.beside = self.kept
         self.again = found.again
 
-    def step(self, step: Step) -> int:
-        """What it takes besides weights and slots."""
-        stage = StageMemory(
+    def stage(self) -> StageMemory:
+        """What it holds, in the terms of the formula."""
+        return StageMemory(
             self.gradients,
             0.0 if self.sent else self.taken,
             self.kept,
@@ -206,10 +231,22 @@ class _Load:
             self.again,
             self.updating,
             self.share,
-            self.scratch,
             self.received + self.taken if self.sent else 0.0,
+            self.brief,
         )
-        return round(float(stage.step_bytes(step)))
+
+    def going_back(self, step: Step) -> float | None:
+        """What a micro-batch on its way back holds here, at its fullest moment; None on a CPU."""
+        if not self.sent:
+            return None
+        ways = [WayBack(*np.array(rows, np.float64).T) for rows in self.stages]
+        fullest = max(float(way.moments(step.part, step.margin).max()) for way in ways)
+        # The gradient of what came in is made here, and sent back.
+        return self.gradients + max(fullest + self.beside * step.part, self.received * step.part)
+
+    def step(self, step: Step) -> int:
+        """What it takes besides weights and slots."""
+        return round(float(self.stage().step_bytes(step, self.going_back(step))))
 
 
 def placed_memory(
@@ -245,21 +282,21 @@ def _loads(
     batch: int,
 ) -> dict[str, _Load]:
     loads: dict[str, _Load] = {}
+    before: Sequence[str] = ()
     for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
+        keeps = len(devices) > 1 or not placed.recompute
+        begins = placed.recompute and devices != before
         for device in devices:
             load = loads.setdefault(device, _Load(is_copied_to(device)))
-            keeps = len(devices) > 1 or not placed.recompute
-            load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
+            slots = model.slots.get(layer.name, 0)
+            load.add(layer, slots, 1 / len(devices), keeps=keeps, begins=begins)
             load.taken = load.taken if layer.inputs else graph.input_bytes
             load.share += part_of_model / len(devices)
-            if load.sent:
-                load.scratch = max(load.scratch, layer.scratch_bytes)
+        before = devices
     for device, load in loads.items():
         if load.sent:
-            load.received = graph.received(device, devices_by_layer)
-            # The gradient of what came in is made here, and sent back.
-            load.passing = max(load.passing, load.received)
+            load.receive(graph, device, devices_by_layer, recompute=placed.recompute)
     if placed.recompute:
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
@@ -278,19 +315,11 @@ def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, 
     whole = _Load(sent=not cpu, taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
-    scratch = 0 if cpu else max((layer.scratch_bytes for layer in graph.layers), default=0)
-    stage = StageMemory(
-        whole.gradients,
-        whole.taken,
-        whole.kept,
-        whole.passing,
-        whole.again,
-        whole.updating,
-        scratch=scratch,
-    )
+    whole.share = 1.0
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
     step = replace(step, margin=1.0 if cpu else UNREHEARSED)
-    return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
+    rehearsed = model.steps.get("CPU" if cpu else "GPU", StepMemory())
+    return with_beyond(step, whole.stage(), whole.going_back(step), rehearsed, at_work)
 
 
 def _under_way(devices: Collection[str], cores: int) -> int:

@@ -236,10 +236,22 @@ class GraphLayer:
     """The most that is held besides while the layer is computed, on its way or back, per sample."""
     scratch_bytes: int = 0
     """The most that one of its kernels needs on a card while it runs."""
+    around_bytes: int = 0
+    """The most that is held on a card while the layer is computed, besides what layers before it
+    keep, per sample; 0 if that is not known."""
+    beside_bytes: int = 0
+    """The same while the kernel runs that needs `scratch_bytes`."""
+    keeps_inputs: bool = True
+    """Whether the backward pass needs what the layer takes."""
     frozen: bool = False
     """Whether training leaves it as it is."""
     made_frozen: bool = False
     """Whether it would without the plan's `model.frozen`, as its code or its file has it."""
+
+    @property
+    def around(self) -> int:
+        """`around_bytes`; if they are not known, what it keeps and what passes."""
+        return self.around_bytes or self.kept_bytes + self.passing_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +276,19 @@ class ModelGraph:
         """The devices of every layer; the first of `names` if `chosen` decides nothing."""
         return devices_of_layers(self.feeds, chosen, tuple(names[:1]))
 
-    def received(self, device: str, devices: Mapping[str, Sequence[str]]) -> int:
+    def received(
+        self, device: str, devices: Mapping[str, Sequence[str]], *, kept: bool = False
+    ) -> int:
         """What the layers on a device receive from elsewhere, in bytes per sample.
 
-        Each tensor counts once. `devices` are those of every layer.
+        Each tensor counts once. `devices` are those of every layer. With `kept`, only what the
+        backward pass needs there.
         """
-        here = [layer for layer in self.layers if device in devices[layer.name]]
+        here = [
+            layer
+            for layer in self.layers
+            if device in devices[layer.name] and (layer.keeps_inputs or not kept)
+        ]
         taken = {name for layer in here for name in layer.inputs}
         return sum(
             layer.output_bytes

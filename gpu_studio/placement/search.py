@@ -152,9 +152,7 @@ class _Model:
         """The memory of blocks."""
         # Logical CPUs, which may run more at once, have no limits.
         under_way = at_once(len(self.devices))
-        return BlockMemory(
-            self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute
-        )
+        return BlockMemory.of(self.work, under_way, recompute=self.recompute)
 
     @cached_property
     def sent(self) -> SentBytes:

@@ -113,18 +113,45 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class WayBack:
+    """The layers of a card, in order, through which the gradients of a micro-batch go back.
+
+    In bytes per sample: `kept` is what each keeps; `around` the most that is held while it is
+    computed, besides what the layers before it keep; `beside` the same while its kernel runs that
+    needs the most `scratch`, which are bytes whatever the batch. `gradients` are those of its
+    weights, in bytes. All of shape (layers,).
+    """
+
+    kept: Array
+    around: Array
+    beside: Array
+    scratch: Array
+    gradients: Array
+
+    def moments(self, part: int, margin: float) -> Array:
+        """What is held while each layer is computed, less the `gradients` of all; shape (layers,).
+
+        A micro-batch has `part` samples. What the layers behind it kept is gone by then, and the
+        gradients of its own and of their weights are there. Scratch memory is known exactly, so
+        that it is divided by the `margin` that all of it will be multiplied by.
+        """
+        before = part * (np.cumsum(self.kept) - self.kept)
+        held = np.maximum(part * self.around, part * self.beside + self.scratch / margin)
+        return np.asarray(before + held - (np.cumsum(self.gradients) - self.gradients), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class StageMemory:
     """What is on a device, in bytes: of one stage, or of many in arrays of one shape.
 
     `taken`, `received`, `kept`, `passing` and `again` are per sample. `taken` is the model's input,
-    if a layer takes it; `received` what comes from other devices and stays for the backward pass;
-    `kept` what else that needs; `passing` the largest output and its gradient, or
-    the gradient of all that a card's stage received, held briefly and for one micro-batch at a
-    time, as is `again`, the recomputed activations; `updating` is what the optimizer needs besides
-    the gradients when the activations are gone: on a card, which begins the updates of all layers
-    before it ends the first, as much again; on a CPU what it takes to update the largest layer;
-    `scratch` what a kernel needs while it
-    runs. `share` is the part of the model that is here.
+    if a layer takes it; `received` what comes from other devices, of which what is `brief` is not
+    needed by the backward pass; `kept` what else that needs; `passing` the largest output and its
+    gradient, held briefly and for one micro-batch at a time, as is `again`, the recomputed
+    activations; `updating` is what the optimizer needs besides the gradients when the activations
+    are gone: on a card, which begins the updates of all layers before it ends the first, as much
+    again; on a CPU what it takes to update the largest layer. `share` is the part of the model that
+    is here.
     """
 
     gradients: Amount = 0.0
@@ -134,39 +161,53 @@ class StageMemory:
     again: Amount = 0.0
     updating: Amount = 0.0
     share: Amount = 1.0
-    scratch: Amount = 0.0
     received: Amount = 0.0
+    brief: Amount = 0.0
 
-    def step_bytes(self, step: Step) -> Array:
-        """The memory of a step besides weights and slots, at the largest of three moments.
+    def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
+        """The memory of a step besides weights and slots, at the largest of four moments.
 
-        These are: the first backward pass, when all activations of the micro-batches in progress
-        are held; their end, when the gradients of those that go back at once are about to be added
-        to the sum; and the update.
+        These are: the start, when all micro-batches that may come have arrived; the first backward
+        pass, when all activations of the micro-batches in progress are held; their end, when the
+        gradients of those that go back at once are about to be added to the sum; and the update.
+        `going_back` is what the micro-batch holds that goes back, with its gradients, at its
+        fullest moment, if that is known layer by layer (`WayBack`).
         """
+        if going_back is None:
+            going_back = (self.kept + self.passing + self.again) * step.part + self.gradients
+        arriving = self.received * step.arrived
+        # What no gradient needs lies here only of those that are sent ahead.
+        needed, ahead = self.received - self.brief, max(0, step.arrived - step.samples)
         backward = (
-            self.received * step.arrived
-            + self.kept * step.samples
-            + (self.passing + self.again) * step.part
-            + self.gradients
+            needed * step.arrived
+            + self.brief * ahead
+            + self.kept * (step.samples - step.part)
+            + going_back
         )
         # Until then the last of them still has its activations, as have those that are under way.
-        beside = (self.received + self.kept) * step.beside
-        last = beside + (self.passing + self.again) * step.part
-        summing = self.gradients * step.summed + last
-        fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
+        beside = needed * step.beside + self.kept * (step.beside - step.part)
+        summing = self.gradients * (step.summed - 1) + beside + going_back
+        updating = np.maximum(self.gradients + self.updating, arriving)
+        fullest = np.maximum(np.maximum(backward, summing), updating)
         held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
-        return np.asarray(held + self.scratch, np.float64)
+        return np.asarray(held, np.float64)
 
 
-def with_beyond(step: Step, whole: StageMemory, rehearsed: StepMemory, at_work: int) -> Step:
+def with_beyond(
+    step: Step,
+    whole: StageMemory,
+    going_back: float | None,
+    rehearsed: StepMemory,
+    at_work: int,
+) -> Step:
     """The step with what the formula omits, if `running` micro-batches are computed at once.
 
     A step of the `whole` model is simulated operation by operation (`rehearsed`), with the
     allocator's overhead. What it holds beyond the formula was omitted by it: for example the
     gradients that wait in a recurrent layer's loop.
     """
-    known = float(whole.step_bytes(replace(step, batch=step.part, micro_batches=1, under_way=1)))
+    alone = replace(step, batch=step.part, micro_batches=1, under_way=1)
+    known = float(whole.step_bytes(alone, going_back))
     return replace(step, beyond=at_work * max(0.0, rehearsed.peak(step.part) - known))
 
 

@@ -78,6 +78,13 @@ class Work:
     """What a step of the whole model holds on a "GPU" and on a "CPU"."""
     scratch_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What a kernel of each layer needs on a card, if that is known; empty if none needs any."""
+    around_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What is held on a card while each layer is computed (`WayBack`); if empty, what it keeps and
+    what passes."""
+    beside_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """What is held on a card while the kernel with the most scratch runs, if any needs some."""
+    keeps_inputs: tuple[bool, ...] = ()
+    """Whether the backward pass of each layer needs what it takes; if empty, all do."""
 
     @property
     def sent_bytes(self) -> Array:
@@ -194,6 +201,9 @@ def work_of(
         directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
         scratch_bytes=_row(layer.scratch_bytes for layer in layers),
+        around_bytes=_row(layer.around for layer in layers),
+        beside_bytes=_row(layer.beside_bytes for layer in layers),
+        keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
     )
 
 

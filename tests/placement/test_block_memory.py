@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.blocks import BlockMemory, entering
+from gpu_studio.placement.blocks import BlockMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
 from gpu_studio.placement.stage_memory import at_once
@@ -55,6 +57,25 @@ def model_of(random: np.random.Generator) -> ModelFacts:
     return ModelFacts(graph, slots=slots, shared_slots=12, steps={"GPU": StepMemory((rehearsed,))})
 
 
+def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
+    """The model, as it is known to be computed on a card: of some layers more, of some less."""
+
+    def known(layer: GraphLayer) -> GraphLayer:
+        scratch = int(random.integers(0, 2) * random.integers(0, 2_000_000))
+        return replace(
+            layer,
+            passing_bytes=int(random.integers(0, 40_000)),
+            around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
+            scratch_bytes=scratch,
+            beside_bytes=layer.kept_bytes // 2 if scratch else 0,
+            keeps_inputs=bool(random.integers(0, 2)),
+        )
+
+    assert model.graph is not None
+    layers = tuple(known(each) for each in model.graph.layers)
+    return replace(model, graph=replace(model.graph, layers=layers))
+
+
 def carved(random: np.random.Generator, batch: int) -> Plan:
     """Three slices of a card, small beside such models."""
     slices = tuple(int(each) for each in random.integers(1, 3, 3))
@@ -69,7 +90,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
     for seed in range(MODELS):
         random = np.random.default_rng(seed)
         model, batch, count = (
-            model_of(random),
+            with_kernels(model_of(random), np.random.default_rng(seed + MODELS)),
             int(random.integers(1, 200)),
             int(random.integers(1, 9)),
         )
@@ -91,9 +112,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
             for name in names[slice(*stage)]
         }
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        block_memory = BlockMemory(
-            work, entering(work, work.output_bytes), at_once(len(there)), recompute
-        )
+        block_memory = BlockMemory.of(work, at_once(len(there)), recompute=recompute)
         used = [end > begin for begin, end in stages]
         tables = [
             block_memory.piece(count, range(len(names) + 1), turns=max(1, sum(used[place:])))

@@ -11,9 +11,16 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import ModelGraph, PlanFacts, decoded, encoded
+from gpu_studio.placement.plan_facts import (
+    GraphLayer,
+    ModelFacts,
+    ModelGraph,
+    PlanFacts,
+    decoded,
+    encoded,
+)
 from gpu_studio.placement.stage_memory import Step, at_once, samples_at_once, turns_at_once
-from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
+from gpu_studio.placement.step_memory import UNREHEARSED, MemoryMoment, StepMemory
 from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Placed, Plan, Training
 from gpu_studio.plan.card_memory import most_mib
 
@@ -121,12 +128,61 @@ def test_that_what_a_kernel_needs_is_there_on_the_card_that_has_its_layer() -> N
     one, *others = MODEL.graph.layers
 
     def totals(scratch: int) -> list[int]:
-        graph = ModelGraph("one", (replace(one, scratch_bytes=scratch), *others))
+        around = one.kept_bytes + one.passing_bytes
+        needy = replace(one, scratch_bytes=scratch, beside_bytes=around)
+        graph = ModelGraph("one", (needy, *others))
         step = StepMemory((MemoryMoment(1),), scratch=scratch)
         facts = PlanFacts(model=replace(MODEL, graph=graph, steps={"GPU": step}))
         return [each.total for each in predict(placed, TWO_CARDS, facts)]
 
     assert [more - less for more, less in zip(totals(5000), totals(0), strict=True)] == [5000, 0, 0]
+
+
+def _placed_on_a_card(layers, held: dict[str, tuple[str, ...]], micro_batches: int = 1) -> int:
+    """The bytes that a card's second slice needs for these layers, of samples of 100 bytes."""
+    graph = ModelGraph("made", tuple(layers), input_bytes=100)
+    facts = PlanFacts(model=ModelFacts(graph, steps={"GPU": StepMemory()}))
+    placed = replace(
+        plan("placed", 32, placed=Placed(micro_batches, held)), devices=DeviceSettings()
+    )
+    return predicted(placed, facts, TWO_CARDS)["GPU:1"].total
+
+
+def test_that_a_kernel_of_an_early_layer_runs_on_a_card_when_late_activations_are_gone() -> None:
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    early = GraphLayer("early", "Conv2D", ("head",), kept_bytes=1000, around_bytes=1500)
+    late = GraphLayer("late", "Conv2D", ("early",), kept_bytes=2000, around_bytes=2500)
+    on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",)}
+
+    def total(scratch: int) -> int:
+        needy = replace(early, scratch_bytes=scratch, beside_bytes=500)
+        return _placed_on_a_card((head, needy, late), on)
+
+    # What comes in, what the early layer keeps, and what is there around the late one.
+    assert total(0) == total(90_000) == round(UNREHEARSED * 32 * (8 + 1000 + 2500))
+    assert total(200_000) == round(UNREHEARSED * 32 * (8 + 500)) + 200_000
+
+
+def test_that_gradients_of_late_weights_are_there_when_an_early_layer_is_computed() -> None:
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    early = GraphLayer("early", "Dense", ("head",), kept_bytes=10, around_bytes=500)
+    late = GraphLayer(
+        "late", "Dense", ("early",), kept_bytes=10, around_bytes=20, trainable_bytes=9000
+    )
+    on = {"head": ("GPU:0",), "early": ("GPU:1",), "late": ("GPU:1",)}
+    assert _placed_on_a_card((head, early, late), on) == round(
+        UNREHEARSED * (9000 + 32 * (8 + 500))
+    )
+
+
+def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes() -> None:
+    """A stage that only flattens holds what has arrived, or a gradient, and not both."""
+    head = GraphLayer("head", "Dense", output_bytes=800)
+    flat = GraphLayer("flat", "Flatten", ("head",), around_bytes=800, keeps_inputs=False)
+    on = {"head": ("GPU:0",), "flat": ("GPU:1",)}
+    assert _placed_on_a_card((head, flat), on) == round(UNREHEARSED * 32 * 800)
+    needed = _placed_on_a_card((head, replace(flat, keeps_inputs=True)), on)
+    assert needed == round(UNREHEARSED * 32 * (800 + 800))
 
 
 def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other() -> None:

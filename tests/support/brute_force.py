@@ -197,20 +197,38 @@ def _held(
     arrived = min(work.batch, max(2, at_once) * part) if on_card else samples
     taken = max(float(work.taken_bytes[layer]) for layer in layers)
     come = entering / work.batch + (taken if on_card else 0.0)
-    passing = max(float(work.passing_bytes[layer]) for layer in layers)
-    passing = max(passing, entering / work.batch if on_card else 0.0)
-    backward = come * arrived + gradients + passing * part
-    backward += kept * (part if recompute else samples)
+    keeps = float(not recompute)
+    back = _going_back(work, layers, part, entering / work.batch if on_card else 0.0, on_card)
+    backward = come * arrived + keeps * kept * (samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)
     updating = 2 * gradients if on_card else gradients + 2 * largest
     batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0
     beside = min(work.batch, (1 + ahead) * part)
-    last = come * beside + kept * (part if recompute else beside) + passing * part
-    summing = min(count, 2 if on_card else at_once + 1) * gradients + last
+    last = come * beside + keeps * kept * (beside - part) + back
+    summing = (min(count, 2 if on_card else at_once + 1) - 1) * gradients + last
     margin = MARGIN if on_card else 1.0
-    return state + batch + margin * max(backward, summing, updating)
+    return state + batch + margin * max(backward, summing, updating, come * arrived)
+
+
+def _going_back(
+    work: Work, layers: Sequence[int], part: int, entering: float, on_card: bool
+) -> float:
+    """What a micro-batch holds on its way back, at its fullest moment, with its gradients.
+
+    On a card what the layers behind kept is gone, and the gradients of those before are not there.
+    """
+    gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
+    passing = max(float(work.passing_bytes[layer]) for layer in layers)
+    if not on_card:
+        return gradients + part * (sum(float(work.kept_bytes[layer]) for layer in layers) + passing)
+    found = gradients + part * entering
+    for place, layer in enumerate(layers):
+        kept = sum(float(work.kept_bytes[each]) for each in layers[: place + 1])
+        behind = sum(float(work.gradient_bytes[each]) for each in layers[place:])
+        found = max(found, behind + part * (kept + float(work.passing_bytes[layer])))
+    return found
 
 
 def random_work(

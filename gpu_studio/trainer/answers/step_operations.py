@@ -7,8 +7,9 @@ and the memory of its kernel alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from tensorflow.python.framework import ops
@@ -46,6 +47,28 @@ LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: only which of two operations takes longer matters."""
 
 
+@dataclass(slots=True)
+class LayerHolds:
+    """What is held on a card while a layer is computed, besides the batch, in bytes per sample.
+
+    `passing` besides all that is kept; `around` besides what the layers before it keep, and
+    `beside` the same while a kernel runs that needs `scratch`: bytes, whatever the batch.
+    """
+
+    passing: int = 0
+    around: int = 0
+    beside: int = 0
+    scratch: int = 0
+
+    def note(self, passing: int, around: int, scratch: int) -> None:
+        """Count a moment."""
+        self.passing = max(self.passing, passing)
+        self.around = max(self.around, around)
+        if scratch:
+            self.beside = max(self.beside, around)
+            self.scratch = max(self.scratch, scratch)
+
+
 class Graph:
     """The operations of a graph that its results and side effects need.
 
@@ -79,14 +102,15 @@ class Graph:
         scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
         return [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
 
-    def passing(
-        self, kept: frozenset[int], layers: Sequence[str]
-    ) -> tuple[dict[str, int], dict[str, int]]:
-        """Return what is held briefly while each layer's operations run on a card, in bytes.
+    def held(
+        self, kept: frozenset[int], layers: Sequence[str], keeping: Mapping[str, int]
+    ) -> dict[str, LayerHolds]:
+        """Return what is held on a card while each layer's operations run.
 
-        Per sample, besides the batch and what is `kept`; and in a kernel alone, whatever the batch.
         `layers` are those of the operations: what none made, such as the loss, runs where the layer
-        before it does. What a layer draws it draws when it has its input.
+        before it does. What a layer draws it draws when it has its input. `kept` are the tensors
+        that the backward pass needs, and `keeping` the bytes of them a sample of each layer, in
+        order.
         """
         operations = self._in_turn(self.as_on("GPU"), layers)
         turns = list(in_one_queue(operations))
@@ -97,16 +121,20 @@ class Graph:
             for tensor, size in each.makes
             if tensor in self.given
         )
-        held: dict[str, int] = {}
-        alone: dict[str, int] = {}
+        before = dict(zip(keeping, accumulate(keeping.values(), initial=0), strict=False))
+        found: dict[str, LayerHolds] = {}
         layer = ""
         places = (turn.place for turn in turns if turn.begins)
         for place, moment in zip(places, run.moments, strict=True):
             layer = layers[place] or layer
-            held[layer] = max(held.get(layer, 0), moment.per_sample - moment.kept - batch)
             scratch = operations[place].scratch
-            alone[layer] = max(alone.get(layer, 0), 0 if scratch.per_sample else scratch.fixed)
-        return held, alone
+            held = moment.per_sample - batch
+            found.setdefault(layer, LayerHolds()).note(
+                held - moment.kept,
+                held - min(moment.kept, before.get(layer, 0)),
+                0 if scratch.per_sample else scratch.fixed,
+            )
+        return found
 
     def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
         made_by = {

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.trainer.answers.step_operations import Graph, flops, root, size_of
+from gpu_studio.trainer.answers.step_operations import Graph, LayerHolds, flops, root, size_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.data.values import is_text
@@ -148,14 +148,18 @@ def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
 class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
-    `scratch_bytes` are what a kernel of it needs on a card, whatever the batch.
+    `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
+    `keeps_inputs` says whether its backward pass needs what it takes.
     """
 
     output_shape: tuple[int | None, ...] = ()
     output_bytes: int = 0
     kept_bytes: int = 0
     passing_bytes: int = 0
+    around_bytes: int = 0
+    beside_bytes: int = 0
     scratch_bytes: int = 0
+    keeps_inputs: bool = True
     flops_forward: float = 0.0
     flops_backward: float = 0.0
 
@@ -187,7 +191,8 @@ class _Step:
     def layers(self) -> dict[str, LayerCosts]:
         kept, forward, backward = self._kept_bytes(), *self._flops()
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
-        passing, scratch = self.graph.passing(among, self._paths())
+        keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
+        held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
         return {
             path: LayerCosts(
                 output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
@@ -195,8 +200,11 @@ class _Step:
                     size_of(x, self._trace.batch).per_sample for call in calls for x in call
                 ),
                 kept_bytes=kept.get(path, 0),
-                passing_bytes=passing.get(path, 0),
-                scratch_bytes=scratch.get(path, 0),
+                passing_bytes=held.get(path, LayerHolds()).passing,
+                around_bytes=held.get(path, LayerHolds()).around,
+                beside_bytes=held.get(path, LayerHolds()).beside,
+                scratch_bytes=held.get(path, LayerHolds()).scratch,
+                keeps_inputs=path in keepers,
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
             )
@@ -213,12 +221,41 @@ class _Step:
             if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"
         }
 
+    def _keep_inputs(self) -> set[str]:
+        """Return the layers whose backward operations read what other layers have made."""
+        made_in = self._trace.layer_of
+        return {
+            path
+            for op, path in zip(self.graph.operations, self._paths(), strict=True)
+            if _is_backward(op)
+            for source in (root(x).op for x in op.inputs)
+            if not _is_backward(source)
+            and made_in.get(source.name, "") != path
+            and self.graph.size(source.outputs[0]).per_sample
+        }
+
     def _kept_bytes(self) -> dict[str, int]:
         kept: dict[str, int] = {}
+        makers = self._makers()
         for ref in self._kept:
-            path = self._trace.layer_of.get(ref.deref().op.name, "")
+            path = makers.get(ref.deref().op.name, "")
             kept[path] = kept.get(path, 0) + self.graph.size(ref.deref()).per_sample
         return kept
+
+    def _makers(self) -> dict[str, str]:
+        """Return the layer of each forward operation by its name.
+
+        What none made, such as a sum of two layers' outputs, counts for the one before.
+        """
+        makers: dict[str, str] = {}
+        layer = ""
+        for op in self.graph.operations:
+            own = self._trace.layer_of.get(op.name)
+            # Where gradients of several ways meet, they are added outside of all scopes.
+            if own or not (_is_backward(op) or any(_is_backward(x.op) for x in op.inputs)):
+                layer = own or layer
+                makers[op.name] = layer
+        return makers
 
     def _flops(self) -> tuple[dict[str, float], dict[str, float]]:
         forward: dict[str, float] = {}

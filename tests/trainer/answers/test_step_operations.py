@@ -117,3 +117,44 @@ def test_that_practice_cards_pool_again_in_memory_that_nobody_else_takes(monkeyp
     # Beside input, gradient, output, and what comes back of it: positions.
     assert most("GPU") - real == 2 * pooled
     assert real == 2 * whole + 2 * pooled
+
+
+def test_that_a_layer_knows_what_a_card_holds_around_it_and_whether_it_needs_its_inputs(
+    monkeypatch,
+):
+    """A gradient of weights is computed when that of the output has taken the output's memory."""
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.step_trace import StepTrace, costs_of
+
+    monkeypatch.setenv("GPU_STUDIO_PRACTICE_LIBRARY", "/anywhere")
+    image, matrix = tf.Variable(tf.ones((3, 3, 3, 4))), tf.Variable(tf.ones((256, 10)))
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.GradientTape() as tape:
+            with tf.name_scope("conv"):
+                made = tf.nn.relu(tf.nn.conv2d(x, image, 1, "SAME"))
+            with tf.name_scope("flat"):
+                flat = tf.reshape(made, (SAMPLES, 256))
+            with tf.name_scope("dense"):
+                last = tf.matmul(flat, matrix)
+            loss = tf.reduce_sum(last * last)
+        return tape.gradient(loss, [image, matrix])
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 8, 8, 3))).graph
+    names = ("conv", "flat", "dense")
+    layer_of = {each.name: each.name.partition("/")[0] for each in graph.get_operations()}
+    layer_of = {name: layer for name, layer in layer_of.items() if layer in names}
+    ends = ("conv/Relu", "flat/Reshape", "dense/MatMul")
+    outputs = {
+        layer: [[graph.get_operation_by_name(end).outputs[0]]]
+        for layer, end in zip(names, ends, strict=True)
+    }
+    costs = costs_of(StepTrace(graph, SAMPLES, layer_of, outputs, [])).layers
+    assert [costs[name].keeps_inputs for name in names] == [True, False, True]
+    assert [costs[name].kept_bytes for name in names] == [1024, 0, 40]
+    assert costs["conv"].scratch_bytes > 0
+    # The output and its gradient; then only the latter.
+    assert (costs["conv"].around_bytes, costs["conv"].beside_bytes) == (2048, 1024)
+    assert costs["dense"].beside_bytes == costs["dense"].scratch_bytes == 0
