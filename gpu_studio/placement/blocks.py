@@ -165,7 +165,7 @@ class BlockMemory:
     def _going_back(self, step: Step, ends: range, begin: int) -> Array:
         """What a micro-batch on its way back holds in a block on a card, at its fullest moment."""
         work = self.work
-        moments = _way_back(work).moments(step.part, step.margin)
+        moments = _way_back(work).moments(step.part)
         all_gradients = work.gradient_bytes.sum()
         fullest = maxima(moments + all_gradients, ends, begin) - all_gradients
         ahead = step.part * before(work.kept_bytes)[begin : ends.stop]
@@ -221,7 +221,7 @@ def replica_bytes(work: Work, replicas: int = 1) -> float:
 
 
 def _whole_way_back(work: Work, step: Step) -> float:
-    moments = _way_back(work).moments(step.part, step.margin)
+    moments = _way_back(work).moments(step.part)
     return float(moments.max(initial=0.0) + work.gradient_bytes.sum())
 
 

@@ -128,15 +128,14 @@ class WayBack:
     scratch: Array
     gradients: Array
 
-    def moments(self, part: int, margin: float) -> Array:
+    def moments(self, part: int) -> Array:
         """What is held while each layer is computed, less the `gradients` of all; shape (layers,).
 
         A micro-batch has `part` samples. What the layers behind it kept is gone by then, and the
-        gradients of its own and of their weights are there. Scratch memory is known exactly, so
-        that it is divided by the `margin` that all of it will be multiplied by.
+        gradients of its own and of their weights are there.
         """
         before = part * (np.cumsum(self.kept) - self.kept)
-        held = np.maximum(part * self.around, part * self.beside + self.scratch / margin)
+        held = np.maximum(part * self.around, part * self.beside + self.scratch)
         return np.asarray(before + held - (np.cumsum(self.gradients) - self.gradients), np.float64)
 
 
