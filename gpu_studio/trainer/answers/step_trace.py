@@ -245,16 +245,18 @@ class _Step:
     def _makers(self) -> dict[str, str]:
         """Return the layer of each forward operation by its name.
 
-        What none made, such as a sum of two layers' outputs, counts for the one before.
+        What none made between two, such as a sum of their outputs, counts for the first of them.
         """
         makers: dict[str, str] = {}
+        between: list[str] = []
         layer = ""
         for op in self.graph.operations:
-            own = self._trace.layer_of.get(op.name)
+            if own := self._trace.layer_of.get(op.name):
+                makers |= dict.fromkeys(between, layer) | {op.name: own}
+                between, layer = [], own
             # Where gradients of several ways meet, they are added outside of all scopes.
-            if own or not (_is_backward(op) or any(_is_backward(x.op) for x in op.inputs)):
-                layer = own or layer
-                makers[op.name] = layer
+            elif not (_is_backward(op) or any(_is_backward(x.op) for x in op.inputs)):
+                between.append(op.name)
         return makers
 
     def _flops(self) -> tuple[dict[str, float], dict[str, float]]:
