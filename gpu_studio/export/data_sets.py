@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from gpu_studio.common.paths import resource
-from gpu_studio.export.facts import Header, ScriptData, ScriptFacts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.script_data import Header, ScriptData
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import table_lines
 from gpu_studio.plan import reference

@@ -1,54 +1,25 @@
-"""What the parts of a script need to know about the plan, and about its data unloaded.
-
-Of a data file only the table of contents is read. A plan whose files do not tell enough cannot
-be exported (`ExportError`).
-"""
+"""What the parts of a script need to know about the plan."""
 
 from __future__ import annotations
 
-import math
-import zipfile
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
+from typing import Any
 
 from gpu_studio.export.builders import CalledLayer, called_layers
-from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import BY_FIT, ExportError, Met, UnseenError, met_of
-from gpu_studio.export.tables import TableFacts, table_facts
+from gpu_studio.export.meeting import Met, met_of
+from gpu_studio.export.script_data import ScriptData, source_of
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts
 from gpu_studio.plan import (
-    Data,
     Machine,
     ModelSettings,
     Placed,
     Plan,
-    Target,
     placement_of,
     reference,
     strategy_of,
 )
-from gpu_studio.plan.catalogue import DATA, MODELS, scale_of
-from gpu_studio.plan.data import (
-    IMAGES,
-    MASKS,
-    SCALES,
-    TEXT_FILES,
-    ImageFolderError,
-    Layout,
-    are_pixels,
-    are_scaled,
-    files_in,
-    folder_entry,
-    further_arrays,
-    groups_array,
-    layout_of,
-    mask_folders,
-)
-from gpu_studio.plan.rules.source_rules import shape_of
+from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
 
 
@@ -231,227 +202,3 @@ def _model_layers(model: ModelSettings, source: ScriptData) -> tuple[CalledLayer
     if MODELS[model.name].reads_tokens and source.tokens:
         arguments["vocabulary"] = 1  # the layers are the same for any number of tokens
     return called_layers(model.name, source.shape, arguments)
-
-
-Header = tuple[tuple[int, ...], np.dtype[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptData:
-    """The data of a plan.
-
-    `target` says what is learnt of a sample, as far as it is known; `shape` is one sample's;
-    `classes` is None for values, and where only the data tell. `headers` states for each array of a
-    file its name in the script, its name in the file, its shape and its type: samples, targets (of
-    the training split if the file has one, then of its further splits), and the groups where the
-    plan splits by them. `folder` says where in a folder of images the classes are, `masks`
-    where images and their masks are. `scale` is what the plan says about bytes.
-    """
-
-    target: Target
-    shape: tuple[int, ...]
-    classes: int | None
-    brings_test: bool
-    file: Path | None = None
-    headers: tuple[tuple[str, str, Header], ...] = ()
-    folder: Layout | None = None
-    scale: str = SCALES[0]
-    brings_validation: bool = False
-    table: TableFacts | None = None
-    masks: tuple[Path, Path] | None = None
-
-    @property
-    def counted_classes(self) -> str:
-        """The number of classes as an expression: the script may have to count them."""
-        return "classes" if self.classes is None else str(self.classes)
-
-    @property
-    def of_images(self) -> bool:
-        """Whether a sample is read from an image, and is bytes until a step wants it."""
-        named = self.table is not None and self.table.columns.images is not None
-        return named or self.folder is not None or self.masks is not None
-
-    @property
-    def tokens(self) -> bool:
-        """Whether a sample is a row of token ids."""
-        if not self.headers:
-            return False
-        shape, dtype = self.headers[0][2]
-        scaled = are_scaled(dtype.name, shape, self.scale)
-        return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
-
-
-def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptData:
-    """Return what is known about the data. Raises ExportError.
-
-    Of a file only the table of contents is read, of a folder only its classes. `seen` is what the
-    function returned that the data come from, if they come from one.
-    """
-    if seen is not None and seen.nested:
-        raise _several_arrays(seen.name)
-    if data.file is not None:
-        found = _data_of_file(located("data.file", data.file, base), groups_array(data))
-        # Read, the numbers tell whether they are one-hot.
-        return replace(found, scale=scale_of(data), target=seen.target if seen else found.target)
-    if data.python is not None:
-        return _data_of_function(data, seen)
-    if data.table is not None:
-        table = table_facts(located("data.table", data.table, base), data, seen)
-        return ScriptData(table.target, table.shape, None, brings_test=False, table=table)
-    if data.folder is not None and files_in(data) is TEXT_FILES:
-        raise ExportError(
-            f"{data.folder} holds texts, and scripts are written for numbers only: train it by a "
-            "run, or hand keras.utils.text_dataset_from_directory to Keras' fit."
-        )
-    if data.folder is not None:
-        path = located("data.folder", data.folder, base)
-        masked = folder_entry(data) is MASKS
-        found = _data_of_masks(path, data, seen) if masked else _data_of_folder(path, data)
-        return replace(found, scale=scale_of(data))
-    entry = DATA[str(data.name)]
-    values = entry.values(data.options)
-    classes = values.get("classes", entry.classes)
-    target = Target((1,), measured=True) if entry.task == "values" else Target(ids=classes)
-    return ScriptData(target, shape_of(entry, data.options) or (), classes, entry.brings_test)
-
-
-def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
-    if seen is not None and seen.streamed:
-        raise ExportError(
-            f"{data.python} gives {seen.streamed}, and the loop of a script takes arrays. {BY_FIT}"
-        )
-    if seen is None or not seen.arrays:
-        raise ExportError(
-            f"What {data.python} returns is known once it has run, and a script depends on it: "
-            "allow the file, and try again when the Plan page shows the data. Or save the arrays "
-            "with numpy.savez, and name that file in data.file."
-        )
-    called = _called(seen.arrays, groups_array(data))
-    samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)
-    header = (0, *seen.x_shape), samples
-    headers = tuple((mine, name, header) for mine, name in called.items())
-    tests, validates = "x_test" in called, "x_val" in called
-    return ScriptData(
-        seen.target, seen.x_shape, None, tests, headers=headers, brings_validation=validates
-    )
-
-
-def _data_of_folder(path: Path, data: Data) -> ScriptData:
-    try:
-        layout = layout_of(path)
-    except (ImageFolderError, OSError) as error:
-        why = error if isinstance(error, ImageFolderError) else error.strerror or error
-        raise ExportError(
-            f"The folder of images {path} cannot be used ({why}), and the script depends on how it "
-            "is laid out: check data.folder, which is relative to the plan."
-        ) from error
-    shape = shape_of(IMAGES, data.options) or ()
-    tests, validates = layout.test is not None, layout.validation is not None
-    return ScriptData(Target(), shape, None, tests, folder=layout, brings_validation=validates)
-
-
-def _data_of_masks(path: Path, data: Data, seen: DataFacts | None) -> ScriptData:
-    if seen is None:
-        later = "is known once they were read: try again when the Plan page shows the data."
-        raise UnseenError(f"What the masks in {path.name} hold {later}")
-    try:
-        folders = mask_folders(path, data.options)
-    except (ImageFolderError, OSError) as error:
-        raise ExportError(f"The folder {path} cannot be used ({error}).") from error
-    return ScriptData(seen.target, seen.x_shape, seen.classes, brings_test=False, masks=folders)
-
-
-def _data_of_file(path: Path, groups: str | None) -> ScriptData:
-    # Opening a pipe that nobody writes to would block forever.
-    if not path.is_file():
-        raise _unreadable(path, "there is no such file")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            return _data_with(
-                path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups
-            )
-    except ExportError:
-        raise
-    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds for a damaged file
-        raise _unreadable(path, str(error)) from error
-
-
-def _several_arrays(name: str) -> ExportError:
-    return ExportError(
-        f"{name} has several inputs or targets, none, or weights of the samples, and the loop of a "
-        f"script trains by one of each. {BY_FIT}"
-    )
-
-
-def _unreadable(path: Path, why: str) -> ExportError:
-    return ExportError(
-        f"The data file {path} cannot be read ({why}), and the script depends on what it holds: "
-        "check data.file, which is relative to the plan."
-    )
-
-
-def _data_with(path: Path, headers: dict[str, Header], groups: str | None) -> ScriptData:
-    if groups is not None and groups not in headers:
-        raise ExportError(
-            f"The data file {path} has no array {groups}, by which data.split is to go."
-        )
-    called = _called(headers, groups)
-    if any(name.startswith(("x/", "y/", "sample_weight")) for name in headers):
-        raise _several_arrays(path.name)
-    if not set(called.values()) <= set(headers) or any(
-        headers[name][1].hasobject for name in called.values()
-    ):
-        raise ExportError(
-            f"The data file {path} needs arrays of numbers x_train and y_train, or x and y."
-        )
-    (shape, dtype), targets = headers[called["x"]], headers[called["y"]]
-    grey = len(shape) == 3 and are_pixels(dtype.name, shape)
-    ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
-    seen = (*shape[1:], 1) if grey else shape[1:]
-    return ScriptData(
-        _target_of(targets),
-        seen,
-        None,
-        "x_test" in called,
-        path,
-        ordered,
-        brings_validation="x_val" in called,
-    )
-
-
-def _target_of(header: Header) -> Target:
-    """Return what the table of contents tells of the targets, in the shape that a run gives them.
-
-    What numbers they are is not known by it.
-    """
-    shape, dtype = header[0][1:], header[1]
-    measured = dtype.kind == "f"
-    if math.prod(shape) == 1:
-        shape = (1,) if measured and not shape else shape if measured else ()
-    return Target(shape, measured)
-
-
-def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
-    """Return the script's names of the arrays that it needs, with their names in the file."""
-    whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
-    called = dict(zip("xy", whole, strict=True))
-    for part, pair in further_arrays(headers).items():
-        called |= {f"x_{part}": pair[0], f"y_{part}": pair[1]}
-    return called if groups is None else {**called, "groups": groups}
-
-
-def _header(archive: zipfile.ZipFile, name: str) -> Header:
-    with archive.open(name) as file:
-        return _read_header(file)
-
-
-def _read_header(file: IO[bytes]) -> Header:
-    version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, _, dtype = read(file)
-    return shape, dtype

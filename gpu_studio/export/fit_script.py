@@ -278,7 +278,7 @@ def _counting(fitted: FittedPlan) -> str:
 def _batched(fitted: FittedPlan) -> str:
     if fitted.seen.streamed:
         steps = fitted.plan.training.steps_per_epoch or None
-        once = "without end" not in fitted.seen.streamed and not steps
+        once = not fitted.seen.endless and not steps
         given = _GENERATED if written_as(fitted.plan).has_scope else ""
         return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
     asked = fitted.plan.training.steps_per_epoch

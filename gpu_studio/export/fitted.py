@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_studio.export.data import split_head, split_lines
-from gpu_studio.export.facts import ScriptData, ScriptFacts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.meeting import ExportError, Met, UnseenError
 from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.export.script_data import ScriptData
 from gpu_studio.export.script_text import fill, literal
 from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
 from gpu_studio.plan import Machine, Plan, Target, reference

@@ -52,7 +52,8 @@ _LARGEST: Final = 1e300
 SEED: Final = "training.seed"
 DEVICES: Final = "distribution.devices"
 _KEYS: Final = (
-    "version name plan template search budget seed repeats hold set axes largest".split()  # noqa: SIM905
+    *("version", "name", "plan", "template", "search", "budget", "seed", "repeats", "hold"),
+    *("set", "axes", "largest"),
 )
 _WHOLE: Final = {"budget": (0, MOST_RUNS), "seed": (0, LARGEST_SEED), "repeats": (1, MOST_RUNS)}
 

@@ -309,6 +309,8 @@ class ModelGraph:
 
 PREVIEWED = 12
 """Samples shown of the training split, at most."""
+WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
+"""How `DataFacts.streamed` ends for data without end, or of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +383,16 @@ class DataFacts:
         """Whether a sample is more than one array with one target."""
         arrays = (*self.inputs, *self.targets, *self.weights)
         return bool(arrays) and (len(arrays) != 2 or any(each.path for each in arrays))
+
+    @property
+    def endless(self) -> bool:
+        """Whether the data come batch by batch, without end."""
+        return self.streamed.endswith(WITHOUT_END)
+
+    @property
+    def of_unknown_length(self) -> bool:
+        """Whether the data come batch by batch, and nobody knows how many."""
+        return self.streamed.endswith(UNKNOWN_LENGTH)
 
     @property
     def target(self) -> Target:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import DataFacts, ModelFacts, PlanFacts
 from gpu_studio.plan import (
-    CheckpointSettings,
     Machine,
     Named,
     Plan,
@@ -22,9 +21,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.catalogue import SCHEDULES, needs_length, steps_of
 from gpu_studio.plan.keras_objects import VALIDATION
-
-WITHOUT_END, UNKNOWN_LENGTH = "without end", "their number unknown"
-"""Words of `DataFacts.streamed`."""
+from gpu_studio.plan.rules.start_rules import beside_own_steps, never_ends, unmeasured
 
 
 def problems_at_start(plan: Plan, facts: PlanFacts, machine: Machine | None) -> Iterator[Problem]:
@@ -44,13 +41,13 @@ def _lengths(plan: Plan, data: DataFacts) -> Iterator[Problem]:
     training, schedule = plan.training, plan.training.schedule
     if not data.streamed or training.steps_per_epoch:
         return
-    if data.streamed.endswith(WITHOUT_END):
+    if never_ends(endless=data.endless, steps=training.steps_per_epoch):
         advice = (
             f"{data.name} gives {data.streamed}, and an epoch would never end: give the number of "
             "batches of an epoch, or let the data end"
         )
         yield Problem("training.steps_per_epoch", "0", advice)
-    elif data.streamed.endswith(UNKNOWN_LENGTH) and schedule is not None:
+    elif data.of_unknown_length and schedule is not None:
         advice = (
             f"it goes by the length of an epoch, and {data.name} gives {data.streamed}: set "
             "training.steps_per_epoch, or give the schedule its steps"
@@ -93,18 +90,23 @@ def _beside_own_steps(plan: Plan, model: ModelFacts) -> Iterator[Problem]:
     if not model.own_steps:
         return
     own = f"the model has its own {model.own_steps[0]}"
-    if plan.training.class_weight:
-        advice = (
-            f"it counts in Keras' default step alone, and {own}: leave it out, or return weights "
-            "of the samples with the data, (x, y, weights)"
-        )
-        yield Problem("training.class_weight", shown(plan.training.class_weight), advice)
-    if plan.training.phases:
-        advice = (
-            f"a phase begins with a new optimizer, and {own}, which decides by itself what it "
-            "uses: leave the phases out, or train a second plan that begins with its weights"
-        )
-        yield Problem("training.phases", "given", advice)
+    said = {
+        "training.class_weight": (
+            shown(plan.training.class_weight),
+            (
+                f"it counts in Keras' default step alone, and {own}: leave it out, or return "
+                "weights of the samples with the data, (x, y, weights)"
+            ),
+        ),
+        "training.phases": (
+            "given",
+            (
+                f"a phase begins with a new optimizer, and {own}, which decides by itself what it "
+                "uses: leave the phases out, or train a second plan that begins with its weights"
+            ),
+        ),
+    }
+    yield from (Problem(field, *said[field]) for field in beside_own_steps(plan.training))
 
 
 def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[Problem]:
@@ -121,19 +123,12 @@ def _scaled(plan: Plan, model: ModelFacts, machine: Machine | None) -> Iterator[
 
 def _monitors(plan: Plan, model: ModelFacts, data: DataFacts | None) -> Iterator[Problem]:
     """What is monitored is measured, on a split that is there."""
-    training, rule = plan.training, plan.training.early_stopping
-    asked = {"training.early_stopping.monitor": rule.monitor} if rule is not None else {}
-    if training.checkpoint.monitor != CheckpointSettings().monitor:
-        asked["training.checkpoint.monitor"] = training.checkpoint.monitor
     validated = data is None or bool(data.streamed) or data.validation > 0
-    for field, monitor in asked.items():
-        if monitor.startswith(VALIDATION) and not validated:
-            advice = (
-                "nothing is validated: set data.validation_fraction above 0, or monitor "
-                f"{monitor.removeprefix(VALIDATION)}"
-            )
-            yield Problem(field, shown(monitor), advice)
-        elif model.measures and monitor.removeprefix(VALIDATION) not in model.measures:
-            known = [VALIDATION + name for name in model.measures if validated]
-            advice = f"nothing measures it: choose {listed([*model.measures, *known], 'or')}"
-            yield Problem(field, shown(monitor), advice)
+    for each in unmeasured(plan.training, model.measures, validated=validated):
+        known = [VALIDATION + name for name in model.measures if validated]
+        advice = (
+            f"nothing is validated: set data.validation_fraction above 0, or monitor {each.name}"
+            if each.split
+            else f"nothing measures it: choose {listed([*model.measures, *known], 'or')}"
+        )
+        yield Problem(each.field, shown(each.monitor), advice)

@@ -72,9 +72,7 @@ def launch(
     command = list(trainer or trainer_command(python))
     directory = RunDirectory.prepare(runs, plan.name)
     try:
-        _fill(directory, plan, resume, queued_as)
-        if fill is not None:
-            fill(directory)
+        _fill(directory, plan, resume, queued_as, fill)
         held = lock.reserve(directory.lock_file)
         directory = directory.publish()
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
@@ -85,13 +83,21 @@ def launch(
     return launched
 
 
-def _fill(directory: RunDirectory, plan: plans.Plan, resume: Resume | None, queued_as: str) -> None:
-    """Write the files that a run has before its trainer starts."""
+def _fill(
+    directory: RunDirectory,
+    plan: plans.Plan,
+    resume: Resume | None,
+    queued_as: str,
+    more: Callable[[RunDirectory], None] | None,
+) -> None:
+    """Write the files that a run has before its trainer starts; `more` writes further ones."""
     plans.save(plan, directory.plan_file)
     if resume:
         pass_on(resume, directory)
     if queued_as:
         note_in(directory, queued_as)
+    if more is not None:
+        more(directory)
 
 
 def _give_number(runs: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_studio.plan.rules.start_rules import never_ends
 from gpu_studio.trainer import batches
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Split
@@ -174,15 +175,15 @@ def refuse_unended(name: str, split: Split | None, field: str, steps: int, passe
     `steps` is the plan's `field`, and `passes` are how many times the stream would be read.
     """
     stream = None if split is None else split.stream
-    if stream is None or steps:
+    if stream is None:
         return
-    if stream.endless:
+    if never_ends(endless=stream.endless, steps=steps):
         raise PlanRefused(
             f"{name} returned {stream.kind} that never ends, and {field} is 0: the end would never "
             "come.",
             [f"Set {field} to a number of batches.", "Or let the data end: leave out .repeat()."],
         )
-    if stream.once and passes > 1:
+    if stream.once and passes > 1 and not steps:
         raise PlanRefused(
             f"{name} returned {stream.kind}, which can be read once, and it would be read {passes} "
             "times.",

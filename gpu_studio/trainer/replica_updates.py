@@ -65,7 +65,8 @@ class _Conditional:
     def _update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         optimizer = self._optimizer
         optimizer._apply_weight_decay(variables)  # noqa: SLF001
-        optimizer._backend_update_step(gradients, variables, optimizer.learning_rate)  # noqa: SLF001
+        rate = optimizer.learning_rate
+        optimizer._backend_update_step(gradients, variables, rate)  # noqa: SLF001
 
     def _accumulate(self, gradients: Sequence[Any], variables: Sequence[Any], every: int) -> None:
         """Add gradients up, and update by their mean at each `every` steps."""

@@ -19,6 +19,7 @@ from gpu_studio.plan import Plan, cluster_of, listed
 from gpu_studio.plan.catalogue import needs_length
 from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
+from gpu_studio.plan.rules.start_rules import unmeasured
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
@@ -324,30 +325,30 @@ def _placed(
 
 
 def _refuse_unknown_monitor(plan: Plan, program: Program) -> None:
-    """Raises PlanRefused if early stopping monitors what the model's steps do not measure."""
-    rule, names = plan.training.early_stopping, program.measures
+    """Raises PlanRefused for a monitor of what the model's steps do not measure."""
+    names = program.measures
     if plan.training.callbacks:
         return  # which may add measures of their own
-    if rule is not None and rule.monitor.removeprefix(VALIDATION) not in names:
+    for each in unmeasured(plan.training, names, validated=True):
         raise PlanRefused(
-            f"training.early_stopping.monitor is {rule.monitor}, which nothing measures: "
+            f"{each.field} is {each.monitor}, which nothing measures: "
             f"{name_of(plan.model)} measures {', '.join(names)}.",
             [f"Monitor {names[0]}, or {VALIDATION}{names[0]}."],
         )
 
 
 def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
-    """Raises PlanRefused if early stopping needs validation samples and the data have none."""
-    rule, stream = plan.training.early_stopping, dataset.train.stream
-    if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
+    """Raises PlanRefused for a monitor that needs validation samples if the data have none."""
+    stream = dataset.train.stream
+    for each in unmeasured(plan.training, (), validated=dataset.validation is not None):
         why = (
             f"and {stream.kind} cannot be split" if stream else "and data.validation_fraction is 0"
         )
         mend = "Return (train, validation)." if stream else "Set data.validation_fraction above 0."
         raise PlanRefused(
-            f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: "
+            f"{each.field} is {each.monitor}, but nothing is validated: "
             f"{dataset.name} brings no validation samples, {why}.",
-            [mend, f"Or monitor {rule.monitor.removeprefix(VALIDATION)}."],
+            [mend, f"Or monitor {each.name}."],
         )
 
 
@@ -356,18 +357,13 @@ def _refuse_unknown_monitors(plan: Plan, dataset: Dataset, meters: Meters) -> No
 
     Which names metrics of the user's own have is known only now.
     """
-    training, names = plan.training, ["loss", *meters.names]
-    known = [*names, *(VALIDATION + name for name in names if dataset.validation)]
-    asked = {"training.checkpoint": training.checkpoint.monitor}
-    if training.early_stopping is not None:
-        asked["training.early_stopping"] = training.early_stopping.monitor
-    for field, monitor in asked.items():
-        # The checkpoint's default does without validation samples.
-        if monitor not in known and monitor != VALIDATION + "loss":
-            raise PlanRefused(
-                f"{field}.monitor is {monitor}, which nothing measures.",
-                [f"Monitor {listed(known, 'or')}."],
-            )
+    names, validated = ["loss", *meters.names], dataset.validation is not None
+    known = [*names, *(VALIDATION + name for name in names if validated)]
+    for each in unmeasured(plan.training, names, validated=validated):
+        raise PlanRefused(
+            f"{each.field} is {each.monitor}, which nothing measures.",
+            [f"Monitor {listed(known, 'or')}."],
+        )
 
 
 def cut_of(

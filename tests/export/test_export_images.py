@@ -16,7 +16,7 @@ from training_runs import small_plan, trained
 
 from gpu_studio.contract import events
 from gpu_studio.export import data_sets, python_script
-from gpu_studio.export.facts import source_of
+from gpu_studio.export.script_data import source_of
 from gpu_studio.plan import Data, Plan
 from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import Split, load_data

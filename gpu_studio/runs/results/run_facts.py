@@ -378,7 +378,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
     Raises OSError if its events cannot be read.
     """
     history = read_history(run)
-    why, labels = explain(run), read_labels(run)
+    labels = read_labels(run)
     return {
         "run": run.id,
         "number": number_of(run),
@@ -388,10 +388,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "tags": list(labels.tags),
         "note": labels.note,
         "state": history.state,
-        "message": why.message,
-        "suggestions": list(why.suggestions),
-        "mends": [to_builtins(mend) for mend in why.mends],
-        "details": why.details,
+        **_explained(explain(run)),
         "epoch": history.epoch,
         "epochs": history.epochs_total,
         "step": history.step,
@@ -412,6 +409,15 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "checkpoints": [saved.name for saved in checkpoints(run)],
         "evaluations": [to_builtins(found) for found in evaluations(run).values()],
         "warnings": [warning.message for warning in history.warnings],
+    }
+
+
+def _explained(why: Explanation) -> dict[str, Any]:
+    return {
+        "message": why.message,
+        "suggestions": list(why.suggestions),
+        "mends": [to_builtins(mend) for mend in why.mends],
+        "details": why.details,
     }
 
 

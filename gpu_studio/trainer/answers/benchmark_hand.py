@@ -45,11 +45,7 @@ def by_hand(about: Mapping[str, Any], names: Sequence[str], say: Say) -> Iterato
     say("placing the operations")
     operations, side = list(about["operations"]), int(about["side"])
     given = _given(operations, side)
-
-    def placed(tensors: Any) -> Any:
-        return _built(operations, tensors)
-
-    function = tf.function(placed, autograph=False)
+    function = _function(operations)
     try:
         results, graphs, log = _first_call(function, given)
     except tf.errors.OpError as error:
@@ -74,6 +70,16 @@ def by_hand(about: Mapping[str, Any], names: Sequence[str], say: Say) -> Iterato
         )
     yield from _sent(graphs, operations, side)
     yield _together(function, given, operations, side, list(dict.fromkeys(used)), names[0], say)
+
+
+def _function(operations: Sequence[Mapping[str, Any]]) -> Any:
+    """All operations as a function, whose name begins theirs in the log."""
+    import tensorflow as tf
+
+    def placed(tensors: Any) -> Any:
+        return _built(operations, tensors)
+
+    return tf.function(placed, autograph=False)
 
 
 def _row(one: Mapping[str, Any], side: int, **more: Any) -> dict[str, Any]:

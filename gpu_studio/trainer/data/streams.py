@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.placement.plan_facts import UNKNOWN_LENGTH, WITHOUT_END
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped, packed
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError, TrainerError
@@ -99,9 +100,9 @@ class Stream:
         if self.batch is not None:
             what = f"batches of {self.batch}" + (" and others" if len(set(self.rows)) > 1 else "")
         if self.endless:
-            return f"{what}, without end"
+            return f"{what}, {WITHOUT_END}"
         if self.length is None:
-            return f"{what}, their number unknown"
+            return f"{what}, {UNKNOWN_LENGTH}"
         return f"{grouped(self.length)} {what}"
 
     def told(self, batch_size: int) -> Iterator[str]:

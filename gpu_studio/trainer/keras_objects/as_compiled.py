@@ -70,7 +70,8 @@ def aligns_by_itself(model: keras.Model) -> bool:
     does not know. `fit` asks no more of it than that it gives a number.
     """
     made = compiled_loss(model)
-    return made is not None and any(map(_aligns, keras.tree.flatten(made._user_loss)))  # noqa: SLF001
+    given = [] if made is None else keras.tree.flatten(made._user_loss)  # noqa: SLF001
+    return any(map(_aligns, given))
 
 
 def _aligns(loss: Any) -> bool:

@@ -223,5 +223,11 @@ def _entry(each: StudySnapshot) -> LabEntry:
     if each.problem:
         return LabEntry(str(each.path), each.name, "", each.progress, tone="bad")
     figure = each.figure or ("" if each.done else "not measured")
-    tone = "plain" if each.figure else "muted"
-    return LabEntry(str(each.path), each.name, figure, each.progress, going, tone)  # type: ignore[arg-type]
+    return LabEntry(
+        str(each.path),
+        each.name,
+        figure,
+        each.progress,
+        going,
+        "plain" if each.figure else "muted",
+    )

@@ -149,6 +149,10 @@ class StudyDialog(Dialog):
         self._lay_out(note)
         self._show(study)
         self._connect()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Look at every point; nothing can be saved until that was done."""
         self.wrong.hide()
         self.outlook.setText("Looking at every point…")
         self._may_save(False)

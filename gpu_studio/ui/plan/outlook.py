@@ -269,7 +269,7 @@ def _layers(plan: Plan, name: str, first: tuple[str, ...]) -> str:
     here = sum(name in names for names in layers.values())
     if not layers and name in first:
         return "all layers"
-    return f"{plural(here, 'layer')} placed" if here else "no layer placed"
+    return plural(here, "layer") if here else "no layer"
 
 
 BAR = 8.0

@@ -13,7 +13,8 @@ from gpu_studio.ui.kit import GRID, Label, Paragraph, Scrolled, ThemeManager
 from gpu_studio.ui.plan.cluster_section import ClusterOptions
 from gpu_studio.ui.plan.plan_facts import FactsReader
 from gpu_studio.ui.plan.plan_view import PlanView, ProblemLine
-from gpu_studio.ui.plan.strategy_picture import StrategyPicture, drawing_of
+from gpu_studio.ui.plan.strategy_drawing import drawing_of
+from gpu_studio.ui.plan.strategy_picture import StrategyPicture
 from gpu_studio.ui.plan.strategy_sections import (
     AllReduce,
     OneDevice,

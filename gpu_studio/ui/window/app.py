@@ -68,10 +68,7 @@ def run(
     arrivals = Arrivals(window.services, window.pages, window.plan_files)
     keeper, signals = ErrorKeeper(log_path(), application), Signals(application)
     window.show()
-    if danger := open_to_others(runs_dir):
-        window.notice.say(danger, "warning")
-    if crash := earlier_crash(log_path().parent):
-        tell(crash, window.notice)
+    _warn(window, runs_dir)
     try:
         return application.exec()
     finally:
@@ -79,6 +76,14 @@ def run(
         signals.close()
         keeper.close()
         watch.close()
+
+
+def _warn(window: MainWindow, runs_dir: Path) -> None:
+    """Say what a person should know from before: others can change the runs, or a crash."""
+    if danger := open_to_others(runs_dir):
+        window.notice.say(danger, "warning")
+    if crash := earlier_crash(log_path().parent):
+        tell(crash, window.notice)
 
 
 def make_application() -> QApplication:

@@ -56,6 +56,8 @@ class MainWindow(WindowFrame):
     is the command line `trainer`. A `fresh` window begins with a new plan.
     """
 
+    _run_list: RunList | None = None
+
     def __init__(
         self,
         runs_dir: Path,
@@ -90,7 +92,6 @@ class MainWindow(WindowFrame):
         self.live_runs = LiveRuns(services, pages)
         self.drops = Drops(services, pages, files)
         self.word_tips = WordTips(self)
-        self._run_list: RunList | None = None
         self._comes_back = not fresh
         self._settling = Settling(self.inventory, self._settle, self)
         self._bind()

@@ -311,14 +311,14 @@ def test_that_a_placed_plan_is_one_replica_with_layers_on_its_devices():
     assert dict(facts(plan, TWO_CARDS))["micro-batches"] == "1"
     assert [each.share for each in prospects(plan, TWO_CARDS)] == [
         "all layers",
-        "no layer placed",
-        "no layer placed",
+        "no layer",
+        "no layer",
     ]
     layers = {"one": ("GPU:1",), "two": ("GPU:0", "GPU:1")}
     plan = replace(plan, distribution=replace(plan.distribution, placed=Placed(4, layers)))
     assert [each.share for each in prospects(plan, TWO_CARDS)][:2] == [
-        "1 layer placed",
-        "2 layers placed",
+        "1 layer",
+        "2 layers",
     ]
 
 

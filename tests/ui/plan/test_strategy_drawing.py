@@ -12,7 +12,8 @@ from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Pla
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.kit.device_place import places as device_places
 from gpu_studio.ui.kit.theme import ThemeManager
-from gpu_studio.ui.plan.strategy_picture import MOST_BOXES, StrategyPicture, drawing_of
+from gpu_studio.ui.plan.strategy_drawing import MOST_BOXES, drawing_of
+from gpu_studio.ui.plan.strategy_picture import StrategyPicture
 
 EIGHT_CARDS = Machine(
     tuple(Card(n, f"GPU-{n}", "A card", total_mib=16_000, used_mib=0) for n in range(8)), 64

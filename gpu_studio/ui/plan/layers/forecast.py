@@ -16,7 +16,7 @@ from gpu_studio.lab.machine_figures import MachineFigures
 from gpu_studio.placement.blocks import replica_bytes
 from gpu_studio.placement.correction import MeasuredPeak, held_in
 from gpu_studio.placement.estimate import Estimate, estimated
-from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph
 from gpu_studio.placement.schedule import (
     StageTask,
     StepTimeline,
@@ -150,8 +150,7 @@ def forecast(
     """Return the numbers of a step of `plan`.
 
     Where its layers were not timed, they go by their FLOPs at what benchmarks measured of the
-    machine, if they did. None if the model is not known, or if a layer is on a device that does not
-    exist.
+    machine, if they did. None if the model, or the device of a layer, is not known.
     """
     graph, logical = model.graph, logical_devices(plan, machine)
     if graph is None or not graph.layers:
@@ -163,16 +162,12 @@ def forecast(
     placed = plan.distribution.placed or Placed()
     times, links, estimate = times_for(model, logical, measured, figures)
     devices = places(logical, machine, links)
-    batch = max(1, plan.training.batch_size)
-    work = work_of(model, devices, batch, times)
+    work = work_of(model, devices, batch := max(1, plan.training.batch_size), times)
     placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
     used = {place for where in placement for place in where}
-    chosen = {device.name for device in chosen_devices(plan, machine)}
-    choice = used | {place for name, place in order.items() if name in chosen}
-    share = common_share(work, sorted(choice))
+    choice = sorted(used | _chosen(plan, machine, order))
+    share = common_share(work, choice)
     turns = at_once(choice, logical, machine) if share is None else max(1, round(1 / share))
-    trained = sum(layer.trainable_bytes for layer in graph.layers)
-    others = _others(work, devices, sorted(choice), trained, turns)
     return Forecast(
         recomputing(work) if placed.recompute else work,
         tuple(devices),
@@ -180,11 +175,17 @@ def forecast(
         max(1, placed.micro_batches),
         at_once(used, logical, machine),
         estimate is None or estimate.in_seconds,
-        tuple(sorted(others, key=lambda other: other.seconds)),
+        _others(work, devices, choice, graph, turns),
         transfers(graph, running, batch),
         device_places(logical, machine),
         pace_in_words(estimate, figures),
     )
+
+
+def _chosen(plan: Plan, machine: Machine, order: Mapping[str, int]) -> set[int]:
+    """The places of the devices that the plan chooses, as far as they exist."""
+    chosen = (device.name for device in chosen_devices(plan, machine))
+    return {order[name] for name in chosen if name in order}
 
 
 def times_for(
@@ -225,15 +226,19 @@ def better(found: Forecast, step: StepTimeline) -> Alternative | None:
 
 
 def _others(
-    work: Work, devices: Sequence[Device], choice: Sequence[int], gradients: int, turns: int
-) -> Iterator[Alternative]:
-    for place in choice:
-        yield Alternative(ONE_DEVICE.name, (devices[place].name,), one_device_seconds(work, place))
+    work: Work, devices: Sequence[Device], choice: Sequence[int], graph: ModelGraph, turns: int
+) -> tuple[Alternative, ...]:
+    """The same step on one of the devices each, and mirrored on them all, the fastest first."""
+    found = [
+        Alternative(ONE_DEVICE.name, (devices[place].name,), one_device_seconds(work, place))
+        for place in choice
+    ]
     if len(choice) > 1:
         some = [devices[place] for place in choice]
-        table = _rows(work, choice)
-        seconds = mirrored_seconds(table, some, gradients, turns)
-        yield Alternative(MIRRORED.name, tuple(device.name for device in some), seconds)
+        gradients = sum(layer.trainable_bytes for layer in graph.layers)
+        seconds = mirrored_seconds(_rows(work, choice), some, gradients, turns)
+        found.append(Alternative(MIRRORED.name, tuple(each.name for each in some), seconds))
+    return tuple(sorted(found, key=lambda other: other.seconds))
 
 
 def _rows(work: Work, choice: Sequence[int]) -> Work:

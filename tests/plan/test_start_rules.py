@@ -1,0 +1,49 @@
+"""What a plan asks for that only its data and its model can refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_studio.plan import CheckpointSettings, EarlyStopping, Training
+from gpu_studio.plan.rules.start_rules import beside_own_steps, never_ends, unmeasured
+from gpu_studio.plan.values import Phase
+
+STOPS = "training.early_stopping.monitor"
+KEEPS = "training.checkpoint.monitor"
+
+
+@pytest.mark.parametrize(
+    ("monitor", "measures", "validated", "found"),
+    [
+        ("val_loss", ("loss",), True, []),
+        ("val_loss", (), False, [(STOPS, True), (KEEPS, True)]),
+        ("val_right", ("loss",), False, [(STOPS, True), (KEEPS, True)]),
+        ("right", ("loss", "accuracy"), True, [(STOPS, False), (KEEPS, False)]),
+        ("right", (), True, []),
+    ],
+)
+def test_that_a_monitor_is_measured_on_a_split_that_is_there(
+    monitor, measures, validated, found
+) -> None:
+    training = Training(early_stopping=EarlyStopping(monitor=monitor))
+    training = replace(training, checkpoint=CheckpointSettings(monitor=monitor))
+    kept = [each for each in found if each[0] == STOPS or monitor != CheckpointSettings().monitor]
+    said = [
+        (each.field, each.split) for each in unmeasured(training, measures, validated=validated)
+    ]
+    assert said == kept
+    assert list(unmeasured(Training(), measures, validated=validated)) == []
+
+
+def test_that_steps_of_a_models_own_leave_no_room_for_weights_of_classes_and_phases() -> None:
+    both = Training(class_weight={"0": 2.0}, phases=(Phase(learning_rate=0.001, after=1),))
+    assert list(beside_own_steps(both)) == ["training.class_weight", "training.phases"]
+    assert list(beside_own_steps(Training())) == []
+
+
+def test_that_only_data_without_end_need_a_number_of_batches() -> None:
+    assert never_ends(endless=True, steps=0)
+    assert not never_ends(endless=True, steps=4)
+    assert not never_ends(endless=False, steps=0)
