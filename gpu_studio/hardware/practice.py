@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -150,6 +149,8 @@ def _folder(cache: Path | None) -> Path:
 
 
 def _tensorflow_version() -> str:
+    import importlib.metadata  # which would delay the window's start
+
     try:
         return importlib.metadata.version("tensorflow")
     except importlib.metadata.PackageNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -119,7 +118,9 @@ def _packages_in(folders: tuple[tuple[str, int], ...]) -> tuple[str, ...]:  # no
     An installer makes and removes entries of such a folder, which changes it. To read the metadata
     of every package takes 50 ms, for which the window would stand still whenever a run starts.
     """
-    found = importlib.metadata.distributions()
+    from importlib.metadata import distributions  # which would delay the window's start
+
+    found = distributions()
     named = ((str(one.metadata["Name"]).lower(), one.version) for one in found)
     wanted = (f"{name}=={version}" for name, version in named if name.startswith(PACKAGES))
     return tuple(sorted(wanted))

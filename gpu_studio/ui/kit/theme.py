@@ -9,7 +9,7 @@ have one width, so that a number that changes does not move its line.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from string import Template
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -285,12 +285,18 @@ def _source(name: str) -> str:
     return resource(f"icons/{name}.svg").read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=8)
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    """The icon in a colour; it is read once for all scales that are drawn one after the other."""
+    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
+
+
 def pixmap(name: str, colour: str, scale: float = 1.0, size: int = SIZE) -> QPixmap:
     """The icon in `size` device-independent pixels for a screen of this scale.
 
     Raises OSError if there is none.
     """
-    renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
+    renderer = _renderer(name, colour)
     made = QPixmap(QSize(size, size) * scale)
     made.fill(Qt.GlobalColor.transparent)
     painter = QPainter(made)
@@ -305,9 +311,9 @@ def icon(name: str, tokens: Tokens) -> QIcon:
     """The icon in the text colour, and faint where it is disabled."""
     made = QIcon()
     faint = mix(tokens.muted, tokens.surface, 0.6)
-    for scale in _SCALES:
-        made.addPixmap(pixmap(name, tokens.text, scale), QIcon.Mode.Normal, QIcon.State.Off)
-        made.addPixmap(pixmap(name, faint, scale), QIcon.Mode.Disabled, QIcon.State.Off)
+    for mode, colour in ((QIcon.Mode.Normal, tokens.text), (QIcon.Mode.Disabled, faint)):
+        for scale in _SCALES:
+            made.addPixmap(pixmap(name, colour, scale), mode, QIcon.State.Off)
     return made
 
 

@@ -9,8 +9,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gpu_studio.contract.open_windows import OpenWindow, WindowRequest, surroundings, windows_folder
-from gpu_studio.lab.study import is_study
-from gpu_studio.ui.window.plan_files import PlanFiles
+from gpu_studio.ui.window.plan_files import PlanFiles, names_study
 from gpu_studio.ui.window.services import PAGES, PageName, Pages, Services
 
 
@@ -52,7 +51,7 @@ class Arrivals(QObject):
             return False
         if request.plan and self._has_open(Path(request.plan)):
             return True
-        leaves = bool(request.plan and not is_study(Path(request.plan))) or request.new
+        leaves = bool(request.plan and not names_study(Path(request.plan))) or request.new
         is_free = not (self._services.document.dirty or self._pages.plan.is_repairing)
         return not request.only and (is_free or not leaves)
 
@@ -65,7 +64,7 @@ class Arrivals(QObject):
             self._files.new_starter()
         elif request.plan and not self._has_open(Path(request.plan)):
             self._files.change_to(Path(request.plan))
-        opened: PageName = "lab" if is_study(Path(request.plan)) else "plan"
+        opened: PageName = "lab" if names_study(Path(request.plan)) else "plan"
         usual = opened if request.plan else self._pages.current
         self._pages.turn_to(next((name for name in PAGES if name == request.page), usual))
 

@@ -14,7 +14,6 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QCloseEvent, QShowEvent
 
 from gpu_studio.contract import RunDirectory
-from gpu_studio.lab.study import is_study
 from gpu_studio.runs.state import live_run
 from gpu_studio.ui.kit import ThemeManager
 from gpu_studio.ui.kit.settings import LESSON
@@ -25,7 +24,7 @@ from gpu_studio.ui.window.disk_changes import DiskStrip
 from gpu_studio.ui.window.frame import Drops, Rail, WindowFrame
 from gpu_studio.ui.window.lessons import Lessons
 from gpu_studio.ui.window.live_runs import LiveRuns, RunEnds
-from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu
+from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu, names_study
 from gpu_studio.ui.window.practising import Practising
 from gpu_studio.ui.window.queue_control import QueueControl
 from gpu_studio.ui.window.quitting import Quitting
@@ -41,6 +40,7 @@ from gpu_studio.ui.window.window_state import WindowState
 from gpu_studio.ui.window.word_tips import WordTips
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.devices.devices_page import DevicesPage
     from gpu_studio.ui.runs.runs_page import RunsPage
     from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs
     from gpu_studio.ui.train.live_run import LiveRun
@@ -72,7 +72,7 @@ class MainWindow(WindowFrame):
         self.services = services = make_services(self, runs_dir, theme, **given)
         self._name_services()
         self.pages = pages = Pages(services)
-        self.devices_page, self.plan_page = pages.devices, pages.plan
+        self.plan_page = pages.plan
         self.plan_files = files = PlanFiles(services)
         self.scripts = Scripts(services)
         self.consent = CodeConsent(services)
@@ -100,6 +100,11 @@ class MainWindow(WindowFrame):
         self._begin(plan_path, fresh=fresh)
 
     # What others ask for
+
+    @property
+    def devices_page(self) -> DevicesPage:
+        """The Devices page, made when it is first needed."""
+        return self.pages.devices
 
     @property
     def train_page(self) -> TrainPage:
@@ -225,7 +230,7 @@ class MainWindow(WindowFrame):
         But a run that is alive, and was not followed before, is shown. The file of a study is shown
         on the Lab page, over the plan that was open last.
         """
-        study = plan_path if plan_path is not None and is_study(plan_path) else None
+        study = plan_path if plan_path is not None and names_study(plan_path) else None
         plan_path = plan_path if study is None else None
         last, comes_back = self.session, plan_path is None and not fresh
         self.plan_files.begin(plan_path, fresh=fresh)
@@ -253,7 +258,7 @@ class MainWindow(WindowFrame):
         if self._comes_back and self.settings.get(LESSON):
             self.lessons.come_back()
         self._watch_cards(self.plan_page.isVisible())
-        _ = self.pages.train
+        _ = self.pages.devices, self.pages.train
         if self.session.run is not None and self.shown_run is None:
             self.pages.hold_run(self.session.run)
 

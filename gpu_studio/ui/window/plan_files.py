@@ -14,7 +14,6 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gpu_studio import plan as plans
-from gpu_studio.lab.study import is_study
 from gpu_studio.plan import Machine, Plan, PlanError, printable
 from gpu_studio.plan.starter import template
 from gpu_studio.ui.kit import Question
@@ -29,6 +28,13 @@ from gpu_studio.ui.window.services import Services
 FILTER = "Plans (*.plan.toml *.toml);;All files (*)"
 SUFFIX = ".plan.toml"
 MOST_RECENT = MOST_DRAFTS = 8
+
+
+def names_study(path: Path) -> bool:
+    """Whether a file is a study, by its name; what that needs is imported once one is named."""
+    from gpu_studio.lab.study import is_study
+
+    return is_study(path)
 
 
 class PlanFiles(QObject):
@@ -156,7 +162,7 @@ class PlanFiles(QObject):
         Nobody is asked to leave the open plan for one that cannot be opened.
         """
         path = path.absolute()
-        if is_study(path):
+        if names_study(path):
             self.study_named.emit(path)
             return
         try:

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from gpu_studio.contract import RunDirectory
-from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
 from gpu_studio.ui.kit import ActionSet, Notice, StatusLine, ThemeManager
 from gpu_studio.ui.kit.settings import SECONDS, Settings, settings_path
 from gpu_studio.ui.machine.checkup import Checkup
@@ -30,6 +29,7 @@ from gpu_studio.ui.runs.live_watch import LiveWatch
 from gpu_studio.ui.window.actions import ACTIONS
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.devices.devices_page import DevicesPage
     from gpu_studio.ui.lab.benchmarks_section import BenchmarksSection
     from gpu_studio.ui.lab.lab_page import LabPage
     from gpu_studio.ui.runs.runs_page import RunsPage
@@ -123,13 +123,14 @@ PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs", "lab")
 class Pages(QStackedWidget):
     """All pages, of which one is shown.
 
-    The Train, the Runs and the Lab page are made when they are first needed.
+    All but the Plan page are made when they are first needed.
 
-    `train_made(TrainPage)`, `runs_made(RunsPage)` and `lab_made(LabPage)` fire then,
+    `devices_made(DevicesPage)`, `train_made(TrainPage)` and so on fire then,
     `turned(name)` whenever a page was turned to, and `run_shown` when the Train page shows another
     run.
     """
 
+    devices_made = Signal(object)
     train_made = Signal(object)
     runs_made = Signal(object)
     lab_made = Signal(object)
@@ -140,6 +141,7 @@ class Pages(QStackedWidget):
         super().__init__()
         self.setObjectName("pages")
         self._services = services
+        self._devices: DevicesPage | None = None
         self._train: TrainPage | None = None
         self._runs: RunsPage | None = None
         self._lab: LabPage | None = None
@@ -148,26 +150,39 @@ class Pages(QStackedWidget):
         self._places = {name: _place() for name in PAGES}
         for place in self._places.values():
             self.addWidget(place)
-        theme, actions = services.theme, services.actions
-        inventory, sampler, checkup = services.inventory, services.sampler, services.checkup
-        document, readiness, facts = services.document, services.readiness, services.facts
-        self.devices = DevicesPage(
-            theme,
-            inventory,
-            sampler,
-            checkup,
-            DeviceActions(
-                actions["doctor"],
-                actions["copy_devices"],
-                actions["practise"],
-                actions["stop_practising"],
-            ),
-        )
         self.plan = PlanPage(
-            theme, document, readiness, facts, checkup, actions, runs=services.runs_dir
+            services.theme,
+            services.document,
+            services.readiness,
+            services.facts,
+            services.checkup,
+            services.actions,
+            runs=services.runs_dir,
         )
-        self._places["devices"].addWidget(self.devices)
         self._places["plan"].addWidget(self.plan)
+
+    @property
+    def devices(self) -> DevicesPage:
+        """The Devices page."""
+        if self._devices is None:
+            from gpu_studio.ui.devices.devices_page import DeviceActions, DevicesPage
+
+            services, actions = self._services, self._services.actions
+            self._devices = DevicesPage(
+                services.theme,
+                services.inventory,
+                services.sampler,
+                services.checkup,
+                DeviceActions(
+                    actions["doctor"],
+                    actions["copy_devices"],
+                    actions["practise"],
+                    actions["stop_practising"],
+                ),
+            )
+            self._places["devices"].addWidget(self._devices)
+            self.devices_made.emit(self._devices)
+        return self._devices
 
     @property
     def train(self) -> TrainPage:
@@ -267,7 +282,8 @@ class Pages(QStackedWidget):
 
     def close_parts(self) -> None:
         """Let go of what the pages watch, and leave what is asked of checkpoints."""
-        self.devices.close_parts()
+        if self._devices is not None:
+            self._devices.close_parts()
         if self._runs is not None:
             self._runs.close_parts()
         if self._lab is not None:
@@ -276,7 +292,9 @@ class Pages(QStackedWidget):
             self._train.close_run()
 
     def _make(self, name: PageName) -> None:
-        if name == "train":
+        if name == "devices":
+            _ = self.devices
+        elif name == "train":
             _ = self.train
         elif name == "runs":
             _ = self.runs

@@ -35,6 +35,7 @@ from gpu_studio.ui.window.study_files import StudyFiles
 from gpu_studio.ui.window.study_making import StudyMaking
 
 if TYPE_CHECKING:
+    from gpu_studio.ui.devices.devices_page import DevicesFile
     from gpu_studio.ui.lab.result_files import FileKind
     from gpu_studio.ui.train.plot_files import Kind
     from gpu_studio.ui.train.train_page import TrainPage
@@ -83,8 +84,8 @@ def of_pages(pages: Pages) -> Handlers:
         **{f"tab_{part.lower()}": partial(enter, part) for part in PARTS},
         "next_tab": partial(step, 1),
         "previous_tab": partial(step, -1),
-        "save_devices": pages.devices.save_csv,
-        "copy_devices": pages.devices.copy,
+        "save_devices": lambda: pages.devices.save_csv(),
+        "copy_devices": lambda: pages.devices.copy(),
     }
 
 
@@ -297,9 +298,13 @@ def connect_plans(files: PlanFiles, scripts: Scripts, services: Services, pages:
     files.restored.connect(lambda draft: say(restored_in_words(draft)))
     files.half_typed.connect(lambda: pages.plan.begin_with_part("File"))
     files.disk.reported.connect(say)
-    for teller in (scripts, pages.devices.file):
+
+    def heed(teller: Scripts | DevicesFile) -> None:
         teller.reported.connect(say)
         teller.failed.connect(lambda text: say(text, "bad"))
+
+    heed(scripts)
+    pages.devices_made.connect(lambda page: heed(page.file))
     services.inventory.changed.connect(files.offer_starter)
 
 

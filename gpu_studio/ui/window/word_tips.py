@@ -17,8 +17,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.common.guide import definitions, words_in
-
 _MOST = 2
 
 
@@ -52,6 +50,8 @@ class WordTips(QObject):
 
 def meanings(text: str) -> str:
     """What the guide says of the first words of a text that it defines, as rich text."""
+    from gpu_studio.common.guide import definitions, words_in
+
     known = definitions()
     return "".join(
         f"<p><b>{escape(word.capitalize())}</b><br>{escape(known[word])}</p>"
