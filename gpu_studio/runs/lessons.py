@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_studio.common.figures import plural
 from gpu_studio.common.paths import resource
 from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import RunDirectory, State
@@ -73,7 +74,7 @@ class WantedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         what = "the newest run" if self.newest else "a run"
         parts = [f"that is {listed(self.states, 'or')}"] if self.states else []
         parts += ["that was resumed"] if self.resumed else []
-        parts += [f"{self.epochs} epochs trained"] if self.epochs else []
+        parts += [f"{plural(self.epochs, 'epoch')} trained"] if self.epochs else []
         parts += [self.reason] if self.reason else []
         parts += [f"with {key} = {_written(value)}" for key, value in self.plan.items()]
         return f"{what} {', '.join(parts)}"

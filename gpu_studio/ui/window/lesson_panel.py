@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QMainWindow,
+    QMenuBar,
     QScrollArea,
     QTabBar,
     QVBoxLayout,
@@ -296,8 +297,8 @@ def find_place(window: QWidget, places: Sequence[str]) -> tuple[QWidget, QRect] 
     """The first of the places that can be seen, and which part of it is meant.
 
     A place is the class of a widget, `name:Train` by its accessible name, where `*` may end it,
-    `key:training.epochs` the field of a key of the plan, or `tab:Layers` a tab. The way to a page
-    or a tab is none where one is there already.
+    `key:training.epochs` the field of a key of the plan, `tab:Layers` a tab, or `menu:Run` a menu.
+    The way to a page or a tab is none where one is there already.
     """
     seen = [each for each in window.findChildren(QWidget) if each.isVisible()]
     for place in places:
@@ -314,6 +315,8 @@ def _rect(widget: QWidget, place: str) -> QRect | None:
         texts = [tabs.tabText(index) for index in range(tabs.count())] if tabs else []
         there = tabs is None or name not in texts or tabs.currentIndex() == texts.index(name)
         return None if tabs is None or there else tabs.tabRect(texts.index(name))
+    if kind == "menu":
+        return _menu_rect(widget, name) if isinstance(widget, QMenuBar) else None
     said = widget.accessibleName()
     if isinstance(widget, QAbstractButton) and widget.group() and widget.isChecked():
         return None
@@ -323,3 +326,9 @@ def _rect(widget: QWidget, place: str) -> QRect | None:
         "key": widget.property("plan_key") == name,
     }
     return widget.rect() if found[kind] else None
+
+
+def _menu_rect(bar: QMenuBar, name: str) -> QRect | None:
+    """Where a menu's name stands in the bar; None if there is none."""
+    named = (each for each in bar.actions() if each.text().replace("&", "") == name)
+    return next((bar.actionGeometry(each) for each in named), None)

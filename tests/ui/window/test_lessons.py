@@ -6,8 +6,11 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication
 
+from gpu_studio.runs.lessons import lessons
 from gpu_studio.ui.kit.settings import LESSON
 from gpu_studio.ui.window import lessons as window_lessons
+from gpu_studio.ui.window.actions.plan_actions import PARTS
+from gpu_studio.ui.window.lesson_panel import find_place
 
 LONG_MS = 20_000
 
@@ -105,3 +108,17 @@ def test_that_nobody_is_told_to_train_on_cards_that_are_simulated(qtbot, monkeyp
     assert "press Train" in real.words.text()
     assert "press Train" not in simulated.words.text()
     assert "nothing trains" in simulated.accessibleName()
+
+
+def test_that_menus_and_tabs_that_lessons_point_at_are_there(open_window) -> None:
+    window = open_window()
+    window.lessons.begin(6)
+    places = {place for lesson in lessons().values() for step in lesson.steps for place in step.at}
+    menus = sorted(place for place in places if place.startswith("menu:"))
+    assert menus == ["menu:Run"]
+    bar, within = find_place(window, menus)
+    assert bar is window.menuBar()
+    assert bar.actionAt(within.center()).text().replace("&", "") == "Run"
+    assert find_place(window, ["menu:Walk"]) is None
+    tabs = {place.removeprefix("tab:") for place in places if place.startswith("tab:")}
+    assert tabs - {"Placement"} <= set(PARTS)
