@@ -9,7 +9,7 @@ have one width, so that a number that changes does not move its line.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from functools import cache
 from string import Template
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -285,18 +285,12 @@ def _source(name: str) -> str:
     return resource(f"icons/{name}.svg").read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=8)
-def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """The icon in a colour; it is read once for all scales that are drawn one after the other."""
-    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
-
-
 def pixmap(name: str, colour: str, scale: float = 1.0, size: int = SIZE) -> QPixmap:
     """The icon in `size` device-independent pixels for a screen of this scale.
 
     Raises OSError if there is none.
     """
-    renderer = _renderer(name, colour)
+    renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
     made = QPixmap(QSize(size, size) * scale)
     made.fill(Qt.GlobalColor.transparent)
     painter = QPainter(made)
