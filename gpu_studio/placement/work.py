@@ -170,15 +170,11 @@ def work_of(
 
     A layer without a time takes none. Raises ValueError if the model's layers are not known.
     """
-    if model.graph is None:
-        raise ValueError(
-            "The layers of the model are not known: "
-            f"{model.model_error or 'they were not asked for'}"
-        )
-    layers = model.graph.layers
+    graph = _graph_of(model)
+    layers = graph.layers
     places = {layer.name: place for place, layer in enumerate(layers)}
     of = _times_of(layers, devices, times)
-    returned = with_gradients(model.graph)
+    returned = with_gradients(graph)
     inputs = [(places[layer.name], [places[name] for name in layer.inputs]) for layer in layers]
     return Work(
         names=tuple(places),
@@ -192,7 +188,7 @@ def work_of(
         output_bytes=_row(layer.output_bytes for layer in layers),
         kept_bytes=_row(layer.kept_bytes for layer in layers),
         passing_bytes=_row(layer.passing_bytes for layer in layers),
-        taken_bytes=_row(0 if layer.inputs else model.graph.input_bytes for layer in layers),
+        taken_bytes=_row(0 if layer.inputs else graph.input_bytes for layer in layers),
         state_bytes=_state_bytes(layers, model),
         gradient_bytes=_row(layer.trainable_bytes for layer in layers),
         batch=batch,
@@ -205,6 +201,13 @@ def work_of(
         beside_bytes=_row(layer.beside_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
     )
+
+
+def _graph_of(model: ModelFacts) -> ModelGraph:
+    if model.graph is None:
+        why = model.model_error or "they were not asked for"
+        raise ValueError(f"The layers of the model are not known: {why}")
+    return model.graph
 
 
 def _times_of(

@@ -216,11 +216,7 @@ def _default_steps(
         _tell_idle_weights(plan, dataset, tell)
         for place, phase in enumerate(plan.training.phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
-        alone = cut.replicas == 1 and not spread.served
-        inner = InnerMetrics(model, spread.strategy, running=alone)
-        inner.look_at(model, dataset)
-        if inner.caution:
-            tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
+        inner = _inner_metrics(dataset, model, spread, cut, tell)
         placed = _placed(spread, logical, model)
         phases = plan.training.phases
         total = steps * (phases[0].after if phases else plan.training.epochs)
@@ -241,6 +237,16 @@ def _default_steps(
     reported, cards = _reported(tell, team), _cards_of(spread, logical)
     on = spread.made_on, cards
     return Program(spread.strategy, model, optimizer, loss, meters, seed, reported, *on)
+
+
+def _inner_metrics(
+    dataset: Dataset, model: Any, spread: strategies.Spread, cut: Cut, tell: Any
+) -> InnerMetrics:
+    inner = InnerMetrics(model, spread.strategy, running=cut.replicas == 1 and not spread.served)
+    inner.look_at(model, dataset)
+    if inner.caution:
+        tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
+    return inner
 
 
 def _tell_idle_weights(plan: Plan, dataset: Dataset, tell: Any) -> None:
