@@ -59,11 +59,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     files = [PictureFiles(each.paths, shape) for each in found.splits]
     streamed = sum(each.nbytes for each in files) > room()
     names, y = class_names(found), found.train.y
-    test_fraction = data.test_fraction if found.test is None else 0.0
-    validation_fraction = data.validation_fraction if found.validation is None else 0.0
-    training, validation, held = split_indices(
-        len(y), test_fraction, validation_fraction, seed, data.split, y
-    )
+    training, validation, held = _split(data, found, seed)
     shown = replace(_shown(found.train, training, shape), scale=scale_of(data))
     lowest, highest = shown.range()
     return DataFacts(
@@ -91,6 +87,14 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
             *_notes(found, _targets(found, training, validation, held), data, names),
         ),
     )
+
+
+def _split(data: plans.Data, found: ImageFolder, seed: int) -> tuple[Array, ...]:
+    """The images for training, validation and testing of those that no folder sets apart."""
+    y = found.train.y
+    test_fraction = data.test_fraction if found.test is None else 0.0
+    validation_fraction = data.validation_fraction if found.validation is None else 0.0
+    return split_indices(len(y), test_fraction, validation_fraction, seed, data.split, y)
 
 
 def _notes(
