@@ -26,7 +26,7 @@ import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
 
-from gpu_studio.contract import Warned
+from gpu_studio.contract import Log, Warned
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.telling import line_that_made
@@ -118,6 +118,8 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         super().__init__(collect_losses=True)
         random.share_here()
         self._random, self._draw = random, draw
+        self.drew = False
+        """Whether a layer has drawn random numbers."""
         self._changed: dict[int, Any] = {}
 
     @property
@@ -142,7 +144,7 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
             start = self._random.start(variable, self._draw)
             if start is None:
                 return None
-            self.state_mapping[id(variable)] = start
+            self.state_mapping[id(variable)], self.drew = start, True
         return self.state_mapping[id(variable)]
 
     def add_update(self, update: tuple[Any, Any]) -> None:
@@ -240,6 +242,14 @@ def overflows_apart(optimizer: Any, parts: str) -> Iterator[Warned]:
             "left out, and the scale halved, where the batch in one piece would not, or would.",
             suggestion="In mixed_bfloat16 nothing overflows, and no loss is scaled.",
         )
+
+
+def same_draws() -> Log:
+    """Say that layers which draw random numbers in evaluation draw the same ones each time."""
+    return Log(
+        message="Layers draw random numbers in validation and tests, too. They are the same ones "
+        "each time, so that epochs can be compared; fit draws others."
+    )
 
 
 def replicas_apart(model: keras.Model, cut: Cut, optimizer: Any = None) -> Iterator[Warned]:

@@ -188,10 +188,13 @@ class Loop:
             first, rate = self.progress.step_in_epoch, self._session.rate
             self._take(call, time.perf_counter() - began, first, rate)
 
-    def _take(self, call: Call, seconds: float, first: int, rate: float | None) -> None:
-        """Tell of a call, and count it in. Raises NotFiniteError."""
+    def _tell_noticed(self) -> None:
         while self._session.program.noticed:
             self._telemetry.tell(self._session.program.noticed.pop())
+
+    def _take(self, call: Call, seconds: float, first: int, rate: float | None) -> None:
+        """Tell of a call, and count it in. Raises NotFiniteError."""
+        self._tell_noticed()
         self._pace.measured(len(call.losses), seconds)
         self._team.worked(len(call.losses), seconds, call.exchange_seconds)
         self._epoch_seconds += seconds
@@ -302,6 +305,7 @@ class Loop:
             tally.add(float(call.losses @ sizes), int(sizes.sum()), call.deltas)
             if len(sizes):
                 hooks.test_batch_end(first, tally.results)
+        self._tell_noticed()
         results = tally.results()
         hooks.test_end(results)
         return {prefix + name: value for name, value in results.items()}

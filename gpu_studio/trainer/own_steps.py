@@ -267,6 +267,7 @@ class OwnSteps(Program):
         draw = (step * self._replicas + number) * DRAWS_PER_STEP
         with ReplicaStep(self._random, draw, part, start) as scope:
             logs = self._logs(kind, x, y, sample_weight)
+        self._note_draws(scope, training=kind == TRAIN_STEP)
         computed = moment_after([*scope.gradients, logs])
         counts = tf.cast(tf.sign(part.share), tf.float64)
         added = [

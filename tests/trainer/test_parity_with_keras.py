@@ -80,7 +80,10 @@ IN_ONE_PART: dict[str, Case] = {
 }
 NOISE: dict[str, Case] = {
     "noise alone": {"model": "pure_noise", "resumed": True},
-    "noise alone by another seed": {"model": "pure_noise", "settings": ["training.seed=4"]},
+    "noise alone by another seed": {
+        "model": "pure_noise",
+        "settings": [*VALIDATED, "training.seed=4"],
+    },
 }
 
 
@@ -197,3 +200,16 @@ def test_that_noise_repeats_with_the_seed_also_after_a_resume(trained: Trained, 
     assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
     other = trained[way]["noise alone by another seed"]
     assert not set(other["steps"]) & set(noise["steps"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_noise_in_validation_is_the_same_in_each_epoch_and_this_is_told_once(
+    trained: Trained, way: str
+) -> None:
+    noise = trained[way]["noise alone by another seed"]
+    first, *later = (epoch["val_loss"] for epoch in noise["epochs"])
+    assert later == [first] * len(later)
+    assert first not in noise["steps"]
+    assert sum("draw random numbers in validation" in each for each in noise["said"]) == 1
+    silent = trained["none"]["adam"]
+    assert not any("draw random numbers in validation" in each for each in silent["said"])

@@ -298,6 +298,7 @@ class PlacedProgram(Program):
             turns.turn_back()
             # The regularizers are the same for every micro-batch, so they are computed once.
             weights = self._weight_penalties() if number == 0 else []
+        self._note_draws(caught, training=training)
         terms = [*map(part.of_batch, caught.losses), *weights]
         judged = self.loss.judged(y, outputs, sample_weight, _beside)
         losses = [self._share(None, weight, each) for each in judged]

@@ -124,6 +124,7 @@ class HistoryPlot(TimePlot):
         self._span_name = name
         self.span.set_text(self._span_text())
         self._show_span(reset=True)
+        self._tell()
         self.draw_soon()
 
     def show_devices(self, rows: tuple[DeviceRow, ...]) -> None:
@@ -279,10 +280,20 @@ class HistoryPlot(TimePlot):
         if history.first is None:
             return
         at = history.last if cursor is None else history.first + cursor
-        self.moment.setText("" if cursor is None else self._moment(at))
+        self.moment.setText(self._beginning() if cursor is None else self._moment(at))
         self.set_legend(
             [LegendEntry(row.name, style_of(row.place), self._value(row, at)) for row in self._rows]
         )
+
+    def _beginning(self) -> str:
+        """Say since when there are figures, where the span goes back further.
+
+        The cards are asked only while somebody looks, or a run goes on.
+        """
+        first = self._history.first
+        if first is None or self._history.last - first >= self._seconds:
+            return ""
+        return time.strftime("watched since %H:%M", time.localtime(first))
 
     def _moment(self, at: float) -> str:
         """Return the moment at the crosshair, and what a point there stands for."""

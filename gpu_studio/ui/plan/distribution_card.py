@@ -69,7 +69,7 @@ class DistributionCard(CardFrame):
         for name, button in self.buttons.items():
             button.set_why_not(BY_NAME[name].why_not)
         self.group.show_chosen(view.plan.distribution.strategy)
-        self.brief.setText(in_brief(view.plan, view.machine))
+        self.brief.setText(in_brief(view.of_known_layers, view.machine))
         self._say()
 
     def _choose(self, name: str) -> None:

@@ -324,7 +324,7 @@ class _Figures(QWidget):
 
 def _devices(view: PlanView, known: PlanFacts | None) -> tuple[Prospect, ...]:
     if known is None or view.problems:
-        return prospects(view.plan, view.machine)
+        return prospects(view.of_known_layers, view.machine)
     # Imported only once something is known: it imports numpy, which would delay the window's start.
     from gpu_studio.placement.memory import predict
 

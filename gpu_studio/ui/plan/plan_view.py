@@ -14,7 +14,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from gpu_studio.common.figures import plural
+from gpu_studio.placement.known_problems import MisplacedLayers
 from gpu_studio.plan import AbsolutePlan, Machine, Plan, Problem, with_absolute_files
+from gpu_studio.plan.edits.distribution import places_of, take_off
 from gpu_studio.plan.values import Unnamed
 from gpu_studio.ui.kit import Elided, Label, Paragraph, ThemeManager, pixmap, sentence
 
@@ -41,6 +43,14 @@ class PlanView:
     def absolute(self) -> AbsolutePlan:
         """The plan with its files named absolutely, for all who open them."""
         return with_absolute_files(self.plan, self.base)
+
+    @cached_property
+    def of_known_layers(self) -> Plan:
+        """The plan that places no layer which its model lacks, for all who count layers."""
+        wrong = [each for each in self.problems if isinstance(each, MisplacedLayers)]
+        kept = [{name for name, _ in each.mended} for each in wrong]
+        lacking = [name for name in places_of(self.plan) if any(name not in some for some in kept)]
+        return take_off(self.plan, lacking) if lacking else self.plan
 
     def problems_at(self, field: str) -> tuple[Problem, ...]:
         """Return the problems of a field and of everything in it.

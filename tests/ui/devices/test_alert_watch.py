@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 import quick_sampler
@@ -143,3 +144,17 @@ def test_that_a_time_in_which_nobody_watched_is_a_gap_in_the_curve(page, silent,
     assert page.plot.moment.text().endswith(" · nobody watched then")
     page.plot.time.move_cursor(later)
     assert "nobody" not in page.plot.moment.text()
+
+
+def test_that_the_plot_says_since_when_the_devices_are_watched(page, silent) -> None:
+    taken(silent, CARD, memory(1.0, 10), memory(60.0, 10))
+    page.show()
+    since = time.strftime("watched since %H:%M", time.localtime(1.0))
+    assert page.plot.moment.text() == since
+    page.plot.set_span("2 min")
+    assert page.plot.moment.text() == since
+    taken(silent, memory(121.0, 10))
+    page.plot.show_devices(page.plot._rows)
+    assert page.plot.moment.text() == ""
+    page.plot.set_span("10 min")
+    assert page.plot.moment.text() == since

@@ -7,14 +7,18 @@ from dataclasses import replace
 import pytest
 from edited_part import click, in_window
 from made_machines import TWO_CARDS
+from made_plan_facts import FACTS
 from made_plans import on_everything
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Distribution
+from gpu_studio.placement.known_problems import known_problems
+from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Distribution, Placed
 from gpu_studio.plan.strategies import BY_NAME, strategy_named
 from gpu_studio.ui.plan.distribution_card import DistributionCard
+from gpu_studio.ui.plan.outlook_card import _devices
+from gpu_studio.ui.plan.plan_view import PlanView
 
 NOT_HERE = [name for name in STRATEGIES if name not in RUNNABLE_STRATEGIES]
 
@@ -118,3 +122,16 @@ def test_that_every_tile_has_a_name_and_is_painted(card, held):
     names = [button.accessibleName() for button in card.buttons.values()]
     assert names == [f"strategy {BY_NAME[name].title}" for name in STRATEGIES]
     assert all(not button.grab().toImage().isNull() for button in card.buttons.values())
+
+
+def test_that_a_layer_which_the_model_lacks_is_counted_nowhere(card) -> None:
+    places = {"one": ("GPU:0",), "two": ("GPU:1",), "gone": ("GPU:1",), "away": ("GPU:0",)}
+    plan = on_everything(TWO_CARDS)
+    plan = replace(plan, distribution=Distribution("placed", placed=Placed(1, places)))
+    problems = known_problems(plan, FACTS)
+    card.show_view(PlanView(plan, TWO_CARDS, problems))
+    assert card.brief.text() == "synchronous · 2 layers placed · whole batches"
+    shares = [each.share for each in _devices(PlanView(plan, TWO_CARDS, problems), FACTS)]
+    assert shares[:2] == ["1 layer", "1 layer"]
+    card.show_view(PlanView(plan, TWO_CARDS))
+    assert "4 layers" in card.brief.text()
