@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -32,6 +32,32 @@ class RecordField:
     shape: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class OnShelf:
+    """An array that lies in such a file until it is asked for.
+
+    It is not mapped: a map takes a descriptor and one of the kernel's places for maps, and there
+    are too few of both for all pieces of a large table.
+    """
+
+    file: BinaryIO
+    first: int
+    dtype: np.dtype[Any]
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def read(self) -> Array:
+        """Read it into memory. Raises DataError."""
+        try:
+            self.file.seek(self.first)
+            found = self.file.read(self.rows * self.dtype.itemsize)
+        except OSError as error:
+            raise _unread(error.strerror or str(error)) from error
+        return np.frombuffer(found, self.dtype, self.rows)
+
+
 class Shelf:
     """An unnamed file on disk, to which arrays are appended."""
 
@@ -48,12 +74,23 @@ class Shelf:
         """How many bytes lie in it."""
         return self._end
 
-    def put(self, array: Array) -> Array:
-        """Append the array's numbers, and return them as they lie in the file. Raises DataError."""
-        return self.put_all(array.dtype, [array], len(array))
+    def put(self, array: Array) -> OnShelf:
+        """Append the array's numbers, and return where they lie. Raises DataError."""
+        return OnShelf(self._file, self._append(array.dtype, [array]), array.dtype, len(array))
 
     def put_all(self, dtype: np.dtype[Any], pieces: Iterable[Array], rows: int) -> Array:
-        """Append `rows` rows that come in `pieces`; each is written before the next is made."""
+        """Append `rows` rows that come in `pieces`, and return them as they lie in the file.
+
+        Each is written before the next is made. Raises DataError.
+        """
+        first = self._append(dtype, pieces)
+        try:
+            return np.asarray(np.memmap(self._file, dtype, "r", first, (rows,)))
+        except OSError as error:
+            raise _unread(error.strerror or str(error)) from error
+
+    def _append(self, dtype: np.dtype[Any], pieces: Iterable[Array]) -> int:
+        """Write the pieces one after another, and return where they begin."""
         first = -(-self._end // _ALIGNED) * _ALIGNED
         try:
             self._file.seek(first)
@@ -64,7 +101,7 @@ class Shelf:
         except OSError as error:
             raise _no_disk(error.strerror or str(error)) from error
         self._end = self._file.tell()
-        return np.asarray(np.memmap(self._file, dtype, "r", first, (rows,)))
+        return first
 
     def records(self, fields: Mapping[str, RecordField], rows: Sequence[int]) -> dict[str, Array]:
         """Append one record for each row, so that all of a sample lies side by side.
@@ -109,4 +146,11 @@ def _no_disk(why: str) -> DataError:
     return DataError(
         f"The numbers that do not fit into memory cannot be written to {shelf_folder()}: {why}.",
         ["Make room on its disk.", "Or name another folder in XDG_CACHE_HOME."],
+    )
+
+
+def _unread(why: str) -> DataError:
+    return DataError(
+        f"The numbers that were written to {shelf_folder()} cannot be read again: {why}.",
+        ["Look at the folder's disk.", "Or name another folder in XDG_CACHE_HOME."],
     )

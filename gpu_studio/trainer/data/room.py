@@ -15,6 +15,7 @@ from gpu_studio.trainer.errors import DataError
 _SHARE = 0.75
 """Data may take so much of what is free: the rest is for TensorFlow and the model."""
 _GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def free_bytes() -> int:
@@ -40,10 +41,10 @@ def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> No
 
 def _left_in_group() -> list[int]:
     """What the process's control group and those around it have left, without files' pages."""
-    with suppress(OSError, ValueError):
-        own = Path("/proc/self/cgroup").read_text().strip().splitlines()
+    with suppress(OSError, ValueError, StopIteration):  # older systems have no group 0
+        own = _OWN_GROUPS.read_text().strip().splitlines()
         name = next(line[3:] for line in own if line.startswith("0::"))
-        folder, found = _GROUPS / name.lstrip("/"), []
+        folder, found = _GROUPS / name.lstrip("/"), list[int]()
         for group in (folder, *folder.parents):
             if group == _GROUPS.parent:
                 break

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_studio.plan import printable
 from gpu_studio.plan.columns import TableError
-from gpu_studio.trainer.data.on_disk import Shelf
+from gpu_studio.trainer.data.on_disk import OnShelf, Shelf
 from gpu_studio.trainer.data.values import Array
 
 _MOST_CLASSES = 10_000
@@ -38,7 +38,7 @@ class TableColumn:
     classes: bool = False
     whole: bool = True
     shelf: Shelf | None = None
-    pieces: list[Array] = field(default_factory=list)
+    pieces: list[Array | OnShelf] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     least: int = 0
     most: int = 0
@@ -94,7 +94,8 @@ class TableColumn:
 
     def converted(self, number: int) -> Array:
         """Return one of the pieces in the type of the whole column."""
-        piece = self.pieces[number]
+        there = self.pieces[number]
+        piece = there.read() if isinstance(there, OnShelf) else there
         if self.classes:
             return self._order[piece]
         if self.numbers and not self.whole and piece.dtype != np.float32:

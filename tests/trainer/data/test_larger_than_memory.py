@@ -204,6 +204,24 @@ def test_that_the_room_is_what_a_limit_of_the_process_or_its_group_leaves(
     assert 0 < rooms.free_bytes() < 8 << 30
 
 
+def test_that_a_system_without_the_newer_control_groups_sets_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = tmp_path / "cgroup"
+    groups.write_text("12:memory:/user.slice\n1:name=systemd:/user.slice\n")
+    monkeypatch.setattr(rooms, "_OWN_GROUPS", groups)
+    assert rooms._left_in_group() == []
+    assert rooms.room() > 0
+
+
+def test_that_pieces_of_a_table_on_disk_take_no_descriptor_each(no_room: Path) -> None:
+    shelf, descriptors = on_disk.Shelf(), Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    kept = [shelf.put(np.full(3, number)) for number in range(50)]
+    assert len(list(descriptors.iterdir())) == before
+    assert [each.read().tolist() for each in kept] == [[number] * 3 for number in range(50)]
+
+
 def test_that_nothing_is_copied_where_rows_are_asked_for(tmp_path: Path, no_room: Path) -> None:
     """All of a sample lies side by side: what is asked for is views of the file alone."""
     found = load_data(made(tmp_path, "t.parquet mixed"), SEED, tmp_path)
