@@ -6,7 +6,7 @@ The page `failures` quotes what the program says, with dots for what differs fro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -39,19 +39,26 @@ def place_of_failure(message: str, kind: str = "") -> str:
     """
     if kind in PARTS:
         return f"{PAGE}#{PARTS[kind]}"
-    found = [(size, place) for size, words, place in _quotes() if words.search(message)]
+    found = [(size, place) for size, parts, place in _quotes() if _says(message, parts)]
     return max(found)[1] if found else PAGE
 
 
+def _says(message: str, parts: Sequence[str]) -> bool:
+    """Whether a message has the parts of a quote in their order, with something between two."""
+    at = 0
+    for part in parts:
+        found = message.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part) + 1
+    return True
+
+
 @cache
-def _quotes() -> tuple[tuple[int, re.Pattern[str], str], ...]:
-    """Of each quote how much it says, what matches its message, and the place where it stands."""
+def _quotes() -> tuple[tuple[int, tuple[str, ...], str], ...]:
+    """Of each quote how much it says, what is between its dots, and the place where it stands."""
     return tuple(
-        (len(quote), _matching(quote), part.place)
+        (len(quote), tuple(quote.rstrip(_DOTS).split(_DOTS)), part.place)
         for part in guide().sections(PAGE)
         for quote in _QUOTE.findall(part.text)
     )
-
-
-def _matching(quote: str) -> re.Pattern[str]:
-    return re.compile(".+".join(map(re.escape, quote.rstrip(_DOTS).split(_DOTS))), re.DOTALL)

@@ -45,6 +45,7 @@ def test_that_the_kind_says_which_part_and_the_words_where_there_is_none(
 
 def test_that_what_is_nowhere_in_the_guide_has_its_page() -> None:
     assert place_of_failure("Something that no version has said so far.") == PAGE
+    assert place_of_failure("It is, as if " * 100_000) == PAGE
 
 
 def test_that_warnings_of_cards_and_disks_stand_in_the_guide() -> None:

@@ -89,7 +89,11 @@ def _kernel_names(folder: Path) -> dict[str, str]:
 
     if not can_remember_kernels():
         return {}
-    made = nvml_library.compiled(Path(__file__).with_name("kernel_names.c"), folder / "names.so")
+    source = Path(__file__).with_name("kernel_names.c")
+    try:
+        made = nvml_library.compiled(source, folder / "names.so")
+    except (OSError, subprocess.SubprocessError):  # a compiler without its headers: only slower
+        return {}
     return {PRELOADED: f"{made}:{os.environ.get(PRELOADED, '')}".strip(":")}
 
 
