@@ -240,7 +240,7 @@ class _Load:
         if not self.sent:
             return None
         ways = [WayBack(*np.array(rows, np.float64).T) for rows in self.stages]
-        fullest = max(float(way.moments(step.part).max()) for way in ways)
+        fullest = max((float(way.moments(step.part).max()) for way in ways), default=0.0)
         # The gradient of what came in is made here, and sent back.
         return self.gradients + max(fullest + self.beside * step.part, self.received * step.part)
 
