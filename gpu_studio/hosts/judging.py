@@ -256,9 +256,8 @@ def _proxies(views: Sequence[HostView]) -> Iterator[Finding]:
         # Workers of one machine are started so that they reach each other without a proxy.
         addresses = {each.address for each in views if not is_loopback(each.address)}
         if names and not addresses <= set(spared.replace(" ", "").split(",")):
-            found = (
-                f"On {host}, {listed(names)} stands for a proxy, which TensorFlow asks for workers."
-            )
+            verb = "names" if len(names) == 1 else "name"
+            found = f"On {host}, {listed(names)} {verb} a proxy, which TensorFlow asks for workers."
             mend = f"export no_proxy={','.join(sorted(addresses))}"
             yield Finding("proxy", "warning", "Proxy", found, (mend,))
 

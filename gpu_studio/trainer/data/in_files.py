@@ -126,7 +126,7 @@ class PictureFiles(FilesAsArray):
         """Look at each file's beginning. Raises DataError for the first that is no image."""
         from gpu_studio.trainer.data.image_headers import check_header
 
-        for path in self.paths:
+        for path in dict.fromkeys(self.paths):  # a table may name one many times
             check_header(path)
 
     def read_in_graph(self, names: Any) -> Any:

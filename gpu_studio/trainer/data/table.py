@@ -287,7 +287,10 @@ def _pictures(path: Path, column: str, names: Array, options: Mapping[str, Any])
             advice = "Names of images start at the table's folder, or at data.options.folder in it."
             raise DataError(f"{path.name}: there is no image {file}, which {where}.", [advice])
     pictures = PictureFiles(files, sample_shape(options))
-    return pictures.read() if pictures.nbytes <= room() else pictures
+    if pictures.nbytes <= room():
+        return pictures.read()
+    pictures.check()
+    return pictures
 
 
 def _source(

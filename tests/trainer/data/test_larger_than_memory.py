@@ -156,6 +156,17 @@ def test_that_the_page_says_that_images_stay_in_their_files(tmp_path: Path, no_r
     )
 
 
+@pytest.mark.parametrize("case", ["images", "t.csv pictures"])
+def test_that_a_file_that_is_no_picture_is_refused_before_the_run(
+    case: str, tmp_path: Path, no_room: Path
+) -> None:
+    data = made(tmp_path, case)
+    lost = sorted(tmp_path.rglob("7.png"))[0]
+    lost.write_bytes(b"no picture")
+    with pytest.raises(DataError, match=re.escape(str(lost))):
+        load_data(data, SEED, tmp_path)
+
+
 def test_that_a_picture_that_is_damaged_meanwhile_is_named(tmp_path: Path, no_room: Path) -> None:
     import tensorflow as tf
 
