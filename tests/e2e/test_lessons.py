@@ -110,7 +110,8 @@ class Reader:
             self.press(dialog.file)
         self.lessons.look()
         step = self.lessons.step
-        begun = bool(step.action) if pressed is None else not isinstance(pressed, QToolButton)
+        helped = bool(step.action) and not step.edits
+        begun = helped if pressed is None else not isinstance(pressed, QToolButton)
         if step.until.runs and begun:
             self.wait_until_done()
 

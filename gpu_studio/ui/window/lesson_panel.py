@@ -100,7 +100,7 @@ class LessonPanel(QDockWidget):
         self.standing.setText(_standing(step, missing, done=done))
         self.standing.setVisible(bool(self.standing.text()))
         self.back_button.setEnabled(index > 0)
-        can_be_done = step.edits or (bool(step.action) and not trains)
+        can_be_done = (step.edits or bool(step.action)) and not trains
         self.help_button.setVisible(not done and can_be_done)
         words = "Finish" if last else "Next" if done else "Skip"
         self.next_button.setText(words)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QMainWindow, QWidget
 
 from gpu_studio.hardware.source import simulated
-from gpu_studio.plan import PlanError
+from gpu_studio.plan import Plan, PlanError
 from gpu_studio.ui.kit import GRID, Button, Dialog, Label, Paragraph, let_go_of_focus
 from gpu_studio.ui.kit.settings import LESSON, LESSON_OFFER, LESSONS, Settings
 from gpu_studio.ui.window.plan_files import PlanFiles
@@ -192,19 +192,18 @@ class Lessons(QObject):
             self._show(self.lesson, max(0, self.index + by), self._since)
 
     def help(self) -> None:
-        """Do what the step asks for."""
-        step, plan = self.step, self._services.document.plan
-        machine = self._services.inventory.machine
-        if step is None or self.lesson is None:
+        """Do what the step asks for next: change the plan, or what follows that."""
+        step, lesson = self.step, self.lesson
+        if step is None or lesson is None:
             return
-        if step.edits and plan is not None and machine is not None:
-            try:
-                changed = step.edited(plan, machine, str(self.lesson.code_file or ""))
-            except PlanError as error:
-                self._services.notice.say(str(error), "bad")
-                return
+        try:
+            changed = self._changed(lesson, step)
+        except PlanError as error:
+            self._services.notice.say(str(error), "bad")
+            return
+        if changed is not None:
             self._pages.turn_to("plan")
-            self._services.document.replace(changed, f"lesson {self.lesson.number}: {step.title}")
+            self._services.document.replace(changed, f"lesson {lesson.number}: {step.title}")
         elif step.action:
             action = self._services.actions[step.action]
             if action.isEnabled():
@@ -212,6 +211,14 @@ class Lessons(QObject):
             else:  # its tip says why not
                 self._services.notice.say(action.toolTip(), "warning")
         self.look()
+
+    def _changed(self, lesson: Lesson, step: LessonStep) -> Plan | None:
+        """The plan as the step has it, None if it is so already. Raises PlanError if it cannot."""
+        plan, machine = self._services.document.plan, self._services.inventory.machine
+        if not step.edits or plan is None or machine is None:
+            return None
+        changed = step.edited(plan, machine, str(lesson.code_file or ""))
+        return None if changed == plan else changed
 
     def look(self) -> None:
         """See whether the step was done, and where what it points at is now."""
