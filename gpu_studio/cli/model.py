@@ -88,10 +88,10 @@ def model(chosen: argparse.Namespace) -> int:
         facts = corrected(facts, _held(plan, machine, described=bool(chosen.machine)))
     memories = [memory for memory in predict(plan, machine, facts) if memory.total]
     if chosen.json:
-        say_json(document(graph, memories) | what_it_sees(facts))
+        say_json(document(graph, memories) | what_it_sees(plan, facts))
     else:
         _say(graph, memories, formulas=chosen.formulas)
-        _say_what_it_sees(facts)
+        _say_what_it_sees(plan, facts)
         _say_cautions(plan, machine, facts)
     return FAILED if any(memory.fits is False for memory in memories) else OK
 
@@ -147,13 +147,16 @@ def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str
     }
 
 
-def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
+def what_it_sees(plan: plans.Plan, facts: PlanFacts) -> dict[str, Any]:
     """For JSON: a sample as the model gets it, how many there are, and what deserves a warning."""
     from dataclasses import asdict
 
-    from gpu_studio.placement.plan_facts import sample_in_words
+    from gpu_studio.placement.cautions import values_as_ids
+    from gpu_studio.placement.plan_facts import ModelNote, sample_in_words
 
     data = facts.data
+    notes = list(facts.model.notes) if facts.model else []
+    notes += [ModelNote(each.name, each.text, each.why) for each in values_as_ids(plan, facts)]
     return {
         "sample": sample_in_words(data) if data else "",
         "samples": {"train": data.train, "validation": data.validation, "test": data.test}
@@ -161,14 +164,14 @@ def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
         else {},
         "stream": data.streamed if data else "",
         "data_notes": list(data.notes) if data else [],
-        "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())],
+        "notes": [asdict(note) for note in notes],
     }
 
 
-def _say_what_it_sees(facts: PlanFacts) -> None:
+def _say_what_it_sees(plan: plans.Plan, facts: PlanFacts) -> None:
     from gpu_studio.common.figures import grouped
 
-    seen = what_it_sees(facts)
+    seen = what_it_sees(plan, facts)
     say()
     say(f"A sample, as the model gets it: {seen['sample']}")
     if (samples := seen["samples"]) and sum(samples.values()):

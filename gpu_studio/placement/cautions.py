@@ -10,7 +10,7 @@ from gpu_studio.common.figures import MIB, flops, grouped, size
 from gpu_studio.placement.device_memory import PredictedMemory
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_remedies import MARGIN, Needs, larger_slices, smaller_batch
-from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
+from gpu_studio.placement.plan_facts import SCALED_AGAIN, ArrayFacts, PlanFacts, paired
 from gpu_studio.plan import (
     Card,
     Caution,
@@ -26,6 +26,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.card_memory import by_available_memory, held_by, now_mib, outside_mib
 from gpu_studio.plan.cautions import checked, on_one
+from gpu_studio.plan.class_ids import as_values, taken_for_ids
 from gpu_studio.plan.data import BRIGHTEST, STRATIFY
 from gpu_studio.plan.edits.visibility import only_on
 
@@ -72,6 +73,29 @@ def lacking_classes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
         yield Caution("lacking classes", f"{what}.", means)
 
 
+def values_as_ids(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
+    """Whole numbers that are taken for ids of classes, most of which occur nowhere."""
+    data = facts.data
+    for target in data.targets if data else ():
+        if data is None or not target.sparse or not _learnt_as_classes(target, facts):
+            continue
+        found = taken_for_ids(plan.data, data.name, target.path, target.ids or 0)
+        if found is not None:
+            mend = None if found.column is None else as_values(plan.data, found.column)
+            name = "/".join(("values as class ids", *map(str, target.path)))
+            yield Caution(name, found.text, f"{found.why} {found.advice}", mend)
+
+
+def _learnt_as_classes(target: ArrayFacts, facts: PlanFacts) -> bool:
+    """Whether an output learns this target as classes, as far as is known."""
+    if facts.data is None or facts.model is None or not facts.model.learners:
+        return True
+    ends = dict(paired(facts.data.targets, facts.model.outputs))
+    end = ends.get(target)
+    learnt = facts.model.learners.get(end.name) if end else None
+    return learnt is not None and learnt.kind == "classes"
+
+
 def _as_they_are(plan: Plan, facts: PlanFacts) -> Remedy | None:
     """The remedy that gives a model unscaled bytes, if the plan has a choice."""
     if facts.data is None or not facts.data.pixels or not (plan.data.file or plan.data.folder):
@@ -114,6 +138,7 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     yield from own_remedies(plan, facts)
     yield from faint_bytes(plan, facts)
     yield from lacking_classes(plan, facts)
+    yield from values_as_ids(plan, facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
         yield from few_samples(plan, machine, facts)

@@ -56,8 +56,8 @@ class ArrayFacts:
     """One array of a sample, of its targets or weights, or an input or output of a model.
 
     `path` leads to it in the structure that it is part of: names of dictionaries, places of tuples;
-    `()` is the structure itself. `shape` is that of one sample. `ids` and `one_hot` say more of a
-    target, as in `plan.targets.Target`. Inputs and outputs of a model have a `name`.
+    `()` is the structure itself. `shape` is that of one sample. `ids`, `one_hot` and `sparse` say
+    more of a target, as in `plan.targets.Target`. Inputs and outputs of a model have a `name`.
     """
 
     path: tuple[str | int, ...] = ()
@@ -66,12 +66,13 @@ class ArrayFacts:
     ids: int | None = None
     one_hot: bool = False
     name: str = ""
+    sparse: bool = False
 
     @property
     def target(self) -> Target:
         """What is to be learnt, where this is an array of targets."""
         shape = tuple(size or 1 for size in self.shape)
-        return Target(shape, self.dtype.startswith("float"), self.ids, self.one_hot)
+        return Target(shape, self.dtype.startswith("float"), self.ids, self.one_hot, self.sparse)
 
 
 def paired(

@@ -39,6 +39,7 @@ TABLE = BuiltIn(
         Option("targets", "texts", [], "the columns that are learnt"),
         Option("weight", "text", "", "the column that says how much each sample counts"),
         Option("texts", "texts", [], "columns that are texts though they look like numbers"),
+        Option("values", "texts", [], "columns of whole numbers that are values, not class ids"),
         Option(
             "form",
             "choice",
@@ -242,15 +243,17 @@ def chosen_columns(header: Header, options: Mapping[str, Any], groups: str | Non
     if not inputs and images is None:
         inputs = tuple(name for name in header.names if name and name not in kept)
     chosen = Chosen(inputs, targets, weight, groups, images)
-    _check_present(header, chosen, values["texts"])
+    _check_present(header, chosen, values)
     _check_apart(chosen)
+    _check_values(chosen, values)
     return chosen
 
 
-def _check_present(header: Header, chosen: Chosen, texts: Sequence[str]) -> None:
+def _check_present(header: Header, chosen: Chosen, values: Mapping[str, Any]) -> None:
     """Raise TableError for a column that is not there, or is there twice."""
     weight = (chosen.weight,) if chosen.weight is not None else ()
-    named = {"inputs": chosen.inputs, "targets": chosen.targets, "texts": texts, "weight": weight}
+    named = {"inputs": chosen.inputs, "targets": chosen.targets, "weight": weight}
+    named |= {option: tuple(values[option]) for option in ("texts", "values")}
     for option, names in named.items():
         for name in names:
             _check(header, name, option)
@@ -281,6 +284,24 @@ def _check_apart(chosen: Chosen) -> None:
             "name the columns that the model sees in data.options.inputs",
             "inputs",
         )
+
+
+def _check_values(chosen: Chosen, values: Mapping[str, Any]) -> None:
+    """Raise TableError where a column of values is read as texts."""
+    for name in values["values"]:
+        if name in values["texts"]:
+            raise TableError(
+                f"{printable(name)} is named in values and in texts",
+                "leave it out of data.options.texts if its numbers are learnt or seen as such",
+                "values",
+            )
+        if name in (chosen.images, chosen.groups):
+            held = "images" if name == chosen.images else "the group of a sample"
+            raise TableError(
+                f"{printable(name)} names {held}, and is no column of values",
+                "leave it out of data.options.values",
+                "values",
+            )
 
 
 def _check_images(header: Header, images: str, others: Sequence[str | None]) -> None:
@@ -327,7 +348,7 @@ def columns_named(data: Data) -> Iterator[Problem]:
     if not values["targets"]:
         advice = 'name the columns that are learnt, as targets = ["price"]'
         yield Problem("data.options.targets", "missing", advice)
-    for option in ("inputs", "targets", "texts"):
+    for option in ("inputs", "targets", "texts", "values"):
         twice = _twice(values[option])
         if twice is not None:
             yield Problem(

@@ -20,13 +20,15 @@ class Target:
 
     `shape` is that of its numbers; `measured` says whether they were given as floats. `ids` is the
     largest number + 1 if all are whole and none is negative, else None. `one_hot` says whether the
-    last axis always holds a single 1, and 0 otherwise.
+    last axis always holds a single 1, and 0 otherwise. `sparse` says whether ids that number one
+    class of each sample are as `mostly_absent` says: most likely values.
     """
 
     shape: tuple[int, ...] = ()
     measured: bool = False
     ids: int | None = None
     one_hot: bool = False
+    sparse: bool = False
 
     @property
     def yes_or_no(self) -> bool:
@@ -61,6 +63,15 @@ class Target:
         if self.one_hot:
             return len(self.shape) == 1
         return self.shape in ((), (1,)) and (not self.measured or self.yes_or_no)
+
+
+MANY_IDS = 100
+"""So many outputs cost little, and their ids may be those of a catalogue of which few occur."""
+
+
+def mostly_absent(ids: int, occurring: int) -> bool:
+    """Whether there are many class ids, most of which occur nowhere: prices, years, counts."""
+    return ids > MANY_IDS and 2 * occurring < ids
 
 
 def meetings(target: Target, outputs: Shape) -> tuple[Kind, ...]:

@@ -45,6 +45,7 @@ from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
+from gpu_studio.trainer.target_words import warnings_of
 from gpu_studio.trainer.team import ALONE, Team
 
 
@@ -213,7 +214,8 @@ def _default_steps(
     with tf.device(spread.made_on), spread.strategy.scope():
         # Asked of the whole model: once its layers are split, only the program can run it.
         learners = keras_objects.learners_of(plan.training, dataset, model)
-        _tell_idle_weights(plan, dataset, tell)
+        for said in warnings_of(plan, dataset, learners):
+            tell(said)
         for place, phase in enumerate(plan.training.phases):  # not only once it begins
             refuse_unknown_layers(model, phase.frozen, f"training.phases[{place}].frozen")
         inner = _inner_metrics(dataset, model, spread, cut, tell)
@@ -226,8 +228,7 @@ def _default_steps(
     loss = keras_objects.make_objective(learners)
     meters = Meters(loss.heads, inner)
     _refuse_unknown_monitors(plan, dataset, meters)
-    for said in loss.cautions(cut.replicas, placed=placed is not None):
-        tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
+    _tell_of_parts(loss, cut, tell, placed=placed is not None)
     if placed:
         return PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     if spread.served:
@@ -249,14 +250,9 @@ def _inner_metrics(
     return inner
 
 
-def _tell_idle_weights(plan: Plan, dataset: Dataset, tell: Any) -> None:
-    if idle := keras_objects.idle_class_weights(plan.training, dataset):
-        said = (
-            f"training.class_weight weighs class {listed(idle)}, of which {dataset.name} has no "
-            "sample to train on: it changes nothing."
-        )
-        advice = "Give the numbers that the targets have, which count from 0."
-        tell(events.Warned(message=said, suggestion=advice))
+def _tell_of_parts(loss: Any, cut: Cut, tell: Any, *, placed: bool) -> None:
+    for said in loss.cautions(cut.replicas, placed=placed):
+        tell(events.Warned(message=said, suggestion="Train on one device for the loss as it is."))
 
 
 def _own_steps(

@@ -17,7 +17,7 @@ from gpu_studio.cli import model as model_command
 from gpu_studio.cli.command import RefusedError
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
+from gpu_studio.placement.plan_facts import ArrayFacts, ModelNote, PlanFacts
 from gpu_studio.plan import (
     Carve,
     Data,
@@ -151,7 +151,9 @@ def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
     )
     lacks = "The test split has no samples of class 2. Its figures say nothing of it."
     data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True, notes=(lacks,))
-    told = model_command.what_it_sees(PlanFacts(data, replace(MODEL, notes=(note,))))
+    plan = Plan(data=Data(table="homes.csv", options={"targets": ["price"]}))
+    facts = PlanFacts(data, replace(MODEL, notes=(note,)))
+    told = model_command.what_it_sees(plan, facts)
     assert told == {
         "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
         "samples": {"train": 800, "validation": 100, "test": 100},
@@ -159,3 +161,6 @@ def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
         "data_notes": [lacks],
         "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
     }
+    prices = replace(data, targets=(ArrayFacts(dtype="int32", ids=2021, sparse=True),))
+    _, told_too = model_command.what_it_sees(plan, replace(facts, data=prices))["notes"]
+    assert "taken for 2,021 class ids" in told_too["text"]

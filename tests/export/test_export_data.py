@@ -312,6 +312,11 @@ def _value(cell: str) -> float | str:
     [
         ["data.options.targets=['kind']", "data.split=stratified"],
         ["data.options.targets=['price']", "model.name=linear"],
+        [
+            "data.options.targets=['id']",
+            "data.options.values=['id']",
+            "data.options.inputs=['size']",
+        ],
         ["data.options.targets=['rooms']", "data.split=grouped", "data.groups=who"],
     ],
 )

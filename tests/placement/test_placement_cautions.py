@@ -12,7 +12,13 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 
 from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    SCALED_AGAIN,
+    ArrayFacts,
+    Learnt,
+    ModelNote,
+    PlanFacts,
+)
 from gpu_studio.plan import (
     CardUser,
     Carve,
@@ -27,6 +33,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
 from gpu_studio.plan.data import STRATIFY
+from gpu_studio.plan.keras_objects import Kind
 from gpu_studio.plan.values import Caution
 from gpu_studio.runs.queue_choice import needs_of, waits_for
 
@@ -343,3 +350,36 @@ def test_that_what_several_splits_lack_is_one_caution_that_begins_with_the_grave
 
 def with_notes(*notes: str) -> PlanFacts:
     return replace(FACTS, data=replace(DATA, notes=notes))
+
+
+HOMES = Data(table="homes.csv", options={"targets": ["price"]})
+
+
+def with_ids(sparse: bool, kind: Kind | None = None) -> PlanFacts:
+    """Facts of a target of many ids, and of an output that learns it in a kind, if known."""
+    target = ArrayFacts((), (), "int32", ids=250_001, sparse=sparse)
+    facts = replace(FACTS, data=replace(DATA, name="homes.csv", targets=(target,)))
+    if kind is None:
+        return replace(facts, model=None)
+    learners = {"price": Learnt(kind, logits=True, loss="mse", metrics=())}
+    outputs = (ArrayFacts((), (1,), name="price"),)
+    return replace(facts, model=replace(MODEL, outputs=outputs, learners=learners))
+
+
+@pytest.mark.parametrize("kind", [None, "classes"])
+def test_that_values_taken_for_class_ids_can_be_named_as_values(kind: Kind | None) -> None:
+    plan, facts = replace(a_plan(8), data=HOMES), with_ids(sparse=True, kind=kind)
+    told = the("values as class ids", plan, WITHOUT_CARDS, facts)
+    assert told.why.endswith("name price in data.options.values.")
+    assert told.mend is not None
+    after = told.mend.make(plan)
+    assert after.data.options == {"targets": ["price"], "values": ["price"]}
+    assert "values as class ids" not in names(after, WITHOUT_CARDS, facts)
+    arrays = replace(plan, data=Data(file="homes.npz"))
+    assert the("values as class ids", arrays, WITHOUT_CARDS, facts).mend is None
+
+
+def test_that_ids_that_occur_or_are_learnt_as_values_are_no_caution() -> None:
+    plan = replace(a_plan(8), data=HOMES)
+    for facts in (with_ids(sparse=False), with_ids(sparse=True, kind="values")):
+        assert "values as class ids" not in names(plan, WITHOUT_CARDS, facts)

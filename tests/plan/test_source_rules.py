@@ -342,6 +342,9 @@ def test_that_a_transformer_is_not_given_rows_of_measured_numbers():
         ({"targets": "price"}, "data.options.targets", "give a list of names"),
         ({"targets": ["price"], "weight": 3}, "data.options.weight", "give a text in quotes"),
         ({"targets": ["price", "price"]}, "data.options.targets", "name it once"),
+        ({"targets": ["p"], "values": ["p", "p"]}, "data.options.values", "name it once"),
+        ({"targets": ["p"], "values": "p"}, "data.options.values", "give a list of names"),
+        ({"targets": ["p"], "value": ["p"]}, "data.options.value", "did you mean values?"),
         ({"targets": ["price"], "input": []}, "data.options.input", "did you mean inputs?"),
     ],
 )

@@ -246,7 +246,10 @@ def arrays_of(dataset: Dataset) -> tuple[tuple[ArrayFacts, ...], ...]:
     inputs = [described(path, x, kinds[(0, *path)]) for path, x in leaves(train.x)]
     targets = [
         replace(
-            described(path, y, kinds[(1, *path)]), ids=known[path].ids, one_hot=known[path].one_hot
+            described(path, y, kinds[(1, *path)]),
+            ids=known[path].ids,
+            one_hot=known[path].one_hot,
+            sparse=known[path].sparse,
         )
         for path, y in leaves(train.y)
     ]

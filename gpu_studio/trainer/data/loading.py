@@ -85,7 +85,7 @@ def refuse_unnamed(data: Data) -> None:
 def _notes(
     splits: Sequence[Split | None], target: Any, data: Data, source: LoadedData
 ) -> tuple[str, ...]:
-    if is_nested(target) or target.task == "values" or not target.has_strata:
+    if is_nested(target) or target.task == "values" or not target.has_strata or target.sparse:
         return ()
     targets = [
         None if split is None else strata_of(split.wanted(slice(None)), target) for split in splits

@@ -115,17 +115,21 @@ def _stored(
     """Read the columns of a Parquet file. Raises TableError, OSError and MemoryError."""
     shelf = _shelf_for(path, rows_in(path) * len(chosen.all))
     # Groups are told apart as they are written, as in other tables.
-    texts = {*TABLE.values(options)["texts"], *filter(None, [chosen.groups, chosen.images])}
+    values = TABLE.values(options)
+    texts = {*values["texts"], *filter(None, [chosen.groups, chosen.images])}
     columns: dict[str, TableColumn] = {}
     for piece in pieces_of(path, chosen.all, texts, _ROWS):
         for name, cells in piece.cells.items():
             column = columns.get(name)
             if column is None:
                 numbers = not isinstance(cells, list)
+                if not numbers and name in values["values"]:
+                    raise _no_values(name)
                 classes = not numbers and name in chosen.targets
+                whole = name not in values["values"]
                 place = header.names.index(name)
                 column = columns[name] = TableColumn(
-                    name, place, "point", numbers, classes, shelf=shelf
+                    name, place, "point", numbers, classes, whole, shelf
                 )
             if isinstance(cells, list):
                 column.take(cells, range(piece.first, piece.first + len(cells)), "row")
@@ -134,6 +138,11 @@ def _stored(
     if not columns:
         raise _no_rows()
     return columns
+
+
+def _no_values(name: str) -> TableError:
+    advice = "leave it out of data.options.values, or save it as numbers"
+    return TableError(f"the column {printable(name)} holds texts, and no values", advice)
 
 
 def _no_rows() -> TableError:
@@ -153,13 +162,12 @@ def _begun(
         place = header.names.index(name)
         cells = [row[place] for row in islice(rows, _LOOKED_AT)]
         # Groups are told apart as they are written: 07 and 7 are two of them.
-        numbers = name not in (
-            *values["texts"],
-            chosen.groups,
-            chosen.images,
-        ) and looks_like_numbers(cells, values["decimal"])
-        classes = not numbers and name in chosen.targets
-        begun[name] = TableColumn(name, place, values["decimal"], numbers, classes, shelf=shelf)
+        texts = name in (*values["texts"], chosen.groups, chosen.images)
+        numbers = not texts and looks_like_numbers(cells, values["decimal"])
+        if not numbers and name in values["values"]:
+            raise _no_values(name)
+        classes, whole = not numbers and name in chosen.targets, name not in values["values"]
+        begun[name] = TableColumn(name, place, values["decimal"], numbers, classes, whole, shelf)
     return begun
 
 

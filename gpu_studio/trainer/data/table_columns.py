@@ -27,7 +27,8 @@ _LONGEST = 60
 class TableColumn:
     """A column as it is read: pieces of numbers, or of texts as UTF-8 bytes.
 
-    They lie on the `shelf`, if there is one, else in memory. `places` numbers the names of a column
+    They lie on the `shelf`, if there is one, else in memory. Numbers are `whole` as long as all
+    are, unless the plan has them for values. `places` numbers the names of a column
     of classes in the order in which they came.
     """
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gpu_studio.plan import Target
 from gpu_studio.plan.data import BRIGHTEST, SCALES, are_scaled
 from gpu_studio.plan.keras_objects import Task
+from gpu_studio.plan.targets import mostly_absent
 from gpu_studio.trainer.data.trees import Path, called, flat, is_nested, leaves, mapped, packed
 
 Array = NDArray[Any]
@@ -340,19 +341,34 @@ def target_of(splits: Sequence[Split | None], classes: int | None = None) -> Any
     """
     there = [split for split in splits if split is not None]
     together = zip(*(flat(split.y) for split in there), strict=True)
-    return packed(there[0].y, [_target(list(arrays), classes) for arrays in together])
+    whole = classes is None and there[0].stream is None
+    return packed(there[0].y, [_target(list(arrays), classes, whole) for arrays in together])
 
 
-def _target(given: Sequence[Array], classes: int | None) -> Target:
+def _target(given: Sequence[Array], classes: int | None, whole: bool) -> Target:
+    """Return what these arrays hold. If they are not the `whole` data, none of it is `sparse`."""
     arrays = list({id(array): array for array in given}.values())
     first = arrays[0]
-    ids = _ids(arrays)
+    ids, measured = _ids(arrays), first.dtype.kind == "f"
+    one_each = whole and not measured and first.shape[1:] in ((), (1,))
     return Target(
         shape=tuple(int(size) for size in first.shape[1:]),
-        measured=first.dtype.kind == "f",
+        measured=measured,
         ids=ids if ids is None else max(ids, classes or 0),
         one_hot=ids == 2 and _one_hot(arrays),
+        sparse=one_each and ids is not None and _sparse(arrays, ids),
     )
+
+
+def _sparse(arrays: Sequence[Array], ids: int) -> bool:
+    """Whether these ids are `mostly_absent`. Takes at most 2 bytes of memory a sample."""
+    most = sum(map(len, arrays))
+    if not mostly_absent(ids, 0) or mostly_absent(ids, most):
+        return mostly_absent(ids, most)
+    occurs = np.zeros(ids, np.bool_)
+    for piece in _pieces(arrays):
+        occurs[piece.reshape(-1)] = True
+    return mostly_absent(ids, int(np.count_nonzero(occurs)))
 
 
 def strata_of(y: Array, target: Target) -> Array:

@@ -11,7 +11,6 @@ from gpu_studio.trainer.keras_objects.objective import (
     Learner,
     Objective,
     counts_as_compiled,
-    idle_class_weights,
     learners_of,
     make_objective,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "SampleLoss",
     "averages",
     "counts_as_compiled",
-    "idle_class_weights",
     "is_lone_softmax",
     "learners_of",
     "make_loss",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,13 @@ COLUMNS: dict[str, Any] = {
     "word": [f"w{'x' * (n % 5)}{n}" for n in range(ROWS)],
     "kind": [["dog", "cat", "emu"][n % 3] for n in range(ROWS)],
     "price": np.float32(random.uniform(1, 9, ROWS)).tolist(),
+    "score": random.integers(0, 9_000, ROWS).tolist(),
     "weight": np.float32(random.uniform(1, 2, ROWS)).tolist(),
     "group": [f"g{n // 9}" for n in range(ROWS)],
     "file": [f"{n % 10}.png" for n in range(ROWS)],
 }
 MATRIX = {"inputs": ["b", "a"], "targets": ["kind"], "weight": "weight"}
+VALUES = {"inputs": ["a", "b"], "targets": ["score", "kind"], "values": ["a", "score"]}
 MIXED = {"inputs": ["a", "wide", "word", "b"], "targets": ["price", "kind"], "weight": "weight"}
 PICTURES = {"inputs": ["b"], "targets": ["kind"], "images": "file", "size": [4, 5]}
 
@@ -90,7 +93,8 @@ def made(folder: Path, case: str) -> Data:
         images(folder, COLUMNS["file"][:10])
         return table_data(folder, name, PICTURES)
     grouped = {"split": "grouped", "groups": "group"} if what == "grouped" else {}
-    return table_data(folder, name, MIXED if what == "mixed" else MATRIX, **grouped)
+    options = {"mixed": MIXED, "values": VALUES | {"form": "columns"}}.get(what, MATRIX)
+    return table_data(folder, name, options, **grouped)
 
 
 CASES = [
@@ -143,6 +147,20 @@ def test_that_what_does_not_fit_into_memory_gives_the_same_batches(
     assert facts_of(held).in_memory
     assert not facts_of(streamed).in_memory
     assert any("does not fit" in said or "do not fit" in said for said in streamed.notes)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_that_values_are_floats_in_a_table_on_disk_too(
+    name: str, tmp_path: Path, no_room: Path
+) -> None:
+    data = made(tmp_path, f"{name} values")
+    train = load_data(replace(data, split="random", test_fraction=0.0), SEED, tmp_path).train
+    assert train.streamed
+    seen, wanted, _ = train.given(slice(None))
+    assert seen["a"].dtype == wanted["score"].dtype == np.float32
+    assert wanted["kind"].dtype == np.int32
+    places = np.arange(ROWS) if train.rows is None else train.rows
+    assert wanted["score"].tolist() == np.array(COLUMNS["score"])[places].tolist()
 
 
 def test_that_the_page_says_that_images_stay_in_their_files(tmp_path: Path, no_room: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
 from contextlib import suppress
 from datetime import date
@@ -222,6 +223,33 @@ def test_that_several_targets_are_a_dictionary(read):
 
 def test_that_numbers_named_as_texts_stay_as_they_are_written(read):
     assert read("a,c\n007,1\n7,0\n", texts=["a"]).train.x["a"][:, 0].tolist() == [b"007", b"7"]
+
+
+WHOLE = {"a": [3, 4], "b": [5, 6], "c": [250_000, 7]}
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.jsonl", "mine.parquet"])
+def test_that_columns_of_values_are_read_as_floats(read, tmp_path, name):
+    rows = [dict(zip(WHOLE, row, strict=True)) for row in zip(*WHOLE.values(), strict=True)]
+    pq.write_table(pa.table(WHOLE), tmp_path / "whole")
+    content = {
+        "mine.csv": "a,b,c\n3,5,250000\n4,6,7\n",
+        "mine.jsonl": "\n".join(map(json.dumps, rows)),
+        "mine.parquet": (tmp_path / "whole").read_bytes(),
+    }[name]
+    kept, found = (
+        read(content, name=name, form="columns", values=values).train for values in ([], ["c", "a"])
+    )
+    assert (kept.y.dtype, kept.x["a"].dtype) == (np.int32, np.int32)
+    assert (found.y.dtype, found.y.tolist()) == (np.float32, [250_000, 7])
+    assert (found.x["a"].dtype, found.x["a"].tolist()) == (np.float32, [[3], [4]])
+    assert found.x["b"].dtype == np.int32
+
+
+def test_that_texts_are_no_values(read, parquet):
+    said = "the column c holds texts, and no values. Leave it out of data.options.values"
+    assert said in refusal(read, "a,c\n1,x\n", values=["c"])
+    assert said in refusal(parquet, {"a": [1], "c": ["x"]}, values=["c"])
 
 
 @pytest.mark.parametrize(
