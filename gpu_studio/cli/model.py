@@ -101,9 +101,11 @@ def _known(plan: plans.AbsolutePlan) -> tuple[ModelGraph, PlanFacts]:
 
     facts = asked_facts(plan)
     if wrong := facts.data_error or facts.model_error or facts.training_error:
-        raise RefusedError(
-            " ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ())))
-        )
+        from gpu_studio.placement.cautions import values_as_ids
+
+        odd = [f"{each.text} {each.why}" for each in values_as_ids(plan, facts)]
+        advice = facts.model.advice if facts.model else ()
+        raise RefusedError(" ".join((wrong, *odd, *facts.advice, *advice)))
     if facts.graph is None:
         raise RefusedError("TensorFlow did not tell of the model.")
     return facts.graph, facts

@@ -38,7 +38,7 @@ def taken_for_ids(data: Data, name: str, path: Sequence[str | int], ids: int) ->
         else f"To learn values name {called} in data.options.values."
     )
     return TakenForIds(
-        f"{called} in {name} holds whole numbers, which are taken for {grouped(ids)} class ids.",
+        f"The whole numbers of {called} in {name} are taken for {grouped(ids)} class ids.",
         "Most of those ids occur nowhere in the data, and each takes an output of the model.",
         advice,
         column,

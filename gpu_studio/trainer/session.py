@@ -45,7 +45,7 @@ from gpu_studio.trainer.program import Program
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
-from gpu_studio.trainer.target_words import warnings_of
+from gpu_studio.trainer.target_words import warnings_before, warnings_of
 from gpu_studio.trainer.team import ALONE, Team
 
 
@@ -312,6 +312,8 @@ def _loaded(plan: Plan, base: Path, tell: Any) -> Dataset:
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))
+    for said in warnings_before(plan, dataset):
+        tell(said)
     if dataset.train.stream is not None:
         for sentence in dataset.train.stream.told(plan.training.batch_size):
             tell(events.Log(message=sentence))

@@ -26,7 +26,8 @@ def test_that_a_column_of_a_table_is_named_with_the_way_out():
     data = Data(table="homes.csv", options={"targets": ["price"], "inputs": ["size"]})
     found = taken_for_ids(data, "homes.csv", (), 250_001)
     assert found is not None
-    assert found.text.startswith("price in homes.csv holds whole numbers, which are taken for 250")
+    words = "The whole numbers of price in homes.csv are taken for 250,001 class ids."
+    assert found.text == words
     assert found.advice == "To learn values name price in data.options.values."
     mended = as_values(data, "price").make(Plan(data=data)).data
     assert mended.options == {**data.options, "values": ["price"]}

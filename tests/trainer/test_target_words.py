@@ -7,34 +7,41 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gpu_studio.plan import Data, Plan, Training
+from gpu_studio.plan import Data, ModelSettings, Plan, Training
 from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.data.values import target_of
 
 IDS = np.array([0, 200] * 6, np.int32)
 
 
-def said(ids: Sequence[int], outputs: int, loss: str = "auto") -> list[tuple[str, str]]:
+def said(
+    ids: Sequence[int], outputs: int, loss: str = "auto", name: str | None = None
+) -> list[tuple[str, str]]:
+    """What is said of prices before the model is built, and then; `name` is a built-in model."""
     import keras
 
     from gpu_studio.plan import Named
     from gpu_studio.trainer.keras_objects import learners_of
-    from gpu_studio.trainer.target_words import warnings_of
+    from gpu_studio.trainer.target_words import warnings_before, warnings_of
 
     train = Split(np.zeros((len(ids), 2), np.float32), np.asarray(ids))
     dataset = Dataset("homes.csv", train, None, None, target_of([train]))
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(outputs)])
     plan = Plan(
+        model=ModelSettings(name=name),
         data=Data(table="homes.csv", options={"targets": ["price"]}),
         training=Training(loss=Named(loss)),
     )
     learners = learners_of(plan.training, dataset, model)
-    return [(each.message, each.suggestion) for each in warnings_of(plan, dataset, learners)]
+    told = [*warnings_before(plan, dataset), *warnings_of(plan, dataset, learners)]
+    assert len(list(warnings_before(plan, dataset))) == (0 if name is None else len(told))
+    return [(each.message, each.suggestion) for each in told]
 
 
-def test_that_values_taken_for_class_ids_are_told_with_the_way_out():
-    [(message, advice)] = said(IDS, 201)
-    assert message.startswith("price in homes.csv holds whole numbers, which are taken for 201")
+@pytest.mark.parametrize("name", [None, "mlp"])
+def test_that_values_taken_for_class_ids_are_told_once_with_the_way_out(name):
+    [(message, advice)] = said(IDS, 201, name=name)
+    assert message.startswith("The whole numbers of price in homes.csv are taken for 201 class")
     assert advice == "To learn values name price in data.options.values."
 
 
