@@ -138,8 +138,11 @@ class Finished:
 
     def one(self, kind: type[E]) -> E:
         """Its only event of a kind."""
-        (event,) = self.of(kind)
-        return event
+        found = self.of(kind)
+        assert len(found) == 1, (
+            f"{len(found)} × {kind.__name__}; ended with {self.code}:\n{self.log}"
+        )
+        return found[0]
 
     @property
     def losses(self) -> dict[int, float | None]:
