@@ -98,18 +98,36 @@ def _entries(
             begins[producer] = taker + 1
 
 
+def leaving(work: Work, sizes: Array) -> Array:
+    """The table of the bytes that each block makes for layers elsewhere; sizes as in `entering`."""
+    layers = len(sizes)
+    last, first = list(range(layers)), list(range(layers))
+    for taker, producers in enumerate(work.inputs):
+        for producer in producers:
+            last[producer] = max(last[producer], taker)
+    for taker, producers in enumerate(work.later):
+        for producer in producers:
+            first[producer] = min(first[producer], taker)
+    table = np.zeros((layers + 1, layers + 1))
+    for producer, size in enumerate(sizes):
+        table[producer + 1 : last[producer] + 1, : producer + 1] += size
+        table[last[producer] + 1 :, first[producer] + 1 : producer + 1] += size
+    return table
+
+
 @dataclass(frozen=True, slots=True)
 class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table).
 
-    Of these the backward pass does not need those that are `brief`. So many micro-batches are
-    `under_way` at once, if a device does not hold fewer. With `recompute` stages keep what enters
-    them, and compute the rest again.
+    Of these the backward pass does not need those that are `brief`. What blocks make for others and
+    do not keep is `waiting` to be sent. So many micro-batches are `under_way` at once, if a device
+    does not hold fewer. With `recompute` stages keep what enters them, and compute the rest again.
     """
 
     work: Work
     entering: Array
     brief: Array
+    waiting: Array
     under_way: int
     recompute: bool = False
     _made: dict[tuple[range, int, bool], StageMemory] = field(default_factory=dict)
@@ -130,7 +148,8 @@ class BlockMemory:
             brief = every - entering(
                 replace(work, inputs=kept[0], later=kept[1]), work.output_bytes
             )
-        return cls(work, every, brief, under_way, recompute)
+        unkept = np.maximum(0.0, work.output_bytes - work.kept_bytes * (not recompute))
+        return cls(work, every, brief, leaving(work, unkept), under_way, recompute)
 
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `before` does."""
@@ -192,6 +211,8 @@ class BlockMemory:
             taken=0.0 if copied else taken,
             received=enters + taken if copied else 0.0,
             brief=self.brief[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            waiting=self.waiting[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            returned=enters if copied else 0.0,
             kept=kept_here,
             passing=0.0 if copied else maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute and not copied else 0.0,

@@ -177,6 +177,7 @@ class _Load:
     updating: float = 0
     share: float = 0
     brief: int = 0
+    waiting: int = 0
     beside: float = 0
     stages: list[list[tuple[float, ...]]] = field(default_factory=list)
     """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
@@ -207,10 +208,11 @@ class _Load:
         *,
         recompute: bool,
     ) -> None:
-        """Count what comes from other devices; what is computed again needs all of it."""
+        """Count what comes and goes between devices; what is computed again needs all of it."""
         self.received = graph.received(device, devices)
         kept = self.received if recompute else graph.received(device, devices, kept=True)
         self.brief = self.received - kept
+        self.waiting = _waiting(graph, device, devices, kept=not recompute)
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -233,6 +235,8 @@ class _Load:
             self.share,
             self.received + self.taken if self.sent else 0.0,
             self.brief,
+            self.waiting,
+            self.received if self.sent else 0.0,
         )
 
     def going_back(self, step: Step) -> float | None:
@@ -301,6 +305,26 @@ def _loads(
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
     return loads
+
+
+def _waiting(
+    graph: ModelGraph, device: str, devices: Mapping[str, Sequence[str]], *, kept: bool
+) -> int:
+    """What a device makes for others, in bytes per sample, less what its layers keep.
+
+    Each tensor counts once. Without `kept` they keep nothing of it.
+    """
+    elsewhere = {
+        name
+        for layer in graph.layers
+        if set(devices[layer.name]) - {device}
+        for name in layer.inputs
+    }
+    return sum(
+        max(0, layer.output_bytes - layer.kept_bytes * kept)
+        for layer in graph.layers
+        if layer.name in elsewhere and device in devices[layer.name]
+    )
 
 
 def _shares(graph: ModelGraph, batch: int) -> list[float]:

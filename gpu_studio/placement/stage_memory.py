@@ -145,12 +145,13 @@ class StageMemory:
 
     `taken`, `received`, `kept`, `passing` and `again` are per sample. `taken` is the model's input,
     if a layer takes it; `received` what comes from other devices, of which what is `brief` is not
-    needed by the backward pass; `kept` what else that needs; `passing` the largest output and its
-    gradient, held briefly and for one micro-batch at a time, as is `again`, the recomputed
-    activations; `updating` is what the optimizer needs besides the gradients when the activations
-    are gone: on a card, which begins the updates of all layers before it ends the first, as much
-    again; on a CPU what it takes to update the largest layer. `share` is the part of the model that
-    is here.
+    needed by the backward pass; `waiting` what is made for others and not kept; `returned` the
+    gradients that are sent back; `kept` what else the backward pass needs; `passing` the largest
+    output and its gradient, held briefly and for one micro-batch at a time, as is `again`, the
+    recomputed activations; `updating` is what the optimizer needs besides the gradients when the
+    activations are gone: on a card, which begins the updates of all layers before it ends the
+    first, as much again; on a CPU what it takes to update the largest layer. `share` is the part of
+    the model that is here.
     """
 
     gradients: Amount = 0.0
@@ -162,6 +163,8 @@ class StageMemory:
     share: Amount = 1.0
     received: Amount = 0.0
     brief: Amount = 0.0
+    waiting: Amount = 0.0
+    returned: Amount = 0.0
 
     def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
         """The memory of a step besides weights and slots, at the largest of four moments.
@@ -181,15 +184,25 @@ class StageMemory:
             needed * step.arrived
             + self.brief * ahead
             + self.kept * (step.samples - step.part)
+            + self._crossing(step, step.samples - step.part)
             + going_back
         )
         # Until then the last of them still has its activations, as have those that are under way.
         beside = needed * step.beside + self.kept * (step.beside - step.part)
+        beside = beside + self._crossing(step, step.beside - step.part)
         summing = self.gradients * (step.summed - 1) + beside + going_back
         updating = np.maximum(self.gradients + self.updating, arriving)
         fullest = np.maximum(np.maximum(backward, summing), updating)
         held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
         return np.asarray(held, np.float64)
+
+    def _crossing(self, step: Step, others: int) -> Amount:
+        """What waits to be sent while one micro-batch goes back beside so many `others` samples.
+
+        Outputs wait where the devices behind are slower, and the gradients of the micro-batch that
+        went back before where those ahead are: in a row only one of the two can be.
+        """
+        return np.maximum(self.waiting * others, self.returned * min(step.part, others))
 
 
 def with_beyond(

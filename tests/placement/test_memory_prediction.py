@@ -138,12 +138,21 @@ def test_that_what_a_kernel_needs_is_there_on_the_card_that_has_its_layer() -> N
     assert [more - less for more, less in zip(totals(5000), totals(0), strict=True)] == [5400, 0, 0]
 
 
-def _placed_on_a_card(layers, held: dict[str, tuple[str, ...]], micro_batches: int = 1) -> int:
+THREE_SLICES = DeviceSettings(carve=(Carve("GPU:0", (300,) * 3),))
+
+
+def _placed_on_a_card(
+    layers,
+    held: dict[str, tuple[str, ...]],
+    micro_batches: int = 1,
+    devices: DeviceSettings | None = None,
+) -> int:
     """The bytes that a card's second slice needs for these layers, of samples of 100 bytes."""
     graph = ModelGraph("made", tuple(layers), input_bytes=100)
     facts = PlanFacts(model=ModelFacts(graph, steps={"GPU": StepMemory()}))
     placed = replace(
-        plan("placed", 32, placed=Placed(micro_batches, held)), devices=DeviceSettings()
+        plan("placed", 32, placed=Placed(micro_batches, held)),
+        devices=devices or DeviceSettings(),
     )
     return predicted(placed, facts, TWO_CARDS)["GPU:1"].total
 
@@ -183,6 +192,38 @@ def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes()
     assert _placed_on_a_card((head, flat), on) == round(UNREHEARSED * 32 * 800)
     needed = _placed_on_a_card((head, replace(flat, keeps_inputs=True)), on)
     assert needed == round(UNREHEARSED * 32 * (800 + 800))
+
+
+def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_them() -> None:
+    """As seen on practice cards: while one micro-batch goes back, others wait to be sent on."""
+    head = GraphLayer("head", "Dense", output_bytes=8)
+    grown = GraphLayer("grown", "UpSampling2D", ("head",), output_bytes=800, around_bytes=800)
+    tail = GraphLayer("tail", "Dense", ("grown",), output_bytes=8)
+    on = {"head": ("GPU:0",), "grown": ("GPU:1",), "tail": ("GPU:2",)}
+
+    def total(layer: GraphLayer, micro_batches: int) -> int:
+        return _placed_on_a_card((head, layer, tail), on, micro_batches, THREE_SLICES)
+
+    # It takes two: one goes back, and of the other the output waits.
+    assert total(grown, 4) == round(UNREHEARSED * (2 * 8 * 8 + 8 * 800 + 8 * 800))
+    assert total(grown, 1) == round(UNREHEARSED * 32 * (8 + 800))
+    # What is kept waits for nothing more; of what came in the gradient may wait instead.
+    kept = replace(grown, kept_bytes=800)
+    assert total(kept, 4) == round(UNREHEARSED * (2 * 8 * 8 + 8 * 800 + 8 * 8 + 8 * 800))
+
+
+def test_that_the_gradient_sent_back_may_wait_on_a_card_while_the_next_is_computed() -> None:
+    head = GraphLayer("head", "Dense", output_bytes=500)
+    middle = GraphLayer("middle", "Dense", ("head",), around_bytes=900)
+    tail = GraphLayer("tail", "Dense", ("middle",))
+    on = {"head": ("GPU:0",), "middle": ("GPU:1",), "tail": ("GPU:2",)}
+    found = _placed_on_a_card((head, middle, tail), on, 4, THREE_SLICES)
+    assert found == round(UNREHEARSED * 8 * (2 * 500 + 500 + 900))
+    # The last device takes one at a time, and sends it back before it takes up the next.
+    last = {"head": ("GPU:0",), "middle": ("GPU:1",), "tail": ("GPU:1",)}
+    assert _placed_on_a_card((head, middle, tail), last, 4, THREE_SLICES) == round(
+        UNREHEARSED * 8 * (2 * 500 + 900)
+    )
 
 
 def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other() -> None:

@@ -199,17 +199,35 @@ def _held(
     come = entering / work.batch + (taken if on_card else 0.0)
     keeps = float(not recompute)
     back = _going_back(work, layers, part, entering / work.batch if on_card else 0.0, on_card)
-    backward = come * arrived + keeps * kept * (samples - part) + back
+    unkept = _unkept(work, layers, keeps) if on_card else 0.0
+    back_again = entering / work.batch if on_card else 0.0
+
+    def crossing(others: int) -> float:
+        return max(unkept * others, back_again * min(part, others))
+
+    backward = come * arrived + keeps * kept * (samples - part) + crossing(samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)
     updating = 2 * gradients if on_card else gradients + 2 * largest
     batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0
     beside = min(work.batch, (1 + ahead) * part)
-    last = come * beside + keeps * kept * (beside - part) + back
+    last = come * beside + keeps * kept * (beside - part) + crossing(beside - part) + back
     summing = (min(count, 2 if on_card else at_once + 1) - 1) * gradients + last
     margin = MARGIN if on_card else 1.0
     return state + batch + margin * max(backward, summing, updating, come * arrived)
+
+
+def _unkept(work: Work, layers: Sequence[int], keeps: float) -> float:
+    """What the layers make for others and do not keep: it may wait to be sent."""
+    others = [each for each in range(len(work.names)) if each not in layers]
+    later = work.later or [()] * len(work.names)
+    taken = {each for other in others for each in (*work.inputs[other], *later[other])}
+    return sum(
+        max(0.0, float(work.output_bytes[layer]) - keeps * float(work.kept_bytes[layer]))
+        for layer in layers
+        if layer in taken
+    )
 
 
 def _going_back(
