@@ -35,7 +35,17 @@ def main(arguments: list[str]) -> int:
     _say(int(to), {"progress": "building the model"})
     for flag in flags:
         _ACTIONS[flag](int(to))
-    return _say(int(to), {"answer": answers["model"], "lasting": "forgetful" not in flags})
+    model = _heavy(answers["model"]) if "heavy" in flags else answers["model"]
+    return _say(int(to), {"answer": model, "lasting": "forgetful" not in flags})
+
+
+def _heavy(model: dict[str, Any]) -> dict[str, Any]:
+    """The model whose first and last layer have weights and slots too large for one MiB."""
+    for layer in model["graph"]["layers"][::2]:
+        layer |= {"parameters": 40_000, "trainable": 40_000}
+        layer |= {"weight_bytes": 160_000, "trainable_bytes": 160_000}
+        model["slots"][layer["name"]] = 320_000
+    return model
 
 
 def _data(about: dict[str, Any], answers: dict[str, Any]) -> Any:
@@ -75,6 +85,7 @@ _ACTIONS: dict[str, Callable[[int], object]] = {
     "nonsense": _nonsense,
     "refuse": _refuse,
     "forgetful": lambda _to: None,
+    "heavy": lambda _to: None,
 }
 
 
