@@ -293,7 +293,7 @@ class HistoryPlot(TimePlot):
         first = self._history.first
         if first is None or self._history.last - first >= self._seconds:
             return ""
-        return time.strftime("watched since %H:%M", time.localtime(first))
+        return f"watched since {time.strftime('%H:%M', time.localtime(first))}"
 
     def _moment(self, at: float) -> str:
         """Return the moment at the crosshair, and what a point there stands for."""

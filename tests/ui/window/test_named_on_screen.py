@@ -16,7 +16,11 @@ from gpu_studio.runs.lessons import lessons
 NAMED = re.compile(r"(?<![*\w])\*([^*]+)\*(?!\*)")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 EMPHASISED = {"built", "called", "slower", "lost", "unreadable"}
-NUMBERED = {"4 slices": "slice", "batch 32": "batch {}"}
+NUMBERED = {
+    "4 slices": "slice",
+    "batch 32": "batch {}",
+    "watched since 14:03": "watched since {}",
+}
 ROOMS = ("ui", "plan", "runs", "contract", "hardware", "lab")
 PAGES = ("index", "devices", "plan", "train", "runs", "lab", "placement", "own-code", "failures")
 
