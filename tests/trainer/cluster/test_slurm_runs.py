@@ -3,6 +3,8 @@ what is told of their end. Stand-ins train but in the last test."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -189,3 +191,27 @@ def test_that_slurm_trains_a_run_saves_before_its_time_limit_and_another_goes_on
     assert rest.code == 0, rest.log
     steps = sorted(first.losses | rest.losses)
     assert steps == list(range(len(steps))), "each step once, and none is left out"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="none of these tests is run by root here")
+def test_that_a_run_by_slurm_needs_no_root(tmp_path: Path) -> None:
+    """Root in a namespace of another user is that user, to Slurm and to GPU Studio alike."""
+    as_nobody = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
+    if subprocess.run([*as_nobody, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs user namespaces")
+    light = test_that_a_job_that_somebody_cancels_ends_the_run_in_slurm_s_words
+    one = f"{__file__}::{light.__name__}"
+    words = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--basetemp")
+    mine = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        mine.pop(name, None)
+    done = subprocess.run(
+        [*as_nobody, sys.executable, *words, str(tmp_path / "nobody"), one],
+        capture_output=True,
+        text=True,
+        env=mine,
+        cwd=Path(__file__).parents[3],
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
