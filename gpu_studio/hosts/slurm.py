@@ -53,6 +53,10 @@ class SlurmError(Exception):
     """Slurm said no, or nothing: in its words."""
 
 
+class SlurmMissingError(SlurmError):
+    """A command of Slurm is not on this machine, so that nothing was asked."""
+
+
 class SlurmSilentError(SlurmError):
     """Slurm did not answer: whether it has done what it was asked for is not known."""
 
@@ -63,6 +67,8 @@ _UNANSWERED: Final = ("Unable to contact", "Unable to connect", "Socket timed ou
 
 def no_job_words(error: SlurmError) -> tuple[str, str]:
     """Why there is no job, in a sentence, and where to look."""
+    if isinstance(error, SlurmMissingError):
+        return f"There is no job: {error}.", "Start it where Slurm is, such as on a login node."
     if isinstance(error, SlurmSilentError):
         return f"Slurm does not answer: {error}.", "See whether it answers you: sinfo"
     return f"Slurm refuses the job: {error}.", (
@@ -102,7 +108,7 @@ def _done(
             check=False,
         )
     except FileNotFoundError as error:
-        raise SlurmSilentError(f"there is no command {command[0]} on this machine") from error
+        raise SlurmMissingError(f"there is no command {command[0]} on this machine") from error
     except subprocess.TimeoutExpired as error:
         raise SlurmSilentError(f"{command[0]} gave no answer in {COMMAND_S:.0f} s") from error
     except OSError as error:

@@ -13,7 +13,7 @@ from gpu_studio.cli.entry import run_command
 from gpu_studio.hosts.slurm import (
     SlurmError,
     SlurmJob,
-    SlurmSilentError,
+    SlurmMissingError,
     job_of,
     most_minutes,
     no_job_words,
@@ -91,8 +91,9 @@ def test_that_the_state_of_a_job_is_told_in_words(told: SlurmJob, words: str) ->
 
 def test_that_a_machine_without_slurm_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SlurmSilentError, match="no command squeue"):
+    with pytest.raises(SlurmMissingError, match="no command squeue") as raised:
         run(["squeue"])
+    assert no_job_words(raised.value)[0].startswith("There is no job: there is no command squeue")
 
 
 @pytest.mark.parametrize(

@@ -184,12 +184,12 @@ class Stream:
 
         Or from a step that could not take batches of different shapes.
         """
-        said = root_words(error)
+        said = root_words(error).rstrip(".")
         of_shapes = re.search(r"incompatible|shape|dimension", said, re.IGNORECASE)
         if self._unlike and of_shapes and isinstance(error, tf.errors.InvalidArgumentError):
             raise self._refused(
                 f"gives batches of different shapes: {self._unlike}. The model does not take "
-                f"both: {said.rstrip('.')}",
+                f"both: {said}",
                 "Bring them to one shape, or let the model take any: keras.Input((None, …)).",
             ) from error
         if not isinstance(error, tf.errors.OpError) or "IteratorGetNext" not in str(error):
@@ -205,7 +205,7 @@ class Stream:
             ) from error
         if in_own_code(error) is None:
             raise self._wrong(
-                f"The pipeline of {self.function.name} stopped: {root_words(error)}",
+                f"The pipeline of {self.function.name} stopped: {said}",
                 "Look at what it reads and how it makes a batch of it.",
             ) from error
 
