@@ -50,7 +50,11 @@ def test_that_a_slice_without_room_is_named_and_what_is_offered_first_trains(
     assert refusal
     assert (failed.kind, failed.device) == ("out_of_memory", refusal.device)
     assert failed.device == "GPU:2"
-    assert failed.layer in ("dense", "dense_1", "dense_2", "outputs")
+    # Which operation of a step lacks room first hangs on the order of threads.
+    if failed.layer is None:
+        assert ", in the optimizer's update of the weights: " in failed.message
+    else:
+        assert failed.layer in ("dense", "dense_1", "dense_2", "outputs")
     assert "of its 8 MiB were in use there" in failed.message
     last = {row.device: row for row in run.of(Memory)[-1].devices}["GPU:2"]
     assert last.limit == 8 * MIB

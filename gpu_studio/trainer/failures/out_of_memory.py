@@ -35,6 +35,7 @@ from gpu_studio.contract.failure_texts import (
     device_in,
     device_without_room,
     layer_of,
+    operations_in,
     refusal_of_disk,
     refusals_in,
 )
@@ -112,7 +113,8 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
         # The last figures before: without them a run that never trained a step would show none.
         context.tell(Memory(devices=list(memory)))
     outlook = outlook_of(context, error, device, _least(text, device, lacked, memory))
-    message = f"Out of memory{_where(device, layer)}{_wanted(text, lacked)}."
+    part = f"the layer {layer}" if layer else _update(text, lacked, context)
+    message = f"Out of memory{_where(device, part)}{_wanted(text, lacked)}."
     return Failed(
         message=f"{message}{_held(device, context, memory)}{_alone(outlook)}",
         suggestions=list(_advice(text, device, context, outlook)),
@@ -127,6 +129,14 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
 def _asking(refusal: AllocationRefusal | None, layers: Sequence[Any]) -> str | None:
     """The layer whose operation was refused, in the words of the allocator."""
     return layer_of(refusal.operation, {each.name for each in layers}) if refusal else None
+
+
+def _update(text: str, refusal: AllocationRefusal | None, context: FailureContext) -> str:
+    """Name the optimizer's update if it is one of its operations that was refused, else ""."""
+    name = getattr(context.session and context.session.optimizer, "name", None)
+    asked = [*operations_in(text), *([refusal.operation] if refusal else [])]
+    found = name and any(layer_of(operation, {name}) for operation in asked)
+    return "the optimizer's update of the weights" if found else ""
 
 
 def _refusals(context: FailureContext) -> list[AllocationRefusal]:
@@ -206,8 +216,8 @@ def _mends(text: str, context: FailureContext, outlook: MemoryOutlook) -> list[S
     return [*offered(context.plan, growth), *outlook.mends, *unknown]
 
 
-def _where(device: str | None, layer: str | None) -> str:
-    return f" on {device or 'a device'}" + (f", in the layer {layer}" if layer else "")
+def _where(device: str | None, part: str) -> str:
+    return f" on {device or 'a device'}" + (f", in {part}" if part else "")
 
 
 def _shape(text: str) -> tuple[int, ...] | None:

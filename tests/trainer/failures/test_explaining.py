@@ -71,6 +71,7 @@ def scene_of(*layers: str) -> FailureContext:
         logical=devices,
         spread=SimpleNamespace(replicas=("GPU:0", "GPU:1")),
         program=SimpleNamespace(storage=[variable]),
+        optimizer=SimpleNamespace(name="adam"),
     )
     meter: Any = SimpleNamespace(read=lambda: memory)
     plan = with_value(small_plan("devices.carve=[]"), "distribution.strategy", "mirrored")
@@ -85,6 +86,18 @@ def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
     )
     assert "[8192,8192]" in failed.message
     assert len(failed.suggestions) >= 3
+
+
+def test_that_what_lacks_room_in_no_layer_but_for_the_update_is_told_so() -> None:
+    scene = scene_of("dense_1", "dense_2")
+    for operation in ("while/body/_1/while/adam/update_1_2/Sub_2", "while/adam/Sub_10"):
+        text = OOM_IN_STEP.replace("while/replica_1/mlp_1/dense_1/MatMul", operation)
+        failed = explain(ResourceExhaustedError(text), scene)
+        assert failed.layer is None
+        assert failed.message.startswith(
+            "Out of memory on GPU:1, in the optimizer's update of the weights: there was no room"
+        )
+    assert "update" not in explain(ResourceExhaustedError(OOM), scene).message
 
 
 def test_that_out_of_memory_without_details_is_still_told() -> None:
