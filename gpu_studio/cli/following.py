@@ -12,9 +12,9 @@ from gpu_studio.cli.sinks import Sink
 from gpu_studio.common.processes import Interrupts
 from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.failure_texts import has_no_room
-from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.end_reports import mark_followed
 from gpu_studio.runs.launch import Launched
+from gpu_studio.runs.left_job import explained
 from gpu_studio.runs.reading.event_file import Tail
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.state import is_live
@@ -181,7 +181,7 @@ class Follower:
     def tell_end(self) -> int:
         """Report how the run ended, and return the command's exit code."""
         exit_code = self._launched.poll() if self._launched else None
-        self._sink.ended(self.history, explain(self.run, exit_code))
+        self._sink.ended(self.history, explained(self.run, exit_code))
         if sys.stdout.isatty():
             mark_followed(self.run)
         return exit_code_of(self.history)

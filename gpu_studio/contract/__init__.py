@@ -71,8 +71,9 @@ from gpu_studio.contract.files import (
 from gpu_studio.contract.lock import (
     Holder,
     LockHeldError,
+    NoLocksError,
     holder,
-    lock_within,
+    lock_if_there_are_locks,
 )
 
 __all__ = [
@@ -104,6 +105,7 @@ __all__ = [
     "LogicalDevice",
     "Memory",
     "Model",
+    "NoLocksError",
     "PhaseBegan",
     "Placement",
     "Resume",
@@ -127,7 +129,7 @@ __all__ = [
     "holder",
     "last_lines",
     "last_lines_if_any",
-    "lock_within",
+    "lock_if_there_are_locks",
     "make_private_directory",
     "process_title",
     "read_json",

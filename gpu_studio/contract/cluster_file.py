@@ -42,3 +42,9 @@ def read(run: RunDirectory) -> ClusterFile | None:
         return read_json(run.cluster_file, _decoder.decode)
     except OSError:
         return None
+
+
+def job_of(run: RunDirectory) -> str:
+    """The number that Slurm gave its job, as the run wrote it down; empty if it had none."""
+    known = read(run)
+    return known.job if known is not None and known.job.isdecimal() else ""

@@ -23,7 +23,7 @@ from platformdirs import user_config_path
 from gpu_studio.common.figures import size
 from gpu_studio.common.safe_files import open_regular, opened, read_regular
 from gpu_studio.contract.files import make_private_directory, write_private
-from gpu_studio.contract.lock import lock_within
+from gpu_studio.contract.lock import lock_if_there_are_locks
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0
@@ -196,7 +196,7 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold a lock on `path` while writing, against other windows and commands. Raises OSError."""
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
-        if not lock_within(descriptor, LONGEST_WAIT):
+        if not lock_if_there_are_locks(descriptor, LONGEST_WAIT):
             raise OSError(f"another program holds {path}: end it, or wait for it")
         yield
     finally:

@@ -9,6 +9,7 @@ lock the moment the trainer is gone, however it ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -28,6 +29,22 @@ _LARGEST_PID, _MOST_DIGITS = 2**31 - 1, 19
 
 class LockHeldError(Exception):
     """Another trainer is alive in this run directory."""
+
+
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+class NoLocksError(OSError):
+    """The file system has no locks, as some that several machines share."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        """`error` is what the system said of a lock in `folder`."""
+        words = (
+            f"this file system keeps no locks ({error.strerror}), by which every program sees that "
+            "another is at work there. Choose a folder on another one, or have it mounted with "
+            "locks (NFS: not with nolock; Lustre: with flock)"
+        )
+        super().__init__(error.errno, words, str(folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +72,23 @@ class Holder:
     @property
     def is_gone(self) -> bool:
         """Whether the process has certainly ended: it would be visible here, and is not there."""
-        if not self.is_here or self.started is None:
+        return self._is_visible and not self._runs and not kernel.is_hidden(self.pid)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process certainly lives: it is visible here."""
+        return self._is_visible and self._runs
+
+    @property
+    def _is_visible(self) -> bool:
+        """Whether it would be visible here, if it lives."""
+        if not self.is_here or self.started is None or not self.boot or not self.namespace:
             return False
-        seen = (self.boot, self.namespace) == (kernel.boot_id(), kernel.pid_namespace())
-        if not seen or not self.boot or not self.namespace:
-            return False
-        return kernel.started(self.pid) != self.started and not kernel.is_hidden(self.pid)
+        return (self.boot, self.namespace) == (kernel.boot_id(), kernel.pid_namespace())
+
+    @property
+    def _runs(self) -> bool:
+        return kernel.started(self.pid) == self.started
 
 
 _ours: WeakSet[Lock] = WeakSet()
@@ -135,7 +163,7 @@ def take(path: Path, timeout: float = 2.0) -> Lock:
     """Hold the lock at `path`: the inherited one if the launcher passed it, else a new one.
 
     A reader's probe holds the lock for an instant, so taking it is tried for `timeout` seconds.
-    Raises LockHeldError if another trainer has it, OSError if the file cannot be opened.
+    Raises LockHeldError if another trainer has it, OSError if the file cannot be opened or locked.
     """
     return adopt(path) or _signed(reserve(path, timeout))
 
@@ -151,6 +179,11 @@ def reserve(path: Path, timeout: float = 2.0) -> Lock:
             raise LockHeldError(
                 f"Another trainer is already at work in {path.parent}: stop it first."
             )
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in _WITHOUT_LOCKS:
+            raise NoLocksError(path.parent, error) from error
+        raise
     except BaseException:
         os.close(descriptor)
         raise
@@ -174,7 +207,7 @@ def held(path: Path) -> bool:
     """Say whether a process holds the lock at `path`. Never waits, and never blocks a trainer.
 
     A lock whose signer is gone counts as free: a process that it started has inherited it by
-    mistake.
+    mistake. Where there are no locks any more, it is held if its signer is known to live.
     """
     try:
         descriptor = open_regular(path)
@@ -192,6 +225,11 @@ def held(path: Path) -> bool:
     except BlockingIOError:
         signer = last_holder(path)
         return signer is None or not signer.is_gone
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        signer = last_holder(path)
+        return signer is not None and signer.is_alive
     finally:
         os.close(descriptor)
     return False
@@ -254,6 +292,16 @@ def _is_file(descriptor: int, path: Path) -> bool:
 
 
 _RETRY_SECONDS = 0.01
+
+
+def lock_if_there_are_locks(descriptor: int, seconds: float) -> bool:
+    """As `lock_within`, for what may be done without a lock where the file system has none."""
+    try:
+        return lock_within(descriptor, seconds)
+    except OSError as error:
+        if error.errno in _WITHOUT_LOCKS:
+            return True
+        raise
 
 
 def lock_within(descriptor: int, seconds: float) -> bool:

@@ -96,6 +96,8 @@ def is_held(lock: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # without locks nobody holds one
+        return False
     finally:
         os.close(descriptor)
     return False

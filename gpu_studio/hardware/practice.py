@@ -37,7 +37,7 @@ from gpu_studio.common.practice import (
     library,
 )
 from gpu_studio.common.safe_files import open_regular, read_regular
-from gpu_studio.contract import make_private_directory
+from gpu_studio.contract import lock_if_there_are_locks, make_private_directory
 
 KNOWN_TENSORFLOW = ("2.21",)
 """The versions of TensorFlow that the library was tried with."""
@@ -226,7 +226,7 @@ def _turn(path: Path) -> Iterator[None]:
     """Wait until no other process builds."""
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_if_there_are_locks(descriptor, _PATIENCE_S)
         yield
     finally:
         os.close(descriptor)

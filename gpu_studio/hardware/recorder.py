@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections import Counter
 from pathlib import Path
 
 from gpu_studio.common.figures import MIB
 from gpu_studio.common.safe_files import open_regular
+from gpu_studio.contract import lock_if_there_are_locks
 
 LIMIT_MIB = 256
 _START = b'{"sample":"'
@@ -35,11 +35,9 @@ class Recorder:
 
     def __init__(self, path: Path, limit: int = LIMIT_MIB * MIB, *, follow: bool = False) -> None:
         self.descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=follow)
-        try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not lock_if_there_are_locks(self.descriptor, 0.0):
             os.close(self.descriptor)
-            raise BeingRecordedError(f"{path} is being recorded into already") from error
+            raise BeingRecordedError(f"{path} is being recorded into already")
         self.lost = 0
         self._limit = limit
         self._size = os.fstat(self.descriptor).st_size

@@ -76,9 +76,15 @@ def no_job_words(error: SlurmError) -> tuple[str, str]:
     )
 
 
-def run(command: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
+def run(
+    command: Sequence[str],
+    *,
+    text: str | None = None,
+    folder: Path | None = None,
+    seconds: float = COMMAND_S,
+) -> str:
     """What a command of Slurm writes to stdout; `text` is its input. Raises SlurmError."""
-    return _done(command, text, folder).stdout.strip()
+    return _done(command, text, folder, seconds).stdout.strip()
 
 
 def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None = None) -> str:
@@ -93,7 +99,7 @@ def submit(words: Sequence[str], *, text: str | None = None, folder: Path | None
 
 
 def _done(
-    command: Sequence[str], text: str | None, folder: Path | None
+    command: Sequence[str], text: str | None, folder: Path | None, seconds: float = COMMAND_S
 ) -> subprocess.CompletedProcess[str]:
     try:
         done = subprocess.run(
@@ -104,13 +110,13 @@ def _done(
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=COMMAND_S,
+            timeout=seconds,
             check=False,
         )
     except FileNotFoundError as error:
         raise SlurmMissingError(f"there is no command {command[0]} on this machine") from error
     except subprocess.TimeoutExpired as error:
-        raise SlurmSilentError(f"{command[0]} gave no answer in {COMMAND_S:.0f} s") from error
+        raise SlurmSilentError(f"{command[0]} gave no answer in {seconds:.0f} s") from error
     except OSError as error:
         raise SlurmError(f"{command[0]}: {error.strerror or error}") from error
     if done.returncode != 0:
@@ -146,7 +152,10 @@ def would_start(script: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
-    """A job as Slurm tells it: its state (`PENDING`, `RUNNING`, …), why it waits, its nodes."""
+    """A job as Slurm tells it: its state (`PENDING`, `RUNNING`, …), why it waits, its nodes.
+
+    `output` is the file that it writes to.
+    """
 
     id: str
     name: str
@@ -156,6 +165,7 @@ class SlurmJob:
     limit: str
     restarts: int = 0
     exit_code: str = ""
+    output: str = ""
 
     @property
     def words(self) -> str:
@@ -216,12 +226,12 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def job_of(number: str) -> SlurmJob:
+def job_of(number: str, seconds: float = COMMAND_S) -> SlurmJob:
     """What Slurm says of a job.
 
     Raises SlurmError for one that it does not know any more, and for an answer that tells no state.
     """
-    said = run(["scontrol", "-o", "show", "job", number])
+    said = run(["scontrol", "-o", "show", "job", number], seconds=seconds)
     pairs = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", said))
     if "JobState" not in pairs:
         raise SlurmError(f"scontrol told no state of job {number}")
@@ -235,6 +245,7 @@ def job_of(number: str) -> SlurmJob:
         pairs.get("TimeLimit", ""),
         int(restarts) if restarts.isdecimal() else 0,
         pairs.get("ExitCode", ""),
+        pairs.get("StdOut", ""),
     )
 
 
@@ -254,8 +265,7 @@ def most_minutes(partition: str | None) -> float | None:
 
 def output_of(number: str) -> Path:
     """The file that a job writes its output to. Raises SlurmError."""
-    said = run(["scontrol", "-o", "show", "job", number])
-    found = re.search(r" StdOut=(.*?)(?= \w+=|$)", said)
-    if not found:
+    output = job_of(number).output
+    if not output:
         raise SlurmError(f"Slurm does not say where job {number} writes")
-    return Path(found[1])
+    return Path(output)

@@ -18,10 +18,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.common.figures import MIB
 from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.plan import Machine, Plan, PlannedDevice, default_devices, logical_devices
+from gpu_studio.plan import MIB, Machine, Plan, PlannedDevice, default_devices, logical_devices
 from gpu_studio.plan.card_memory import available_memory
 from gpu_studio.plan.homes import Devices, home_of, takers_of
 

@@ -21,6 +21,7 @@ from gpu_studio.common.paths import expanded
 from gpu_studio.contract import RunDirectory, make_private_directory
 from gpu_studio.contract.directory import HIDDEN
 from gpu_studio.runs.labels import Numbers, number_all, numbers_in
+from gpu_studio.runs.left_job import LeftJobs
 from gpu_studio.runs.reading.summary import (
     WORTH_BYTES,
     EventsVersion,
@@ -63,6 +64,7 @@ class Catalogue:
         self._skimmers: dict[str, Skimmer] = {}
         self._found: dict[str, tuple[_Age, RunDirectory]] = {}
         self._read_bytes = 0
+        self._left_jobs = LeftJobs()
 
     def summaries(self) -> list[Summary]:
         """Return every run's summary, newest first.
@@ -81,7 +83,7 @@ class Catalogue:
         if self._read_bytes >= WORTH_BYTES:
             keep_summaries(self.runs, self._ended)
             self._read_bytes = 0
-        return found
+        return self._left_jobs.told(found)
 
     def _directories(self) -> list[RunDirectory]:
         """Every run, newest first, without touching those known already."""

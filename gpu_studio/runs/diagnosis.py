@@ -51,7 +51,8 @@ DRIVER = "Train the same plan on the CPU: if it works there, look at the driver,
 class Explanation:
     """What happened in a plain sentence, what to try, and the log lines that show it.
 
-    `mends` are changes of the run's plan that may help; `kind` is that of the `Failed`, if any.
+    `mends` are changes of the run's plan that may help; `kind` is that of the `Failed`, if any;
+    `lost` says that no event tells it.
     """
 
     message: str
@@ -59,6 +60,7 @@ class Explanation:
     details: str = ""
     mends: tuple[SuggestedChange, ...] = ()
     kind: str = ""
+    lost: bool = False
 
     @property
     def place(self) -> str:
@@ -344,6 +346,7 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
         (*_go_on(run), *explanation.suggestions, f"Read the end of the log: {run.log_file}"),
         "\n".join(log.splitlines()[-_DETAIL_LINES:]),
         explanation.mends,
+        lost=True,
     )
 
 

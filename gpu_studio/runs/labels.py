@@ -18,7 +18,7 @@ from typing import Annotated, Final
 import msgspec
 
 from gpu_studio.common.safe_files import open_regular, read_regular
-from gpu_studio.contract import RunDirectory, lock_within, write_private
+from gpu_studio.contract import RunDirectory, lock_if_there_are_locks, write_private
 from gpu_studio.plan import LARGEST_BYTES
 
 FILE = "labels.json"
@@ -257,7 +257,7 @@ def _give_numbers(runs: Path, names: Iterable[str]) -> Numbers:
         raise PermissionError(f"{runs} belongs to somebody else.")
     descriptor = open_regular(runs / NUMBERS_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
-        if not lock_within(descriptor, _WAIT_SECONDS):
+        if not lock_if_there_are_locks(descriptor, _WAIT_SECONDS):
             raise TimeoutError(f"{runs / NUMBERS_FILE} is locked.")
         given = numbers_in(runs)
         # A name with a line break would be two lines.

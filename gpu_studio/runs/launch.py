@@ -73,7 +73,7 @@ def launch(
     directory = RunDirectory.prepare(runs, plan.name)
     try:
         _fill(directory, plan, resume, queued_as, fill)
-        held = lock.reserve(directory.lock_file)
+        held = _reserved(directory, runs)
         directory = directory.publish()
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException:
@@ -81,6 +81,14 @@ def launch(
         raise
     _give_number(runs)
     return launched
+
+
+def _reserved(directory: RunDirectory, runs: Path) -> lock.Lock:
+    try:
+        return lock.reserve(directory.lock_file)
+    except lock.NoLocksError as error:
+        error.filename = str(runs)  # which can be chosen
+        raise
 
 
 def _fill(

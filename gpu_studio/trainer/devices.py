@@ -22,9 +22,8 @@ from msgspec.structs import replace
 from tensorflow.python.eager import context
 from tensorflow.python.util import _pywrap_util_port
 
-from gpu_studio.common.figures import MIB
 from gpu_studio.contract import DeviceMemory, LogicalDevice
-from gpu_studio.plan import CPU, DeviceSettings
+from gpu_studio.plan import CPU, MIB, DeviceSettings
 from gpu_studio.trainer import practice
 from gpu_studio.trainer.cuda_driver import NO_CARD, CardIdentity, identities
 from gpu_studio.trainer.errors import TrainerError

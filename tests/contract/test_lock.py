@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -209,3 +211,50 @@ def test_that_no_number_in_a_signature_stops_the_reader(path, words):
     holder = lock.last_holder(path)
     assert holder is None or holder.memory_kills is holder.started is None
     taken.release()
+
+
+NO_LOCKS = pytest.mark.parametrize("said", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+
+
+def without_locks(monkeypatch, said):
+    def refuse(_descriptor, _operation):
+        raise OSError(said, os.strerror(said))
+
+    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+
+
+@NO_LOCKS
+def test_that_a_file_system_without_locks_is_told_with_the_way_out(path, monkeypatch, said):
+    without_locks(monkeypatch, said)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(lock.NoLocksError) as refused:
+        lock.take(path, timeout=0.05)
+    assert refused.value.filename == str(path.parent)
+    assert f"keeps no locks ({os.strerror(said)})" in refused.value.strerror
+    assert "Choose a folder on another one" in refused.value.strerror
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@NO_LOCKS
+def test_that_where_there_are_no_locks_any_more_the_living_signer_holds_it(path, monkeypatch, said):
+    ours = lock.take(path)
+    without_locks(monkeypatch, said)
+    assert lock.held(path)
+    ours.sign(GONE)
+    assert not lock.held(path), "a run that was copied there is read as one that has ended"
+    path.write_text("")
+    assert not lock.held(path)
+    ours.hand_over()
+
+
+def test_that_only_what_may_be_done_without_a_lock_is_done_where_there_are_none(path, monkeypatch):
+    with path.open("w") as first, path.open("w") as second:
+        assert lock.lock_if_there_are_locks(first.fileno(), 0.0)
+        assert not lock.lock_if_there_are_locks(second.fileno(), 0.0)
+        without_locks(monkeypatch, errno.ENOLCK)
+        assert lock.lock_if_there_are_locks(second.fileno(), 0.0)
+        with pytest.raises(OSError, match="No locks available"):
+            lock.lock_within(second.fileno(), 0.0)
+        without_locks(monkeypatch, errno.EIO)
+        with pytest.raises(OSError, match="Input/output error"):
+            lock.lock_if_there_are_locks(second.fileno(), 0.0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ import pytest
 from real_runs import PLAN, eventually, fake_trainer, told
 
 from gpu_studio import plan as plans
+from gpu_studio.contract import lock
 from gpu_studio.contract.events import Finished, Started
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import TRAINER_VARIABLE, launch, trainer_command, trainer_environment
@@ -94,6 +96,19 @@ def test_that_a_trainer_which_cannot_be_started_leaves_nothing_behind(runs_dir):
         launch(PLAN, runs_dir, trainer=["/no/such/program"])
     assert list(runs_dir.iterdir()) == []
     assert not [file for file in psutil.Process().open_files() if "trainer" in file.path]
+
+
+def test_that_a_folder_without_locks_is_refused_by_its_name_with_nothing_left(
+    runs_dir, monkeypatch
+):
+    def refuse(_descriptor, _operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+    with pytest.raises(lock.NoLocksError) as refused:
+        launch(PLAN, runs_dir, trainer=fake_trainer())
+    assert refused.value.filename == str(runs_dir)
+    assert list(runs_dir.iterdir()) == []
 
 
 def test_that_relative_files_are_found_from_the_plans_folder_and_named_absolutely(ended, tmp_path):

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import fake_plan_asker
 import made_plan_facts
@@ -23,6 +24,7 @@ from gpu_studio.plan import (
     Training,
     loads,
     with_absolute_files,
+    with_settings,
 )
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 
@@ -136,3 +138,16 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
 def test_that_the_fake_asker_answers_with_the_made_facts():
     written = json.loads(fake_plan_asker.ANSWERS.read_bytes())
     assert written == json.loads(json.dumps(made_plan_facts.ANSWERS)), made_plan_facts.__doc__
+
+
+def test_that_data_are_asked_after_for_as_many_workers_as_hold_them_on_this_machine() -> None:
+    def together(*settings: str) -> int | None:
+        plan = with_absolute_files(with_settings(PLAN, settings), Path())
+        found: int | None = data_question(plan).get("together")
+        return found
+
+    workers = ("distribution.strategy=multi_worker", "cluster.workers=3")
+    assert together() is None
+    assert together(*workers) == 3
+    assert together(*workers, "cluster.start=slurm") is None, "other machines hold them"
+    assert together("distribution.strategy=parameter_server", "cluster.workers=3") is None

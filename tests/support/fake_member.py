@@ -116,6 +116,8 @@ class FakeMember:
         self.channel.say(self.here())
         go = self.wait(Go)
         assert isinstance(go, Go)
+        alone = self.chosen.role == "chief" or self.chosen.serves
+        assert go.together == (1 if alone else self.chosen.count), "who holds the data here"
         if self.does == "dawdles":
             threading.Thread(target=self.beat, daemon=True).start()
             self.wait(Leave)

@@ -114,11 +114,11 @@ def stop(chosen: argparse.Namespace) -> int:
 
 
 def _ended(run: RunDirectory) -> str:
-    from gpu_studio.runs.diagnosis import explain
+    from gpu_studio.runs.left_job import explained
     from gpu_studio.runs.state import state_of
 
     state = state_of(run)
-    why = f" {explain(run).message}" if state == "lost" else ""
+    why = f" {explained(run).message}" if state == "lost" else ""
     return f"{run.id} has ended: {state}.{why}"
 
 

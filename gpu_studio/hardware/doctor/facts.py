@@ -20,11 +20,10 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.common.figures import MIB
 from gpu_studio.hardware.host import pci_cards
 from gpu_studio.hardware.identity import Seen, Variables
 from gpu_studio.hardware.topology import Topology
-from gpu_studio.plan import CardUser
+from gpu_studio.plan import MIB, CardUser
 
 
 @dataclass(frozen=True, slots=True)

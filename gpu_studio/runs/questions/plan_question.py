@@ -49,9 +49,13 @@ SEEN_BY_THE_MODEL = (
 def data_question(plan: AbsolutePlan) -> dict[str, Any]:
     """What the data depend on."""
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
+    cluster = plans.cluster_of(plan)
+    here = cluster is not None and cluster.start == "local" and not cluster.servers
     return {
         "plan": plans.dumps(asked),
         "files": stamps(*files_of_data(plan), *files_of_code(asked)),
+        # Each holds the data: that decides whether they fit.
+        **({"together": cluster.workers} if cluster and here else {}),
     }
 
 

@@ -24,6 +24,7 @@ from gpu_studio.contract import (
     LineTail,
     RunDirectory,
     State,
+    cluster_file,
     lock,
     make_private_directory,
     read_json,
@@ -57,7 +58,8 @@ class Summary:
     else the loss; `peaks` the peak bytes of each device. `model` is the name of the built model,
     empty before there is one, `devices` what TensorFlow saw. `number` distinguishes the run in its
     folder. `practice` are the practice cards, `4 × 2 GiB`; empty for real ones. `hosts` are the
-    machines that it trained on. `problem` says why the run cannot be read, if so: then
+    machines that it trained on. `job` is the number that Slurm gave the job of a run that is lost:
+    nobody may have ended it. `problem` says why the run cannot be read, if so: then
     nothing else is known, and `state` is `lost`.
     """
 
@@ -83,6 +85,7 @@ class Summary:
     problem: str = ""
     practice: str = ""
     hosts: tuple[str, ...] = ()
+    job: str = ""
 
     @property
     def standing(self) -> str:
@@ -292,6 +295,7 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         number=number_of(run),
         practice=history.practice,
         hosts=hosts_of(history.workers.cluster, history.started),
+        job=cluster_file.job_of(run) if history.state == "lost" else "",
     )
 
 

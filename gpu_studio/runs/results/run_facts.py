@@ -35,8 +35,9 @@ from gpu_studio.contract import RunDirectory, SavedCheckpoint, checkpoints, resu
 from gpu_studio.contract.events import as_dict
 from gpu_studio.hardware.accounting import CardTotals
 from gpu_studio.plan import strategy_named
-from gpu_studio.runs.diagnosis import Explanation, explain
+from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.labels import Labels, number_of, plan_name, read_labels
+from gpu_studio.runs.left_job import explained
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.placements import headline, judged
 from gpu_studio.runs.reading.progress import saved_at
@@ -388,7 +389,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "tags": list(labels.tags),
         "note": labels.note,
         "state": history.state,
-        **_explained(explain(run)),
+        **_explained(run),
         "epoch": history.epoch,
         "epochs": history.epochs_total,
         "step": history.step,
@@ -412,7 +413,8 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _explained(why: Explanation) -> dict[str, Any]:
+def _explained(run: RunDirectory) -> dict[str, Any]:
+    why = explained(run)
     return {
         "message": why.message,
         "suggestions": list(why.suggestions),

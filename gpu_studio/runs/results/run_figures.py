@@ -13,8 +13,9 @@ from gpu_studio import plan as plans
 from gpu_studio.contract import RunDirectory, SavedCheckpoint, checkpoints, events
 from gpu_studio.hardware.accounting import CardTotals, MachineTotals, account
 from gpu_studio.plan.difference import written
-from gpu_studio.runs.diagnosis import Explanation, explain
+from gpu_studio.runs.diagnosis import Explanation
 from gpu_studio.runs.labels import NOTHING, Labels, read_labels, title
+from gpu_studio.runs.left_job import explained
 from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.summary import Skimmer, Summary
@@ -217,7 +218,7 @@ def figures_of(run: RunDirectory) -> RunFigures:
         evaluations=evaluations(run),
         warnings=tuple(history.warnings),
         labels=read_labels(run),
-        why=explain(run) if summary.state in ("failed", "lost") else None,
+        why=explained(run) if summary.state in ("failed", "lost") else None,
     )
 
 

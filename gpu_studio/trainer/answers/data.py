@@ -41,7 +41,7 @@ from gpu_studio.trainer.data.image_folder import (
 )
 from gpu_studio.trainer.data.in_files import PictureFiles
 from gpu_studio.trainer.data.loading import held_out, missing_classes, refuse_unnamed, split_indices
-from gpu_studio.trainer.data.room import room
+from gpu_studio.trainer.data.room import Look, room, share
 from gpu_studio.trainer.data.trees import Path as TreePath
 from gpu_studio.trainer.data.trees import called, flat, is_nested, leaves
 from gpu_studio.trainer.data.values import Array, Split, is_text, samples_in
@@ -142,6 +142,7 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     Also say whether the answer lasts with its files.
     """
     limit_memory()
+    share(Look.now(), about.get("together", 1))
     plan = plans.loads(about["plan"])
     if plan.data.python or plan.data.folder or plan.data.table:
         settle(replace(plan, devices=HOST))  # a look must not occupy a card

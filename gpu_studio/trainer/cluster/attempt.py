@@ -207,7 +207,13 @@ class Attempt:
 
     def _tell_go(self, worker: Worker) -> None:
         path = str(self._checkpoint.path) if self._checkpoint else ""
-        worker.go(config_of(worker.part, self._parts, self._at), path)
+        worker.go(config_of(worker.part, self._parts, self._at), path, self._together(worker))
+
+    def _together(self, worker: Worker) -> int:
+        """How many processes hold the data on the worker's machine: all but those that serve."""
+        holding = [each.here for each in self._workers if not each.part.serves]
+        mine = worker.here.host if worker.here else ""
+        return sum(here is not None and here.host == mine for here in holding)
 
     def _tell_places(self) -> None:
         """Write down who takes part, and where."""

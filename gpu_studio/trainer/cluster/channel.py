@@ -76,10 +76,14 @@ class MemberEnded(msgspec.Struct, tag="ended", frozen=True):
 
 
 class Go(msgspec.Struct, tag="go", frozen=True):
-    """All are there: `config` is the member's TF_CONFIG, `checkpoint` the path to go on from."""
+    """All are there: `config` is the member's TF_CONFIG, `checkpoint` the path to go on from.
+
+    `together` is how many of them hold the data on the member's machine.
+    """
 
     config: str
     checkpoint: str = ""
+    together: int = 1
 
 
 class Begin(msgspec.Struct, tag="begin", frozen=True):

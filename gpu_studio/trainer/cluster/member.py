@@ -48,6 +48,7 @@ from gpu_studio.trainer.cluster.whereabouts import (
     unresolved,
 )
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.data import room
 from gpu_studio.trainer.environment import forgive_full_disk, leave, remove_own
 from gpu_studio.trainer.errors import ClusterError
 from gpu_studio.trainer.failures import FailureContext, explain
@@ -130,10 +131,12 @@ class MemberProcess:
         if isinstance(self._channel, Mail):
             self._place = Whereabouts.of_task()
             signal.signal(signal.SIGUSR1, lambda _number, _frame: self._be_limited())
+        before = room.Look.now()
         self._channel.say(self._place.here())
         while not self._going.wait(WAKE_SECONDS):
             pass  # so that signals are heeded meanwhile
         self._place.leave_port()
+        room.share(before, self._go.together)
         self._status.go()
         if self._part.serves:
             return self._served()

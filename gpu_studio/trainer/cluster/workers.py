@@ -148,10 +148,10 @@ class Worker:
                     told.append(said)
         return told
 
-    def go(self, config: str, checkpoint: str) -> None:
-        """All are there: let it begin TensorFlow, with this TF_CONFIG."""
+    def go(self, config: str, checkpoint: str, together: int) -> None:
+        """All are there: let it begin TensorFlow, with this TF_CONFIG; see `Go`."""
         self.going = True
-        self.channel.say(Go(config, checkpoint))
+        self.channel.say(Go(config, checkpoint, together))
 
     def begin(self) -> None:
         """All are ready: let it train."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -18,14 +19,51 @@ _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was `free`, and what this process `held`, in bytes, when it looked."""
+
+    free: int
+    held: int
+
+    @classmethod
+    def now(cls) -> Look:
+        """What is and does."""
+        return cls(free_bytes(), _held())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnShare:
+    """The share of one of `processes` alike that hold data on this machine at the same time.
+
+    All looked `before` any of them had read its data: who looks later would take what another has
+    read for memory that was never there, and share the rest once more.
+    """
+
+    before: Look
+    processes: int
+
+    def left(self, held: int) -> int:
+        """What is left of it for a process that holds so many bytes by now."""
+        return self.before.free // self.processes - max(0, held - self.before.held)
+
+
+_own: list[OwnShare] = []
+
+
+def share(before: Look, processes: int) -> None:
+    """From now on this process gets an equal part of what was free."""
+    _own[:] = [OwnShare(before, processes)] if processes > 1 else []
+
+
 def free_bytes() -> int:
     """Return the memory that this process can get now.
 
     That is what is free in the machine, or can be freed without writing anything out, or less,
-    where a control group or a limit of the process allows less.
+    where a control group or a limit of the process allows less, or others have a share in it.
     """
     found = [int(psutil.virtual_memory().available), *_left_in_group(), *_left_in_process()]
-    return max(0, min(found))
+    return max(0, min([*found, *(part.left(_held()) for part in _own)]))
 
 
 def room() -> int:
@@ -36,7 +74,16 @@ def room() -> int:
 def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> None:
     """Raises DataError with both figures if `what`, a plural, takes more than `free` bytes."""
     if needed > free:
-        raise DataError(f"{what} take {size(needed)}, but {size(free)} of memory are free.", advice)
+        each = f" for each of {_own[0].processes} workers on this machine" if _own else ""
+        raise DataError(
+            f"{what} take {size(needed)}, but {size(free)} of memory are free{each}.", advice
+        )
+
+
+def _held() -> int:
+    """The memory that is this process's own: files that are mapped are everybody's."""
+    now = psutil.Process().memory_info()
+    return int(now.rss - getattr(now, "shared", 0))
 
 
 def _left_in_group() -> list[int]:

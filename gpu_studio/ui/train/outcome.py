@@ -13,6 +13,7 @@ from gpu_studio.contract.event_parts import SuggestedChange
 from gpu_studio.contract.failure_mends import offered
 from gpu_studio.plan import part_of, reference, references_of
 from gpu_studio.runs.diagnosis import Explanation, explain
+from gpu_studio.runs.left_job import LeftJob, with_job
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.progress import reached
 from gpu_studio.runs.sources import not_allowed
@@ -71,15 +72,15 @@ class Outcome:
     place: str = ""
 
 
-def outcome(run: RunDirectory, history: History) -> Outcome | None:
-    """How the run ended.
+def outcome(run: RunDirectory, history: History, left: LeftJob | None = None) -> Outcome | None:
+    """How the run ended, and what job of Slurm it has `left` behind, if that is known by now.
 
     None for one that is alive, that did all that its plan asked for, or whose folder is gone.
     """
     if not run.exists():
         return None
     if history.state in ("failed", "lost"):
-        reported = explain(run)
+        reported = with_job(explain(run), left)
         mends = _that_can_be_made(run, reported.mends)
         words = _for_the_window(reported, run, mends)
         part, missing = own_code(run)

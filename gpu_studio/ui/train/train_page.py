@@ -20,9 +20,10 @@ from gpu_studio.ui.train.checkpoints_desk import CheckpointJobs, OnceAllowed
 from gpu_studio.ui.train.details_card import LOG, DetailsCard
 from gpu_studio.ui.train.device_figures import device_table, memory_now
 from gpu_studio.ui.train.header import RunHeader
+from gpu_studio.ui.train.left_job_watch import LeftJobWatch
 from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.train.now_panel import NowPanel
-from gpu_studio.ui.train.outcome import outcome
+from gpu_studio.ui.train.outcome import Outcome, outcome
 from gpu_studio.ui.train.outcome_banner import GoneBanner, OutcomeBanner, StopBanner
 from gpu_studio.ui.train.plot_files import Kind
 from gpu_studio.ui.train.readout import readout
@@ -86,7 +87,7 @@ class TrainPage(QWidget):
             RunConcerns(self),
             GoneBanner(),
         )
-        self.workers = WorkersCard(theme)
+        self.workers, self.left_job = WorkersCard(theme), LeftJobWatch(self)
         self.timer = QTimer(self)
         self.timer.setInterval(TICK_MS)
         self.timer.timeout.connect(self.tick)
@@ -145,10 +146,12 @@ class TrainPage(QWidget):
     def close_run(self) -> None:
         """Show no run, and leave the jobs on checkpoints. Its trainer is left alone."""
         self._leave_run()
+        self.left_job.close_task()
         self.details.desk.close()
 
     def _leave_run(self) -> None:
         self.timer.stop()
+        self.left_job.rest()
         self.concerns.follow(None)
         self.gone.follow(None)
         if self._run is not None:
@@ -368,10 +371,17 @@ class TrainPage(QWidget):
             return
         self.timer.stop()
         self.stop_offer.show_stopper(None)
-        reported = outcome(run.run, run.history)
-        self.outcome.show_outcome(reported)
+        reported = self._show_outcome()
         self.details.set_details(reported.details if reported else "")
         self._draw()
+        if run.history.state == "lost":
+            self.left_job.watch(run.run)
+
+    def _show_outcome(self) -> Outcome | None:
+        run, left = self._run, self.left_job.left
+        reported = outcome(run.run, run.history, left) if run is not None else None
+        self.outcome.show_outcome(reported)
+        return reported
 
     # Construction
 
@@ -391,6 +401,7 @@ class TrainPage(QWidget):
         self.body.low_changed.connect(self.outcome.set_low)
         self.concerns.changed.connect(lambda: self.warnings.show_concerns(self.concerns.concerns))
         self.concerns.changed.connect(self.concerns_changed)
+        self.left_job.changed.connect(self._show_outcome)
         self.gone.runs_wanted.connect(self.runs_wanted)
         self.warnings.dismissed.connect(self.concerns.dismiss)
         self.details.permissions_changed.connect(self.permissions_changed)

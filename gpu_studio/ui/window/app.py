@@ -32,7 +32,7 @@ from gpu_studio.ui.kit.theme import Mode
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.window.arrivals import Arrivals
 from gpu_studio.ui.window.crash_report import CrashWatch, earlier_crash, tell
-from gpu_studio.ui.window.display import check_display
+from gpu_studio.ui.window.display import checked_display
 from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quitting import close_unasked
 from gpu_studio.ui.window.services import PAGES
@@ -46,8 +46,8 @@ def run(
     `plan_path` is a plan to open, `page` a page to open on; with `fresh` a new plan is made.
     Raises NoWindowError where there can be no window.
     """
-    check_display()
-    application = make_application()
+    with checked_display():
+        application = make_application()
     watch = CrashWatch(log_path().parent)
     if simulated():
         # The sampler, the inventory and the doctor are processes of their own, and show one

@@ -6,6 +6,8 @@ import ctypes
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -26,8 +28,19 @@ class NoWindowError(Exception):
     """No window can be opened: why, and what to do."""
 
 
-def check_display() -> None:
-    """Raises NoWindowError where Qt would find no display, or not load what it needs for it."""
+@contextmanager
+def checked_display() -> Iterator[None]:
+    """For as long as Qt connects. Raises NoWindowError where it would find no display, or fail.
+
+    An X server that nobody is connected to begins anew, and refuses whoever comes meanwhile. So
+    the connection that has tried it lasts until Qt has its own.
+    """
+    with ExitStack() as tried:
+        _check(tried)
+        yield
+
+
+def _check(tried: ExitStack) -> None:
     chosen = os.environ.get("QT_QPA_PLATFORM", "")
     if not sys.platform.startswith("linux") or (chosen and not chosen.startswith("xcb")):
         return
@@ -35,12 +48,12 @@ def check_display() -> None:
     if not chosen and (wayland := os.environ.get("WAYLAND_DISPLAY")):
         troubles.append(_trouble_of_wayland(wayland))
     if (display := os.environ.get("DISPLAY")) or chosen:
-        troubles.append(_trouble_of_x11(display or ""))
+        troubles.append(_trouble_of_x11(display or "", tried))
     if troubles and all(troubles):
         raise NoWindowError(f"The window cannot be opened: {troubles[0]}.")
 
 
-def _trouble_of_x11(name: str) -> str:
+def _trouble_of_x11(name: str, tried: ExitStack) -> str:
     if missing := _missing("libqxcb.so"):
         return _LIBRARY.format(error=missing, command=_X11)
     try:
@@ -49,8 +62,8 @@ def _trouble_of_x11(name: str) -> str:
         return ""  # Qt has found it: it knows more
     xcb.xcb_connect.restype = ctypes.c_void_p
     connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
+    tried.callback(xcb.xcb_disconnect, connection)
     failed = bool(xcb.xcb_connection_has_error(connection))
-    xcb.xcb_disconnect(connection)
     return _UNREACHED.format(name=name) if failed else ""
 
 

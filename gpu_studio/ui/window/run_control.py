@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio import plan as plans
 from gpu_studio.common.practice import chosen
-from gpu_studio.contract import RunDirectory
+from gpu_studio.contract import NoLocksError, RunDirectory
 from gpu_studio.contract.consent import allow_shell, is_shell_allowed
 from gpu_studio.hardware import accompany
 from gpu_studio.plan import AbsolutePlan, Plan, PlanError
@@ -159,10 +159,9 @@ class RunControl(QObject):
             self._services.notice.say(str(error), "bad")
         except OSError as error:
             why = error.strerror or str(error)
-            text = (
-                f"The run could not be started in {self._runs_dir}: {why}. Look whether there is "
-                "room, and whose it is."
-            )
+            mend = " Look whether there is room, and whose it is."
+            text = f"The run could not be started in {self._runs_dir}: {why}."
+            text += "" if isinstance(error, NoLocksError) else mend
             self._services.notice.say(text, "bad")
         else:
             self.launched.append(launched)

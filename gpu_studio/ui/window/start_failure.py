@@ -7,7 +7,7 @@ import sys
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.ui.kit import Dialog, Paragraph, ThemeManager
-from gpu_studio.ui.window.display import NoWindowError, check_display
+from gpu_studio.ui.window.display import NoWindowError, checked_display
 
 _WIDTH = 560
 
@@ -19,10 +19,10 @@ def main() -> int:
     """
     title, text = sys.argv[1:3]
     try:
-        check_display()
+        with checked_display():
+            application = QApplication(sys.argv[:1])
     except NoWindowError:
         return 1
-    application = QApplication(sys.argv[:1])
     application.setApplicationName("gpu-studio")
     application.setDesktopFileName("gpu-studio")
     ThemeManager("system").dress(application)
