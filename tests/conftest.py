@@ -18,6 +18,7 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE
 pytest_plugins = [
     "pytester",
     "isolation",
+    "patience",
     "hygiene",
     "file_scheduler",
     "fake_cards",

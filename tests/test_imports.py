@@ -14,6 +14,7 @@ import import_rules
 import opening_rules
 import pytest
 import warm_python
+from patience import PATIENCE_S
 
 import gpu_studio
 
@@ -25,7 +26,9 @@ TENSORFLOW = ("tensorflow", "keras")
 def modules_after(program: str, python: Sequence[str] = (sys.executable, "-c")) -> set[str]:
     """The names of all modules that a fresh interpreter has imported after running the program."""
     ask = f"{program}\nimport sys; print(*sys.modules)"
-    done = subprocess.run([*python, ask], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*python, ask], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

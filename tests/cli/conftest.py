@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 from real_runs import (
-    PATIENCE_S,
     PLAN,
     ended,
     eventually,

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 
 from gpu_studio.cli.completion import PLACES, SHELLS, made_files
 from gpu_studio.cli.entry import make_parser

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtGui import QGuiApplication, QImage
-from real_runs import PATIENCE_S, eventually
+from real_runs import eventually
 
 from gpu_studio.cli.completion import PLACES
 from gpu_studio.common import desktop_entry

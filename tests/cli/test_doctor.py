@@ -6,6 +6,7 @@ import sys
 
 import fake_asker
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
@@ -50,7 +51,7 @@ def test_that_wrong_arguments_are_refused(gpu_studio):
 @pytest.mark.slow
 def test_that_this_machine_is_examined_with_its_tensorflow(gpu_studio_process, tmp_path):
     process = gpu_studio_process("doctor", "--json", "--runs-dir", tmp_path)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=PATIENCE_S)
     document = json.loads(output)
 
     assert process.returncode == (0 if document["well"] else 1)

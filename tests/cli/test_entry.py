@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio import __version__
 from gpu_studio.cli import entry, main, window
@@ -182,7 +183,7 @@ def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):
     os.close(reading)
     process = gpu_studio_process("runs", "list", stdout=writing)
     os.close(writing)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
 
 

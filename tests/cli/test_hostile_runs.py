@@ -13,8 +13,6 @@ from made_runs import Script, make_run
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 
-# A command that waits for a pipe would wait for ever.
-pytestmark = pytest.mark.timeout(120)
 SOUND = Script(name="sound", epochs=1, steps=6, trained=1, ending="completed")
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import Script, make_run, tell
+from patience import PATIENCE_S
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -120,7 +121,7 @@ def test_that_streams_which_the_shell_closed_do_not_stop_a_command(gpu_studio_pr
             stderr=None,
             preexec_fn=lambda closed=closed: close(closed),
         )
-        assert process.wait(60) == code
+        assert process.wait(PATIENCE_S) == code
 
 
 def close(descriptors):

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from made_machines import TWO_CARDS
 from made_plan_facts import THREE_LAYERS
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 
 from gpu_studio.cli.command import INTERRUPTED, REFUSED
 from gpu_studio.lab.machine_figures import MachineFigures

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 from made_machines import TWO_CARDS
-from real_runs import PATIENCE_S, PLAN, eventually
+from patience import PATIENCE_S
+from real_runs import PLAN, eventually
 
 from gpu_studio.cli import queue_runner
 from gpu_studio.cli.queue_runner import Runner

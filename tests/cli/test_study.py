@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_runs import PATIENCE_S, eventually, kill_trainers
+from patience import PATIENCE_S
+from real_runs import eventually, kill_trainers
 
 from gpu_studio.cli.command import FAILED, INTERRUPTED, OK, REFUSED
 from gpu_studio.common.practice import PRACTICE

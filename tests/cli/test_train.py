@@ -11,7 +11,8 @@ import termios
 import time
 
 import pytest
-from real_runs import PATIENCE_S, eventually
+from patience import PATIENCE_S
+from real_runs import eventually
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import following

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from real_runs import PATIENCE_S, eventually
+from patience import PATIENCE_S
+from real_runs import eventually
 from x_program import xdotool
 
 pytestmark = pytest.mark.slow

@@ -34,7 +34,6 @@ IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_RDWR | os.O_CREAT]
 )
@@ -51,7 +50,6 @@ def test_that_what_is_no_file_is_neither_waited_for_nor_written(
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("target", ["/dev/zero", "/dev/null", "pipe"])
 def test_that_a_link_that_is_followed_must_lead_to_a_file(tmp_path: Path, target: str) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -50,7 +50,7 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
         window.inventory.refresh()
         qtbot.addWidget(window)
         window.show()
-        qtbot.waitUntil(lambda: window.inventory.machine is not None, timeout=20_000)
+        qtbot.waitUntil(lambda: window.inventory.machine is not None)
         return window
 
     return opened

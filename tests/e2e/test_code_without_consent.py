@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import warm_python
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import main
@@ -129,9 +129,7 @@ def test_that_the_window_neither_runs_it_nor_asks_about_it(
 ) -> None:
     window = open_window(plan_file)
     window.show_page("plan")
-    qtbot.waitUntil(
-        lambda: window.facts.withheld == (plan_file.with_name("own.py"),), timeout=20_000
-    )
+    qtbot.waitUntil(lambda: window.facts.withheld == (plan_file.with_name("own.py"),))
     assert not window.facts.asking
     assert "own.py" in window.readiness.why_not
     assert not (tmp_path / "questions").exists()

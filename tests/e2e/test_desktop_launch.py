@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from real_runs import PATIENCE_S, eventually
+from patience import PATIENCE_S
+from real_runs import eventually
 
 from gpu_studio.cli import main
 from gpu_studio.common.desktop_entry import ENTRY, data_home

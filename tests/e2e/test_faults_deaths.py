@@ -9,6 +9,7 @@ import pytest
 import warm_python
 from fault_matrix import Fault
 from fault_windows import Open, held, kill, runs, said, shown, taken
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
 from real_runs import Start, start, told
 
@@ -18,7 +19,7 @@ from gpu_studio.plan import Data, ModelSettings, Plan, Training, with_absolute_f
 from gpu_studio.runs.launch import Launched, launch
 
 __all__ = ["held", "runs", "start"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 # As TensorFlow's native part writes it: https://github.com/tensorflow/tensorflow/issues/20356
 CUDA_FAILED = (
@@ -108,7 +109,7 @@ def test_that_an_import_error_in_code_of_one_s_own_is_told_with_its_line_and_how
     with fault.noticed():
         window.show_run(launched.directory)
         live = shown(qtbot, window, "failed")
-    assert launched.process.wait(10) == 1
+    assert launched.process.wait(PATIENCE_S) == 1
     assert said(window) == (
         f"models.py needs the module nowhere (line 3), which is not installed for {sys.executable}."
     )

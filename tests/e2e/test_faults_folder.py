@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from fault_matrix import Fault
-from fault_windows import WAIT_MS, Open, held, kill, runs, said, shown, taken
+from fault_windows import Open, held, kill, runs, said, shown, taken
 from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 from real_runs import start, told
@@ -21,7 +21,7 @@ from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.lineage import events_of
 
 __all__ = ["held", "runs", "start"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 CUTS = 10
 
@@ -93,7 +93,7 @@ def test_that_a_plan_whose_files_moved_is_not_trained_and_the_new_place_is_named
     live = shown(qtbot, window, "stopped")
     with fault.noticed():
         qtbot.mouseClick(window.train_page.outcome.resume, Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda: "no such file" in window.notice.text, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: "no such file" in window.notice.text)
     assert f"{asked} is where it was looked for; did you mean {moved}?" in window.notice.text
     assert len(directories(runs)) == 1
     fault.kept(len(list(events_of(made))), taken(live))
@@ -112,7 +112,7 @@ def test_that_a_folder_that_was_only_moved_away_is_not_told_to_have_ended_well(
     away = made.path.rename(runs / ".away")
     with fault.noticed():
         window.show_run(made)
-        qtbot.waitUntil(window.train_page.gone.isVisible, timeout=WAIT_MS)
+        qtbot.waitUntil(window.train_page.gone.isVisible)
     assert not window.train_page.outcome.isVisible()
     RunDirectory(away).path.rename(made.path)
     window.show_run(made)

@@ -26,7 +26,6 @@ from gpu_studio.runs.results.run_times import read_times
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(200),
     pytest.mark.skipif(
         compiler() is None, reason="there is no C compiler for the library that brings the faults"
     ),
@@ -156,12 +155,16 @@ def test_that_a_clock_that_is_set_loses_nothing_and_changes_no_time(
             )
         goes_on(live)
         trained = sum(len(each.losses) for each in live.of(events.Steps))
-        history, times = read_history(live.directory), read_times(live.directory)
+        earlier, history, times = (
+            read(live.directory) for read in (read_times, read_history, read_times)
+        )
         assert history.step >= trained
         assert history.seconds is not None
         axis = history.losses.column("time") - history.started.time
         assert 0 <= axis[0] <= axis[-1] <= history.seconds < HOUR / 2
-        assert sum(times.states.values()) == pytest.approx(history.seconds, abs=5)
+        # The run goes on while its file is read three times.
+        least, most = (sum(each.states.values()) for each in (earlier, times))
+        assert least - 5 <= history.seconds <= most + 5
         assert times.call_seconds < times.seconds_in("running") < HOUR / 2
     fault.kept(before, gapless(live))
 
@@ -207,11 +210,11 @@ def test_that_a_run_whose_folder_is_deleted_ends_by_itself_and_the_window_says_s
     )
     window = open_window()
     shown = window.train_page.live_run
-    qtbot.waitUntil(lambda: shown.state == "running" and shown.history.step > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: shown.state == "running" and shown.history.step > 0)
     seen = taken(shown)
     shutil.rmtree(live.directory.path)
     with fault.noticed():
-        qtbot.waitUntil(lambda: shown.state == "lost", timeout=20_000)
+        qtbot.waitUntil(lambda: shown.state == "lost")
     qtbot.waitUntil(window.train_page.gone.isVisible)
     assert "The folder of this run is gone" in window.train_page.gone.words.text()
     assert not window.train_page.outcome.isVisible()

@@ -48,7 +48,6 @@ def settled(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-@pytest.mark.timeout(240)
 def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs, tmp_path) -> None:
     plan = tmp_path / "two.plan.toml"
     save(Plan(name="Two", devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))), plan)

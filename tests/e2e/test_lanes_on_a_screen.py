@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from lane_plans import SMALL
-from real_runs import PATIENCE_S
-from training_runs import PATIENCE, until
+from patience import PATIENCE_S
+from training_runs import until
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.events import Placement
@@ -99,7 +99,6 @@ def lanes(facts: Reported) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool) -> None:
     at = told(program, has_steps(0))
     start = places(at)
@@ -141,7 +140,7 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
     assert (lanes(at), places(at)) == (chosen, chosen)
     xdotool("key", "ctrl+Return")
     launched = RunDirectory(Path(told(program, lambda facts: "run" in facts)["run"]))
-    until(lambda: state_of(launched) != "starting", PATIENCE)
+    until(lambda: state_of(launched) != "starting", PATIENCE_S)
     assert state_of(launched) == "finished"
     assert_ran_in_the_lanes(launched, lanes(at), loads(at["plan"]))
 

@@ -22,8 +22,7 @@ from gpu_studio.ui.runs.run_table import RunTable
 from gpu_studio.ui.window.main_window import MainWindow
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
-PATIENCE_MS = 60_000
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.usefixtures("warm_trainer")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_trainer")]
 
 
 class Reader:
@@ -35,7 +34,7 @@ class Reader:
 
     def read(self, number: int) -> None:
         """Begin a lesson as one does, and go through it."""
-        self.qtbot.waitUntil(lambda: self.window.document.plan is not None, timeout=PATIENCE_MS)
+        self.qtbot.waitUntil(lambda: self.window.document.plan is not None)
         dialog = self.lessons.choose()
         self.press(dialog.buttons[number])
         for question in self.window.findChildren(Question):  # the plan of the lesson before
@@ -63,7 +62,6 @@ class Reader:
                     or self.lessons.ring.around not in (None, *tried)
                     or panel.help_button.isVisible()
                 ),
-                timeout=PATIENCE_MS,
             )
             if self.lessons.done:
                 break
@@ -77,9 +75,9 @@ class Reader:
         if around is not None and around not in tried:
             tried.append(around)
             self.ringed.append(around.accessibleName() or type(around).__name__)
-            self.qtbot.waitUntil(ring.isVisible, timeout=PATIENCE_MS)
+            self.qtbot.waitUntil(ring.isVisible)
             if isinstance(around, QAbstractButton):
-                self.qtbot.waitUntil(around.isEnabled, timeout=PATIENCE_MS)
+                self.qtbot.waitUntil(around.isEnabled)
                 self.press(around)
                 self.settle(around)
                 return
@@ -92,13 +90,13 @@ class Reader:
         elif panel.help_button.isVisible():
             if action := self.lessons.step.action:
                 wanted = self.window.actions_[action]
-                self.qtbot.waitUntil(wanted.isEnabled, timeout=PATIENCE_MS)
+                self.qtbot.waitUntil(wanted.isEnabled)
             self.press(panel.help_button)
             self.settle(None)
 
     def choose(self, table: RunTable) -> None:
         """Click the two newest runs, the second one with Ctrl."""
-        self.qtbot.waitUntil(lambda: table.model().rowCount() >= 2, timeout=PATIENCE_MS)
+        self.qtbot.waitUntil(lambda: table.model().rowCount() >= 2)
         for row, key in enumerate((Qt.KeyboardModifier.NoModifier, CONTROL)):
             place = table.visualRect(table.model().index(row, 1)).center()
             self.qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, key, place)
@@ -118,7 +116,7 @@ class Reader:
     def wait_until_done(self) -> None:
         """Wait, and say which step never was done."""
         try:
-            self.qtbot.waitUntil(lambda: self.lessons.done, timeout=PATIENCE_MS)
+            self.qtbot.waitUntil(lambda: self.lessons.done)
         except self.qtbot.TimeoutError:
             panel, last = self.lessons.panel, self.ringed[-3:]
             pytest.fail(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import warm_python
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 from training_runs import until
 from x_desk import Desk
 from x_program import started
@@ -24,7 +24,7 @@ from gpu_studio.runs.reading.summary import summarise
 
 PROGRAM = Path(__file__).parents[1] / "support" / "lesson_window.py"
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.usefixtures("warm_trainer")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_trainer")]
 
 
 @pytest.fixture

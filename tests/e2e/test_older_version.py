@@ -185,7 +185,6 @@ def test_that_the_unsaved_edit_of_a_plan_in_a_file_is_there(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["placed-with-dropout", "mirrored"])
 def test_that_a_stopped_run_goes_on_to_the_losses_of_the_older_version(
     kind: str, runs: Path

@@ -80,7 +80,6 @@ def desk(x_environment: dict[str, str], tmp_path: Path, runs: Path) -> Iterator[
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_one_s_own_model_is_allowed_seen_trained_and_looked_at_output_by_output(
     desk: Desk,
 ) -> None:

@@ -126,7 +126,6 @@ def settled(program: Program, part: str) -> list[int]:
     return place
 
 
-@pytest.mark.timeout(200)
 def test_that_a_strategy_and_its_all_reduce_are_clicked_and_the_run_has_them(
     environment, two_cpus, runs, qtbot
 ) -> None:
@@ -151,11 +150,10 @@ def test_that_a_strategy_and_its_all_reduce_are_clicked_and_the_run_has_them(
         )
         assert facts["strategy"] == "mirrored"
         click(parts["train"])
-        qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=20_000)
+        qtbot.waitUntil(lambda: bool(catalogue.directories(runs)))
         (run,) = catalogue.directories(runs)
         qtbot.waitUntil(
             lambda: any(isinstance(each, events.Finished) for each in events_of(run)),
-            timeout=120_000,
         )
     (devices,) = [event for event in events_of(run) if isinstance(event, events.Devices)]
     assert devices.replicas == ["CPU:0", "CPU:1"]

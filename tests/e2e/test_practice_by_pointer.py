@@ -186,7 +186,6 @@ def overfill(desk: Desk, runs: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_a_card_that_is_not_there_is_carved_trained_on_filled_and_trained_on_again(
     desk: Desk, runs: Path
 ) -> None:

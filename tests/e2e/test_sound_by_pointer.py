@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from made_runs import Script, make_run
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 from training_runs import until
 from x_desk import Desk
 from x_program import started
@@ -90,7 +90,6 @@ def open_desk(x_environment: dict[str, str], runs: Path, tmp_path: Path) -> Open
     return opened
 
 
-@pytest.mark.timeout(200)
 def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(
     open_desk, ended, tmp_path
 ) -> None:
@@ -106,7 +105,6 @@ def test_that_what_others_hold_unsaved_edits_and_the_ends_of_runs_are_told(
         see_the_loss_of_the_finished_run(desk)
 
 
-@pytest.mark.timeout(100)
 def test_that_a_layer_that_is_not_there_keeps_from_training_until_it_is_taken_out(
     open_desk, tmp_path
 ) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import psutil
 import pytest
 from made_runs import Script, make_run
+from patience import PATIENCE_S
 from read_page import Page
-from real_runs import PATIENCE_S
 from training_runs import small_plan, until
 from x_desk import Desk, Facts
 from x_program import started
@@ -72,7 +72,6 @@ def desk(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_that_the_whole_story_is_done_by_pointer_and_keys(desk, before, runs, tmp_path) -> None:
     run, trainer = train(desk, before, runs)
     zoom(desk)

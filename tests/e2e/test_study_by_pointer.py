@@ -58,7 +58,6 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, tmp_path) -> None:
     assert desk.sees(lambda facts: "Train" in facts["parts"])["page"] == "plan"
     desk.enter()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from real_runs import PATIENCE_S, kill_trainers
+from patience import PATIENCE_S
+from real_runs import kill_trainers
 from training_runs import small_plan, until
 from x_desk import Desk
 from x_program import started
@@ -54,7 +55,6 @@ def desk(x_environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_two_workers_are_planned_examined_trained_and_start_again_after_a_loss(
     desk: Desk, runs: Path
 ) -> None:

@@ -22,7 +22,7 @@ from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import Split, load_data
 from gpu_studio.trainer.data.values import Array
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 CLOSE = 1e-5
 LOADING = "    parts = load_data()\n"

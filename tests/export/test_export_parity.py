@@ -23,7 +23,7 @@ from gpu_studio.contract.consent import allow_file
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 CLOSE = 1e-5
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'

@@ -18,7 +18,7 @@ from script_jobs import printed_by
 from gpu_studio.export import python_script
 from gpu_studio.plan import loads, with_settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 CLOSE = 1e-5
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'

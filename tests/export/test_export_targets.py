@@ -19,7 +19,7 @@ from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts, Model
 from gpu_studio.plan import loads, with_settings
 from gpu_studio.trainer.data.values import Split, target_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 def keras_loss(name: str, **config: Any) -> dict[str, Any]:

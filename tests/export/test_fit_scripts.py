@@ -51,7 +51,6 @@ def script(name: str, way: str = "none", facts: PlanFacts | None = None) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_that_a_script_trains_as_fit_trains(tmp_path):
     named = programs()
     trained = ["rare_fault", "ticker", "two_tasks"]

@@ -135,7 +135,6 @@ def script_of(case: str, own: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)

@@ -9,13 +9,12 @@ import sys
 import time
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.samples import Fast, decode
 from gpu_studio.hardware import accompany, simulated
 from gpu_studio.hardware.accompanying import LOCK, RECORD, is_held
-
-PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def lines_of(run):
 
 
 def wait_for_lines(run, process, enough):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE_S
     while len(lines_of(run)) < enough:
         assert time.monotonic() < end
         try:
@@ -58,10 +57,10 @@ def test_that_the_machine_is_recorded_until_the_trainer_is_gone(run, lock):
     process = accompany(run)
     wait_for_lines(run, process, 8)
     second = accompany(run)
-    assert second.wait(PATIENCE) == 0, "one recording is enough"
+    assert second.wait(PATIENCE_S) == 0, "one recording is enough"
     fcntl.flock(lock, fcntl.LOCK_UN)
 
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE_S) == 0
     samples = [decode(line) for line in lines_of(run)]
     assert samples[0].simulated == "2xL4"
     assert any(isinstance(sample, Fast) and len(sample.cards) == 2 for sample in samples)
@@ -70,7 +69,7 @@ def test_that_the_machine_is_recorded_until_the_trainer_is_gone(run, lock):
 
 @pytest.mark.slow
 def test_that_nothing_is_recorded_of_a_run_that_has_ended(run):
-    assert accompany(run).wait(PATIENCE) == 0
+    assert accompany(run).wait(PATIENCE_S) == 0
     assert lines_of(run) == []
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 from plan_strategies import machines
 
 from gpu_studio.hardware import InventoryError, inventory, parse_inventory
@@ -36,7 +37,10 @@ def test_that_this_machine_is_told():
 
 def test_that_the_process_prints_one_line_of_json_and_nothing_else():
     done = subprocess.run(
-        [sys.executable, "-m", "gpu_studio.hardware"], capture_output=True, timeout=60, check=True
+        [sys.executable, "-m", "gpu_studio.hardware"],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
 
     assert done.stderr == b""
@@ -67,7 +71,7 @@ def test_that_the_process_starts_without_anything_heavy():
         "'.join(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, timeout=60, check=True, text=True
+        [sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=True, text=True
     )
     loaded = set(done.stderr.split())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.contract.samples import HostProcess, HostProcesses, decode, encode
 from gpu_studio.hardware.command_words import is_trainer
@@ -27,7 +28,7 @@ def process(code: str, *words: str) -> subprocess.Popen[bytes]:
 
 def end(started: subprocess.Popen[bytes]) -> None:
     started.kill()
-    started.wait(10)
+    started.wait(PATIENCE_S)
     assert started.stdout is not None
     started.stdout.close()
 
@@ -112,6 +113,6 @@ def test_that_processes_that_are_gone_are_forgotten(trainer) -> None:
     people = HostPeople()
     assert told(people.look(1.0), trainer.pid) is not None
     trainer.kill()
-    trainer.wait(10)
+    trainer.wait(PATIENCE_S)
     assert told(people.look(2.0), trainer.pid) is None
     assert trainer.pid not in people._known

@@ -23,6 +23,7 @@ from nvml_library import (
     NvmlLibrary,
     build,
 )
+from patience import PATIENCE_S
 
 from gpu_studio.common.steady import steady_seconds
 from gpu_studio.contract.samples import Owner, decode
@@ -36,7 +37,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(nvml_library.compiler() is None, reason="needs a C compiler"),
 ]
-PATIENCE = 60.0
 FIGURES = ["nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage"]
 
 
@@ -61,10 +61,12 @@ class Owned:
     def __init__(self, watchdog=None):
         self.picture = MachinePicture()
         self.samples = []
-        self.supervisor = Supervisor(sampler_command(rate=10.0), watchdog)
+        # On a machine that is busy a sampler may rest for seconds: that is no driver that hangs.
+        patient = Watchdog(hang_after=PATIENCE_S, opening_after=PATIENCE_S)
+        self.supervisor = Supervisor(sampler_command(rate=10.0), watchdog or patient)
 
     def until(self, condition, what):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + PATIENCE_S
         while not condition(self.picture):
             assert time.monotonic() < end, f"{what} did not come; told: {self.picture}"
             for line in self.supervisor.lines(0.5):
@@ -215,7 +217,7 @@ def test_that_a_driver_replaced_in_mid_run_ends_the_process_with_its_own_code(dr
         for line in process.stdout:
             if b'"fast"' in line:
                 driver.fail("nvmlDeviceGetPowerUsage", MISMATCH)
-        assert process.wait(PATIENCE) == RENEW
+        assert process.wait(PATIENCE_S) == RENEW
 
 
 def test_that_its_owner_renews_the_process_after_that(driver, owned):
@@ -233,15 +235,17 @@ def test_that_its_owner_renews_the_process_after_that(driver, owned):
 
 def test_that_a_call_that_hangs_is_given_up_and_the_sampler_started_anew(driver, owned):
     sampler = owned(Watchdog(hang_after=2.5))
-    sampler.until(lambda picture: "fast" in picture.seen, "figures")
-    hung = sampler.supervisor.pid
+    sampler.until(lambda picture: "fast" in picture.seen and sampler.supervisor.pid, "figures")
+    hung, told = psutil.Process(sampler.supervisor.pid), len(sampler.picture.notes)
     driver.fail("nvmlDeviceGetPowerUsage", HANG, card=1)
-    sampler.until(lambda picture: picture.notes, "the note")
+    sampler.until(lambda picture: len(picture.notes) > told, "the note")
     driver.mend()
     sampler.until(sampler.since_now("fast"), "figures")
 
-    assert sampler.picture.notes[0].words.startswith("the NVIDIA driver did not answer for 2.5 s")
-    assert not psutil.pid_exists(hung)
+    # A machine that is busy may have held up others before.
+    told = sampler.picture.notes[told].words
+    assert told.startswith("the NVIDIA driver did not answer for 2.5 s")
+    assert not hung.is_running() or hung.status() == psutil.STATUS_ZOMBIE
 
 
 def test_that_a_driver_that_crashes_the_sampler_is_asked_again(driver, owned):
@@ -290,11 +294,15 @@ def test_that_the_sampler_ends_when_its_owner_is_gone(driver):
         "print(child.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, timeout=PATIENCE, text=True, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        timeout=PATIENCE_S,
+        text=True,
+        check=False,
     )
     orphan = int(done.stdout)
     with suppress(psutil.NoSuchProcess):
-        psutil.Process(orphan).wait(PATIENCE)
+        psutil.Process(orphan).wait(PATIENCE_S)
     assert not psutil.pid_exists(orphan)
 
 
@@ -312,7 +320,7 @@ def test_that_requests_are_obeyed_and_nonsense_is_passed_over(driver):
                 break
         process.stdin.close()
         process.stdout.read()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert "fast" not in kinds
 
 
@@ -321,7 +329,7 @@ def test_that_the_sampler_loads_nothing_heavy(driver):
         [sys.executable, "-X", "importtime", *sampler_command()[2:]],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    _, errors = process.communicate("", timeout=PATIENCE)
+    _, errors = process.communicate("", timeout=PATIENCE_S)
     loaded = {
         line.rpartition("|")[2].strip()
         for line in errors.splitlines()

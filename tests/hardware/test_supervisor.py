@@ -6,11 +6,11 @@ import sys
 import time
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.contract.samples import Owner, decode
 from gpu_studio.hardware.supervision import Supervisor, Watchdog
 
-PATIENCE = 30.0
 OPENING = 'print(\'{"sample":"opening","time":1}\', flush=True)'
 
 
@@ -19,7 +19,7 @@ def supervised(code, **options):
 
 
 def lines_until(supervisor, count):
-    found, end = [], time.monotonic() + PATIENCE
+    found, end = [], time.monotonic() + PATIENCE_S
     while len(found) < count and time.monotonic() < end:
         found += supervisor.lines(0.2)
     return found
@@ -55,7 +55,7 @@ def test_that_a_program_that_hangs_is_killed():
     with supervised(
         'import sys; print(\'{"sample":"beat"}\', flush=True); sys.stdin.read()', hang_after=0.2
     ) as owner:
-        assert owner.lines(PATIENCE)
+        assert owner.lines(PATIENCE_S)
         pid = owner.pid
         found = lines_until(owner, 1)
         assert owner.pid != pid
@@ -89,7 +89,7 @@ def test_that_a_new_program_is_asked_what_the_old_one_was():
 def test_that_closing_ends_the_program_whatever_it_does(code, monkeypatch):
     monkeypatch.setattr("gpu_studio.hardware.supervision.LONGEST_DYING", 0.3)
     supervisor = supervised(f"{OPENING}\n{code}")
-    assert supervisor.lines(PATIENCE)
+    assert supervisor.lines(PATIENCE_S)
     process = supervisor.process
     supervisor.close()
     supervisor.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.hosts import agent
 from gpu_studio.hosts.views import HostView, views_in
@@ -38,7 +39,7 @@ def met(
         }
         command = [sys.executable, "-I", agent.__file__, json.dumps(wanted | more)]
         started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    answers = [each.communicate(timeout=60)[0] for each in started]
+    answers = [each.communicate(timeout=PATIENCE_S)[0] for each in started]
     assert [each.returncode for each in started] == [0] * len(ports)
     return views_in("".join(answers).splitlines())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from environment import Environment, SetupError
+from patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +88,7 @@ def imports(environment: Environment, module: str) -> bool:
         cwd="/",
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return done.returncode == 0
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDER = '#!/bin/sh\necho "$*" >> "{calls}"\n{then}\n'
@@ -53,7 +54,7 @@ def run(tree: Path, *words: str, **environment: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 

@@ -15,6 +15,7 @@ import needs
 import prepare
 import pytest
 from environment import SetupError
+from patience import PATIENCE_S
 
 TABLE = """
 [qt.libraries]
@@ -162,7 +163,7 @@ def test_that_two_set_ups_take_turns(tmp_path):
     with prepare.alone(path):
         thread.start()
         assert not inside.wait(0.2)
-    assert inside.wait(10)
+    assert inside.wait(PATIENCE_S)
     thread.join()
 
 

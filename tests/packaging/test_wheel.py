@@ -16,10 +16,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 import gpu_studio
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (
@@ -52,7 +53,7 @@ def built(source: Path, **environment: str) -> list[Path]:
         env={**clean, **environment},
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     return sorted((source / "dist").iterdir())
 
@@ -66,7 +67,7 @@ def done(*command: str | Path, **environment: str | Path) -> str:
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert told.returncode == 0, told.stderr
     return told.stdout
@@ -109,7 +110,7 @@ def installed(made, dependencies, tmp_path_factory):
     """The commands of an environment in which pip built the archive; it has the dependencies."""
     environment = tmp_path_factory.mktemp("installed")
     subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60
+        [sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=PATIENCE_S
     )
     (purelib,) = environment.glob("lib/python*/site-packages")
     (purelib / "dependencies.pth").write_text(f"{dependencies}\n")
@@ -268,7 +269,7 @@ def build_deb(wheel: Path, packages: Path, folder: Path, *words: str) -> Path:
         env={**os.environ, "SOURCE_DATE_EPOCH": str(COMMITTED)},
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     (deb,) = folder.iterdir()
     return deb

@@ -64,7 +64,6 @@ def pid_file(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", [each.name for each in BENCHMARKS.values() if not each.of_a_plan])
 def test_that_each_benchmark_measures_here_and_computes_rightly(name):
     said: list[str] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import fake_asker
 import pytest
+from patience import PATIENCE_S
 from real_runs import eventually
 
 from gpu_studio.runs.questions import ask as asking
@@ -22,7 +23,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     starts = tmp_path / "starts"
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(starts))
     command = [sys.executable, fake_asker.__file__, "hang"]
-    yield lambda timeout=30.0, **options: ask(
+    yield lambda timeout=PATIENCE_S, **options: ask(
         "devices", command=command, timeout=timeout, **options
     )
     pids = [int(line) for line in starts.read_text().splitlines()] if starts.exists() else []
@@ -44,7 +45,7 @@ def test_that_ctrl_c_in_a_finalizer_is_not_lost(asked) -> None:
         PressesCtrlCAtItsEnd()
 
     with pytest.raises(KeyboardInterrupt):
-        asked(timeout=3.0, progress=told)
+        asked(progress=told)
 
 
 def test_that_ctrl_c_while_the_process_is_started_leaves_none(asked, monkeypatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from made_runs import Script, make_run
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import RunDirectory

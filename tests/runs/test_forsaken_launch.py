@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from patience import PATIENCE_S
+
 from gpu_studio.contract.directory import HIDDEN, RunDirectory
 from gpu_studio.runs import catalogue
 
@@ -18,7 +20,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_that_what_a_killed_launcher_had_prepared_is_no_run_and_is_removed_in_time(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", KILLED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     (left,) = tmp_path.iterdir()
     assert ended.stdout.strip() == str(left)

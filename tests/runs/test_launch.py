@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from patience import PATIENCE_S
 from real_runs import PLAN, eventually, fake_trainer, told
 
 from gpu_studio import plan as plans
@@ -27,7 +28,7 @@ json.dump({"cwd": os.getcwd(), "env": dict(os.environ), "umask": os.umask(0), "a
 
 def show(runs, **options):
     launched = launch(PLAN, runs, trainer=[sys.executable, "-c", SHOW], **options)
-    launched.process.wait(30)
+    launched.process.wait(PATIENCE_S)
     return launched, json.loads(launched.directory.log_file.read_text())
 
 
@@ -69,7 +70,7 @@ def test_that_only_the_trainer_keeps_the_lock_open(start):
 def test_that_both_outputs_go_to_the_log(runs_dir):
     code = "import os; os.write(1, b'one '); os.write(2, b'two')"
     launched = launch(PLAN, runs_dir, trainer=[sys.executable, "-c", code])
-    launched.process.wait(30)
+    launched.process.wait(PATIENCE_S)
     assert launched.directory.log_file.read_bytes() == b"one two"
 
 
@@ -149,7 +150,7 @@ sys.stdin.read()
         assert trainer.is_running()
     finally:
         trainer.kill()
-        trainer.wait(30)
+        trainer.wait(PATIENCE_S)
 
 
 def test_that_the_trainer_is_this_packages_unless_the_variable_names_another(monkeypatch):

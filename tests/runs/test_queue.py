@@ -195,7 +195,6 @@ def test_that_no_link_in_the_queue_is_written_through(queue: Queue, tmp_path: Pa
     assert victim.read_text() == "mine"
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["order.json", "waits.json"])
 def test_that_what_is_no_file_in_the_queue_is_as_nothing(
     queue: Queue, tmp_path: Path, name: str

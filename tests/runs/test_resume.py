@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from made_images import put
+from patience import PATIENCE_S
 from real_runs import eventually, has_trained, told
 
 from gpu_studio import plan as plans
@@ -30,7 +31,7 @@ def resumed(run, *, flags=(), **options):
     from real_runs import fake_trainer
 
     launched = resume(run, trainer=fake_trainer(*flags), **options)
-    launched.process.wait(30)
+    launched.process.wait(PATIENCE_S)
     return launched
 
 

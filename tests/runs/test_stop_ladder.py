@@ -6,6 +6,7 @@ import signal
 import socket
 
 import pytest
+from patience import PATIENCE_S
 from real_runs import PLAN, eventually, told
 
 from gpu_studio.contract import kernel, lock
@@ -59,7 +60,7 @@ def test_that_a_trainer_that_is_still_starting_is_stopped_and_not_its_launcher(r
     assert holder is not None
     assert holder.pid == launched.process.pid
     assert StopLadder(launched.directory).escalate() == "terminated"
-    assert launched.process.wait(30) == -signal.SIGTERM
+    assert launched.process.wait(PATIENCE_S) == -signal.SIGTERM
 
 
 def test_that_stop_now_writes_no_checkpoint(training):
@@ -74,7 +75,7 @@ def test_that_a_trainer_deaf_to_commands_gets_sigterm_and_still_writes_its_check
     ladder = StopLadder(launched.directory, patience=Patience(asked=0.0, terminated=30.0))
     assert climbed(ladder, launched) == ["asked", "terminated", "gone"]
     assert told(launched)[-1].reason == "stopped"
-    assert launched.process.wait(30) == 0
+    assert launched.process.wait(PATIENCE_S) == 0
 
 
 def test_that_a_trainer_deaf_to_everything_is_killed(training):
@@ -83,7 +84,7 @@ def test_that_a_trainer_deaf_to_everything_is_killed(training):
         "killed",
         "gone",
     ]
-    assert launched.process.wait(30) == -signal.SIGKILL
+    assert launched.process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_that_processes_the_trainer_started_are_killed_with_it(training):
@@ -109,7 +110,7 @@ def test_that_each_rung_waits_for_its_time(training):
     assert (ladder.advance(), ladder.seconds_left) == ("terminated", 10.0)
     assert ladder.escalate() == "killed"
     assert ladder.seconds_left == Patience().killed
-    launched.process.wait(30)
+    launched.process.wait(PATIENCE_S)
     assert ladder.advance() == ladder.escalate() == "gone"
 
 
@@ -215,5 +216,5 @@ def test_that_a_clock_that_was_set_does_not_hide_the_trainer_from_its_stop(train
     os.utime(deaf.directory.lock_file, (1e9, 1e9))
     ladder = StopLadder(deaf.directory, patience=AT_ONCE)
     assert ladder.advance() == "terminated"
-    deaf.process.wait(30)
+    deaf.process.wait(PATIENCE_S)
     assert ladder.advance() == "gone"

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from training_runs import PATIENCE, until
+from patience import PATIENCE_S
+from training_runs import until
 
 from gpu_studio.contract import cluster_file, kernel
 from gpu_studio.contract.cluster_file import ClusterFile, ClusterMember
@@ -39,7 +40,7 @@ def worker(run: RunDirectory) -> Iterator[ClusterMember]:
     own.path.mkdir(parents=True)
     with own.log_file.open("wb") as log:
         process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=log, stderr=log)
-    until(lambda: b"ready" in own.log_file.read_bytes(), PATIENCE)
+    until(lambda: b"ready" in own.log_file.read_bytes(), PATIENCE_S)
     yield known(run, process.pid)
     process.kill()
     process.wait()
@@ -65,7 +66,7 @@ def test_that_a_worker_tells_where_it_is_and_goes_on(
     run: RunDirectory, worker: ClusterMember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine at its limits a process may be held up in the midst of its words.
-    monkeypatch.setattr(worker_stack, "PATIENCE_S", PATIENCE)
+    monkeypatch.setattr(worker_stack, "PATIENCE_S", PATIENCE_S)
     monkeypatch.setattr(worker_stack, "SETTLED_S", 1.5)
     for _ in range(2):
         stack = stack_of(run, "worker 1")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import warm_python
+from patience import PATIENCE_S
 
 from gpu_studio.export import files_beside, python_script
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import Plan
 
-PATIENCE_S = 150.0
 RUFF = (sys.executable, "-m", "ruff")
 WATCHER = Path(__file__).with_name("watched_script.py")
 _VALUE = re.compile(r"(\w+)=(\S+)")

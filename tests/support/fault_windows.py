@@ -16,14 +16,13 @@ from gpu_studio.ui.train.live_run import LiveRun
 from gpu_studio.ui.window.main_window import MainWindow
 
 Open = Callable[..., MainWindow]
-WAIT_MS = 30_000
 
 
 def shown(qtbot: QtBot, window: MainWindow, state: str) -> LiveRun:
     """What the window's Train page follows, once it is in this state."""
     live = window.train_page.live_run
     assert live is not None
-    qtbot.waitUntil(lambda: live.state == state, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: live.state == state)
     return live
 
 

@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from patience import PATIENCE_S
 
 from gpu_studio.common.processes import module_environment
-
-PATIENCE_S = 120
 
 
 def predicted(file: Path, x: np.ndarray, folder: Path) -> tuple[np.ndarray, list[str]]:

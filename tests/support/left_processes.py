@@ -13,7 +13,7 @@ from grace import GRACE_S
 # Python's own helper and the tests', which one process starts once and keeps.
 _KNOWN = ("multiprocessing.resource_tracker", "warm_python.py --serve")
 
-EXEC_S = 1.0
+EXEC_S = 10.0
 """How long the step from one program to the next may take, on a machine that is busy."""
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import warm_python
+from patience import PATIENCE_S
 
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.plan import Plan, with_absolute_files
 from gpu_studio.runs.questions.plan_question import model_question
 
-PATIENCE_S = 150
 PROGRAM = f"""
 import sys
 from pathlib import Path

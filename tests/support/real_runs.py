@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.contract import events, lock
 from gpu_studio.contract.directory import RunDirectory
@@ -25,8 +26,6 @@ from gpu_studio.runs.launch import Launched, launch, trainer_environment
 from gpu_studio.runs.lineage import events_of
 
 FAKE_TRAINER = Path(__file__).parents[1] / "runs" / "fake_trainer.py"
-PATIENCE_S = 90.0
-"""Nothing is waited for by time: this only ends what hangs, and a busy machine may take long."""
 PLAN = Plan(
     name="A plan",
     model=ModelSettings(name="mlp"),

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from training_runs import until
 
-PATIENCE_S = 60.0
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "sinfo")
 MISSING = "needs Slurm; on Debian: sudo apt-get install slurmctld slurmd slurm-client"
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")

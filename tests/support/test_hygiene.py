@@ -81,11 +81,16 @@ def test_that_a_child_process_fails_the_test_and_is_killed(run_test, pytester):
 def test_that_a_process_that_left_its_parent_is_found_by_its_home(run_test):
     result = run_test(
         """
-        import subprocess, pytest
+        import subprocess, time, pytest
+        from pathlib import Path
 
         @pytest.mark.slow
         def test_leaves_an_orphan():
-            subprocess.run(["setsid", "sh", "-c", "sleep 601 >/dev/null 2>&1 &"], check=True)
+            command = ["setsid", "sh", "-c", "sleep 601 >/dev/null 2>&1 & echo $!"]
+            told = subprocess.run(command, check=True, capture_output=True, text=True)
+            words = Path("/proc", told.stdout.strip(), "cmdline")
+            while words.read_bytes() != b"sleep\\0601\\0":  # the shell's own until it is replaced
+                time.sleep(0.01)
         """
     )
     assert_left(result, "process *, 'sleep 601'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from patience import PATIENCE_S
 
 
 @pytest.mark.slow
@@ -16,7 +17,7 @@ def test_that_a_pointer_moves_on_the_display(x_environment):
             check=True,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE_S,
         ).stdout
 
     assert xdotool("getdisplaygeometry").split() == ["1600", "1000"]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import warm_python
+from patience import PATIENCE_S
 
 from gpu_studio.contract import directory, events
 from gpu_studio.contract.directory import Action, Resume, RunDirectory
@@ -22,7 +23,6 @@ from gpu_studio.plan import Plan, loads, with_absolute_files, with_settings
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.event_file import Tail
 
-PATIENCE = 120.0
 E = TypeVar("E", bound=events.Event)
 
 SMALL = """
@@ -39,6 +39,29 @@ name = "digits"
 [training]
 epochs = 2
 batch_size = 256
+"""
+
+HOLDING = """
+import sys
+from gpu_studio.trainer import team
+from gpu_studio.trainer.__main__ import leave, main
+
+hold, agree, held = int(sys.argv.pop(1)), team.Alone.agree, []
+
+
+def agree_or_hold(self, control, steps, step, *given, **named):
+    if step >= hold and not held:
+        held.append(step)
+        control._heed("pause")
+    return agree(self, control, steps, step, *given, **named)
+
+
+team.Alone.agree = agree_or_hold
+leave(main())
+"""
+"""A trainer that pauses before the first call from a step on, as if it were asked just then.
+
+Asked from outside it would train on for as many steps as the machine is quick, or be over.
 """
 
 
@@ -80,7 +103,7 @@ class Running:
 
     def wait_for(self, condition: Callable[[], Any]) -> Any:
         """Until `condition` holds, or the trainer is gone; what it gave."""
-        until(lambda: condition() or self.launched.poll() is not None, PATIENCE)
+        until(lambda: condition() or self.launched.poll() is not None, PATIENCE_S)
         held = condition()
         assert held, self.log()
         return held
@@ -96,7 +119,7 @@ class Running:
         """
         self.wait_for(lambda: self.of(events.Steps))
         self.send("pause")
-        self.wait_for(lambda: any(e.state == "paused" for e in self.of(events.StateChanged)))
+        self.wait_until_held()
         paused = len(self.of(events.Steps))
         self.send("checkpoint")
         self.wait_for(lambda: self.of(events.Checkpoint))
@@ -104,18 +127,28 @@ class Running:
         self.send("resume")
         return paused
 
+    def wait_until_held(self) -> None:
+        """Until the run pauses."""
+        self.wait_for(lambda: any(e.state == "paused" for e in self.of(events.StateChanged)))
+
+    def stop_where_held(self) -> Finished:
+        """Stop a run that was told where to hold, and wait for its end."""
+        self.wait_until_held()
+        self.send("stop")
+        return self.finish()
+
     def kill(self) -> None:
         """Kill the trainer as the kernel would.
 
         The process that stands for a warm one may be gone before it is.
         """
         os.kill(self.launched.process.pid, signal.SIGKILL)
-        self.launched.process.wait(PATIENCE)
-        until(lambda: not held(self.directory.lock_file), PATIENCE)
+        self.launched.process.wait(PATIENCE_S)
+        until(lambda: not held(self.directory.lock_file), PATIENCE_S)
 
     def finish(self) -> Finished:
         """Wait for the end, and read everything."""
-        self.launched.process.wait(PATIENCE)
+        self.launched.process.wait(PATIENCE_S)
         return Finished(self.directory, self.read(), self.launched.process.returncode, self.log())
 
     def log(self) -> str:
@@ -174,12 +207,16 @@ def running(
     environment: Mapping[str, str] | None = None,
     warm: bool = False,
     trainer: Sequence[str] | None = None,
+    hold_at: int | None = None,
 ) -> Iterator[Running]:
     """Start a run; whatever happens, its trainer is gone afterwards.
 
     A `warm` one has TensorFlow already: another process stands for it, and hands on signals.
-    `trainer` is the command line of another.
+    `trainer` is the command line of another. One told where to hold pauses before that step; it is
+    warm, too.
     """
+    if hold_at is not None:
+        trainer = [*warm_python.command("-c"), HOLDING, str(hold_at)]
     trainer = warm_python.command("gpu_studio.trainer") if warm else trainer
     run = Running(
         launch(
@@ -195,7 +232,7 @@ def running(
     finally:
         if run.launched.poll() is None:
             run.launched.process.kill()
-        run.launched.process.wait(PATIENCE)
+        run.launched.process.wait(PATIENCE_S)
 
 
 def trained(

@@ -1,13 +1,15 @@
 """A trainer whose members, if its run has several, are processes that have TensorFlow already.
 
-`python warm_members.py COMMAND RUN` supervises as `python -m gpu_studio.trainer RUN` does; COMMAND
-is that of a warm process. A member ends with the process that started it, by the kernel, and asks
-whose child it is. That is here the process that keeps the fork, which ends with the one that stands
-for it: so a member is told of that one, and to kill a supervisor takes members of the usual kind.
+`python warm_members.py COMMAND HOLDS RUN` supervises as `python -m gpu_studio.trainer RUN` does;
+COMMAND is that of a warm process. A member ends with the process that started it, by the kernel,
+and asks whose child it is. That is here the process that keeps the fork, which ends with the one
+that stands for it: so a member is told of that one, and to kill a supervisor takes members of the
+usual kind.
 """
 
 from __future__ import annotations
 
+import json
 import runpy
 import shlex
 import sys
@@ -15,17 +17,44 @@ import sys
 import warm_python
 
 MEMBER = """
-import os, sys
-from gpu_studio.trainer.cluster import member
+import json, os, sys, time
+from gpu_studio.trainer import team
+from gpu_studio.trainer.cluster import clustered, member
 from gpu_studio.trainer.environment import leave
+
+holds, asked = json.loads(sys.argv.pop(1)), set()
+
+
+def waits(control, step):
+    asked.update(wish for wish in ("pausing", "stopping") if getattr(control, wish))
+    late = [what for what, at in holds.items() if step >= at and what not in asked]
+    return any(not os.path.exists(what) for what in late)
+
+
+def holding(agree):
+    def held(self, control, steps, step, *given, **named):
+        while self.index == 0 and waits(control, step):
+            time.sleep(0.01)
+        return agree(self, control, steps, step, *given, **named)
+
+    return held
+
+
+for kind in (team.Alone, clustered.Clustered):
+    kind.agree = holding(kind.agree)
 given = [each for each in sys.argv[1:] if not each.startswith("--parent=")]
 leave(member.main([f"--parent={os.getppid()}", *given]))
 """
 
 
-def command() -> list[str]:
-    """The command line of the trainer, without the run's directory."""
-    return [sys.executable, __file__, shlex.join(warm_python.command(warm_python.TEXT))]
+def command(**holds: int) -> list[str]:
+    """The command line of the trainer, without the run's directory.
+
+    Who leads the members waits before a step until it is `pausing`, or `stopping`, or until there
+    is a file of that name: a machine may be so quick, or so busy, that the run is over before.
+    """
+    warm = shlex.join(warm_python.command(warm_python.TEXT))
+    return [sys.executable, __file__, warm, json.dumps(holds)]
 
 
 def main() -> None:
@@ -33,7 +62,7 @@ def main() -> None:
     sys.path.insert(0, str(warm_python.ROOT))
     from gpu_studio.trainer.cluster import workers
 
-    warm = [*shlex.split(sys.argv.pop(1)), MEMBER]
+    warm = [*shlex.split(sys.argv.pop(1)), MEMBER, sys.argv.pop(1)]
     vars(workers)["module_command"] = lambda _module: warm
     runpy.run_module("gpu_studio.trainer", run_name="__main__", alter_sys=True)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 from x_program import QUIET_S, Program, xdotool
 
 Facts = dict[str, Any]

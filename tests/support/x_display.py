@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-START_S = 20.0
+START_S = 120.0
 SCREEN = "1600x1000x24"
 MISSING = "needs Xvfb and xdotool; on Debian: sudo apt-get install xvfb xdotool"
 

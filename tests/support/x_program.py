@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from real_runs import PATIENCE_S
+from patience import PATIENCE_S
 
 Program = subprocess.Popen[bytes]
 QUIET_S = 1.0

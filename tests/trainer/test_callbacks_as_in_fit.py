@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from parity_jobs import CLOSE, VALIDATED, WHOLE, Case, Trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 def case(callbacks: str, epochs: int = 2, **more: Any) -> Case:

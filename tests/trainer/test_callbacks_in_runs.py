@@ -18,7 +18,7 @@ from gpu_studio.plan import Plan
 from gpu_studio.plan.values import Callback
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 CODE = """
 import threading

@@ -19,7 +19,7 @@ import pytest
 import warm_python
 from parity_jobs import CLOSE, TESTED, WAYS, WHOLE, Case
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 REFERENCES = [
     'training.optimizer="models.py:optimizer"',

@@ -6,14 +6,35 @@ import signal
 from pathlib import Path
 
 import pytest
-from training_runs import Running, running, small_plan
+import warm_python
+from training_runs import Finished, Running, running, small_plan
 
 from gpu_studio.contract import events
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 # It would train for hours: only what the test asks for can end it.
 LONG = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0")
+
+
+BEFORE_IT_STARTS = """
+import sys
+from pathlib import Path
+from gpu_studio.contract.directory import RunDirectory, send
+from gpu_studio.trainer.__main__ import leave, main
+
+run = RunDirectory(Path(sys.argv[1]))
+{}
+send(run, "stop")
+leave(main())
+"""
+"""A trainer to which something happens before it begins, and which is asked to stop then."""
+
+
+def stopped_before_it_starts(runs: Path, happens: str = "") -> Finished:
+    program = [*warm_python.command("-c"), BEFORE_IT_STARTS.format(happens)]
+    with running(LONG, runs, trainer=program) as run:
+        return run.finish()
 
 
 def states(run: Running) -> list[str]:
@@ -106,9 +127,7 @@ def test_that_stop_now_writes_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_that_a_run_asked_to_stop_before_it_trains_stops(tmp_path: Path) -> None:
-    with running(LONG, tmp_path, warm=True) as run:
-        run.send("stop")
-        done = run.finish()
+    done = stopped_before_it_starts(tmp_path)
     assert done.one(events.Finished).reason == "stopped"
     assert not done.of(events.Steps)
 
@@ -127,13 +146,9 @@ def test_that_hanging_up_the_terminal_does_not_end_a_run(tmp_path: Path) -> None
 def test_that_a_stop_whose_checkpoint_the_disk_refuses_is_told_as_one_without(
     tmp_path: Path,
 ) -> None:
-    with running(LONG, tmp_path, warm=True) as run:
-        # A file where their folder would be: every checkpoint is refused, from the first on.
-        if run.directory.checkpoints.is_dir():
-            run.directory.checkpoints.rmdir()
-        run.directory.checkpoints.touch()
-        run.send("stop")
-        done = run.finish()
+    # A file where their folder would be: every checkpoint is refused, from the first on.
+    in_the_way = "run.checkpoints.is_dir() and run.checkpoints.rmdir()\nrun.checkpoints.touch()"
+    done = stopped_before_it_starts(tmp_path, in_the_way)
     assert done.one(events.Finished).reason == "stopped_now"
     assert "could not be written" in done.of(events.Warned)[-1].message
     assert not done.of(events.Checkpoint)

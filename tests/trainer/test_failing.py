@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fault_matrix import Fault
 from made_images import two_classes
+from patience import PATIENCE_S
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
@@ -20,7 +21,7 @@ from gpu_studio.plan import Data, Plan, with_settings
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import state_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 
 def failure(run: Finished) -> events.Failed:
@@ -176,7 +177,9 @@ def test_that_a_plan_broken_after_the_launch_is_refused_in_words(tmp_path: Path)
         first.directory.plan_file.read_text() + "\n[trainnig]\nepochs = 1\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-m", "gpu_studio.trainer", str(broken)], capture_output=True, timeout=60
+        [sys.executable, "-m", "gpu_studio.trainer", str(broken)],
+        capture_output=True,
+        timeout=PATIENCE_S,
     )
     assert ended.returncode == 1
     last = (broken / "events.jsonl").read_bytes().splitlines()[-1]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from parity_jobs import CLOSE, VALIDATED, Case, Trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 ADAM = ["training.optimizer=adam", "training.learning_rate=0.01"]
 FIT = {"class_name": "Adam", "config": {"learning_rate": 0.01}}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 from small_disks import SmallDisk
 from training_runs import Running, running, small_plan
 
@@ -12,7 +13,7 @@ from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live, state_of
 from gpu_studio.runs.stop import StopLadder
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 ENDLESS = (
     "training.epochs=100000",
     "training.checkpoint.every_epochs=1",
@@ -54,7 +55,7 @@ def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_t
         small_disk.fill()
         ladder = StopLadder(run.directory)
         assert (ladder.stage, ladder.refusal) == ("terminated", "No space left on device")
-        run.launched.process.wait(60)
+        run.launched.process.wait(PATIENCE_S)
     assert not is_live(run.directory)
     small_disk.clear()
     # The end of its last block may have had room for the last word.

@@ -12,6 +12,7 @@ import pytest
 import warm_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.values import Training
@@ -194,7 +195,7 @@ CASES = [
 
 def test_that_an_optimizer_steps_on_two_replicas_as_on_one():
     command = [*warm_python.command("-c"), TWO_REPLICAS, json.dumps(CASES)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     results = json.loads(done.stdout)
     assert len(results) == 2 * len(CASES)

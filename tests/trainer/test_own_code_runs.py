@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import warm_python
-from training_runs import PATIENCE, running, small_plan, trained
+from patience import PATIENCE_S
+from training_runs import running, small_plan, trained
 from written_code import SCALE, Written
 
 from gpu_studio.contract import events
@@ -98,7 +99,7 @@ def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(
     save(failing(path), run.plan_file)
     path.write_text("open(__file__ + '.ran', 'w')\ndef build(): ...\n")
     subprocess.run(
-        [*warm_python.command("gpu_studio.trainer"), str(run.path)], check=False, timeout=PATIENCE
+        [*warm_python.command("gpu_studio.trainer"), str(run.path)], check=False, timeout=PATIENCE_S
     )
     failed = terminal_event(run)
     assert isinstance(failed, events.Failed)

@@ -18,7 +18,7 @@ import pytest
 from own_step_jobs import results
 from parity_jobs import CLOSE, WHOLE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 ALONE = {
     **{name: {"model": name} for name in ("gan", "distilled", "pairs")},

@@ -16,7 +16,7 @@ from training_runs import Finished, small_plan, trained
 
 from gpu_studio.contract import events
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 STRATEGIES = {
     "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from parity_jobs import CLOSE, TESTED, WAYS, WHOLE, Case, Trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 NAMES = (
     "two_inputs",
     "two_outputs",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from parity_jobs import CLOSE, TESTED, WAYS, WHOLE, Case, Trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 def case(model: str, targets: str, wanted: Any, /, *metrics: Any, **settings: Any) -> Case:

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from parity_jobs import CLOSE, TESTED, VALIDATED, WAYS, WHOLE, Case, Trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 REPLICAS = ("mirrored", "central_storage")
 

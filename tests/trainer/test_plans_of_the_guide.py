@@ -13,7 +13,7 @@ from gpu_studio.common.guide import guide
 from gpu_studio.contract import events
 from gpu_studio.plan import Plan, loads, with_settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 FENCED = re.compile(r"^```(toml|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"# (\w+\.py)\n")

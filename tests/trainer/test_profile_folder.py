@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from patience import PATIENCE_S
+
 from gpu_studio.trainer.environment import at_last, remove_own
 
 WRITES_ON = """
@@ -27,7 +29,7 @@ threading.Event().wait()
 
 def test_that_a_profile_that_is_still_written_is_waited_for_and_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    ended = subprocess.run([sys.executable, "-c", WRITES_ON], timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", WRITES_ON], timeout=PATIENCE_S, check=False)
     assert ended.returncode == 7
     assert not list(tmp_path.iterdir())
 

@@ -10,15 +10,15 @@ import pytest
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.contract import events
-from gpu_studio.contract.directory import Action, Resume
+from gpu_studio.contract.directory import Resume
 from gpu_studio.plan import Plan
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
-# Many short calls, so that there is time to stop in mid-epoch; dropout, so that random state
-# matters; two phases, so that a checkpoint holds the optimizer of one of them.
+# Calls of one step, so that there is a call at which to hold in mid-epoch; dropout, so that random
+# state matters; two phases, so that a checkpoint holds the optimizer of one of them.
 SETTINGS = (
     "training.batch_size=16",
     "training.steps_per_call=1",
@@ -57,15 +57,9 @@ def steps_per_epoch(run: Finished) -> int:
 def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with running(small_plan(*SETTINGS, *strategy), tmp_path, warm=True) as run:
-        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
-        run.send("stop")
-        first = run.finish()
-    assert first.one(events.Finished).reason == "stopped"
-    stopped_at = first.one(events.Finished).step
-    assert stopped_at % steps_per_epoch(first), "stopped between two epochs: the test shows nothing"
+    first = stopped_at(120, small_plan(*SETTINGS, *strategy), tmp_path)
     second = resumed(first, tmp_path, *strategy)
-    assert min(second.losses) == stopped_at
+    assert min(second.losses) == 120
     assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-6)
     assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-6)
     assert (first.epochs + second.epochs)[1] == pytest.approx(whole.epochs[1], rel=1e-6)
@@ -80,11 +74,12 @@ def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
     often = "training.checkpoint={ every_steps = 30, keep = 20 }"
-    with running(small_plan(*SETTINGS, *strategy, often), tmp_path, warm=True) as run:
-        run.wait_for(lambda: run.of(events.PhaseBegan) and len(run.of(events.Checkpoint)) >= 4)
+    with running(small_plan(*SETTINGS, *strategy, often), tmp_path, hold_at=135) as run:
+        run.wait_until_held()
         run.kill()
         first = run.finish()
     assert not first.of(events.Finished)
+    assert first.of(events.PhaseBegan)
     second = resumed(first, tmp_path, *strategy)
     begun = min(second.losses)
     assert begun % 30 == 0 or begun % steps_per_epoch(first) == 0
@@ -116,8 +111,8 @@ def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_
     tmp_path: Path,
 ) -> None:
     whole = trained(small_plan(*PLAIN), tmp_path)
-    first = stopped_after(20, small_plan(*PLAIN, *MIRRORED), tmp_path, "pause")
-    second = stopped_after(80, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
+    first = stopped_at(25, small_plan(*PLAIN, *MIRRORED), tmp_path)
+    second = stopped_at(110, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
     third = trained(small_plan(*PLAIN, *PLACED), tmp_path, resume=choose(second.directory))
     chain = (first, second, third)
     ways = [
@@ -129,34 +124,18 @@ def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_
     assert third.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-5)
 
 
-def stopped_after(
-    steps: int, plan: Plan, runs: Path, *asked: Action, resume: Resume | None = None
-) -> Finished:
-    """Train so many steps, do what is asked, and stop in mid-epoch with a checkpoint.
-
-    A pause is waited for.
-    """
-    with running(plan, runs, resume=resume, warm=True) as run:
-        run.wait_for(lambda: len(run.of(events.Steps)) > steps)
-        for action in asked:
-            run.send(action)
-            run.wait_for(
-                lambda: any(each.state == "paused" for each in run.of(events.StateChanged))
-            )
-        run.send("stop")
-        ended = run.finish()
+def stopped_at(step: int, plan: Plan, runs: Path, *, resume: Resume | None = None) -> Finished:
+    """Train up to a step in mid-epoch, pause there, and stop with a checkpoint."""
+    with running(plan, runs, resume=resume, hold_at=step) as run:
+        ended = run.stop_where_held()
     assert ended.one(events.Finished).reason == "stopped", ended.log
-    assert ended.one(events.Finished).step % steps_per_epoch(ended), (
-        "stopped between two epochs: it shows nothing"
-    )
+    assert ended.one(events.Finished).step == step
+    assert step % steps_per_epoch(ended), "stopped between two epochs: it shows nothing"
     return ended
 
 
 def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None:
-    with running(small_plan(*SETTINGS), tmp_path, warm=True) as run:
-        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
-        run.send("stop")
-        first = run.finish()
+    first = stopped_at(120, small_plan(*SETTINGS), tmp_path)
     second = resumed(first, tmp_path, "training.seed=7")
     (warning,) = second.of(events.Warned)
     assert "seed" in warning.message

@@ -16,7 +16,7 @@ from training_runs import Finished, small_plan, trained
 from gpu_studio.contract import events
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 SEED = 3
 SAMPLES, TESTED = 50, 10

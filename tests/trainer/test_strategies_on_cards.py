@@ -23,7 +23,7 @@ from gpu_studio.common.practice import identity
 from gpu_studio.contract import events
 from gpu_studio.plan import Carve, Placed, Plan
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 SLICE_MIB = 300
 CARD_MIB, KEPT_MIB = 4096, 1800

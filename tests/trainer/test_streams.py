@@ -14,7 +14,7 @@ import pytest
 from parity_jobs import WAYS, WHOLE
 from parity_streams import CASES, CLOSE, RESUMED, results
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 SAME = {"unknown": "known"}
 """Of a dataset of unknown length, `fit` counts a step too many for Adam at the end of an epoch."""

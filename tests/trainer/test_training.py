@@ -15,7 +15,7 @@ from training_runs import Finished, running, small_plan, trained
 from gpu_studio.contract import events
 from gpu_studio.plan import Data, ModelSettings, Plan
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 MIRRORED = ("distribution.strategy=mirrored", TWO)

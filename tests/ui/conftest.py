@@ -15,11 +15,11 @@ from typing import Any
 import fake_plan_asker
 import pytest
 from made_machines import WITHOUT_CARDS, answering
+from patience import PATIENCE_S
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
-from real_runs import PATIENCE_S
 
 from gpu_studio.common.processes import module_command
 from gpu_studio.plan import Machine
@@ -121,7 +121,7 @@ def glance(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
         str(folder / "runs"),
     ]
     asked = subprocess.run(
-        command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=60
+        command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=PATIENCE_S
     )
     (folder / "glance.json").write_bytes(asked.stdout)
     return "cat", str(folder / "glance.json")

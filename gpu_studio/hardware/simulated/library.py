@@ -104,7 +104,8 @@ class SimulatedLibrary:
         error = self.errors.get((name, place), card.errors.get(name, SUCCESS))
         if not self.running:
             return UNINITIALISED
-        return error or function(card, where, self._clock() - self._began, *arguments) or SUCCESS
+        seconds = max(self._clock() - self._began, 0.0)
+        return error or function(card, where, seconds, *arguments) or SUCCESS
 
     def _start(self, _flags: int) -> None:
         self.running += 1

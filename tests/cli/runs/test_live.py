@@ -6,7 +6,8 @@ import signal
 import subprocess
 
 import pytest
-from real_runs import PATIENCE_S, told
+from patience import PATIENCE_S
+from real_runs import told
 
 from gpu_studio.cli.runs import live
 from gpu_studio.contract import lock

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 import pytest
 from made_facts import BARE, VIEW, WELL, with_card, with_survey
 from made_topologies import switched
+from patience import PATIENCE_S
 
 from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.doctor import as_json, gather, judge, lines
@@ -27,7 +28,7 @@ def run(*arguments, **environment):
         [*COMMAND, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
         env={**os.environ, **environment},
     )

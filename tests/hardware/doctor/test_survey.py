@@ -13,6 +13,7 @@ import pynvml
 import pytest
 from fake_links import SWITCH, Ways, with_ways
 from fake_nvml import FakeCard, FakeNvml, installed
+from patience import PATIENCE_S
 
 from gpu_studio.hardware.doctor.examination import take_survey
 from gpu_studio.hardware.doctor.survey import survey
@@ -174,7 +175,7 @@ def test_that_the_process_prints_one_line_and_needs_no_tensorflow():
         "sys.exit(f'{x}' if (x := {'tensorflow', 'PySide6', 'numpy'} & set(sys.modules)) else 0)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, timeout=PATIENCE_S, check=False
     )
 
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)

@@ -19,6 +19,7 @@ from nvml_library import (
     compiler,
     with_library,
 )
+from patience import PATIENCE_S
 
 from gpu_studio.hardware.doctor import Finding, examine
 from gpu_studio.hardware.doctor.examination import take_survey
@@ -106,7 +107,7 @@ def test_that_the_whole_command_says_what_must_be_mended(library):
     done = subprocess.run(
         [sys.executable, "-m", "gpu_studio.hardware.doctor", "--json"],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     document = json.loads(done.stdout)

@@ -9,13 +9,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.hardware.doctor.facts import tensorflow_view
 from gpu_studio.runs.launch import trainer_environment
 from gpu_studio.runs.questions.ask import ask, ask_command
 from gpu_studio.trainer.answers.devices import DeviceListing, address_in
-
-PATIENCE_S = 120
 
 
 def start(*arguments, descriptors=()):

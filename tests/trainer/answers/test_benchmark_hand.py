@@ -78,7 +78,6 @@ def answered(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_the_table_agrees_with_tensorflows_log_for_twenty_random_placements(answered):
     _, found = answered
     told = 0
@@ -98,7 +97,6 @@ def test_that_the_table_agrees_with_tensorflows_log_for_twenty_random_placements
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_what_is_sent_goes_from_where_it_was_made_to_where_it_is_taken(answered):
     _, found = answered
     sent = 0
@@ -114,7 +112,6 @@ def test_that_what_is_sent_goes_from_where_it_was_made_to_where_it_is_taken(answ
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_a_refusal_is_in_tensorflows_own_words(answered):
     _, found = answered
     rows = found[20][1]["rows"]
@@ -123,6 +120,5 @@ def test_that_a_refusal_is_in_tensorflows_own_words(answered):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_the_kinds_of_the_trainer_are_those_that_a_person_may_choose(answered):
     assert answered[0] == sorted(KINDS)

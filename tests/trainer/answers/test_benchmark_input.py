@@ -120,7 +120,6 @@ def read(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["digits", "mirrored", "placed", "file", "table"])
 def test_that_data_in_memory_are_loaded_once_and_read_by_the_batch(read, name):
     (loaded, batches), said = read[name]
@@ -135,7 +134,6 @@ def test_that_data_in_memory_are_loaded_once_and_read_by_the_batch(read, name):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["again", "uneven", "pages", "uneven, mirrored"])
 def test_that_streams_are_read_pass_after_pass(read, name):
     (opened, batches), said = read[name]
@@ -147,7 +145,6 @@ def test_that_streams_are_read_pass_after_pass(read, name):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_a_generator_that_can_be_read_once_says_if_it_ended_too_soon(read):
     (_, batches), said = read["once"]
     assert not said
@@ -155,7 +152,6 @@ def test_that_a_generator_that_can_be_read_once_says_if_it_ended_too_soon(read):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_code_that_fails_is_told_in_plain_words_and_what_was_measured_stays(read):
     rows, said = read["breaks"]
     assert [row["what"] for row in rows] == ["load"]

@@ -28,7 +28,6 @@ os.write(1, b"\\n" + json.dumps(rows).encode() + b"\\n")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_that_a_size_without_memory_says_so_and_the_rest_is_measured():
     limit = {"TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}  # which TensorFlow itself holds
     done = subprocess.run(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.trainer.cuda_driver import cuda_driver
 
@@ -46,7 +47,7 @@ def library(tmp_path):
         subprocess.run(
             [str(COMPILER), "-shared", "-fPIC", *flags, "-o", path, tmp_path / "cuda.c"],
             check=True,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
         return str(path)
 

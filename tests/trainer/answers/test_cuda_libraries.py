@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.trainer.answers.devices import libraries, sonames
 
@@ -27,7 +28,7 @@ def build(path):
         [str(COMPILER), "-shared", "-fPIC", "-x", "c", "-o", path, "-"],
         input=b"int x;",
         check=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return path
 

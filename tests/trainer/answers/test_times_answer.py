@@ -19,7 +19,7 @@ from gpu_studio.plan import (
 from gpu_studio.runs.questions import answer_cache, ask
 from gpu_studio.runs.questions.plan_question import times_question
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("warm_asker")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
 PLAN = Plan(
     model=ModelSettings(name="mlp", options={"hidden": [256]}),

@@ -14,14 +14,15 @@ import numpy as np
 import psutil
 import pytest
 import warm_members
-from training_runs import PATIENCE, Finished, Running, running, small_plan, trained, until
+from patience import PATIENCE_S
+from training_runs import Finished, Running, running, small_plan, trained, until
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.plan import Plan
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
 # A batch of 50 divides neither the samples nor the replicas, and how many steps a call has is
@@ -32,6 +33,8 @@ TRAINING = (
     "training.epochs=4",
     'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]',
 )
+IN_THE_SECOND = 31
+"""A step of the second epoch, of four."""
 TRUSTED = "cluster.trusted_network=true"
 CLUSTER = ("distribution.strategy=multi_worker", TRUSTED)
 EQUAL, WEIGHTS = 1e-6, 1e-5
@@ -72,9 +75,12 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
     alone: Finished, tmp_path: Path
 ) -> None:
-    with running(plan(*CLUSTER), tmp_path, trainer=warm_members.command()) as run:
+    go = tmp_path / "go"
+    trainer = warm_members.command(**{str(go): IN_THE_SECOND})
+    with running(plan(*CLUSTER), tmp_path / "runs", trainer=trainer) as run:
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(member(run, 1), signal.SIGKILL)
+        go.touch()
         done = run.finish()
     assert_equal(done, alone)
     starts = done.of(events.ClusterStarted)
@@ -95,9 +101,8 @@ def test_that_two_workers_train_as_one_device_also_where_one_of_them_is_killed(
 def test_that_a_cluster_pauses_and_stops_as_one_and_mirrored_goes_on_to_the_same(
     alone: Finished, tmp_path: Path
 ) -> None:
-    with running(
-        plan(*CLUSTER, "training.steps_per_call=1"), tmp_path, trainer=warm_members.command()
-    ) as run:
+    trainer = warm_members.command(pausing=3, stopping=3 * IN_THE_SECOND)
+    with running(plan(*CLUSTER, "training.steps_per_call=1"), tmp_path, trainer=trainer) as run:
         paused = run.pause_save_and_go_on()
         run.wait_for(lambda: len(run.of(events.Steps)) > paused + 3)
         os.kill(run.launched.process.pid, signal.SIGTERM)
@@ -119,7 +124,7 @@ def test_that_the_workers_end_with_their_supervisor(tmp_path: Path) -> None:
         pids = [each.pid for each in run.of(events.ClusterStarted)[0].workers]
         os.kill(pids[1], signal.SIGSTOP)  # also one that can do nothing for itself
         run.kill()
-        until(lambda: not any(map(psutil.pid_exists, pids)), PATIENCE)
+        until(lambda: not any(map(psutil.pid_exists, pids)), PATIENCE_S)
     assert not any(map(psutil.pid_exists, pids))
 
 

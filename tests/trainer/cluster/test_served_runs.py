@@ -18,7 +18,7 @@ from gpu_studio.contract.event_parts import WorkerShare
 from gpu_studio.plan import Plan
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 # A batch of 50 divides neither the samples nor the workers.
 TRAINING = ("training.batch_size=50", "training.optimizer=adam", "training.epochs=3")
@@ -59,7 +59,8 @@ def test_that_workers_together_train_as_one_device_and_stop_and_one_device_goes_
 ) -> None:
     alone = trained(plan(), tmp_path)
     together = ("cluster.updates=sync", "cluster.servers=2", "training.steps_per_call=1")
-    with running(plan(*SERVED, *together), tmp_path, trainer=warm_members.command()) as run:
+    trainer = warm_members.command(pausing=3, stopping=2 * SAMPLES // 50)
+    with running(plan(*SERVED, *together), tmp_path, trainer=trainer) as run:
         run.pause_save_and_go_on()
         run.wait_for(lambda: run.of(events.Epoch))
         os.kill(run.launched.process.pid, signal.SIGTERM)

@@ -13,9 +13,10 @@ from typing import Any
 
 import fake_member
 import pytest
+from patience import PATIENCE_S
 from slurm_practice import PracticeSlurm, practice_slurm
 from supervised import Supervised
-from training_runs import PATIENCE, running, small_plan, trained, until
+from training_runs import running, small_plan, trained, until
 
 from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.events import (
@@ -32,7 +33,7 @@ from gpu_studio.runs.resume import choose
 from gpu_studio.trainer.cluster import supervisor
 from gpu_studio.trainer.errors import TrainerError
 
-pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
 SLURM = ("cluster.start=slurm", "cluster.slurm={ time = '5' }")
 
 
@@ -66,12 +67,12 @@ class InSlurm(Supervised):
 
     def wait_for(self, condition: Callable[[], Any]) -> None:
         """Until it holds, or the run has ended."""
-        until(lambda: condition() or not self.thread.is_alive(), PATIENCE)
+        until(lambda: condition() or not self.thread.is_alive(), PATIENCE_S)
         assert condition(), (self.told, self.end, self.run.log_file.read_text())
 
     def finished(self) -> Finished | TrainerError:
         """How it ended."""
-        self.thread.join(PATIENCE)
+        self.thread.join(PATIENCE_S)
         assert self.end is not None
         return self.end
 

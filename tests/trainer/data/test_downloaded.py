@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, idx, images, labels
 
 from gpu_studio.trainer.data.built_in import (
@@ -199,7 +200,7 @@ def server(tmp_path):
         thread.start()
         yield f"http://127.0.0.1:{serving.server_port}"
         serving.shutdown()
-        thread.join(timeout=10)
+        thread.join(timeout=PATIENCE_S)
 
 
 def closed_port() -> int:

@@ -13,7 +13,7 @@ from gpu_studio.plan import with_value
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.runs.resume import choose
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 # Many short calls, so that there is time to stop in mid-epoch; a batch that the micro-batches do
 # not divide.
@@ -38,11 +38,9 @@ PLACED = (
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A placed run that was stopped in mid-epoch."""
     with running(
-        small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), warm=True
+        small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), hold_at=130
     ) as run:
-        run.wait_for(lambda: len(run.of(events.Steps)) > 120)
-        run.send("stop")
-        first = run.finish()
+        first = run.stop_where_held()
     assert first.code == 0, first.log
     return first
 

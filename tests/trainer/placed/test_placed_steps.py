@@ -19,7 +19,7 @@ from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.trainer.environment import cores
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 IMAGES = "data.options={ shape = [12, 12, 3], samples = 50, classes = 4 }"
 TANH = 'model.options={ hidden = [8, 8, 8], activation = "tanh" }'

@@ -20,7 +20,6 @@ from gpu_studio.ui.machine.checkup import Checkup
 from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.machine.sampler import IN_THE_BACKGROUND, SamplerClient
 
-PATIENT = 20_000
 CARD = Cards(time=0.5, cards=[CardFacts(card="a", name="Test", total_mib=1000)])
 FULL = "its memory is 99 % full: an allocation may fail"
 
@@ -62,7 +61,7 @@ def taken(sampler: SamplerClient, *samples) -> None:
 
 def test_that_a_run_has_the_sampler_started_though_nobody_looks(sampler, qtbot) -> None:
     sampler.keep_watch(on=True)
-    qtbot.waitUntil(lambda: set(IN_THE_BACKGROUND) <= sampler.picture.seen, timeout=PATIENT)
+    qtbot.waitUntil(lambda: set(IN_THE_BACKGROUND) <= sampler.picture.seen)
     assert not {"pcie", "host"} & sampler.picture.seen
     assert not sampler.watched
     assert sampler.status.startswith("sampling 0.2 Hz for the run")
@@ -87,11 +86,11 @@ def test_that_a_look_is_at_the_usual_rate_and_afterwards_the_run_is_watched_on(
 
 def test_that_without_a_run_a_rest_asks_for_nothing(sampler, qtbot) -> None:
     sampler.look(("fast",))
-    qtbot.waitUntil(lambda: "fast" in sampler.picture.seen, timeout=PATIENT)
+    qtbot.waitUntil(lambda: "fast" in sampler.picture.seen)
     sampler.rest()
     with qtbot.assertNotEmitted(sampler.noticed):
         beat = sampler.picture.beat
-        qtbot.waitUntil(lambda: sampler.picture.beat is not beat, timeout=PATIENT)
+        qtbot.waitUntil(lambda: sampler.picture.beat is not beat)
 
 
 def test_that_an_alert_is_told_while_the_page_is_hidden_and_nothing_is_drawn(
@@ -103,7 +102,7 @@ def test_that_an_alert_is_told_while_the_page_is_hidden_and_nothing_is_drawn(
     page.hide()
     silent.keep_watch(on=True)
     redraws, rows = page.plot.redraws, page.model.rows
-    with qtbot.waitSignal(page.alerts.reported, timeout=PATIENT) as told:
+    with qtbot.waitSignal(page.alerts.reported) as told:
         taken(silent, memory(2.0, 990))
     assert [event.words for event in told.args[0]] == [FULL]
     assert (page.plot.redraws, page.model.rows) == (redraws, rows)

@@ -7,6 +7,7 @@ import sys
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 
 from gpu_studio.contract.samples import (
     CardFacts,
@@ -172,7 +173,7 @@ def start():
     yield start_it
     for process in started:
         process.kill()
-        process.wait(10)
+        process.wait(PATIENCE_S)
         if process.stdout:
             process.stdout.close()
 
@@ -184,7 +185,7 @@ def test_that_a_process_that_is_asked_to_end_ends(start, qtbot) -> None:
     ending.end(process.pid)
     assert ending.busy
     qtbot.waitUntil(lambda: not ending.busy)
-    assert process.wait(10) == -15
+    assert process.wait(PATIENCE_S) == -15
     assert told[-1] == f"Process {process.pid} has ended."
 
 
@@ -198,7 +199,7 @@ def test_that_one_that_does_not_is_killed_after_its_time_of_grace(start, qtbot) 
     ending.reported.connect(told.append)
     ending.end(process.pid)
     qtbot.waitUntil(lambda: not ending.busy)
-    assert process.wait(10) == -9
+    assert process.wait(PATIENCE_S) == -9
     assert "was killed" in told[-1]
 
 
@@ -211,7 +212,7 @@ def test_that_why_a_process_cannot_be_ended_is_explained() -> None:
 
 def test_that_a_process_that_is_gone_is_told_at_once(start, qtbot) -> None:
     process, told = start("print('ready', flush=True)"), []
-    process.wait(10)
+    process.wait(PATIENCE_S)
     ending = ProcessEnder()
     ending.reported.connect(told.append)
     ending.end(process.pid)

@@ -315,7 +315,7 @@ def test_that_a_lost_card_offers_to_try_again(page, qtbot) -> None:
 
 def test_that_each_metric_can_be_drawn(page, qtbot) -> None:
     shown = page(TWO_CARDS, "H100")
-    qtbot.waitUntil(lambda: watched(shown) and shown.plot.tabs.count() == 6, timeout=15_000)
+    qtbot.waitUntil(lambda: watched(shown) and shown.plot.tabs.count() == 6)
     for tab in range(6):
         shown.plot.tabs.setCurrentIndex(tab)
         metric = shown.plot.shown_metric

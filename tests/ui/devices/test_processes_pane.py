@@ -12,6 +12,7 @@ import sys
 
 import psutil
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
 
 from gpu_studio.contract.samples import (
@@ -47,7 +48,7 @@ def victim():
     assert process.stdout.readline() == b"ready\n"
     yield process
     process.kill()
-    process.wait(10)
+    process.wait(PATIENCE_S)
     process.stdout.close()
 
 
@@ -101,7 +102,7 @@ def test_that_ones_own_process_is_ended_without_a_question(pane, qtbot, victim) 
     ask_to_end(pane, qtbot)
     assert pane.findChild(Dialog) is None
     qtbot.waitUntil(lambda: "has ended" in pane.words.text())
-    assert victim.wait(10) == -15
+    assert victim.wait(PATIENCE_S) == -15
 
 
 def ends_after_asking(pane, qtbot, victim, question: str) -> None:
@@ -112,7 +113,7 @@ def ends_after_asking(pane, qtbot, victim, question: str) -> None:
     [sure] = [button for button in dialog.findChildren(Button) if button.text() == "End it"]
     qtbot.mouseClick(sure, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "has ended" in pane.words.text())
-    assert victim.wait(10) == -15
+    assert victim.wait(PATIENCE_S) == -15
 
 
 def test_that_anothers_process_is_ended_only_after_asking_once(pane, qtbot, victim) -> None:

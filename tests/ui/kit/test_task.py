@@ -6,11 +6,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtCore import QCoreApplication, QObject
 
 from gpu_studio.ui.kit.task import BackgroundTask
 
-SOON = 20_000
 """Milliseconds within which a result comes on a busy machine."""
 
 
@@ -46,7 +46,7 @@ def test_that_a_result_comes_in_the_windows_thread_and_the_work_is_done_in_anoth
 ) -> None:
     where: list[threading.Thread] = []
     task.done.connect(lambda _: where.append(threading.current_thread()))
-    with qtbot.waitSignal(task.done, timeout=SOON) as done:
+    with qtbot.waitSignal(task.done) as done:
         task.start(threading.current_thread)
         assert task.busy
     assert not task.busy
@@ -57,12 +57,12 @@ def test_that_a_result_comes_in_the_windows_thread_and_the_work_is_done_in_anoth
 def test_that_only_the_last_job_is_heard_of_even_if_an_earlier_one_ends_later(qtbot, task) -> None:
     said = heard(task)
     go = threading.Event()
-    task.start(lambda: go.wait(20) and "first")
-    with qtbot.waitSignal(task.done, timeout=SOON):
+    task.start(lambda: go.wait(PATIENCE_S) and "first")
+    with qtbot.waitSignal(task.done):
         task.start(lambda: "second")
     assert not task.busy
     go.set()
-    with qtbot.waitSignal(task.done, timeout=SOON):
+    with qtbot.waitSignal(task.done):
         task.start(lambda: "third")
     assert said == ["second", "third"]
 
@@ -72,14 +72,14 @@ def test_that_a_job_that_is_forgotten_is_not_heard_of(qtbot, task) -> None:
     task.start(lambda: "forgotten")
     task.forget()
     assert not task.busy
-    with qtbot.waitSignal(task.done, timeout=SOON):
+    with qtbot.waitSignal(task.done):
         task.start(lambda: "wanted")
     assert said == ["wanted"]
 
 
 def test_that_what_work_reports_comes_in_order_and_before_its_result(qtbot, task) -> None:
     said = heard(task)
-    with qtbot.waitSignal(task.done, timeout=SOON):
+    with qtbot.waitSignal(task.done):
         task.start_work(
             lambda report, _cancelled: [report(number) for number in range(100)] and "end"
         )
@@ -87,16 +87,16 @@ def test_that_what_work_reports_comes_in_order_and_before_its_result(qtbot, task
 
 
 def test_that_cancelled_work_ends_early_and_is_still_heard_of(qtbot, task) -> None:
-    task.start_work(lambda _report, cancelled: cancelled.wait(20) and "gave up")
-    with qtbot.waitSignal(task.done, timeout=SOON) as done:
+    task.start_work(lambda _report, cancelled: cancelled.wait(PATIENCE_S) and "gave up")
+    with qtbot.waitSignal(task.done) as done:
         task.cancel()
     assert done.args == ["gave up"]
 
 
 def test_that_newer_work_cancels_what_was_asked_for_before(qtbot, task) -> None:
     ended: list[bool] = []
-    task.start_work(lambda _report, cancelled: ended.append(cancelled.wait(20)))
-    with qtbot.waitSignal(task.done, timeout=SOON):
+    task.start_work(lambda _report, cancelled: ended.append(cancelled.wait(PATIENCE_S)))
+    with qtbot.waitSignal(task.done):
         task.start(lambda: "newer")
     task.close()
     assert ended == [True]
@@ -105,7 +105,10 @@ def test_that_newer_work_cancels_what_was_asked_for_before(qtbot, task) -> None:
 def test_that_work_that_raises_says_so_and_its_error_is_raised_in_the_windows_thread(
     qtbot, task
 ) -> None:
-    with qtbot.captureExceptions() as raised, qtbot.waitSignal(task.failed, timeout=SOON) as failed:
+    with (
+        qtbot.captureExceptions() as raised,
+        qtbot.waitSignal(task.failed) as failed,
+    ):
         task.start(lambda: 1 // 0)
     assert isinstance(failed.args[0], ZeroDivisionError)
     assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
@@ -118,12 +121,12 @@ def test_that_work_in_turn_begins_when_the_work_before_has_ended_and_all_is_hear
     said = heard(queue)
     first = threading.Event()
     begun: list[str] = []
-    queue.start(lambda: (begun.append("first"), first.wait(20)) and "first")
+    queue.start(lambda: (begun.append("first"), first.wait(PATIENCE_S)) and "first")
     queue.start(lambda: begun.append("second") or "second")
     queue.start(lambda: begun.append("third") or "third")
     qtbot.waitUntil(lambda: begun == ["first"])
     first.set()
-    qtbot.waitUntil(lambda: not queue.busy, timeout=SOON)
+    qtbot.waitUntil(lambda: not queue.busy)
     assert begun == said == ["first", "second", "third"]
 
 
@@ -142,10 +145,10 @@ def test_that_work_is_cancelled_and_not_heard_of_when_its_owner_is_destroyed(qtb
     owner = QObject()
     said = heard(task := BackgroundTask("a-test", owner))
     ended: list[bool] = []
-    task.start_work(lambda _report, cancelled: ended.append(cancelled.wait(20)))
+    task.start_work(lambda _report, cancelled: ended.append(cancelled.wait(PATIENCE_S)))
     with qtbot.waitSignal(owner.destroyed):
         owner.deleteLater()
-    qtbot.waitUntil(lambda: not threads(), timeout=SOON)
+    qtbot.waitUntil(lambda: not threads())
     assert ended == [True]
     QCoreApplication.processEvents()  # what a thread has sent is in the queue once it has ended
     assert said == []
@@ -154,8 +157,10 @@ def test_that_work_is_cancelled_and_not_heard_of_when_its_owner_is_destroyed(qtb
 def test_that_a_task_that_nobody_holds_is_destroyed_while_its_work_goes_on(qtbot) -> None:
     go, ended = threading.Event(), threading.Event()
     task = BackgroundTask("a-test")
-    task.start_work(lambda _report, cancelled: go.wait(20) and cancelled.is_set() and ended.set())
+    task.start_work(
+        lambda _report, cancelled: go.wait(PATIENCE_S) and cancelled.is_set() and ended.set()
+    )
     del task
     go.set()
-    qtbot.waitUntil(lambda: not threads(), timeout=SOON)
+    qtbot.waitUntil(lambda: not threads())
     assert ended.is_set()

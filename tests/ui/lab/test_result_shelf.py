@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from made_benchmarks import CARDS, made
+from patience import PATIENCE_S
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.benchmarks import KeptResult, keep_result, kept_results
@@ -24,12 +25,12 @@ def test_that_a_reading_that_began_before_a_result_was_kept_does_not_hide_it(
     def slowly() -> list[KeptResult]:
         found = kept_results()
         begun.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE_S)
         return found
 
     monkeypatch.setattr(result_shelf, "kept_results", slowly)
     shelf.read()
-    begun.wait(60)
+    begun.wait(PATIENCE_S)
     result = made("compute", CARDS[:1])
     shelf.add(KeptResult(keep_result(result), result))
     go_on.set()
@@ -50,12 +51,12 @@ def test_that_a_deleted_result_is_not_brought_back_by_a_reading(qtbot, monkeypat
     def slowly() -> list[KeptResult]:
         found = kept_results()
         begun.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE_S)
         return found
 
     monkeypatch.setattr(result_shelf, "kept_results", slowly)
     shelf.read()
-    begun.wait(60)
+    begun.wait(PATIENCE_S)
     shelf.delete(kept)
     go_on.set()
     qtbot.waitUntil(lambda: not shelf._reading.busy)

@@ -10,7 +10,6 @@ from made_studies import PLAN, made_study, write_run, write_runs
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
-from real_runs import PATIENCE_S
 
 from gpu_studio.contract import lock
 from gpu_studio.runs.study_shelf import remember
@@ -21,8 +20,6 @@ from gpu_studio.ui.lab.lab_page import LabPage
 from gpu_studio.ui.lab.studies_section import StudiesSection
 from gpu_studio.ui.lab.study_view import StudyView
 from gpu_studio.ui.window.actions import ACTIONS
-
-WAIT_MS = int(PATIENCE_S * 1000)
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def make(theme, settings, qtbot, runs_dir, tmp_path):
         window.resize(1100, 720)
         window.show()
         made.append(section)
-        qtbot.waitUntil(lambda: not section.is_looking, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: not section.is_looking)
         for entry in section.entries[:1]:
             page.choose("studies", entry.key)
         return section
@@ -139,7 +136,7 @@ def test_that_a_study_under_way_tells_its_run_its_epoch_and_the_time_left_and_go
     held.release()
     write_run(runs_dir, opened, opened.points[3])
     section.look()
-    qtbot.waitUntil(lambda: "4 of 12 runs · not being run" in view.progress.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "4 of 12 runs · not being run" in view.progress.text())
     assert not section.entries[0].running
 
 
@@ -149,7 +146,7 @@ def test_that_only_what_has_changed_is_shown_anew(make, runs_dir, tmp_path, qtbo
     before = view_of(section).snapshot
     with qtbot.assertNotEmitted(section.changed):
         section.look()
-        qtbot.waitUntil(lambda: not section.is_looking, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: not section.is_looking)
     assert view_of(section).snapshot is before
 
 
@@ -165,7 +162,7 @@ def test_that_a_study_without_runs_can_be_edited_and_a_broken_one_says_why(
     assert section.entries[0].figure == "not measured"
     opened.path.write_text("version = 1\nname = 'x'\nplan = 'digits.plan.toml'\nspeed = 3\n")
     section.look()
-    qtbot.waitUntil(lambda: "cannot be read" in view.headline.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "cannot be read" in view.headline.text())
     assert "speed is not a key of a study" in view.why.text()
     assert section.entries[0].tone == "bad"
 

@@ -7,8 +7,6 @@ import pytest
 
 from gpu_studio.ui.machine.checkup import Checkup
 
-PATIENT = 30_000
-
 
 @pytest.fixture
 def checkup(qapp, tmp_path, monkeypatch):
@@ -32,11 +30,9 @@ def asked(checkup: Checkup) -> list[psutil.Process]:
 def test_that_a_doctor_cancelled_while_tensorflow_is_asked_leaves_no_orphan(checkup, qtbot) -> None:
     checkup.examine()
     found: list[psutil.Process] = []
-    qtbot.waitUntil(lambda: bool(found.extend(asked(checkup)) or found), timeout=PATIENT)
+    qtbot.waitUntil(lambda: bool(found.extend(asked(checkup)) or found))
     doctor = psutil.Process(checkup.process.processId())
     checkup.cancel()
     assert not checkup.looking
-    qtbot.waitUntil(
-        lambda: not any(each.is_running() for each in [doctor, *found]), timeout=PATIENT
-    )
+    qtbot.waitUntil(lambda: not any(each.is_running() for each in [doctor, *found]))
     assert checkup.diagnosis is None

@@ -49,7 +49,7 @@ def reading(qtbot, asked):
 
 
 def done(qtbot, reader: FactsReader) -> FactsReader:
-    qtbot.waitUntil(lambda: not reader.asking, timeout=20_000)
+    qtbot.waitUntil(lambda: not reader.asking)
     return reader
 
 
@@ -69,7 +69,7 @@ def test_that_data_and_model_are_told(qtbot, reading) -> None:
 def test_that_the_data_are_told_while_the_model_is_still_asked_for(qtbot, reading) -> None:
     reader = reading("hang")
     reader.follow(plan(55))
-    qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
+    qtbot.waitUntil(lambda: reader.waiting_for == "building the model")
     assert reader.asking
     assert reader.facts is not None
     assert reader.facts.data is not None
@@ -122,11 +122,11 @@ def test_that_edits_in_a_row_are_asked_about_once(qtbot, reading, asked) -> None
 def test_that_an_edit_ends_the_process_that_was_asked_before(qtbot, reading, asked) -> None:
     reader = reading("hang")
     reader.follow(plan(100))
-    qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
+    qtbot.waitUntil(lambda: reader.waiting_for == "building the model")
     pid = int(asked()[-1][1])
     reader.follow(plan(200))
     assert reader.facts is None
-    qtbot.waitUntil(lambda: not psutil.pid_exists(pid), timeout=20_000)
+    qtbot.waitUntil(lambda: not psutil.pid_exists(pid))
 
 
 def test_that_an_error_in_the_data_asks_for_no_model(qtbot, reading, asked) -> None:
@@ -167,7 +167,7 @@ def test_that_a_command_that_cannot_be_started_is_said(qtbot, reading) -> None:
 def test_that_cancelling_ends_the_asking_and_keeps_what_is_known(qtbot, reading) -> None:
     reader = reading("hang")
     reader.follow(plan())
-    qtbot.waitUntil(lambda: reader.facts is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: reader.facts is not None)
     reader.cancel()
     assert not reader.asking
     assert reader.facts is not None
@@ -178,7 +178,7 @@ def test_that_cancelling_ends_the_asking_and_keeps_what_is_known(qtbot, reading)
 def test_that_closing_leaves_no_process(qtbot, reading, asked) -> None:
     reader = reading("hang")
     reader.follow(plan())
-    qtbot.waitUntil(lambda: reader.waiting_for == "building the model", timeout=20_000)
+    qtbot.waitUntil(lambda: reader.waiting_for == "building the model")
     reader.close()
     assert not psutil.pid_exists(int(asked()[-1][1]))
     assert os.getpid() in psutil.pids()
@@ -199,7 +199,7 @@ def test_that_a_changed_file_is_another_plan(qtbot, reading, tmp_path) -> None:
 def test_that_tensorflow_itself_answers(qtbot, reading) -> None:
     reader = FactsReader()
     reader.follow(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")))
-    qtbot.waitUntil(lambda: not reader.asking, timeout=120_000)
+    qtbot.waitUntil(lambda: not reader.asking)
     reader.close()
     assert reader.error == ""
     assert reader.facts is not None

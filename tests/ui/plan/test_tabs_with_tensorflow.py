@@ -35,7 +35,7 @@ def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbo
         reader.follow(plan)
         assert model.bar.words.text().endswith("…")
         assert model.bar.button.text() == "Cancel"
-        qtbot.waitUntil(lambda: not reader.asking, timeout=120_000)
+        qtbot.waitUntil(lambda: not reader.asking)
     finally:
         reader.close()
     assert reader.error == ""

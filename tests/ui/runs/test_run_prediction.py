@@ -15,15 +15,11 @@ from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.ui.runs import run_prediction
 from gpu_studio.ui.runs.run_prediction import keep_prediction
 
-LONG_MS = 20_000
-
 
 def test_that_training_writes_down_what_the_plan_page_says(open_window, qtbot) -> None:
     window = open_window(trainer=fake_trainer())
     window.show_page("plan")
-    qtbot.waitUntil(
-        lambda: window.facts.facts is not None and not window.facts.asking, timeout=LONG_MS
-    )
+    qtbot.waitUntil(lambda: window.facts.facts is not None and not window.facts.asking)
     shown = {
         name: row.prospect.total
         for name, row in window.plan_page.outlook.rows.items()
@@ -33,7 +29,7 @@ def test_that_training_writes_down_what_the_plan_page_says(open_window, qtbot) -
     run = window.shown_run.run
     assert shown
     assert prediction.read(run) == Prediction(bytes=shown)
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
 
 
 @pytest.mark.parametrize("remembers", [True, False])
@@ -42,12 +38,10 @@ def test_that_a_run_that_is_resumed_or_run_again_has_the_prediction_of_its_plan(
 ) -> None:
     window = open_window(trainer=fake_trainer())
     window.show_page("plan")
-    qtbot.waitUntil(
-        lambda: window.facts.facts is not None and not window.facts.asking, timeout=LONG_MS
-    )
+    qtbot.waitUntil(lambda: window.facts.facts is not None and not window.facts.asking)
     window.actions_["train"].trigger()
     run = window.shown_run.run
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
     if not remembers:
         # As in a window that was opened since, where the answers were kept on disk.
         monkeypatch.setattr(window.facts, "known_of", lambda _plan: None)
@@ -59,7 +53,7 @@ def test_that_a_run_that_is_resumed_or_run_again_has_the_prediction_of_its_plan(
         begin(run)
         assert window.shown_run.run.id != run.id
         assert prediction.read(window.shown_run.run) == prediction.read(run) is not None
-        qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+        qtbot.waitUntil(lambda: window.shown_run.state == "finished")
 
 
 def test_that_a_run_of_which_nothing_is_known_has_no_prediction(open_window, qtbot) -> None:
@@ -69,7 +63,7 @@ def test_that_a_run_of_which_nothing_is_known_has_no_prediction(open_window, qtb
     qtbot.waitUntil(lambda: window.shown_run is not None)
     run = window.shown_run.run
     assert prediction.read(run) is None
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
 
 
 def test_that_a_step_s_time_is_kept_where_it_was_measured(tmp_path, open_window) -> None:

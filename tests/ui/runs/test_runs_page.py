@@ -127,7 +127,7 @@ def test_that_a_resumed_run_is_a_new_one_and_shown(
     assert window.shown_run is not None
     assert window.shown_run.run not in two_runs
     assert len(catalogue.directories(runs)) == 3
-    qtbot.waitUntil(lambda: window.shown_run.history.started is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: window.shown_run.history.started is not None)
     assert window.shown_run.history.started.resumed_from == two_runs[1].id
 
 
@@ -168,7 +168,7 @@ def test_that_the_list_is_read_only_while_it_is_seen(window: MainWindow) -> None
 @pytest.mark.slow
 def test_that_a_new_run_appears_by_itself(window: MainWindow, runs, qtbot) -> None:
     make_run(runs, Script(name="brand new", ending="completed", epochs=1, trained=1))
-    qtbot.waitUntil(lambda: "brand new" in names(window), timeout=10_000)
+    qtbot.waitUntil(lambda: "brand new" in names(window))
 
 
 def test_that_no_runs_yet_is_said_in_words(open_window, qtbot) -> None:

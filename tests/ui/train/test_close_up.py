@@ -153,9 +153,10 @@ def test_that_only_what_takes_long_is_told_and_a_newer_zoom_takes_its_place(
     qtbot, charts, monkeypatch
 ):
     monkeypatch.setattr(close_up, "LONG_MS", 0)
-    monkeypatch.setattr(close_up, "PAUSE_MS", 30)
+    monkeypatch.setattr(close_up, "PAUSE_MS", 600_000)  # it is not read meanwhile
     look_at(charts, 200.0, 202.0)
     qtbot.waitUntil(lambda: charts.loss.canvas.backdrop.note == READING)
+    monkeypatch.setattr(close_up, "PAUSE_MS", 1)
     look_at(charts, 300.0, 302.0)
     qtbot.waitUntil(lambda: not charts.close_up.busy)
     assert charts.loss.canvas.backdrop.note == ""

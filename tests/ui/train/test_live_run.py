@@ -77,6 +77,13 @@ def test_that_the_end_is_told_once_and_ends_the_reading(qtbot, follow, held_run)
     assert not live.following
 
 
+@pytest.fixture
+def short_slices(monkeypatch):
+    """As on a disk so slow that a slice is over with the first bytes."""
+    monkeypatch.setattr(live_run, "SLICE_MS", 0)
+
+
+@pytest.mark.usefixtures("short_slices")
 def test_that_a_long_run_is_read_in_slices_between_which_the_window_lives(qtbot, runs_dir):
     live = LiveRun(
         make_run(runs_dir, Script(trained=50, epochs=60, steps=1000, per_call=10, call_seconds=0.5))
@@ -97,11 +104,13 @@ def test_that_a_long_run_is_read_in_slices_between_which_the_window_lives(qtbot,
     live.close()
 
 
+@pytest.mark.usefixtures("short_slices")
 @pytest.mark.parametrize(("ending", "state"), [("completed", "finished"), ("none", "lost")])
 def test_that_the_curve_of_a_long_run_stands_whole_before_it_is_read_and_then_fills_in(
     qtbot, runs_dir, monkeypatch, ending, state
 ):
     monkeypatch.setattr(live_run, "SMALLEST", 1024 * 1024)
+    monkeypatch.setattr(live_run, "AHEAD_MS", 60_000)
     script = Script(trained=60, epochs=60, steps=1000, per_call=10, call_seconds=0.5, ending=ending)
     live = LiveRun(make_run(runs_dir, script))
     slices, coarse = [], []

@@ -9,8 +9,9 @@ import train_pages
 from made_recordings import append, cards, fast, host, identities, record, used_mib
 from made_runs import MIB, Script, make_run, tell
 from msgspec.structs import replace
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
-from real_runs import PATIENCE_S, start
+from real_runs import start
 
 from gpu_studio.contract import events, lock, samples
 from gpu_studio.hardware import accompany

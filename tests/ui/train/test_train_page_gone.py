@@ -17,8 +17,6 @@ from gpu_studio.runs.launch import launch
 from gpu_studio.ui.kit.theme import ThemeManager
 from gpu_studio.ui.train.train_page import TrainPage
 
-LONG_MS = 20_000
-
 
 @pytest.fixture
 def page(qtbot, qapp):
@@ -129,10 +127,10 @@ def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_
     launched = launch(PLAN, runs_dir, trainer=fake_trainer("--hold-at", "2"))
     try:
         page.show_run(launched.directory)
-        qtbot.waitUntil(lambda: page.live_run.history.step == 2, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: page.live_run.history.step == 2)
         moved = RunDirectory(launched.directory.path.rename(runs_dir.parent / "moved away"))
         qtbot.waitUntil(
-            lambda: page.live_run.astray is not None and page.gone.end.isVisible(), timeout=LONG_MS
+            lambda: page.live_run.astray is not None and page.gone.end.isVisible(),
         )
         assert page.live_run.state == "running"
         said = page.gone.words.text()
@@ -143,9 +141,9 @@ def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_
         assert launched.poll() is None
         page.gone.end.click()
         assert "was asked to end (SIGTERM)" in page.gone.words.text()
-        qtbot.waitUntil(lambda: launched.poll() is not None, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: launched.poll() is not None)
         qtbot.waitUntil(
-            lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(), timeout=LONG_MS
+            lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(),
         )
         assert "The folder of this run is gone" in page.gone.words.text()
     finally:

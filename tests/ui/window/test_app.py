@@ -9,13 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtCore import QRect
 
 from gpu_studio.ui.kit.settings import GEOMETRY, LAST_PLAN, THEME, Settings
 from gpu_studio.ui.window.app import remembered_mode
 from gpu_studio.ui.window.frame import usual_size
 
-PATIENCE_S = 60
 HEAVY = ("tensorflow", "keras", "numpy", "pyqtgraph", "pynvml", "logging.handlers")
 
 # The window as a person starts it; it tells that it is there, and then waits to be ended.

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from made_studies import PLAN, made_study
-from real_runs import PATIENCE_S, eventually, fake_trainer, kill_trainers
+from patience import PATIENCE_S
+from real_runs import eventually, fake_trainer, kill_trainers
 
 from gpu_studio.lab.largest_batch import LargestBatch, in_words
 from gpu_studio.lab.study import load_study
@@ -24,7 +25,6 @@ from gpu_studio.ui.lab.study_dialog import StudyDialog
 from gpu_studio.ui.window import study_control
 from gpu_studio.ui.window.main_window import MainWindow
 
-WAIT_MS = int(PATIENCE_S * 1000)
 FOUND = LargestBatch(("CPU:0",), 96, 112, "it is predicted to need 2 GiB of the 1 GiB there are")
 Searched = Callable[[ProofAsking], tuple[LargestBatch, ...]]
 
@@ -46,7 +46,7 @@ def asked(open_window, qtbot, tmp_path, monkeypatch) -> Callable[[Searched], Stu
         window: MainWindow = open_window(tmp_path / "digits.plan.toml")
         window.services.actions["new_study_batch"].trigger()
         (dialog,) = (each for each in window.findChildren(StudyDialog) if each.isVisible())
-        qtbot.waitUntil(dialog.save_button.isEnabled, timeout=WAIT_MS)
+        qtbot.waitUntil(dialog.save_button.isEnabled)
         return dialog
 
     return dialog_with
@@ -67,15 +67,15 @@ def test_that_the_batches_go_up_to_the_largest_that_was_found(asked, qtbot, tmp_
     dialog.editors[0].values.setText("1, 2, 3")
     row.button.click()
     assert row.button.text() == "Cancel"
-    qtbot.waitUntil(lambda: "steps with a batch of 96…" in row.words.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "steps with a batch of 96…" in row.words.text())
     said.append(row.words.text())
     go_on.set()
-    qtbot.waitUntil(lambda: row.button.text() == "Search", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: row.button.text() == "Search")
     assert row.words.text() == in_words(FOUND)
     assert dialog.editors[0].values.text() == "16, 32, 64, 96"
-    qtbot.waitUntil(dialog.save_button.isEnabled, timeout=WAIT_MS)
+    qtbot.waitUntil(dialog.save_button.isEnabled)
     dialog.save_button.click()
-    qtbot.waitUntil((tmp_path / "digits-batch.study.toml").exists, timeout=WAIT_MS)
+    qtbot.waitUntil((tmp_path / "digits-batch.study.toml").exists)
     assert load_study(tmp_path / "digits-batch.study.toml").largest == (FOUND,)
 
 
@@ -88,7 +88,7 @@ def test_that_a_search_is_cancelled_and_leaves_the_batches_as_they_were(asked, q
     dialog = asked(search)
     dialog.largest.button.click()
     dialog.largest.button.click()
-    qtbot.waitUntil(lambda: dialog.largest.button.text() == "Search", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.largest.button.text() == "Search")
     assert dialog.largest.words.text() == EXPLAINED
     assert dialog.editors[0].values.text() == "16, 32, 64, 128, 256, 512"
     dialog.largest.button.click()
@@ -111,7 +111,7 @@ def test_that_a_search_without_a_batch_says_why(asked, qtbot, found, words):
 
     dialog = asked(search)
     dialog.largest.button.click()
-    qtbot.waitUntil(lambda: words in dialog.largest.words.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: words in dialog.largest.words.text())
     assert dialog.editors[0].values.text() == "16, 32, 64, 128, 256, 512"
     dialog.close()
 
@@ -127,20 +127,20 @@ def test_that_a_study_is_stopped_after_the_run_under_way(
     window: MainWindow = open_window(None)
     window.studies.show_study(study.path)
     actions = window.services.actions
-    qtbot.waitUntil(lambda: actions["run_study"].isEnabled(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: actions["run_study"].isEnabled())
     assert "No study is being run" in actions["end_study"].toolTip()
     try:
         actions["run_study"].trigger()
-        qtbot.waitUntil(lambda: window.studies.snapshot.live is not None, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: window.studies.snapshot.live is not None)
         actions["end_study"].trigger()
         progress = window.studies.section.view.progress
-        qtbot.waitUntil(lambda: "stops after this one" in progress.text(), timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: "stops after this one" in progress.text())
         assert not actions["end_study"].isEnabled()
         go_on.touch()
-        qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: not window.studies.processes)
     finally:
         go_on.touch()
         eventually(lambda: all(p.poll() is not None for p, _ in window.studies.processes))
         kill_trainers(runs)
-    qtbot.waitUntil(lambda: window.studies.snapshot.done == 1, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot.done == 1)
     assert len(directories(runs)) == 1

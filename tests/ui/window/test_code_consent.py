@@ -20,7 +20,6 @@ from gpu_studio.ui.window.run_control import CodeConsent
 
 __all__ = ["code", "questions", "window"]
 
-LONG_MS = 20_000
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
@@ -57,7 +56,6 @@ def test_that_what_stands_in_the_way_has_a_button_that_asks_and_then_all_is_aske
     allow(qtbot, window)
     qtbot.waitUntil(
         lambda: window.facts.facts is not None and window.facts.facts.model is not None,
-        timeout=LONG_MS,
     )
     assert questions() == 2
     assert window.actions_["train"].isEnabled()

@@ -23,8 +23,6 @@ from gpu_studio.ui.window.main_window import MainWindow
 
 __all__ = ["code", "questions", "window"]
 
-LONG_MS = 20_000
-
 
 @pytest.fixture
 def queued(window, code: Path, runs: Path, qtbot) -> Iterator[MainWindow]:
@@ -95,7 +93,7 @@ def test_that_a_checkpoint_is_evaluated_only_once_its_code_is_allowed(
     run = own_run(runs, code, "--vanish-at", "7", "--checkpoint-every", "3")
     window.show_run(run)
     details = window.train_page.details
-    qtbot.waitUntil(lambda: details.table.model().rowCount() > 0, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: details.table.model().rowCount() > 0)
     details.table.selectRow(0)
     window.actions_["evaluate_checkpoint"].trigger()
     assert dialog_of(window).path == code
@@ -119,7 +117,7 @@ def test_that_a_run_that_failed_for_want_of_consent_offers_it_and_the_way_to_the
 ) -> None:
     window.show_run(failed_run(runs, code))
     banner = window.train_page.outcome
-    qtbot.waitUntil(banner.allow.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(banner.allow.isVisible)
     assert "may not run" in banner.message.text()
     assert banner.suggestions.text() == "•  Look at it."
     press(qtbot, banner.allow)
@@ -138,7 +136,7 @@ def test_that_another_plan_s_run_opens_its_own_plan_at_its_data(window, code, ru
     plan = f'[model]\nname = "mlp"\n[data]\npython = "{code}:load"\n'
     window.show_run(failed_run(runs, code, plan, f"{code.name} stopped in line 3 with ValueError."))
     banner = window.train_page.outcome
-    qtbot.waitUntil(banner.source.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(banner.source.isVisible)
     assert banner.allow.isHidden()
     press(qtbot, banner.source)
     assert window.plan_page.workspace.current == "Data"
@@ -151,6 +149,6 @@ def test_that_other_failures_offer_neither(window, runs, qtbot) -> None:
     tell(run, events.Failed(message="It diverged.", suggestions=[], kind="not_finite"))
     window.show_run(run)
     banner = window.train_page.outcome
-    qtbot.waitUntil(banner.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(banner.isVisible)
     assert banner.source.isHidden()
     assert banner.allow.isHidden()

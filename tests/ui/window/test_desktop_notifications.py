@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
-from real_runs import PATIENCE_S
 
 from gpu_studio.ui.window.notifier import ADDRESS, Notifier
 
-LONG_MS = 20_000
 SERVICE = Path(__file__).parents[2] / "support" / "notification_service.py"
 
 
@@ -75,7 +74,7 @@ def notifier(qapp) -> Iterator[Notifier]:
 def test_that_the_service_gets_the_call_that_the_specification_asks_for(
     desktop: Desktop, notifier, qtbot
 ) -> None:
-    with qtbot.waitSignal(notifier.taken, timeout=LONG_MS) as taken:
+    with qtbot.waitSignal(notifier.taken) as taken:
         notifier.show("digits has finished", "after 3 s · <b>", "run-1")
     assert taken.args == ["run-1"]
     told = desktop.line()
@@ -84,7 +83,7 @@ def test_that_the_service_gets_the_call_that_the_specification_asks_for(
         "GPU Studio", 0, "gpu-studio", "digits has finished", "after 3 s · &lt;b&gt;",
         ["default", "Show"],
     ]  # fmt: skip
-    with qtbot.waitSignal(notifier.activated, timeout=LONG_MS) as clicked:
+    with qtbot.waitSignal(notifier.activated) as clicked:
         desktop.click(41)
     assert clicked.args == ["run-1"]
 
@@ -106,7 +105,7 @@ def test_that_what_the_service_refuses_is_shown_in_the_tray(
 ) -> None:
     tray = Tray(monkeypatch)
     notifier.show("refuse", "text", "run-1")
-    qtbot.waitUntil(lambda: tray.shown == [("refuse", "text")], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: tray.shown == [("refuse", "text")])
     with qtbot.waitSignal(notifier.activated) as clicked:
         notifier._tray.messageClicked.emit()
     assert clicked.args == ["run-1"]
@@ -115,7 +114,7 @@ def test_that_what_the_service_refuses_is_shown_in_the_tray(
 def test_that_a_bus_without_a_service_leaves_the_tray(bus, notifier, qtbot, monkeypatch) -> None:
     tray = Tray(monkeypatch)
     notifier.show("title", "text", "run-1")
-    qtbot.waitUntil(lambda: tray.shown == [("title", "text")], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: tray.shown == [("title", "text")])
 
 
 @pytest.mark.parametrize("address", ["", "unix:path=/nowhere/bus", "tcp:host=nowhere"])

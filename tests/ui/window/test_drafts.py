@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 from PySide6.QtGui import QAction, QTextCursor
 from PySide6.QtWidgets import QMenu
-from real_runs import PATIENCE_S
 
 from gpu_studio.plan import Plan, load, save
 from gpu_studio.plan.edits.training import set_training

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hostile_runs
-import pytest
 from made_runs import Script, make_run
 from window_pages import with_runs
 
-# What waits for a pipe would wait for ever, and a window that waits does not even heed the signal
-# that ends it.
-pytestmark = pytest.mark.timeout(120)
 SPOILT = (
     ("trainer.lock", "pipe"),
     ("events.jsonl", "pipe"),

@@ -12,22 +12,20 @@ from gpu_studio.ui.window import lessons as window_lessons
 from gpu_studio.ui.window.actions.plan_actions import PARTS
 from gpu_studio.ui.window.lesson_panel import find_place
 
-LONG_MS = 20_000
-
 
 def test_that_a_lesson_comes_back_at_its_step_with_the_next_window(open_window, qtbot) -> None:
     window = open_window()
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     window.lessons.begin(2)
     window.lessons.go(1)
     again = open_window()
-    qtbot.waitUntil(lambda: again.lessons.lesson is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: again.lessons.lesson is not None)
     assert (again.lessons.lesson.number, again.lessons.index) == (2, 1)
     assert again.lessons.panel.isVisible()
     assert again.document.plan.name == window.document.plan.name
     again.lessons.leave()
     third = open_window()
-    qtbot.waitUntil(lambda: third.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: third.settled)
     assert third.lessons.lesson is None
 
 
@@ -38,7 +36,7 @@ def test_that_a_lesson_begun_at_once_is_not_replaced_by_the_one_remembered(
     window.lessons.begin(2)
     window.lessons.go(1)
     window.lessons.begin(3)
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     assert (window.lessons.lesson.number, window.lessons.index) == (3, 0)
 
 
@@ -54,7 +52,7 @@ def test_that_runs_begun_in_the_second_of_a_lesson_are_its_runs_after_a_restart_
 
 def test_that_a_lesson_is_read_and_left_by_keys(open_window, qtbot) -> None:
     window = open_window()
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     window.lessons.begin(2)
     panel = window.lessons.panel
     panel.close_button.setFocus(Qt.FocusReason.TabFocusReason)
@@ -79,7 +77,7 @@ def test_that_the_ring_stays_around_its_part_when_the_window_changes_its_size(
 ) -> None:
     window = open_window()
     window.resize(1400, 900)
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     window.lessons.begin(2)
     lessons = window.lessons
     while lessons.ring.around is None:

@@ -20,7 +20,6 @@ from gpu_studio.ui.kit.status_line import LiveButton
 from gpu_studio.ui.window.main_window import MainWindow
 
 LEFT = Qt.MouseButton.LeftButton
-LONG_MS = 20_000
 Begin = Callable[[str], RunDirectory]
 
 
@@ -55,7 +54,7 @@ def end(begin: Begin, run: RunDirectory) -> None:
 
 
 def settled(window: MainWindow, qtbot) -> MainWindow:
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     return window
 
 
@@ -88,7 +87,7 @@ def test_that_two_live_runs_are_both_in_sight_and_one_click_apart(
     action.trigger()
     assert (window.page, window.shown_run.run) == ("train", other)
     end(begin, shown)
-    qtbot.waitUntil(lambda: not window.status_line.live.isVisible(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not window.status_line.live.isVisible())
     assert not header.isVisible()
 
 
@@ -98,7 +97,7 @@ def test_that_a_run_that_another_starts_is_told_of_and_steals_no_page(
     watched = begin("watched")
     window = settled(open_window(), qtbot)
     later = begin("later")
-    qtbot.waitUntil(lambda: "later has started." in window.notice.text, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "later has started." in window.notice.text)
     assert window.shown_run.run == watched
     assert window.status_line.live.text() == "2 live"
     qtbot.mouseClick(window.notice.button, LEFT)
@@ -112,16 +111,16 @@ def test_that_the_train_page_follows_a_run_of_the_queue_while_nobody_looks_at_on
     old = make_run(runs, Script(epochs=1, trained=1, steps=10, ending="completed"))
     window = settled(open_window(), qtbot)
     window.show_run(old)
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
     seen = begin("seen")
-    qtbot.waitUntil(lambda: "seen has started." in window.notice.text, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "seen has started." in window.notice.text)
     assert window.shown_run.run == old
     assert window.status_line.live.text() == window.train_page.header.live.text() == "1 live"
     end(begin, seen)
-    qtbot.waitUntil(lambda: not window.notice.isVisible(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not window.notice.isVisible())
     window.show_page("plan")
     queued = begin("queued")
-    qtbot.waitUntil(lambda: window.shown_run.run == queued, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.run == queued)
     assert window.page == "plan"
     assert "queued" in window.status_line.run_text or not window.shown_run.state
     assert not window.status_line.live.isVisible()
@@ -135,6 +134,6 @@ def test_that_the_first_run_of_all_is_seen_though_its_folder_was_not_there(
     window = settled(open_window(), qtbot)
     window.show_page("train")
     first = begin("first")
-    qtbot.waitUntil(lambda: window.shown_run is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run is not None)
     assert window.shown_run.run == first
     assert window.status_line.live.text() == "1 live" or window.page == "train"

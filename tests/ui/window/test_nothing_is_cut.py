@@ -12,6 +12,7 @@ import pytest
 import shown_parts
 from cut_text import cut_text
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from patience import PATIENCE_S
 from PySide6.QtWidgets import QWidget
 from shown_parts import everything
 
@@ -43,7 +44,7 @@ def test_that_nothing_is_cut_on_a_screen_of_double_density(tmp_path: Path) -> No
     }
     command = [sys.executable, shown_parts.__file__, str(tmp_path)]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60, check=True
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["scale"] == 2.0

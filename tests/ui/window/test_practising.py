@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from made_runs import Script, make_run
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
@@ -63,14 +64,14 @@ def test_that_cards_are_chosen_by_keys_seen_everywhere_remembered_and_given_back
         field.selectAll()
         qtbot.keyClicks(field, text)
     qtbot.keyClick(dialog, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: len(window.inventory.machine.cards) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.inventory.machine.cards) == 2)
 
     machine = window.inventory.machine
     assert (machine.practice, machine.cards[0].uuid) == ("2 × 512 MiB", identity(0)[0])
     assert all(card.practice for card in machine.cards)
     assert window.page == "devices"
     marked = window.devices_page.marked
-    qtbot.waitUntil(lambda: marked.text() == "practice: 2 × 512 MiB", timeout=20_000)
+    qtbot.waitUntil(lambda: marked.text() == "practice: 2 × 512 MiB")
     assert window.devices_page.stop_practising.isVisible()
     qtbot.waitUntil(lambda: "practice: 2 × 512 MiB" in status(window))
     assert "practice: 2 × 512 MiB" in window.plan_page.caption.text()
@@ -78,8 +79,8 @@ def test_that_cards_are_chosen_by_keys_seen_everywhere_remembered_and_given_back
     assert window.readiness.machine.practice
 
     window.devices_page.stop_practising.click()
-    qtbot.waitUntil(lambda: not window.inventory.machine.practice, timeout=20_000)
-    qtbot.waitUntil(lambda: marked.text() == "", timeout=20_000)
+    qtbot.waitUntil(lambda: not window.inventory.machine.practice)
+    qtbot.waitUntil(lambda: marked.text() == "")
     assert not window.actions_["stop_practising"].isEnabled()
     assert PRACTICE not in practice.os.environ
     assert STATE not in practice.os.environ
@@ -117,7 +118,7 @@ def test_that_escape_stops_what_is_being_compiled(window, qtbot, monkeypatch):
     assert dialog.progress.isVisible()
     assert dialog.words.text() == practising.BUILDING
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert stopped.wait(10)
+    assert stopped.wait(PATIENCE_S)
     assert not window.inventory.machine.practice
 
 

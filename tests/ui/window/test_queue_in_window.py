@@ -29,7 +29,6 @@ from gpu_studio.ui.runs.queue_card import QueueCard
 from gpu_studio.ui.runs.queue_model import MIME, QueueModel, QueueRow
 from gpu_studio.ui.window.main_window import MainWindow
 
-LONG_MS = 20_000
 CTRL, SHIFT, ALT = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,
@@ -112,7 +111,7 @@ def test_that_the_card_is_there_only_while_something_waits(filled, queue, qtbot)
     assert filled.queue.model.index(0, 1).data() == "the CPU, with no other run"
     for entry in queue.entries():
         queue.drop(entry.id)
-    qtbot.waitUntil(lambda: not card(filled).isVisible(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not card(filled).isVisible())
     assert not filled.actions_["queue_up"].isEnabled()
 
 
@@ -120,11 +119,11 @@ def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_
     filled, queue, qtbot
 ) -> None:
     queue.add(replace(PLAN, name="four"), queue.runs)
-    qtbot.waitUntil(lambda: shown(filled) == ["one", "two", "three", "four"], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: shown(filled) == ["one", "two", "three", "four"])
     first = queue.entries()[0].id
     queue.tell({first: "waits for 3.0 GiB on GPU:1: 1.2 GiB free"})
     said = f"Waits since {moment(queue.waits()[first].since)} for 3.0 GiB on GPU:1: 1.2 GiB free"
-    qtbot.waitUntil(lambda: filled.queue.model.index(0, 2).data() == said, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: filled.queue.model.index(0, 2).data() == said)
     filled.show_page("plan")
     queue.add(replace(PLAN, name="five"), queue.runs)
     with qtbot.assertNotEmitted(filled.queue.changed, wait=200):
@@ -237,14 +236,12 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
         )
 
     assert not card(filled).go_on.isVisible()
-    qtbot.waitUntil(
-        lambda: filled.settled, timeout=LONG_MS
-    )  # it has seen to the runner, as any window does once
+    qtbot.waitUntil(lambda: filled.settled)  # it has seen to the runner, as any window does once
     monkeypatch.setattr(queueing, "ensure_runner", started)
     monkeypatch.setattr("gpu_studio.runs.queue.STARTING_SECONDS", 0.0)
     filled.queue._pulse.setInterval(10)
     runner_lock.release()  # as if it were killed: no file changes
-    qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(card(filled).go_on.isVisible)
     assert "3 plans · nobody works the queue" in [
         label.text() for label in card(filled).findChildren(Label)
     ]
@@ -254,7 +251,7 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
     assert not filled.actions_["queue_go_on"].isEnabled()
     runner = filled.queue.runner
     runner.stdin.close()
-    qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)  # it has come to nothing
+    qtbot.waitUntil(card(filled).go_on.isVisible)  # it has come to nothing
     assert runner.poll() is not None
 
 
@@ -265,7 +262,7 @@ def test_that_a_window_that_opens_has_what_waits_worked_off_again(
     monkeypatch.setattr(queueing, "ensure_runner", asked.append)
     Queue(runs).add(PLAN, runs)
     open_window()
-    qtbot.waitUntil(lambda: asked == [runs], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: asked == [runs])
 
 
 def test_that_a_queue_that_cannot_be_worked_off_is_told_of(
@@ -324,10 +321,8 @@ def test_that_a_queued_plan_is_trained_without_the_window_doing_anything(
     window = open_window()
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
     window.actions_["queue_plan"].trigger()
-    qtbot.waitUntil(
-        lambda: Queue(runs).entries() == () and not Queue(runs).has_runner, timeout=LONG_MS
-    )
+    qtbot.waitUntil(lambda: Queue(runs).entries() == () and not Queue(runs).has_runner)
     (run,) = catalogue.directories(runs)
     assert load(run.plan_file).name == window.document.plan.name
-    qtbot.waitUntil(lambda: not lock.held(run.lock_file), timeout=LONG_MS)
-    qtbot.waitUntil(lambda: run.hardware_file.exists() and not window.runs.records, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not lock.held(run.lock_file))
+    qtbot.waitUntil(lambda: run.hardware_file.exists() and not window.runs.records)

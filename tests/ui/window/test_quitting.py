@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from made_runs import Script, make_run
+from patience import PATIENCE_S
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
-from real_runs import PATIENCE_S, fake_trainer, trainer_environment
+from real_runs import fake_trainer, trainer_environment
 
 from gpu_studio.contract import lock
 from gpu_studio.contract.directory import checkpoints
@@ -24,8 +25,6 @@ from gpu_studio.ui.window.main_window import MainWindow
 from gpu_studio.ui.window.quit_dialogs import QuitQuestion, StoppingDialog
 from gpu_studio.ui.window.quitting import UNASKED
 
-LONG_MS = 20_000
-
 
 @pytest.fixture
 def asking(open_window, qtbot):
@@ -33,7 +32,7 @@ def asking(open_window, qtbot):
     window = open_window(trainer=fake_trainer("--hold-at", "3"))
     window.quitting.set_asks(True)
     window.actions_["train"].trigger()
-    qtbot.waitUntil(lambda: window.shown_run.state == "running", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "running")
     yield window
     window.settings.set(QUIT, "leave")
     window.close()
@@ -86,7 +85,7 @@ def test_that_stop_shows_how_it_goes_and_closes_when_the_run_is_gone(asking, run
     (stopping,) = asking.findChildren(StoppingDialog)
     (run,) = catalogue.directories(runs)
     assert "checkpoint" in stopping.lines[run].text()
-    qtbot.waitUntil(lambda: not asking.isVisible(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not asking.isVisible())
     assert state_of(run) == "stopped"
     assert not lock.held(run.lock_file)
     assert len(checkpoints(run)) == 1
@@ -96,7 +95,7 @@ def test_that_a_run_that_does_not_stop_can_be_left_after_all(open_window, qtbot,
     window = open_window(trainer=fake_trainer("--hold-at", "3", "--deaf"))
     window.quitting.set_asks(True)
     window.actions_["train"].trigger()
-    qtbot.waitUntil(lambda: window.shown_run.state == "running", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "running")
     window.close()
     qtbot.mouseClick(question(window).buttons["Stop"], Qt.MouseButton.LeftButton)
     (stopping,) = window.findChildren(StoppingDialog)

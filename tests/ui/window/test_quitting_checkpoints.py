@@ -14,8 +14,6 @@ from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.train.checkpoints_desk import FinishingDialog
 from gpu_studio.ui.window.quitting import UNASKED
 
-LONG_MS = 20_000
-
 
 @pytest.fixture
 def working(open_window, runs, qtbot):
@@ -45,7 +43,7 @@ def test_that_work_on_a_checkpoint_is_asked_about_and_can_be_finished_first(work
     assert finishing.line.text().startswith("Evaluating step-00000600: ")
     assert window.isVisible()
     (run.path / "go").touch()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not window.isVisible())
     assert list(evaluations(run)) == ["step-00000600"]
 
 

@@ -21,7 +21,6 @@ from gpu_studio.ui.kit.basic_widgets import PrimaryButton
 from gpu_studio.ui.plan.resuming import ResumingStrip
 from gpu_studio.ui.window.main_window import MainWindow
 
-LONG_MS = 20_000
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
 
@@ -46,7 +45,7 @@ def stopped(runs, open_window) -> Callable[[], tuple[MainWindow, RunDirectory]]:
 def select(qtbot, window: MainWindow, run: RunDirectory) -> None:
     window.show_page("runs")
     page = window.run_list.page
-    qtbot.waitUntil(lambda: any(each.id == run.id for each in page.model.rows), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: any(each.id == run.id for each in page.model.rows))
     page.select(run.id)
     qtbot.waitUntil(window.actions_["resume_changed"].isEnabled)
 
@@ -80,7 +79,7 @@ def test_that_a_run_goes_on_under_another_strategy_from_the_plan_page(stopped, r
     assert load(successor.plan_file).distribution.strategy == "none"
     assert strip(window).isHidden()
     assert button.text() == "Train"
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
 
 
 def test_that_another_optimizer_is_refused_at_its_field_before_anything_starts(

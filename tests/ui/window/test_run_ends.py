@@ -22,8 +22,6 @@ from gpu_studio.ui.runs.live_watch import LiveWatch
 from gpu_studio.ui.window import live_runs
 from gpu_studio.ui.window.main_window import MainWindow
 
-LONG_MS = 20_000
-
 
 def test_that_the_end_of_every_live_run_is_told_once(runs, qtbot) -> None:
     first = make_run(runs, Script(epochs=2, trained=1))
@@ -35,11 +33,11 @@ def test_that_the_end_of_every_live_run_is_told_once(runs, qtbot) -> None:
     later = make_run(runs, Script(name="later", epochs=2, trained=1))
     held_later = lock.take(later.lock_file)
     later.path.rename(runs / "renamed")  # the folder changes, which is how a new run is seen
-    qtbot.waitUntil(lambda: "renamed" in watch._live, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "renamed" in watch._live)
     held.release()
-    qtbot.waitUntil(lambda: [run.id for run in ends] == [first.id], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: [run.id for run in ends] == [first.id])
     held_later.release()
-    qtbot.waitUntil(lambda: len(ends) == 2, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: len(ends) == 2)
     assert not watch._timer.isActive()
     watch.close()
 
@@ -80,7 +78,7 @@ def listening(open_window, qtbot, *, answers: bool = True) -> tuple[MainWindow, 
     """A window that has settled in and tells the desktop, and what it has told."""
     window = open_window()
     window.run_ends.use(told := Reported(window, answers=answers))
-    qtbot.waitUntil(lambda: window.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.settled)
     window.run_ends.set_notifies(True)
     return window, told
 
@@ -97,14 +95,13 @@ def test_that_of_two_windows_one_tells_of_each_end_and_the_other_where_the_one_i
     locks[0].release()
     qtbot.waitUntil(
         lambda: all(len(window.services.live_watch.live) == 1 for window, _ in both),
-        timeout=LONG_MS,
     )
     all_have_told(qtbot)
     assert [key for _, told in both for *_, key in told.shown] == [made[0].id]
     both[0][0].run_ends.close()
     before = len(both[0][1].shown)
     locks[1].release()
-    qtbot.waitUntil(lambda: made[1].id in [key for *_, key in both[1][1].shown], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: made[1].id in [key for *_, key in both[1][1].shown])
     assert len(both[0][1].shown) == before
 
 
@@ -134,14 +131,14 @@ def test_that_an_end_is_told_by_another_window_where_the_first_went_before_the_d
     run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
     first.services.live_watch.ended.emit(run)
     other.services.live_watch.ended.emit(run)
-    qtbot.waitUntil(lambda: other.run_ends.waits, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: other.run_ends.waits)
     assert ([key for *_, key in sent.shown], told.shown, run.reported_file.exists()) == (
         [run.id],
         [],
         False,
     )
     first.run_ends._held.release()  # as the kernel does when the window is killed
-    qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [run.id], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [run.id])
     assert is_reported(run)
 
 
@@ -161,7 +158,7 @@ def test_that_a_window_tells_at_its_start_in_one_notification_of_all_that_nobody
     mark_followed(ended[1])
     window.run_ends.begin()
     other.run_ends.begin()
-    qtbot.waitUntil(lambda: bool(told.shown + later.shown), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(told.shown + later.shown))
     all_have_told(qtbot)
     ((title, text, key),) = told.shown + later.shown
     assert title == "3 runs have ended"
@@ -185,7 +182,7 @@ def test_that_a_window_that_tells_nothing_leaves_nothing_to_be_told_when_it_is_s
 ) -> None:
     run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
     window = open_window()
-    qtbot.waitUntil(lambda: is_reported(run), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: is_reported(run))
     assert not window.run_ends.notifies
 
 
@@ -197,7 +194,7 @@ def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(
     window.run_ends.set_notifies(True)
     window.actions_["train"].trigger()
     window.show_page("plan")
-    qtbot.waitUntil(lambda: bool(told.shown), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(told.shown))
     (run,) = catalogue.directories(runs)
     assert told.shown[0][0] == "#1 digits on four logical CPUs has finished"
     assert told.shown[0][2] == run.id
@@ -222,7 +219,7 @@ def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(
     assert run.reported_file.exists()
     window.show_page("runs")
     window.services.live_watch.ended.emit(others[0])
-    qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [others[0].id], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [others[0].id])
     window.actions_["notify"].trigger()
     window.services.live_watch.ended.emit(others[1])
     all_have_told(qtbot)

@@ -16,8 +16,6 @@ from gpu_studio.ui.kit.settings import GEOMETRY, PAGE, SHOWN_RUN, Settings
 from gpu_studio.ui.window import session
 from gpu_studio.ui.window.main_window import MainWindow
 
-LONG_MS = 20_000
-
 
 @pytest.fixture
 def ended(runs: Path) -> RunDirectory:
@@ -40,7 +38,7 @@ def test_that_page_and_run_come_back_with_the_next_window(
     again.show_page("devices")
     third = open_window()
     assert (third.page, shown(third)) == ("devices", None)
-    qtbot.waitUntil(lambda: third.settled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: third.settled)
     assert (third.page, shown(third)) == ("devices", ended)
 
 
@@ -90,7 +88,7 @@ def test_that_a_window_that_is_asked_for_a_plan_shows_that(
         settings.set(SHOWN_RUN, ended.id)
         settings.set(PAGE, "train")
         window = open_window(**wanted)
-        qtbot.waitUntil(lambda window=window: window.settled, timeout=LONG_MS)
+        qtbot.waitUntil(lambda window=window: window.settled)
         assert (window.page, shown(window)) == ("plan", None)
 
 

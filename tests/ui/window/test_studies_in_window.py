@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 from made_studies import PLAN, made_study, write_run, write_runs
+from patience import PATIENCE_S
 from PySide6.QtWidgets import QCheckBox
-from real_runs import PATIENCE_S, fake_trainer, kill_trainers
+from real_runs import fake_trainer, kill_trainers
 
 from gpu_studio.contract import lock
 from gpu_studio.lab.study import axis_of, load_study
@@ -30,8 +31,6 @@ from gpu_studio.ui.lab.study_dialog import StudyDialog
 from gpu_studio.ui.plan.code_dialogs import AllowDialog
 from gpu_studio.ui.window import study_control
 from gpu_studio.ui.window.main_window import MainWindow
-
-WAIT_MS = int(PATIENCE_S * 1000)
 
 
 @pytest.fixture(autouse=True)
@@ -83,14 +82,12 @@ def wait_for(qtbot, window: MainWindow, path: Path) -> None:
         seen = window.studies.snapshot
         return seen is not None and seen.path == path and seen.opened is not None
 
-    qtbot.waitUntil(is_shown, timeout=WAIT_MS)
+    qtbot.waitUntil(is_shown)
 
 
 def dialog_of(window: MainWindow, qtbot) -> StudyDialog:
     (dialog,) = (each for each in window.findChildren(StudyDialog) if each.isVisible())
-    qtbot.waitUntil(
-        lambda: dialog.run_button.isEnabled() or dialog.wrong.isVisible(), timeout=WAIT_MS
-    )
+    qtbot.waitUntil(lambda: dialog.run_button.isEnabled() or dialog.wrong.isVisible())
     return dialog
 
 
@@ -106,7 +103,7 @@ def test_that_a_scaling_study_of_the_open_plan_is_made_listed_and_shown(
     assert dialog.path == tmp_path / "digits-scaling-strong.study.toml"
     dialog.findChildren(QCheckBox)[3].click()
     dialog.repeats.edited.emit(dialog.repeats.value())
-    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("3 points, 9 runs"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("3 points, 9 runs"))
     dialog.save_button.click()
     path = tmp_path / "digits-scaling-strong.study.toml"
     wait_for(qtbot, window, path)
@@ -127,7 +124,7 @@ def test_that_a_plan_with_unsaved_changes_is_written_beside_its_study(window, qt
     dialog.editors[1].field.setText("training.optimizer")
     dialog.editors[1].values.setText("adam, sgd")
     dialog.file.setText(str(tmp_path / "mine"))
-    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("4 points, 4 runs"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("4 points, 4 runs"))
     dialog.save_button.click()
     wait_for(qtbot, window, tmp_path / "mine.study.toml")
     study = load_study(tmp_path / "mine.study.toml")
@@ -141,7 +138,7 @@ def test_that_a_new_study_takes_no_file_that_is_there(window, qtbot, tmp_path):
     window.services.actions["new_study_sweep"].trigger()
     dialog = dialog_of(window, qtbot)
     dialog.file.setText(str(there))
-    qtbot.waitUntil(dialog.save_button.isEnabled, timeout=WAIT_MS)
+    qtbot.waitUntil(dialog.save_button.isEnabled)
     dialog.save_button.click()
     assert dialog.isVisible()
     assert dialog.wrong.text() == f"There is a file {there} already, which is kept: name another."
@@ -153,14 +150,14 @@ def test_that_what_the_rules_refuse_is_told_in_the_dialog_and_cannot_be_saved(wi
     window.services.actions["new_study_batch"].trigger()
     dialog = dialog_of(window, qtbot)
     dialog.editors[0].values.setText("16, -1")
-    qtbot.waitUntil(lambda: "training.batch_size is -1" in dialog.wrong.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "training.batch_size is -1" in dialog.wrong.text())
     assert not dialog.run_button.isEnabled()
     dialog.editors[0].values.setText("[16")
-    qtbot.waitUntil(lambda: "commas between them" in dialog.wrong.text(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "commas between them" in dialog.wrong.text())
     dialog.search.show_value("random")
     dialog.editors[0].values.setText("16, 32")
     dialog.budget.show_value(1)
-    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("1 point, 3 runs"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("1 point, 3 runs"))
     assert dialog.save_button.isEnabled()
     dialog.close()
 
@@ -175,12 +172,12 @@ def test_that_a_study_without_runs_is_edited_and_one_with_runs_is_not(
     dialog = dialog_of(window, qtbot)
     assert dialog.file.isReadOnly()
     dialog.editors[0].values.setText("8")
-    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("1 point"), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: dialog.outlook.text().startswith("1 point"))
     dialog.save_button.click()
-    qtbot.waitUntil(lambda: window.studies.snapshot.total == 3, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot.total == 3)
     assert load_study(study.path).plan == "digits.plan.toml"
     write_run(runs, window.studies.snapshot.opened, window.studies.snapshot.opened.points[0])
-    qtbot.waitUntil(lambda: not window.services.actions["edit_study"].isEnabled(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.services.actions["edit_study"].isEnabled())
     assert "It has runs" in window.services.actions["edit_study"].toolTip()
 
 
@@ -200,7 +197,7 @@ def test_that_the_verdicts_plan_is_opened_and_undone(showing, opened, qtbot):
 def test_that_the_plan_of_another_file_is_opened_first(showing, opened, qtbot):
     window = showing(opened)
     window.services.actions["study_plan"].trigger()
-    qtbot.waitUntil(lambda: window.document.path == opened.plan_file, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.document.path == opened.plan_file)
     assert len(window.document.plan.distribution.devices) == 4
     window.document.undo_stack.undo()
     assert window.document.plan == PLAN
@@ -214,9 +211,7 @@ def test_that_the_runs_of_a_study_alone_are_shown(showing, opened, qtbot, runs, 
     window.services.actions["study_runs"].trigger()
     assert window.page == "runs"
     page = window.run_list.page
-    qtbot.waitUntil(
-        lambda: len(page.model.all) == 14 and len(page.model.rows) == 12, timeout=WAIT_MS
-    )
+    qtbot.waitUntil(lambda: len(page.model.all) == 14 and len(page.model.rows) == 12)
 
 
 def test_that_report_picture_and_points_are_written_to_files(showing, opened, qtbot, tmp_path):
@@ -224,7 +219,7 @@ def test_that_report_picture_and_points_are_written_to_files(showing, opened, qt
     for kind in ("html", "png", "svg", "csv"):
         target = tmp_path / f"out.{kind}"
         window.study_files.write(kind, target)
-        qtbot.waitUntil(target.exists, timeout=WAIT_MS)
+        qtbot.waitUntil(target.exists)
     assert "Four devices: 2.9 times as fast" in (tmp_path / "out.html").read_text()
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.reader((tmp_path / "out.csv").read_text().splitlines()))
@@ -236,7 +231,7 @@ def test_that_report_picture_and_points_are_written_to_files(showing, opened, qt
 def test_that_a_study_is_taken_off_the_list_and_put_back(showing, opened, qtbot):
     window = showing(opened)
     window.services.actions["forget_study"].trigger()
-    qtbot.waitUntil(lambda: window.studies.snapshot is None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot is None)
     assert opened.path.exists()
     window.notice.button.click()
     wait_for(qtbot, window, opened.path)
@@ -262,11 +257,9 @@ def test_that_a_study_whose_data_is_gone_is_refused_before_anything_runs(
     study = made_study(tmp_path, "batch")
     window = showing(study)
     save(replace(PLAN, data=replace(PLAN.data, name=None, file="gone.npz")), study.plan_file)
-    qtbot.waitUntil(
-        lambda: window.studies.snapshot.opened.plan.data.file == "gone.npz", timeout=WAIT_MS
-    )
+    qtbot.waitUntil(lambda: window.studies.snapshot.opened.plan.data.file == "gone.npz")
     window.services.actions["run_study"].trigger()
-    qtbot.waitUntil(lambda: window.notice.isVisible(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.notice.isVisible())
     assert window.notice.accessibleName().startswith("Nothing was begun. ")
     assert "gone.npz" in window.notice.accessibleName()
     assert directories(runs) == []
@@ -280,22 +273,22 @@ def test_that_a_study_runs_survives_the_window_is_stopped_and_goes_on(
     window = showing(study)
     trainer("--hold-at", "3")
     window.services.actions["run_study"].trigger()
-    qtbot.waitUntil(lambda: window.studies.snapshot.live is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot.live is not None)
     assert "0 of 6 runs · #1 " in window.studies.section.view.progress.text()
     assert being_run(runs) == study.path
     ((process, _),) = window.studies.processes
     window.close()
     assert process.poll() is None
     again = showing(study)
-    qtbot.waitUntil(lambda: again.services.actions["stop_study"].isEnabled(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: again.services.actions["stop_study"].isEnabled())
     again.services.actions["stop_study"].trigger()
     process.wait(PATIENCE_S)
-    qtbot.waitUntil(lambda: again.services.actions["run_study"].isEnabled(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: again.services.actions["run_study"].isEnabled())
     assert again.studies.section.run_button.text() == "Run"
     trainer()
     again.services.actions["run_study"].trigger()
-    qtbot.waitUntil(lambda: again.studies.snapshot.done == 6, timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: not again.studies.processes, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: again.studies.snapshot.done == 6)
+    qtbot.waitUntil(lambda: not again.studies.processes)
     assert again.notice.accessibleName() == "digits.study.toml is done."
     assert again.studies.section.view.headline.text().startswith("Batch size")
 
@@ -306,7 +299,7 @@ def test_that_a_study_of_hundreds_of_points_is_started(showing, qtbot, tmp_path,
     window = showing(study)
     monkeypatch.setattr(window.studies, "start", started.append)
     window.services.actions["run_study"].trigger()
-    qtbot.waitUntil(lambda: bool(started), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: bool(started))
     assert started == [study.path]
 
 
@@ -321,9 +314,9 @@ def test_that_the_desktop_is_told_the_verdict_of_now_though_the_page_is_hidden(
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         monkeypatch.setattr(study_runner, "start_detached", lambda *_: process)
         window.studies.start(study.path)
-        qtbot.waitUntil(lambda: not window.studies.section.is_looking, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: not window.studies.section.is_looking)
         write_runs(runs, study)
-    qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: bool(told))
     ((title, words),) = told
     assert title == "Study digits.study.toml"
     assert words == judged(StudyRuns.read(runs, study.study, study.points)).headline
@@ -342,8 +335,8 @@ def test_that_a_study_that_failed_is_measured_anew_by_one_press(
     assert "The disk was full." in view.why.text()
     assert view.changed_note.text == "1 run of this study failed."
     view.changed_note.button.click()
-    qtbot.waitUntil(lambda: window.studies.snapshot.verdict.chosen != "", timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot.verdict.chosen != "")
+    qtbot.waitUntil(lambda: not window.studies.processes)
     assert view.changed_note.text == ""
     assert len(directories(runs)) == 2
 
@@ -356,9 +349,9 @@ def test_that_own_python_runs_only_once_it_is_allowed(showing, qtbot, tmp_path, 
     study = made_study(tmp_path, "batch", plan, repeats=1, axes=axes)
     window = showing(study)
     window.services.actions["run_study"].trigger()
-    qtbot.waitUntil(lambda: window.findChild(AllowDialog) is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.findChild(AllowDialog) is not None)
     assert directories(runs) == []
     assert being_run(runs) is None
     window.findChild(AllowDialog).file.click()
-    qtbot.waitUntil(lambda: window.studies.snapshot.done == 1, timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: not window.studies.processes, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: window.studies.snapshot.done == 1)
+    qtbot.waitUntil(lambda: not window.studies.processes)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from made_studies import made_study
-from real_runs import PATIENCE_S, eventually, fake_trainer, kill_trainers
+from patience import PATIENCE_S
+from real_runs import eventually, fake_trainer, kill_trainers
 
 from gpu_studio.lab.study import axis_of
 from gpu_studio.runs.catalogue import directories
@@ -35,7 +36,6 @@ def ended(runs: Path) -> Counter[tuple[str, int]]:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(300)
 def test_that_a_study_of_twelve_runs_killed_ten_times_measures_each_point_once(
     open_window, qtbot, tmp_path, runs, monkeypatch
 ) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from gpu_studio.ui.kit.plots import time_plot
 from gpu_studio.ui.kit.plots.axes import LINEAR, LOG, PERCENT
 from gpu_studio.ui.kit.plots.backdrop import LANE, Limit, PlotMarks
 from gpu_studio.ui.kit.plots.curve import Style
@@ -199,11 +200,15 @@ def test_that_a_refresh_without_anything_new_draws_nothing(plot):
     assert plot.redraws == before
 
 
-def test_that_new_points_wait_until_it_is_time_to_draw(qtbot, plot):
+def test_that_new_points_wait_until_it_is_time_to_draw(qtbot, plot, monkeypatch):
     before = plot.redraws
+    monkeypatch.setattr(time_plot, "_SOONEST_MS", 1e8)
+    monkeypatch.setattr(time_plot, "_LATEST_MS", 1e8)
     plot.feed("train", np.array([START, START + 1]), np.array([5.0, 6.0]), START)
     plot.refresh()
     assert plot.redraws == before
+    for name in ("_SOONEST_MS", "_LATEST_MS"):
+        monkeypatch.setattr(time_plot, name, 1.0)
 
     def drawn_again():
         plot.refresh()

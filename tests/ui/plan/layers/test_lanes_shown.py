@@ -49,7 +49,7 @@ def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_wind
     places = {layer.name: (CPUS[at % 4],) for at, layer in enumerate(graph.layers)}
     bench = opened(placed_plan(places, 16), graph=graph)
     assert MOST_TASKS_AT_ONCE < 120 * 33
-    with qtbot.waitSignal(bench.tab.steps.made, timeout=20_000):
+    with qtbot.waitSignal(bench.tab.steps.made):
         bench.document.replace(placed_plan(places, 17), "more")
         assert bench.tab.timeline.predicted.caption.text() == "predicting the step…"
     assert "one device" in bench.tab.line.words.text()

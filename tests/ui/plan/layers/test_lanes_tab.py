@@ -34,7 +34,7 @@ def test_that_layers_are_timed_on_demand_and_a_step_is_told_in_seconds(
     assert "by FLOPs" in words.text()
     click(qtbot, button)
     assert (button.text(), words.text()) == ("Cancel", "Timing the layers…")
-    qtbot.waitUntil(lambda: not times.measuring, timeout=20_000)
+    qtbot.waitUntil(lambda: not times.measuring)
     assert words.text().startswith("timed: a step ")
     assert " ms · one device 15.5 ms · " in words.text()
     assert button.text() == "Measure"
@@ -47,20 +47,18 @@ def test_that_timing_is_given_up_by_the_same_button_and_a_failure_is_said(
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "starts"))
     bench = opened(times=TimesReader([sys.executable, fake_times_asker.__file__, "hang"]))
     click(qtbot, bench.tab.line.button)
-    qtbot.waitUntil(lambda: bench.tab.line.words.text() == "Training steps…", timeout=20_000)
+    qtbot.waitUntil(lambda: bench.tab.line.words.text() == "Training steps…")
     click(qtbot, bench.tab.line.button)
     assert "by FLOPs" in bench.tab.line.words.text()
     failing = opened(times=TimesReader([sys.executable, fake_times_asker.__file__, "refuse"]))
     click(qtbot, failing.tab.line.button)
-    qtbot.waitUntil(
-        lambda: failing.tab.problem.text.startswith("The layers could not be timed"), timeout=20_000
-    )
+    qtbot.waitUntil(lambda: failing.tab.problem.text.startswith("The layers could not be timed"))
 
 
 def test_that_place_for_me_places_all_in_one_undo_step(qtbot, opened) -> None:
     bench = opened(placed_plan({}))
     menu = bench.tab.toolbar.place.menu()
-    with qtbot.waitSignal(bench.tab.edited, timeout=20_000):
+    with qtbot.waitSignal(bench.tab.edited):
         menu.actions()[2].trigger()
         assert bench.tab.remark.text == "finding a placement…"
     assert bench.wanted[-1].text == "place the layers: fewest transfers"
@@ -76,7 +74,7 @@ def test_that_place_for_me_says_which_device_lacks_how_much(qtbot, opened) -> No
     small = tuple(replace(card, total_mib=301) for card in TWO_CARDS.cards)
     plan = replace(placed_plan({}), devices=DeviceSettings())
     bench = opened(plan, replace(TWO_CARDS, cards=small))
-    with qtbot.waitSignal(bench.tab.worker.done, timeout=20_000):
+    with qtbot.waitSignal(bench.tab.worker.done):
         bench.tab.toolbar.place.menu().actions()[0].trigger()
     assert "The model fits in no way: " in bench.tab.problem.text
     assert "lacks" in bench.tab.problem.text
@@ -87,7 +85,7 @@ def test_that_place_for_me_offers_to_recompute_where_only_that_fits(qtbot, opene
     plan = replace(placed_plan({}), devices=DeviceSettings(), training=Training(batch_size=100))
     graph = keeping(6)
     bench = opened(plan, with_room_to_recompute(), graph)
-    with qtbot.waitSignal(bench.tab.worker.done, timeout=20_000):
+    with qtbot.waitSignal(bench.tab.worker.done):
         bench.tab.toolbar.place.menu().actions()[0].trigger()
     assert bench.wanted == []
     assert bench.tab.problem.text == ""
@@ -108,7 +106,7 @@ def test_that_another_strategy_offers_to_place_the_layers_and_one_undo_takes_it_
     bench = opened(plain)
     assert not bench.tab.toolbar.isVisible()
     assert "its strategy is Mirrored" in bench.tab.start.title.text()
-    with qtbot.waitSignal(bench.tab.edited, timeout=20_000):
+    with qtbot.waitSignal(bench.tab.edited):
         click(qtbot, bench.tab.start.button)
     assert bench.plan.distribution.strategy == "placed"
     assert set(bench.places) == set(LAYERS)

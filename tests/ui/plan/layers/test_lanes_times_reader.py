@@ -52,7 +52,7 @@ def measure(qtbot, reader: TimesReader) -> TimesReader:
     reader.measure()
     assert reader.measuring
     assert reader.waiting_for
-    qtbot.waitUntil(lambda: not reader.measuring, timeout=20_000)
+    qtbot.waitUntil(lambda: not reader.measuring)
     return reader
 
 
@@ -81,7 +81,7 @@ def test_that_times_are_those_of_the_plan_shown_and_remembered(qtbot, reading, s
 def test_that_measuring_can_be_given_up_and_no_process_is_left(qtbot, reading, starts) -> None:
     reader = follow(reading("hang"))
     reader.measure()
-    qtbot.waitUntil(lambda: reader.waiting_for == "training steps", timeout=20_000)
+    qtbot.waitUntil(lambda: reader.waiting_for == "training steps")
     reader.cancel()
     assert not reader.measuring
     assert (reader.known, reader.error) == (None, "")
@@ -91,7 +91,7 @@ def test_that_measuring_can_be_given_up_and_no_process_is_left(qtbot, reading, s
 def test_that_another_plan_ends_the_measuring(qtbot, reading, starts) -> None:
     reader = follow(reading("hang"))
     reader.measure()
-    qtbot.waitUntil(lambda: bool(starts()), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(starts()))
     follow(reader, replace(placed_plan(), training=Training(batch_size=32)))
     assert not reader.measuring
     eventually(lambda: not psutil.pid_exists(starts()[0]))

@@ -37,7 +37,7 @@ def test_that_a_short_step_is_made_at_once_and_a_long_one_beside(qtbot, maker) -
     assert short.tasks <= MOST_TASKS_AT_ONCE < long.tasks
     maker.make(short)
     assert made == [short]
-    with qtbot.waitSignals([maker.waiting, maker.made], timeout=20_000):
+    with qtbot.waitSignals([maker.waiting, maker.made]):
         maker.make(long)
     assert made == [short, long]
 
