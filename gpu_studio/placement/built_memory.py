@@ -49,6 +49,14 @@ def built(
     return arena
 
 
+def copies(operations: Sequence[Operation]) -> Arena:
+    """The memory of a card whose variables are copies of another's, which it receives in order."""
+    arena = Arena(grows=False)
+    for number, variable in variables_of(operations).items():
+        arena.take(block_of(number), variable.bytes)
+    return arena
+
+
 def _make(arena: Arena, weight: Variable, bounds: set[int]) -> None:
     """Create a weight, filled or drawn.
 

@@ -67,8 +67,9 @@ def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
     before = model.corrections
     known = {**before, **factors}
     steps = {
-        kind: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0))
-        for kind, step in model.steps.items()
+        name: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0))
+        for name, step in model.steps.items()
+        for kind in (name.partition(":")[0],)
     }
     # A layer keeps the same on each kind of device, as far as is known: the larger factor is safe.
     kept = max(known.values()) / max(before.values(), default=1.0)

@@ -318,8 +318,10 @@ def launched(
     another launches what needs none of them. Whose operation comes next is drawn by `chance`.
     """
     waiting, staying = _Waiting(operations), chance.choice(STAYING)
+    received = {
+        place for place, each in enumerate(operations) if any(t in arriving for t, _ in each.makes)
+    }
     first = waiting.first()
-    received = {p for p in first if any(t in arriving for t, _ in operations[p].makes)}
     queues = [deque([place]) for place in first if place in received]
     queues.append(deque(place for place in first if place not in received))
     queue = queues[-1]
@@ -329,7 +331,9 @@ def launched(
         place = queue.popleft()
         yield Turn(place, begins=True)
         yield Turn(place, begins=False)
-        queue += waiting.after(place)
+        ready = waiting.after(place)
+        queue += [each for each in ready if each not in received]
+        queues += [deque([each]) for each in ready if each in received]
 
 
 def in_threads(

@@ -14,6 +14,7 @@ from gpu_studio.placement.device_memory import (
     slot_words,
     with_total,
 )
+from gpu_studio.placement.exchange import GATHERED, GATHERING, SENDING
 from gpu_studio.placement.plan_facts import ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
 from gpu_studio.placement.work import is_copied_to
@@ -76,13 +77,25 @@ def mirrored_memory(
 def _gathering(name: str, batch: int, count: int, model: ModelFacts) -> PredictedMemory:
     """The device that receives the gradients of all `count` replicas.
 
-    The others may be ahead: then theirs are all there when its own step is at its fullest.
+    The others may be ahead: then theirs are all there when its own step is at its fullest. Of
+    fewer or more than are rehearsed, the gradients of each count alike; a layer that is updated has
+    those of the others no more.
     """
-    step, gradients = step_on(name, model), _gradients(model).bytes
-    received = (count - 1) * gradients
-    held = max(step.peak(batch) + received, round(UNREHEARSED * (received + gradients)))
-    words = f"the gradients of the other {count - 1} replicas, {grouped(received)} B"
-    return _with_words(_trained(name, batch, model, held + step.lost), words)
+    alone, gradients = step_on(name, model), _gradients(model).bytes
+    rehearsed = model.steps.get(GATHERING)
+    there = (
+        rehearsed.peak(batch)
+        if rehearsed
+        else alone.peak(batch) + round(UNREHEARSED * (GATHERED - 1) * gradients)
+    )
+    missing = (count - GATHERED) * gradients
+    waiting = (count - 1) * (gradients - _largest_gradient(model))
+    held = max(
+        there + round(missing * (UNREHEARSED if missing > 0 else 1.0)),
+        alone.peak(batch) + round(UNREHEARSED * waiting),
+    )
+    words = f"the gradients of the other {count - 1} replicas, {grouped((count - 1) * gradients)} B"
+    return _with_words(_trained(name, batch, model, held + alone.lost), words)
 
 
 def _sending(name: str, batch: int, model: ModelFacts) -> PredictedMemory:
@@ -90,11 +103,9 @@ def _sending(name: str, batch: int, model: ModelFacts) -> PredictedMemory:
 
     Its variables are copies of the first device's: nothing is lost between them.
     """
-    step = step_on(name, model)
-    there = (each.bytes(batch) - (each.gradients if each.kept else 0) for each in step.moments)
-    held = round(max(there, default=0) * step.padded(batch))
+    step = model.steps.get(SENDING) or step_on(name, model)
     words = "each gradient goes to the first device, and its sum comes back"
-    return _with_words(_trained(name, batch, model, held), words)
+    return _with_words(_trained(name, batch, model, step.peak(batch)), words)
 
 
 def _with_words(memory: PredictedMemory, words: str) -> PredictedMemory:

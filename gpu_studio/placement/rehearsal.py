@@ -15,7 +15,7 @@ from math import exp
 from random import Random
 
 from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
-from gpu_studio.placement.built_memory import FAR, built, looked, variables_of
+from gpu_studio.placement.built_memory import FAR, built, copies, looked, variables_of
 from gpu_studio.placement.liveness import (
     CHEAP,
     UNKNOWN,
@@ -66,24 +66,38 @@ class TensorKinds:
     loaded: bool = False
 
 
-def on_card(operations: Sequence[Operation], marks: TensorKinds) -> StepMemory:
+def on_card(
+    operations: Sequence[Operation],
+    marks: TensorKinds,
+    received: frozenset[int] = frozenset(),
+    *,
+    copied: bool = False,
+) -> StepMemory:
     """The memory of a step whose operations a card runs one by one, in one region of memory.
 
-    The batch is copied there in the step, and free again when its last operation has run.
+    The batch is copied there in the step, and free again when its last operation has run. Other
+    tensors may be `received` too. `copied` says whether the variables are copies of those of
+    another card: then the model was not built there.
+    Of exchanges, which are rehearsed besides, only `BATCHES` are looked at.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
     results = [tensor for tensor in marks.results if tensor not in marks.batch]
     passing = replace(marks, results=results, batch=frozenset())
-    orders = (launched(operations, marks.batch, chance) for _ in range(_steps(operations)))
+    arriving = marks.batch | received
+    orders = (launched(operations, arriving, chance) for _ in range(_steps(operations)))
     runs = [_run(operations, order, passing) for order in orders]
     steps = list({tuple(run.changes): run for run in runs}.values())
     look = looked(operations, marks.outputs)
 
     def found() -> Arena:
+        if copied:
+            return copies(operations)
         return built(operations, look, grows=False, loaded=marks.loaded)
 
     alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
-    memory = _memory(operations, passing, {BATCHES[0]: steps}, found, sequences=1)
+    memory = _memory(
+        operations, passing, {BATCHES[0]: steps}, found, sequences=1, leaps=not received
+    )
     return replace(memory, scratch=max(alike, default=0))
 
 
@@ -149,6 +163,8 @@ def _memory(
     found: Callable[[], Arena],
     sequences: int = PROCESSES,
     beside: int = 0,
+    *,
+    leaps: bool = True,
 ) -> StepMemory:
     """Of the `rehearsed` steps; the margin is on what is there `beside` them too, in bytes."""
     steps = highest(moment for runs in rehearsed.values() for run in runs for moment in run.moments)
@@ -162,15 +178,17 @@ def _memory(
         most = max(_given_out(order, requests, found(), there) for order in orders)
         return UNREHEARSED * (beside + sum(there) + most) - beside
 
-    padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given))
+    padding = (
+        Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given, leaps)
+    )
     lost = found().used - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost)
 
 
-def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
-    """The allocated bytes for `BATCHES`, and for batches between two that deviate from the line."""
+def _sampled(given: Callable[[int], float], leaps: bool) -> list[tuple[int, float]]:
+    """The allocated bytes for `BATCHES`; with `leaps` for batches between that leave the line."""
     known = {batch: given(batch) for batch in BATCHES}
-    intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
+    intervals = [pair for pair in pairwise(BATCHES) if leaps and pair[1] <= CLOSE]
     while intervals:
         first, last = intervals.pop()
         middle = (first + last) // 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
+from gpu_studio.placement.exchange import GATHERING, SENDING
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
     GraphLayer,
@@ -104,11 +105,31 @@ def test_that_the_first_slice_of_a_card_holds_the_gradients_of_all_and_the_other
     alone = replace(mirrored, distribution=Distribution("one_device", devices=("GPU:0",)))
     alone = replace(alone, training=Training(batch_size=16))
     single = predicted(alone, machine=TWO_CARDS)["GPU:0"].total
-    assert first.total == single + 3 * GRADIENTS
+    assert first.total == single + round(UNREHEARSED * 3 * GRADIENTS)
     assert others[0].total <= single
     assert "the gradients of the other 3 replicas, 19,200 B" in first.other.formula
     ring = replace(mirrored, distribution=replace(mirrored.distribution, all_reduce="ring"))
     assert len({each.total for each in predicted(ring, machine=TWO_CARDS).values()} - {0}) == 1
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 4, 6])
+def test_that_slices_that_gather_and_send_gradients_hold_what_was_rehearsed_of_such_steps(
+    replicas: int,
+) -> None:
+    full, light = (StepMemory((MemoryMoment(size),)) for size in (900_000, 500_000))
+    steps = {"GPU": STEP, GATHERING: full, SENDING: light}
+    facts = replace(FACTS, model=replace(MODEL, steps=steps))
+    sliced = DeviceSettings(carve=(Carve("GPU:0", (300,) * replicas),))
+    devices = tuple(f"GPU:{number}" for number in range(replicas))
+    mirrored = replace(plan("mirrored", batch=60, devices=devices), devices=sliced)
+    found = predicted(mirrored, facts, TWO_CARDS)
+    assert MODEL.graph is not None
+    beside = WEIGHTS + SLOTS + 2 * (60 // replicas) * MODEL.graph.input_bytes
+    assert found["GPU:1"].total == beside + 500_000
+    # The gradients of each replica more or less than the four that are rehearsed count alike.
+    more = (replicas - 4) * GRADIENTS
+    margin = UNREHEARSED if more > 0 else 1.0
+    assert found["GPU:0"].total == beside + 900_000 + round(more * margin)
 
 
 def test_that_a_card_also_has_the_next_two_batches_and_what_is_lost_between_its_variables() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gpu_studio.placement.exchange import GATHERING, SENDING, gathering, sending
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.trainer.answers.step_operations import Graph, LayerHolds, flops, root, size_of
@@ -166,7 +167,10 @@ class LayerCosts:
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU"."""
+    """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU".
+
+    Also on one that sends its gradients, and on one that gathers those of others.
+    """
 
     layers: dict[str, LayerCosts]
     steps: dict[str, StepMemory]
@@ -298,9 +302,13 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
+        on_one = graph.as_on("GPU")
+        sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
-            "GPU": on_card(graph.as_on("GPU"), marks),
+            "GPU": on_card(on_one, marks),
+            SENDING: on_card(sent.operations, marks, sent.received, copied=True),
+            GATHERING: on_card(gathered.operations, marks, gathered.received),
         }
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
