@@ -69,7 +69,8 @@ def show(text: str, whole: str = "") -> None:
     """Show the text by the first means that works; the log has the `whole`, by default the same."""
     log = _noted(whole or text)
     place = f"\n\nThis is noted in {log}." if log else "\n\nIt could be noted in no file."
-    said = escaped(text.removeprefix("gpu-studio: "))[:_MOST] + place
+    own = text.removeprefix("gpu-studio: ")
+    said = escaped(own[:1].upper() + own[1:])[:_MOST] + place
     for command in _means(said):
         with suppress(OSError):
             if (

@@ -101,7 +101,10 @@ class LeftJobs:
             self._told = self._ask(lost)
             self._asked = time.monotonic()  # after the answer, which may have taken long
         told = self._told
-        return [replace(each, reason=told[each.id]) if each.id in told else each for each in found]
+        return [
+            replace(each, reason=told[each.id], left=True) if each.id in told else each
+            for each in found
+        ]
 
     def _ask(self, lost: Mapping[str, Summary]) -> dict[str, str]:
         """Once for all that are in the queue; those that are not are never asked after again."""

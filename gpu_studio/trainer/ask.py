@@ -73,16 +73,22 @@ def _answer(chosen: argparse.Namespace, say: Say) -> int:
         raise
     # Whatever TensorFlow raises, the asker must learn of it.
     except Exception as error:  # noqa: BLE001
-        say(
-            {
-                "error": error.message
-                if isinstance(error, TrainerError)
-                else f"{type(error).__name__}: {error}"
-            }
-        )
+        say({"error": _in_words(error)})
         return FAILED
     say({"answer": answer, "lasting": lasting})
     return ANSWERED
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, TrainerError):
+        return error.message
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, ImportError):
+        return (
+            f"{sys.executable} cannot import what trains ({said.rstrip('.')}). Install what is "
+            "missing there"
+        )
+    return said
 
 
 def _telling(say: Say) -> Callable[[Any], None]:

@@ -84,7 +84,7 @@ def test_that_without_a_display_a_notification_says_so_and_where_that_is_noted(
     program, *said = told.read_text().splitlines()
     assert program.endswith("notify-send")
     assert "GPU Studio could not start" in said
-    assert "there is no display" in told.read_text()
+    assert "There is no display" in told.read_text()
     assert f"This is noted in {log(isolated_home)}." in said
     assert "there is no display" in log(isolated_home).read_text()
 

@@ -9,6 +9,7 @@ import fake_slurm
 import pytest
 from fake_slurm import QUEUED, WAITS, FakeSlurm, lost_run, of
 
+from gpu_studio.cli.entry import run_command
 from gpu_studio.contract import RunDirectory
 from gpu_studio.hosts.slurm import SlurmMissingError, SlurmSilentError
 from gpu_studio.runs import left_job as left_jobs
@@ -39,7 +40,7 @@ def test_that_a_lost_run_says_that_its_job_waits_why_and_what_to_do(
     assert "ends soon after it has begun" in why.message
     assert why.suggestions[0] == "Take it out of the queue: scancel 4711"
     (summary,) = Catalogue(run.path.parent).summaries()
-    assert summary.state_words == f"lost · {QUEUED}"
+    assert (summary.state_words, summary.left) == (f"lost · {QUEUED}", True)
     assert QUEUED in run_document(run)["message"]
     assert QUEUED in " ".join(" ".join(run_lines(run)).split())
 
@@ -127,3 +128,15 @@ def test_that_what_others_wrote_for_a_number_is_given_to_no_command(
     assert left_job(run) is None
     assert LeftJobs().told(Catalogue(run.path.parent).summaries())
     assert known.asked == []
+
+
+def test_that_the_terminal_tells_it_below_the_list_and_where_a_stop_is_asked_for(
+    known: FakeSlurm, lost: Callable[..., RunDirectory], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = lost()
+    known.jobs["4711"] = of(run, WAITS)
+    folder = ["--runs-dir", str(run.path.parent)]
+    assert run_command(["runs", *folder, "list"]) == 0
+    assert f"{run.id} is lost, and {QUEUED}." in capsys.readouterr().err
+    assert run_command(["runs", *folder, "stop", "1"]) != 0
+    assert f"{QUEUED}. Take it out of the queue: scancel 4711. Go on" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from gpu_studio.runs.reading.workers import (
     cluster_words,
     disk_words,
     hosts_of,
+    is_bad,
     part_of,
     seen_words,
     share_words,
@@ -79,7 +80,11 @@ def test_that_a_row_tells_figures_and_silence():
         "2 KiB",
         "",
     )
-    assert seen_words(state(1, 0.03, 0.002, seen=12.0)) == "silent for 12 s"
+    late = state(1, 0.03, 0.002, seen=12.0)
+    assert (seen_words(late), is_bad(late)) == ("silent for 12 s", True)
+    to_come = replace(late, state="absent")
+    assert (seen_words(to_come), is_bad(to_come)) == ("awaited for 12 s", False)
+    assert is_bad(replace(late, state="lost", seen=0.0))
     assert seen_words(state(1, 0.03, 0.002, seen=12.0, state="ended")) == ""
 
 

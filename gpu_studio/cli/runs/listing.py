@@ -77,6 +77,8 @@ def list_all(chosen: argparse.Namespace) -> int:
         for summary in found:
             if summary.problem:
                 note(f"{summary.id} cannot be read: {summary.problem}.")
+            elif summary.left:
+                note(f"{summary.id} is lost, and {summary.reason}.")
     return OK
 
 

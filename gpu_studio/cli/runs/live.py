@@ -165,10 +165,13 @@ def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
 
 
 def _refuse_unless_live(run: RunDirectory) -> None:
+    from gpu_studio.runs.left_job import left_job
     from gpu_studio.runs.state import is_live, state_of
 
-    if not is_live(run):
-        raise RefusedError(
-            f"{run.id} is not training any more ({state_of(run)}). "
-            f"Go on from its last checkpoint with: gpu-studio resume {run.id}"
-        )
+    if is_live(run):
+        return
+    state = state_of(run)
+    said = f"{run.id} is not training any more ({state})."
+    if state == "lost" and (left := left_job(run)) is not None:
+        said += f" {left.clause}. {left.advice}."
+    raise RefusedError(f"{said} Go on from its last checkpoint with: gpu-studio resume {run.id}")

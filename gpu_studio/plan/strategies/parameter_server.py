@@ -62,9 +62,8 @@ PARAMETER_SERVER = _ParameterServer(
     line="Parameter servers hold the variables; workers compute, each on its own or all together.",
     pace="asynchronous",
     pace_words=(
-        "Asynchronous: a worker sends its gradients when it has them, from weights that may be "
-        "some steps old. With updates together all share each step, and losses are those of one "
-        "device."
+        "Each on its own, a worker sends its gradients when it has them, from weights that may be "
+        "some steps old. All together, they share each step, and losses are those of one device."
     ),
     variables="shared out over the parameter servers, each whole",
     gradients="sent to the servers, and applied as they come; together, added up by the chief",

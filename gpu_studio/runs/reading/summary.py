@@ -59,8 +59,8 @@ class Summary:
     empty before there is one, `devices` what TensorFlow saw. `number` distinguishes the run in its
     folder. `practice` are the practice cards, `4 × 2 GiB`; empty for real ones. `hosts` are the
     machines that it trained on. `job` is the number that Slurm gave the job of a run that is lost:
-    nobody may have ended it. `problem` says why the run cannot be read, if so: then
-    nothing else is known, and `state` is `lost`.
+    nobody may have ended it; `left` says that it is still there, and `reason` how. `problem` says
+    why the run cannot be read, if so: then nothing else is known, and `state` is `lost`.
     """
 
     directory: RunDirectory
@@ -86,6 +86,7 @@ class Summary:
     practice: str = ""
     hosts: tuple[str, ...] = ()
     job: str = ""
+    left: bool = False
 
     @property
     def standing(self) -> str:

@@ -136,10 +136,18 @@ def straggler_words(states: Sequence[WorkerState]) -> str:
 
 
 def seen_words(state: WorkerState) -> str:
-    """When a worker was last heard; empty while it speaks as it should, and once it has ended."""
+    """When a worker was last heard; empty while it speaks as it should, and once it has ended.
+
+    One that has not come yet was never heard: it is awaited, as long as its start takes.
+    """
     if state.state == "ended" or state.seen < SILENT_SECONDS:
         return ""
-    return f"silent for {duration(state.seen)}"
+    return f"{'awaited' if state.state == 'absent' else 'silent'} for {duration(state.seen)}"
+
+
+def is_bad(state: WorkerState) -> bool:
+    """Whether a worker is lost, or says nothing any more."""
+    return state.state == "lost" or bool(state.state != "absent" and seen_words(state))
 
 
 def disk_words(state: WorkerState) -> str:

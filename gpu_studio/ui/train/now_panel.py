@@ -231,6 +231,7 @@ class NowPanel(CardFrame):
     def _make_meters(self, devices: list[DeviceMemoryNow]) -> None:
         for meter in self._meters.values():
             self._column.removeWidget(meter)
+            meter.hide()  # until then it would be painted below the new ones
             meter.deleteLater()
         self._meters = {device.name: DeviceMeter(self._theme, device) for device in devices}
         for number, meter in enumerate(self._meters.values()):

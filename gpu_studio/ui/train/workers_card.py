@@ -15,6 +15,7 @@ from gpu_studio.contract import RunDirectory, WorkerPlace, WorkerState, last_lin
 from gpu_studio.runs.reading.workers import (
     WorkersOfRun,
     disk_words,
+    is_bad,
     lag_words,
     part_of,
     seen_words,
@@ -248,14 +249,14 @@ class WorkerLine(QWidget):
         columns = self._columns()
         self._paint_name(painter, columns[0])
         tokens, state = self._theme.tokens, self._state
-        bad = state.state == "lost" or bool(seen_words(state))
+        bad = is_bad(state)
         self._text(painter, columns[1], state.state, tokens.bad if bad else tokens.text)
         done = state.step if state.share is None else state.share.steps
         if state.role != "server":
             self._text(painter, columns[2], grouped(done), tokens.text, RIGHT)
         silent = seen_words(state)
         if silent:
-            self._text(painter, columns[3], silent, tokens.bad)
+            self._text(painter, columns[3], silent, tokens.bad if bad else tokens.muted)
         else:
             self._paint_bar(painter, columns[3])
         memory = UNKNOWN if state.memory is None else size(state.memory)

@@ -159,5 +159,6 @@ def test_that_a_tensorflow_that_cannot_be_imported_is_told(tmp_path):
     )
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "ImportError: libfoo.so: cannot open" in done.stderr
+    assert "cannot import what trains (ImportError: libfoo.so: cannot open" in done.stderr
+    assert "Install what is missing there" in done.stderr
     assert "Traceback" not in done.stderr
