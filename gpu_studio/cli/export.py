@@ -169,8 +169,9 @@ def _script(
     try:
         try:
             return python_script(written, machine, base, seen, known.model)
-        except UnseenError:
-            looked = _looked_at(plan, "what is learnt", of_model=plan.model.name is None)
+        except UnseenError as unseen:
+            of_model = unseen.of_model or plan.model.name is None
+            looked = _looked_at(plan, "what is learnt", of_model=of_model)
             return python_script(written, machine, base, looked.data, looked.model)
     except ExportError as error:
         raise RefusedError(str(error)) from error

@@ -17,6 +17,7 @@ from gpu_studio.common.safe_files import read_regular
 from gpu_studio.contract import RunDirectory
 from gpu_studio.contract.consent import Standing, allow_file, read_code
 from gpu_studio.hardware.asking import COMMAND, WITH_USERS
+from gpu_studio.placement.cautions import values_as_ids
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
@@ -196,3 +197,11 @@ def predicted_bytes(plan: AbsolutePlan, machine: plans.Machine) -> dict[str, int
                 if each.total
             }
     return {}
+
+
+def odd_targets(written: plans.Plan, plan: AbsolutePlan) -> list[str]:
+    """What is odd about the targets, from cached answers: whole numbers that may be no ids."""
+    with suppress(ValueError):
+        if (answer := kept_about(plan)) is not None:
+            return [f"{each.text} {each.why}" for each in values_as_ids(written, decoded(answer))]
+    return []

@@ -65,6 +65,7 @@ def check(chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.given_plan import (
         described_machine,
         every_problem,
+        odd_targets,
         predicted_bytes,
         this_machine,
     )
@@ -80,10 +81,14 @@ def check(chosen: argparse.Namespace) -> int:
     if problems:
         return _refuse(chosen, tuple(problems))
     waits = waits_now(needs_of(plan, machine, predicted_bytes(absolute, machine)), machine)
+    odd = odd_targets(plan, absolute)
     if chosen.json:
-        say_json(_seen(plan, machine) | {"problems": [], "waits": waits})
+        said = {"problems": [], "waits": waits, **({"cautions": odd} if odd else {})}
+        say_json(_seen(plan, machine) | said)
     else:
         _say_seen(plan, machine)
+        for each in odd:
+            note(each)
         if waits:
             note(f"Not now: it {waits}")
     return OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpu_studio.export.data_sets import loading
 from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.script_text import fill, literal
@@ -191,16 +193,20 @@ return parts.map(lambda x, y: ($numbers, y)).prefetch(8)"""
 def data(facts: ScriptFacts) -> str:
     """The functions `load_data`, `batches` and `shuffled`."""
     head, load = loading(facts)
-    names = split_names(facts)
+    return head + loaded(facts, load, split_names(facts)) + fill(_BATCHES, gather=_gather(facts))
+
+
+def loaded(facts: ScriptFacts, load: str, names: Sequence[str]) -> str:
+    """Return the function `load_data` and what it calls; `load` are lines that make x and y."""
+    held = _held_out(facts)
     whole = fill(
         _LOAD,
         names=" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
         load=load,
-        split=split_lines(facts.plan.data.split, _held_out(facts), _classes(facts)),
-        result=_result(facts),
+        split=split_lines(facts.plan.data.split, held, _classes(facts)),
+        result=_result(facts, names),
     )
-    head += split_head(facts.plan.data.split, _held_out(facts))
-    return head + whole + fill(_BATCHES, gather=_gather(facts))
+    return split_head(facts.plan.data.split, held) + whole
 
 
 def _classes(facts: ScriptFacts) -> str:
@@ -233,10 +239,10 @@ def _held_out(facts: ScriptFacts) -> dict[str, float]:
     }
 
 
-def _result(facts: ScriptFacts) -> str:
+def _result(facts: ScriptFacts, names: Sequence[str]) -> str:
     shares = _held_out(facts)
     parts = []
-    for name in split_names(facts):
+    for name in names:
         if name in shares or (name == "training" and shares):
             parts.append(f"(x[{name}_rows], y[{name}_rows])")
         else:

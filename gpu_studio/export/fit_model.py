@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gpu_studio.export import forms
 from gpu_studio.export.fitted import AS_COMPILED, FittedPlan
-from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.forms import Fitting
+from gpu_studio.export.keras_objects import (
+    LOSS_CLASSES,
+    METRIC_CLASSES,
+    metric_text,
+    one_column,
+)
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.model import counts_tokens
+from gpu_studio.export.model import model as model_text
 from gpu_studio.export.optimizers import optimizer, optimizer_parameters
-from gpu_studio.export.own_code import CALL_OWN, options_of
+from gpu_studio.export.own_code import CALL_OWN, names_code, options_of, place_of
 from gpu_studio.export.script_text import call, fill, indented, listing, literal, options
 from gpu_studio.placement.plan_facts import Learnt
-from gpu_studio.plan import Named, OutputTraining, reference
+from gpu_studio.plan import Named, OutputTraining, reference, shown
 from gpu_studio.plan.keras_objects import LOSSES, METRICS, keras_name
 
 _NO_LOSS = "none"
@@ -33,11 +42,50 @@ def judge(file, name, options):
 """
 
 
+_SHOWN = """
+
+def shown(judged, adapted):
+    \"\"\"A loss or a metric that gets targets and outputs in the form that it takes.\"\"\"
+    name = "call" if isinstance(judged, keras.losses.Loss) else "update_state"
+    take = getattr(judged, name)
+
+    def take_adapted(y, outputs, *more, **named):
+        return take(*adapted(y, outputs), *more, **named)
+
+    setattr(judged, name, take_adapted)
+    return judged
+"""
+
+
 def own_functions(fitted: FittedPlan) -> str:
-    """The functions that read the user's own files."""
-    return CALL_OWN + (_JUDGED if "judge(" in compiling(fitted) else "")
+    """The functions that read the user's own files, and adapt losses and metrics."""
+    compiled = compiling(fitted)
+    text = CALL_OWN if names_code(fitted.facts) else ""
+    text += _JUDGED if "judge(" in compiled else ""
+    return (text + (_SHOWN if "shown(" in compiled else "")).lstrip("\n")
 
 
+_LOADED = """\
+$file
+
+
+def build_model($parameters):
+    \"\"\"The model as it was saved, compiled as the plan says.\"\"\"
+    keras.utils.set_random_seed(SEED)
+    # Keras refuses layers with code of their own.
+    model = keras.saving.load_model(MODEL_FILE, compile=False, safe_mode=True)
+    $compile
+    return model
+"""
+_BUILT_IN = """\
+$model
+
+def build_model($parameters):
+    \"\"\"The model, compiled as the plan says.\"\"\"
+    model = make_model($given)
+    $compile
+    return model
+"""
 _BUILD = """\
 $file
 MODEL_OPTIONS = $options
@@ -56,16 +104,21 @@ def build_model($parameters):
 
 def building(fitted: FittedPlan) -> str:
     """The functions `make_optimizer`, if the plan names the optimizer, and `build_model`."""
-    model = fitted.plan.model
-    what = "function is that makes the model"
-    place, function = fitted.place("MODEL_FILE", "model.python", str(model.python), what)
     compiled = compiling(fitted)
     made = f"{optimizer(fitted.facts)}\n\n" if "make_optimizer(" in compiled else ""
+    model, parameters = fitted.plan.model, ", ".join(model_parameters(fitted))
+    if model.name is not None:
+        return made + _built_in(fitted, compiled, parameters)
+    if model.file is not None:
+        file = place_of("MODEL_FILE", "model.file", model.file, fitted.facts, "model")
+        return made + fill(_LOADED, file=file, parameters=parameters, compile=compiled)
+    what = "function is that makes the model"
+    place, function = fitted.place("MODEL_FILE", "model.python", str(model.python), what)
     return made + fill(
         _BUILD,
         file=place,
         options=options_of("model.options", model.options),
-        parameters=", ".join(model_parameters(fitted)),
+        parameters=parameters,
         how="compiled by itself" if not compiled else "compiled as the plan says",
         offered=table("offered", _offered(fitted)),
         function=literal(function),
@@ -73,10 +126,18 @@ def building(fitted: FittedPlan) -> str:
     )
 
 
+def _built_in(fitted: FittedPlan, compiled: str, parameters: str) -> str:
+    """Return the functions that make a built-in model."""
+    tokens = "tokens" if counts_tokens(fitted.facts) else ""
+    made = model_text(fitted.facts).replace("def build_model(", "def make_model(", 1)
+    return fill(_BUILT_IN, model=made, parameters=parameters, given=tokens, compile=compiled)
+
+
 def model_parameters(fitted: FittedPlan, epochs: str = "epochs") -> list[str]:
     """Return what `build_model` is given, `epochs` under that name. Raises ExportError."""
+    tokens = ["tokens"] if counts_tokens(fitted.facts) else []
     if "make_optimizer(" not in compiling(fitted):
-        return []
+        return tokens
     needed = optimizer_parameters(fitted.facts)
     known = not fitted.seen.streamed or fitted.plan.training.steps_per_epoch
     if "steps_per_epoch" in needed and not known:
@@ -85,7 +146,7 @@ def model_parameters(fitted: FittedPlan, epochs: str = "epochs") -> list[str]:
             "a stream as it trains. Set training.steps_per_epoch, say the schedule in steps, or "
             "compile the model with it."
         )
-    return [{"epochs": epochs}.get(name, name) for name in needed]
+    return [*tokens, *({"epochs": epochs}.get(name, name) for name in needed)]
 
 
 def table(name: str, given: Mapping[str, str]) -> str:
@@ -135,7 +196,7 @@ def _loss_of_plan(fitted: FittedPlan) -> list[str]:
         chosen = fitted.plan.training.loss
         return [] if chosen.name == "auto" else [f"loss={_one_loss(fitted, chosen, None)}"]
     each = {
-        name: _one_loss(fitted, _loss_of(fitted, name), learnt)
+        name: _one_loss(fitted, _loss_of(fitted, name), learnt, name)
         for name, learnt in fitted.learners.items()
     }
     if list(each) == [""]:
@@ -155,7 +216,7 @@ def _loss_of(fitted: FittedPlan, output: str) -> Named:
     return own.loss if own is not None and own.loss is not None else training.loss
 
 
-def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
+def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output: str = "") -> str:
     if reference(chosen.name):
         return _judge(fitted, "training.loss", chosen)
     if chosen.name == _NO_LOSS:
@@ -163,13 +224,43 @@ def _one_loss(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
     name = keras_name(chosen.name if chosen.name != "auto" or not learnt else learnt.loss, LOSSES)
     fitting = LOSS_CLASSES.get(str(name))
     if fitting is None:
-        raise ExportError(
-            f"No script writes the loss {chosen.name} for this model. Compile the model in its "
-            "function, or train it by a run."
-        )
+        fitting = Fitting(str(name).capitalize(), one_hot=True, probabilities=True)
     logits = fitting.takes_logits and learnt is not None and "from_logits" not in chosen.options
     more = [f"from_logits={learnt.logits}"] if logits and learnt is not None else []
-    return call("", f"keras.losses.{fitting.cls}", [*more, *options(chosen.options)])
+    made = call("", f"keras.losses.{fitting.cls}", [*more, *options(chosen.options)])
+    return _adapted(fitted, made, fitting, output, learnt)
+
+
+def _adapted(
+    fitted: FittedPlan,
+    made: str,
+    fitting: Fitting,
+    output: str,
+    learnt: Learnt | None,
+    cut: str = "",
+) -> str:
+    """Return a loss or metric that gets labels or probabilities where the model has none.
+
+    `cut` is the column of them that it is to see.
+    """
+    if learnt is None:
+        return made
+    facts = fitted.of_output(output, learnt)
+    labels, outputs = "y", forms.predictions(facts, fitting)
+    if (fitting.one_hot and learnt.kind == "classes") or (
+        learnt.kind == "one_hot" and not fitting.one_hot
+    ):
+        labels = forms.labels(facts, fitting)
+    outputs = "outputs" if outputs == "outputs[..., None]" else outputs
+    if (labels, outputs) == ("y", "outputs"):
+        return made
+    if facts.met.rank > 1:
+        raise ExportError(
+            f"No script shows {fitting.cls} the outputs of this model, one for each of many places "
+            "in a sample. Compile the model in its function, or train it by a run."
+        )
+    pair = f"lambda y, outputs: (\n    {labels}{cut},\n    {outputs}{cut},\n)"
+    return f"shown(\n{indented(made, 4)},\n{indented(pair, 4)},\n)"
 
 
 def _metrics_of_plan(fitted: FittedPlan) -> list[str]:
@@ -180,11 +271,14 @@ def _metrics_of_plan(fitted: FittedPlan) -> list[str]:
         return []
     learnt, own = fitted.learners, fitted.plan.training.outputs
     rows = {
-        name: [_one_metric(fitted, each, one) for each in _metrics_of(own.get(name), chosen)]
+        name: [_one_metric(fitted, each, one, name) for each in _metrics_of(own.get(name), chosen)]
         for name, one in learnt.items()
     }
     if list(rows) in ([""], []):
         flat = rows.get("") or [_one_metric(fitted, each, None) for each in chosen]
+        if any("\n" in each for each in flat):
+            lines = "".join(f"{indented(each, 4)},\n" for each in flat)
+            return [f"metrics=[\n{lines}]"]
         return [f"metrics=[{', '.join(flat)}]"]
     listed = {name: listing("", row, indent=len(name) + 17) for name, row in rows.items()}
     return [_by_output("metrics", listed)]
@@ -201,19 +295,30 @@ def _metrics_of(own: OutputTraining | None, rest: Sequence[Named]) -> Sequence[N
     return own.metrics if own is not None and own.metrics is not None else rest
 
 
-def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None) -> str:
+def _one_metric(fitted: FittedPlan, chosen: Named, learnt: Learnt | None, output: str = "") -> str:
     if reference(chosen.name):
         return _judge(fitted, "training.metrics", chosen)
     name = chosen.name
     if name == "auto" and learnt is not None:
         name = (learnt.metrics or ("accuracy",))[0]
-    if name in _GUESSED and not chosen.options:
+    binary = learnt is not None and learnt.kind == "binary" and learnt.logits
+    if name in _GUESSED and not chosen.options and not binary:
         return literal(name)  # which Keras turns into the one that suits the targets
     full = str(keras_name(name, METRICS))
-    if full not in METRIC_CLASSES or full == "accuracy":
+    if full == "accuracy" and not binary:
         return literal(name)
-    given = [*options(chosen.options), f"name={literal(name)}"]
-    return call("", f"keras.metrics.{METRIC_CLASSES[full].cls}", given)
+    if full not in METRIC_CLASSES:
+        raise ExportError(
+            f"training.metrics names {shown(chosen.name)}, which no script feeds. Compile the "
+            "model with it in its function, give it by a function of your own, or leave it out."
+        )
+    if learnt is None:
+        given = [*options(chosen.options), f"name={literal(name)}"]
+        return call("", f"keras.metrics.{METRIC_CLASSES[full].cls}", given)
+    facts = fitted.of_output(output, learnt)
+    fitting = forms.fitting(facts, full, METRIC_CLASSES)
+    cut = "[:, 1:2]" if one_column(facts, [full], [chosen]) else ""
+    return _adapted(fitted, metric_text(facts, full, chosen.options), fitting, output, learnt, cut)
 
 
 def _judge(fitted: FittedPlan, field: str, chosen: Named) -> str:

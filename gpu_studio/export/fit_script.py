@@ -7,13 +7,15 @@ gets the samples in the order of a run and draws the same random numbers: losses
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
-from gpu_studio.export.fitted import FittedPlan, loading
+from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.passes import SHOW
 from gpu_studio.export.phases import made_callback, phases, phases_callback
@@ -91,8 +93,8 @@ def count_by_samples(model):
         )
         return tf.IndexedSlices(values, rows, gradient.dense_shape)
 
-    def by_rows(update):
-        return lambda value, sample_weight=None: update(value, here.rows)
+    def by_share(update):
+        return lambda value, sample_weight=None: update(value, here.share)
 
     def applying(optimizer):
         apply = optimizer.apply
@@ -121,7 +123,7 @@ def count_by_samples(model):
     model.test_step = counting(model.test_step)
     losses = getattr(model, "_compile_loss", None)
     for metric in losses.metrics if losses else ():
-        metric.update_state = by_rows(metric.update_state)
+        metric.update_state = by_share(metric.update_state)
     return count
 
 
@@ -172,6 +174,7 @@ def train(arguments):
     $strategy
     $precision
     $splits = load_data()
+    $tokens
     $batches
     $scope
     $built
@@ -204,9 +207,7 @@ samples = len(keras.tree.flatten(training)[0])
 steps_of_pass = -(-samples // BATCH_SIZE)  # rounded up
 steps_per_epoch = min($asked, steps_of_pass)
 passes = itertools.count()
-training = batches(training, lambda _: shuffled(samples, next(passes)), 1)
-known_length = tf.data.experimental.assert_cardinality(steps_of_pass)
-training = training.apply(known_length)"""
+training = batches(training, lambda _: shuffled(samples, next(passes)), 1)"""
 _EVALUATED = """\
 {0}_rows = np.arange(len(keras.tree.flatten({0})[0]))
 {0} = batches({0}, lambda _: {0}_rows, 1)"""
@@ -244,12 +245,15 @@ def fitting(fitted: FittedPlan) -> str:
         test = f"if test is not None:\n{indented(_TEST, 4)}"
     written = written_as(plan)
     made = f"model = build_model({', '.join(model_parameters(fitted, 'arguments.epochs'))})"
+    names = fitted.splits
+    one = len(names) == 1 and plan.data.python is None and not fitted.seen.nested
     make = f"{made}\n{preparing(facts)}".rstrip()
     whole = fill(
         _TRAIN,
         strategy="strategy = make_strategy()" if written.has_scope else "",
         precision=precision(facts),
-        splits=", ".join(fitted.splits),
+        splits=f"({names[0]},)" if one else ", ".join(names),
+        tokens=_tokens(fitted),
         batches=_batched(fitted),
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
@@ -268,6 +272,14 @@ def fitting(fitted: FittedPlan) -> str:
     built += _AS_DATASET if written.has_scope and streamed else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
+
+
+def _tokens(fitted: FittedPlan) -> str:
+    """Return the line that counts the tokens, where a built-in model has to know their number."""
+    if not counts_tokens(fitted.facts):
+        return ""
+    names = ", ".join(fitted.splits) + ("," if len(fitted.splits) == 1 else "")
+    return f"tokens = 1 + max(int(part[0].max()) for part in ({names}))"
 
 
 def _counting(fitted: FittedPlan) -> str:
@@ -295,22 +307,41 @@ def _fit_arguments(fitted: FittedPlan) -> Iterator[str]:
         if training.validation_steps:
             yield f"validation_steps={training.validation_steps},"
     if training.class_weight:
-        weights = {int(key): value for key, value in training.class_weight.items()}
+        given = {int(key): value for key, value in training.class_weight.items()}
+        classes = max(fitted.facts.met.units, 1 + max(given))
+        weights = {each: given.get(each, 1.0) for each in range(classes)}
         spelled = ", ".join(f"{key}: {literal(value)}" for key, value in weights.items())
         yield f"class_weight={{{spelled}}},"
 
 
 def _callbacks(fitted: FittedPlan) -> Iterator[str]:
     """Return the lines that make the callbacks, in the order of a run."""
-    training, made = fitted.plan.training, []
-    lists = ["SameDraws()"] if fitted.draws else []
-    lists += [made_callback(fitted.facts)] if training.phases else []
+    training, built_in, own = fitted.plan.training, [], []
     for place, each in enumerate(training.callbacks):
         if not reference(each.name):
-            lists.append(_built_in(fitted, each))
+            built_in.append(_built_in(fitted, each))
             continue
         yield from _own_callback(fitted, place, each)
-        made.append(f"*keras.tree.flatten(own_{place})")
+        own.append(f"*keras.tree.flatten(own_{place})")
+    mine = [*built_in, *own]
+    if training.phases and mine:
+        yield from _listed("others", mine)
+        mine = ["*others"]
+    first = ["SameDraws()"] if fitted.draws else []
+    first += [made_callback(fitted.facts)] if training.phases else []
+    yield from _listed("callbacks", [*first, *mine, *_of_plan(fitted), _SHOWN])
+
+
+def _listed(name: str, items: Iterable[str]) -> Iterator[str]:
+    """Return the lines that make a list of these expressions."""
+    yield f"{name} = ["
+    yield from (indented(f"{each},", 4) for each in items)
+    yield "]"
+
+
+def _of_plan(fitted: FittedPlan) -> list[str]:
+    """Return the callbacks that do what a run does by itself: stop early, and keep the best."""
+    training, made = fitted.plan.training, []
     if rule := training.early_stopping:
         given = {"monitor": rule.monitor, "min_delta": rule.min_delta}
         given |= {"patience": max(rule.patience, 1), "mode": _mode(rule.monitor)}
@@ -323,10 +354,7 @@ def _callbacks(fitted: FittedPlan) -> Iterator[str]:
         given |= {"monitor": monitor, "mode": _mode(monitor)}
         path = 'arguments.output / "best.weights.h5"'
         made.append(call("", "keras.callbacks.ModelCheckpoint", [path, *options(given)], indent=8))
-    items = [*lists, *made, _SHOWN]
-    yield "callbacks = ["
-    yield from (indented(f"{each},", 4) for each in items)
-    yield "]"
+    return made
 
 
 def _mode(monitor: str) -> str:
@@ -351,8 +379,9 @@ def _built_in(fitted: FittedPlan, named: Callback) -> str:
         return call("", "keras.callbacks.ReduceLROnPlateau", options(given), indent=8)
     if named.name == known.TERMINATE:
         return "keras.callbacks.TerminateOnNaN()"
-    if named.name == known.TABLE and saves(fitted.facts):
-        path = f"arguments.output / {literal(given.get(known.FILE, 'epochs.csv'))}"
+    if named.name == known.TABLE:
+        file = literal(given.get(known.FILE, "epochs.csv"))
+        path = f"arguments.output / {file}" if saves(fitted.facts) else file
         separator = literal(given.get("separator", ","))
         return call("", "keras.callbacks.CSVLogger", [path, separator], indent=8)
     if named.name == known.SCHEDULER and SCHEDULE in given:

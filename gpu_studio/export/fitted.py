@@ -1,19 +1,24 @@
-"""What a plan must be that Keras' `fit` trains, and the part of its script that loads the data."""
+"""What a plan must be that Keras' `fit` trains, and what its script must know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from gpu_studio.export.data import split_head, split_lines
+import numpy as np
+
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
+from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError, Met, UnseenError
-from gpu_studio.export.own_code import options_of, place_of
-from gpu_studio.export.script_data import ScriptData
-from gpu_studio.export.script_text import fill, literal
-from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
-from gpu_studio.plan import Machine, Plan, Target, reference
-from gpu_studio.plan.keras_objects import COMPILED
+from gpu_studio.export.own_code import place_of
+from gpu_studio.export.script_data import ScriptData, source_of
+from gpu_studio.export.tables import table_facts
+from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, paired
+from gpu_studio.plan import Machine, Named, Plan, Target, reference, strategy_of
+from gpu_studio.plan.data import TEXT_FILES, ImageFolderError, Layout, files_in, layout_of
+from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, keras_name
 
 AS_COMPILED = ("auto", COMPILED)
 
@@ -21,16 +26,36 @@ AS_COMPILED = ("auto", COMPILED)
 def is_fitted(plan: Plan, seen: DataFacts | None, built: ModelFacts | None) -> bool:
     """Whether the plan's script is of this form: only `fit` trains what it names."""
     training = plan.training
-    if plan.model.python is None or plan.data.python is None:
-        return False
-    names = [training.optimizer, training.loss.name, *(each.name for each in training.metrics)]
     of_plan = (
-        any(name == COMPILED or reference(name) for name in names)
+        training.optimizer == COMPILED
         or bool(training.callbacks or training.class_weight or training.outputs)
-        or training.steps_per_epoch > 0
+        or not _is_written(LOSSES, LOSS_CLASSES, training.loss)
+        or not all(_is_written(METRICS, METRIC_CLASSES, each) for each in training.metrics)
+        or _begins_phases(plan)
     )
+    if plan.model.python is not None and plan.data.python is not None:
+        of_plan = of_plan or bool(reference(training.optimizer)) or training.steps_per_epoch > 0
     of_data = seen is not None and (bool(seen.streamed) or seen.nested)
+    of_data = of_data or holds_texts(plan)
     return of_plan or of_data or (built is not None and _needs_fit(built))
+
+
+def holds_texts(plan: Plan) -> bool:
+    """Whether the data are a folder of texts."""
+    return plan.data.folder is not None and files_in(plan.data) is TEXT_FILES
+
+
+def _is_written(known: Collection[str], written: Collection[str], named: Named) -> bool:
+    """Whether the loop of a script can write a loss or a metric."""
+    name = keras_name(named.name, known) if not reference(named.name) else None
+    return named.name == "auto" or name == "accuracy" or name in written
+
+
+def _begins_phases(plan: Plan) -> bool:
+    """Whether replicas begin later phases of a model that Keras alone knows."""
+    strategy = strategy_of(plan)
+    several = strategy.replicates and not strategy.clusters
+    return bool(plan.training.phases) and several and plan.model.name is None
 
 
 def _needs_fit(built: ModelFacts) -> bool:
@@ -58,17 +83,13 @@ class FittedPlan:
         built: ModelFacts | None,
     ) -> None:
         if seen is None or built is None or built.model_error:
-            raise UnseenError(
-                f"What {plan.data.python} returns and how {plan.model.python} is compiled are "
-                "known once they have run, and a script depends on it: allow the files, and "
-                "export when the Plan page shows the model."
-            )
+            raise UnseenError(_unseen(plan), of_model=True)
         if built.training_error:
             raise ExportError(built.training_error)
         self.plan, self.seen, self.built = plan, seen, built
-        source = ScriptData(Target(), (), None, brings_test=False)
-        self.facts = ScriptFacts(plan, machine, base, source, (), Met("values", (1,)))
-        """What the parts of all scripts ask for; nothing of it says what is learnt."""
+        source = _source(plan, base, seen)
+        self.facts = ScriptFacts(plan, machine, base, source, (), _met(built))
+        """What the parts of all scripts ask for; of several outputs it says nothing."""
         self.joins = self.facts.joins or (built.conditional and self.facts.several)
         """Whether replicas must join to update weights in a condition."""
         if plan.training.phases and built.own_steps:
@@ -98,9 +119,32 @@ class FittedPlan:
         }
         return ["training", *(name for name, found in there.items() if found or streamed)]
 
+    @property
+    def of_loop(self) -> bool:
+        """Whether the data are loaded as in a script with a loop: one array and its targets."""
+        return self.plan.data.python is None and not self.seen.nested
+
+    def of_output(self, output: str, learnt: Learnt) -> ScriptFacts:
+        """What is known of one output, as the parts of all scripts ask for it."""
+        target = self.facts.source.target if self.of_loop else self.seen.target
+        shape = self.facts.met.shape
+        for given, end in paired(self.seen.targets, self.built.outputs) if output else ():
+            if end is not None and end.name == output:
+                shape, target = end.shape, given.target if given is not None else target
+        met = Met(learnt.kind, shape, learnt.logits, as_built=True)
+        return replace(self.facts, met=met, source=replace(self.facts.source, target=target))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the arrays of samples, targets and weights, as in an .npz file."""
+        if self.plan.data.table is not None:
+            return frozenset(("x", "y", *(["sample_weight"] if self.seen.weights else [])))
+        return frozenset(name.partition("/")[0] for name in self.seen.arrays)
+
     def brings(self, part: str) -> bool:
         """Whether the data bring a split of their own, `val` or `test`."""
-        return any(name.partition("/")[0] == f"x_{part}" for name in self.seen.arrays)
+        own = {"val": self.facts.source.brings_validation, "test": self.facts.source.brings_test}
+        return own[part] or f"x_{part}" in self.names
 
     @property
     def named_loss(self) -> bool:
@@ -126,181 +170,50 @@ class FittedPlan:
         return place_of(variable, field, named.file, self.facts, what), named.function
 
 
-_ARRAYS = """\
-$file
-DATA_OPTIONS = $options
-
-
-def named(found):
-    \"\"\"What the function returned, by the names that arrays have in an .npz file.\"\"\"
-    if isinstance(found, dict):
-        return found
-    if not isinstance(found, (tuple, list)):
-        return {"x": found}
-    pairs = [isinstance(part, (tuple, list)) and len(part) == 2 for part in found]
-    if not all(pairs) or not any(isinstance(part, tuple) for part in found):
-        return dict(zip(("x", "y", "sample_weight"), found))
-    splits = ("train", "val", "test") if len(found) == 3 else ("train", "test")
-    arrays = {}
-    for split, (x, y) in zip(splits, found):
-        arrays |= {f"x_{split}": x, f"y_{split}": y}
-    return arrays
-
-
-$head
-def rows_of(arrays, rows):
-    \"\"\"Some samples of a structure of arrays.\"\"\"
-    return keras.tree.map_structure(lambda array: array[rows], arrays)
-
-
-def load_data():
-    \"\"\"The samples of each split as `fit` takes them: x, y and weights, if any.\"\"\"
-    keras.utils.set_random_seed(SEED)
-    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
-    arrays = {
-        name: $convert
-        for name, array in named(found).items()
-        if array is not None
-    }
-    $split
-
-
-def batches(arrays, order_of_epoch, epochs):
-    \"\"\"The batches of all epochs, as a dataset.\"\"\"
-    with tf.device("CPU:0"):
-        held = keras.tree.map_structure(tf.constant, arrays)
-
-    def rows_of_batches():
-        for epoch in range(epochs):
-            order = order_of_epoch(epoch)
-            for first in range(0, len(order), BATCH_SIZE):
-                yield order[first : first + BATCH_SIZE]
-
-    kind = tf.TensorSpec((None,), tf.int64)
-    rows = tf.data.Dataset.from_generator(rows_of_batches, output_signature=kind)
-
-    def gathered(some):
-        return keras.tree.map_structure(lambda each: tf.gather(each, some), held)
-
-    return rows.map(gathered).prefetch(8)
-
-
-def shuffled(samples, epoch):
-    \"\"\"The order of the training samples in an epoch: by seed and epoch alone.\"\"\"
-    with tf.device("CPU:0"):
-        numbers = tf.range(samples, dtype=tf.int64)
-        seed = tf.constant([SEED, epoch], tf.int64)
-        return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
-"""
-
-_STREAMS = """\
-$file
-DATA_OPTIONS = $options
-
-
-def load_data():
-    \"\"\"The streams to train on, to validate on and to test on, or None.\"\"\"
-    keras.utils.set_random_seed(SEED)
-    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
-    training, *others = found if isinstance(found, (tuple, list)) else (found,)
-    $batched
-    validation, test = [*others, None, None][:2]
-    return training, validation, test
-
-
-def in_order(files, epochs):
-    \"\"\"The batches of all epochs of a `PyDataset`: by seed and epoch alone.\"\"\"
-
-    def batches():
-        for epoch in range(epochs):
-            generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))
-            for place in generator.permutation(len(files)):
-                yield tuple(files[int(place)])
-            files.on_epoch_end()
-
-    def kind(array):
-        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
-
-    kinds = keras.tree.map_structure(kind, tuple(files[0]))
-    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
-"""
-_BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
-_AS_NUMPY = "keras.tree.map_structure(np.asarray, array)"
-_PIXELS = """\
-def pixels(array):
-    \"\"\"Bytes of pictures as numbers from 0 to 1, anything else as it is.\"\"\"
-    array = np.asarray(array)
-    return array.astype(np.float32) / 255 if array.dtype == np.uint8 else array
-
-
-"""
-
-
-def loading(fitted: FittedPlan) -> str:
-    """The functions that load the data. Raises ExportError."""
-    data, streamed = fitted.plan.data, fitted.seen.streamed
-    what = "function is that gives the data"
-    place, function = fitted.place("DATA_FILE", "data.python", str(data.python), what)
-    common = {
-        "file": place,
-        "options": options_of("data.options", data.options),
-        "function": literal(function),
-    }
-    if streamed:
-        one_by_one = "one by one" in streamed
-        return fill(_STREAMS, batched=_BATCHED if one_by_one else "", **common)
-    convert = "np.asarray(array)"
-    if fitted.seen.pixels:
-        convert = "keras.tree.map_structure(pixels, array)"
-    elif fitted.seen.nested:
-        convert = _AS_NUMPY
-    shares = _held_out(fitted)
-    head = split_head(data.split, shares) + (_PIXELS if fitted.seen.pixels else "")
-    whole = fill(
-        _ARRAYS, head=head.rstrip("\n"), convert=convert, split=_splits(fitted, shares), **common
+def _unseen(plan: Plan) -> str:
+    data = plan.data.python or "the data"
+    model = plan.model.python or plan.model.file or plan.model.name
+    allow = "allow the files, and " if plan.data.python or plan.model.python else ""
+    return (
+        f"What {data} {'returns' if plan.data.python else 'hold'} and how {model} learns are known "
+        f"once they were looked at, and a script depends on it: {allow}export when the Plan page "
+        "shows the model."
     )
-    return whole.replace("\n\n\n\n\n", "\n\n\n")
 
 
-def _held_out(fitted: FittedPlan) -> dict[str, float]:
-    data = fitted.plan.data
-    shares = {"test": data.test_fraction, "validation": data.validation_fraction}
-    brought = {"test": fitted.brings("test"), "validation": fitted.brings("val")}
-    return {name: share for name, share in shares.items() if share > 0 and not brought[name]}
+def _source(plan: Plan, base: Path, seen: DataFacts) -> ScriptData:
+    """Return what is known of the data. Raises ExportError."""
+    if plan.data.python is not None:
+        return ScriptData(Target(), (), None, brings_test=False)
+    if holds_texts(plan):
+        layout = folder_of_texts(plan, base)
+        brings = layout.test is not None, layout.validation is not None
+        return ScriptData(Target(), (), None, brings[0], brings_validation=brings[1])
+    if not seen.nested:
+        return source_of(plan.data, base, seen)
+    first = seen.inputs[0] if seen.inputs else ArrayFacts()
+    shape = tuple(size or 1 for size in first.shape)
+    header = ("x", "x", ((0, *shape), np.dtype(first.dtype if first.dtype != "string" else "S1")))
+    target = seen.targets[0].target if seen.targets else Target()
+    table = None
+    if plan.data.table is not None:
+        table = table_facts(located("data.table", plan.data.table, base), plan.data, seen)
+    return ScriptData(target, shape, None, brings_test=False, headers=(header,), table=table)
 
 
-def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
-    """Return the lines that make the three splits of `arrays`."""
-    names = [name.partition("/")[0] for name in fitted.seen.arrays]
-    ending = "_train" if "x_train" in names else ""
-    lines = [f"training = {_taken(fitted, ending)}"]
-    data = fitted.plan.data
-    if shares:
-        if data.split in ("stratified", "grouped") and fitted.seen.nested:
-            raise ExportError(
-                f"A script splits several inputs or targets at random or in order: data.split is "
-                f'"{data.split}". Let the function return the splits, or train by a run.'
-            )
-        lines.append("samples = len(keras.tree.flatten(training)[0])")
-        if data.split == "grouped":
-            lines.append(f"groups = arrays[{literal(data.options.get('groups', 'groups'))}]")
-        classes = "training[1]" if fitted.seen.y_shape == () else "training[1][:, 0]"
-        if fitted.seen.one_hot:
-            classes = "training[1].argmax(axis=-1)"
-        made = split_lines(data.split, shares, classes)
-        lines.append(made.replace("len(x)", "samples"))
-    for name in fitted.splits[1:]:
-        part = {"validation": "val"}.get(name, name)
-        held = f"rows_of(training, {name}_rows)" if name in shares else _taken(fitted, f"_{part}")
-        lines.append(f"{name} = {held}")
-    if shares:
-        lines.append("training = rows_of(training, training_rows)")
-    return "\n".join([*lines, f"return {', '.join(fitted.splits)}"])
+def _met(built: ModelFacts) -> Met:
+    """Return how the only output meets its target, as far as it is known."""
+    learnt, graph = built.learnt, built.graph
+    if learnt is None:
+        return Met("values", (1,))
+    shape = (1,) if graph is None else graph.output_shape
+    return Met(learnt.kind, shape, learnt.logits, as_built=True)
 
 
-def _taken(fitted: FittedPlan, ending: str) -> str:
-    """Return a split's samples, with targets and weights in a tuple if there are any."""
-    there = {name.partition("/")[0] for name in fitted.seen.arrays}
-    parts = [f"{part}{ending}" for part in ("x", "y", "sample_weight")]
-    found = [f"arrays[{literal(part)}]" for part in parts if part in there]
-    return found[0] if len(found) == 1 else f"({', '.join(found)})"  # as `fit` takes x alone
+def folder_of_texts(plan: Plan, base: Path) -> Layout:
+    """Return where the texts are in the plan's folder. Raises ExportError."""
+    path = located("data.folder", str(plan.data.folder), base)
+    try:
+        return layout_of(path, TEXT_FILES)
+    except (ImageFolderError, OSError) as error:
+        raise ExportError(f"The folder of texts {path} cannot be used ({error}).") from error

@@ -114,13 +114,15 @@ def metrics(facts: ScriptFacts) -> str:
         return ""
     names = [metric_name(facts, each) for each in chosen]
     fittings = [forms.fitting(facts, name, METRIC_CLASSES) for name in names]
-    made = [_metric(facts, name, each.options) for name, each in zip(names, chosen, strict=True)]
+    made = [
+        metric_text(facts, name, each.options) for name, each in zip(names, chosen, strict=True)
+    ]
     return fill(
         _METRICS,
         parameters=facts.found_later,
         make=listing("metrics = ", made, indent=4),
         lazy=_lazy_metrics(facts, fittings, chosen),
-        update=_metrics_update(facts, fittings, _one_column(facts, names, chosen)),
+        update=_metrics_update(facts, fittings, one_column(facts, names, chosen)),
     )
 
 
@@ -133,7 +135,8 @@ def metric_name(facts: ScriptFacts, metric: Named) -> str:
     )
 
 
-def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
+def metric_text(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
+    """Return the expression that makes the metric of this full name."""
     fitting = forms.fitting(facts, name, METRIC_CLASSES)
     averaged: dict[str, Any] = {}
     if fitting.cls in ("F1Score", "FBetaScore"):
@@ -155,9 +158,7 @@ def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any])
     return options(given)
 
 
-def _one_column(
-    facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]
-) -> frozenset[int]:
+def one_column(facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]) -> frozenset[int]:
     """Return the places of the metrics that are given the column of class 1 of two classes."""
     if not forms.has_two_classes(facts):
         return frozenset()
@@ -256,6 +257,12 @@ METRIC_CLASSES: Mapping[str, Fitting] = {
     "sensitivity_at_specificity": _probable("SensitivityAtSpecificity"),
     "specificity_at_sensitivity": _probable("SpecificityAtSensitivity"),
     "kl_divergence": _probable("KLDivergence"),
+    "true_positives": _probable("TruePositives"),
+    "true_negatives": _probable("TrueNegatives"),
+    "false_positives": _probable("FalsePositives"),
+    "false_negatives": _probable("FalseNegatives"),
+    "hinge": Fitting("Hinge", one_hot=True),
+    "squared_hinge": Fitting("SquaredHinge", one_hot=True),
     "binary_accuracy": _probable("BinaryAccuracy"),
     "binary_crossentropy": Fitting("BinaryCrossentropy", one_hot=True, takes_logits=True),
     "mean_absolute_error": Fitting("MeanAbsoluteError"),

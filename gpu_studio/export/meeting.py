@@ -20,7 +20,11 @@ class ExportError(Exception):
 
 
 class UnseenError(ExportError):
-    """The data or the model must be looked at first."""
+    """The data must be looked at first, or the model: where the text depends on it `of_model`."""
+
+    def __init__(self, text: str, *, of_model: bool = False) -> None:
+        super().__init__(text)
+        self.of_model = of_model
 
 
 @dataclass(frozen=True, slots=True)

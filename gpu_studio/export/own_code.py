@@ -10,6 +10,7 @@ from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import call, literal
 from gpu_studio.plan import reference, shown
+from gpu_studio.plan.references import SCHEDULE
 
 CALL_OWN = """\
 MODULES = {}
@@ -53,6 +54,11 @@ def names_code(facts: ScriptFacts) -> bool:
     """Whether the plan names a function of the user's own."""
     plan, schedule = facts.plan, facts.plan.training.schedule
     own = [plan.training.optimizer, *([schedule.name] if schedule is not None else [])]
+    own += [plan.training.loss.name, *(each.name for each in plan.training.metrics)]
+    for output in plan.training.outputs.values():
+        own += [each.name for each in (output.loss, *(output.metrics or ())) if each is not None]
+    for callback in plan.training.callbacks:
+        own += [callback.name, str(callback.options.get(SCHEDULE, ""))]
     functions = plan.model.python is not None or plan.data.python is not None
     return functions or any(map(reference, own))
 

@@ -62,6 +62,7 @@ class Phases(keras.callbacks.Callback):
                 self.begin(rate, frozen)
 
     def begin(self, rate, frozen):
+        $end
         # Averages that the optimizer keeps become the weights, as at the end of fit.
         model = self.model
         model.optimizer.finalize_variable_values(model.trainable_variables)
@@ -71,9 +72,19 @@ class Phases(keras.callbacks.Callback):
             model.optimizer.build(model.trainable_variables)
         $count
         model.make_train_function(force=True)
+        $again
 
 
 """
+_END = """\
+# For the others a fit ends, and another one begins.
+table = keras.callbacks.CSVLogger  # which goes on
+others = [each for each in self.others if not isinstance(each, table)]
+for other in others:
+    other.on_train_end({})"""
+_AGAIN = """\
+for other in others:
+    other.on_train_begin()"""
 _KEPT = """\
 def __init__(self, $given):
     super().__init__()
@@ -121,13 +132,16 @@ def phases_callback(facts: ScriptFacts) -> str:
     if not facts.plan.training.phases:
         return ""
     given = _given(facts)
-    made_of = ["model.optimizer", "rate", *(f"self.{each}" for each in given if each != "count")]
+    offered = [each for each in given if each not in ("count", "others")]
+    made_of = ["model.optimizer", "rate", *(f"self.{each}" for each in offered)]
     kept = "\n".join(f"self.{each} = {each}" for each in given)
     return fill(
         _CALLBACK,
         kept=fill(_KEPT, given=", ".join(given), kept=kept) if given else "",
         made=call("model.optimizer = ", "next_optimizer", made_of, indent=12),
         count="self.count(model.optimizer)" if facts.several else "",
+        end=_END if "others" in given else "",
+        again=_AGAIN if "others" in given else "",
     ).replace('    """\n\n\n    def', '    """\n\n    def')
 
 
@@ -139,4 +153,9 @@ def made_callback(facts: ScriptFacts) -> str:
 
 def _given(facts: ScriptFacts) -> list[str]:
     own = reference(facts.plan.training.optimizer) is not None
-    return [*(["count"] if facts.several else []), *(["steps_per_epoch", "epochs"] if own else [])]
+    others = bool(facts.plan.training.callbacks)
+    return [
+        *(["count"] if facts.several else []),
+        *(["steps_per_epoch", "epochs"] if own else []),
+        *(["others"] if others else []),
+    ]

@@ -90,11 +90,6 @@ def check_fitted(plan: Plan, machine: Machine | None) -> None:
             "Keras' fit reports wrong losses under central storage, and only fit trains what this "
             "plan names: no script can do both. Choose another strategy, or train it by a run."
         )
-    if plan.training.phases and plan.training.callbacks:
-        raise ExportError(
-            "For callbacks a run begins another training with each phase, which no script does. "
-            "Leave training.phases or training.callbacks out, or train by a run."
-        )
     for reason in [
         *_names("training.options", plan.training.options),
         *_replicas(plan, machine),

@@ -344,6 +344,9 @@ def python_script(
 
 def _finished(script: str) -> str:
     """Return the script without unused imports and with its comments wrapped."""
+    if "threading." in script:
+        after = "import sys\n" if "import sys\n" in script else "import os\n"
+        script = script.replace(after, f"{after}import threading\n", 1)
     if "Path(" not in script:
         script = script.replace("from pathlib import Path\n", "", 1)
     if "np." not in script:
@@ -357,8 +360,6 @@ def _finished(script: str) -> str:
     if "fnmatch." in script:
         before = "import csv\n" if "import csv\n" in script else "import argparse\n"
         script = script.replace(before, f"{before}import fnmatch\n", 1)
-    if "threading." in script:
-        script = script.replace("import sys\n", "import sys\nimport threading\n", 1)
     return with_comments_wrapped(script)
 
 

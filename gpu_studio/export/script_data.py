@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.export.locating import located
-from gpu_studio.export.meeting import BY_FIT, ExportError, UnseenError
+from gpu_studio.export.meeting import ExportError, UnseenError
 from gpu_studio.export.tables import TableFacts, table_facts
 from gpu_studio.placement.plan_facts import DataFacts
 from gpu_studio.plan import (
@@ -28,12 +28,10 @@ from gpu_studio.plan.data import (
     IMAGES,
     MASKS,
     SCALES,
-    TEXT_FILES,
     ImageFolderError,
     Layout,
     are_pixels,
     are_scaled,
-    files_in,
     folder_entry,
     further_arrays,
     groups_array,
@@ -96,8 +94,6 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     Of a file only the table of contents is read, of a folder only its classes. `seen` is what the
     function returned that the data come from, if they come from one.
     """
-    if seen is not None and seen.nested:
-        raise _several_arrays(seen.name)
     if data.file is not None:
         found = _data_of_file(located("data.file", data.file, base), groups_array(data))
         # Read, the numbers tell whether they are one-hot.
@@ -107,11 +103,6 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
     if data.table is not None:
         table = table_facts(located("data.table", data.table, base), data, seen)
         return ScriptData(table.target, table.shape, None, brings_test=False, table=table)
-    if data.folder is not None and files_in(data) is TEXT_FILES:
-        raise ExportError(
-            f"{data.folder} holds texts, and scripts are written for numbers only: train it by a "
-            "run, or hand keras.utils.text_dataset_from_directory to Keras' fit."
-        )
     if data.folder is not None:
         path = located("data.folder", data.folder, base)
         masked = folder_entry(data) is MASKS
@@ -125,10 +116,6 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
 
 
 def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
-    if seen is not None and seen.streamed:
-        raise ExportError(
-            f"{data.python} gives {seen.streamed}, and the loop of a script takes arrays. {BY_FIT}"
-        )
     if seen is None or not seen.arrays:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script depends on it: "
@@ -186,13 +173,6 @@ def _data_of_file(path: Path, groups: str | None) -> ScriptData:
         raise _unreadable(path, str(error)) from error
 
 
-def _several_arrays(name: str) -> ExportError:
-    return ExportError(
-        f"{name} has several inputs or targets, none, or weights of the samples, and the loop of a "
-        f"script trains by one of each. {BY_FIT}"
-    )
-
-
 def _unreadable(path: Path, why: str) -> ExportError:
     return ExportError(
         f"The data file {path} cannot be read ({why}), and the script depends on what it holds: "
@@ -207,7 +187,11 @@ def _data_with(path: Path, headers: dict[str, Header], groups: str | None) -> Sc
         )
     called = _called(headers, groups)
     if any(name.startswith(("x/", "y/", "sample_weight")) for name in headers):
-        raise _several_arrays(path.name)
+        raise UnseenError(
+            f"{path.name} holds several inputs or targets, or weights of the samples, and a script "
+            "depends on how the model learns by them: export when the Plan page shows the model.",
+            of_model=True,
+        )
     if not set(called.values()) <= set(headers) or any(
         headers[name][1].hasobject for name in called.values()
     ):

@@ -5,6 +5,7 @@ CSV and JSON lines are read by the standard library alone, a Parquet file by pya
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,6 +146,78 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
 _MATRIX = """\
 $inputs
 x = np.stack([numbers(table[name]) for name in inputs], axis=1).astype(np.float32)"""
+
+
+_NESTED_LOAD = """\
+table = read_table(DATA_FILE)
+$inputs
+arrays = {
+    $parts
+}"""
+
+_FURTHER_HEAD = """\
+def classes(cells):
+    \"\"\"Each text is a class, and they are numbered in their order.\"\"\"
+    return np.unique(cells, return_inverse=True)[1].astype(np.int32)
+
+
+def learnt(cells, kind):
+    \"\"\"Numbers where all are, else classes.\"\"\"
+    try:
+        return numbers(cells).astype(kind)
+    except ValueError:
+        return classes(cells)
+
+
+"""
+
+
+def nested_table(table: TableFacts, data: Data, seen: DataFacts) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it that make `arrays`.
+
+    It is for several inputs or targets, and for weights. Raises ExportError.
+    """
+    if table.columns.images is not None:
+        raise ExportError(
+            "A script reads images that a table names where they are the only input, with one "
+            "target and no weights. Give the data by a function of your own, or train by a run."
+        )
+    head, _ = table_lines(table)
+    texts = TABLE.values(data.options)["texts"]
+    wanted = {
+        each: f"classes(table[{literal(each)}])"
+        if each in texts
+        else f"learnt(table[{literal(each)}], {literal(kind.dtype)})"
+        for each, kind in zip(table.columns.targets, seen.targets, strict=True)
+    }
+    target = wanted[table.columns.targets[0]] if len(wanted) == 1 else _dictionary(wanted)
+    parts = [f'"x": {_inputs(seen)},', f'"y": {target},']
+    if table.columns.weight is not None:
+        parts.append(f'"sample_weight": numbers(table[{literal(table.columns.weight)}]),')
+    matrix = not any(each.path for each in seen.inputs)
+    inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)
+    columns = f"{inputs}\ncolumns = [numbers(table[name]) for name in inputs]" if matrix else ""
+    return head + _FURTHER_HEAD, fill(_NESTED_LOAD, inputs=columns, parts="\n".join(parts))
+
+
+def _dictionary(values: Mapping[str, str]) -> str:
+    rows = "".join(f"    {literal(name)}: {value},\n" for name, value in values.items())
+    return f"{{\n{rows}}}"
+
+
+def _inputs(seen: DataFacts) -> str:
+    """Return the inputs as an expression: one matrix, or columns by their names."""
+    kinds = {str(each.path[0]): each for each in seen.inputs if each.path}
+    if not kinds:
+        return "np.stack(columns, axis=1).astype(np.float32)"
+    return _dictionary(
+        {
+            name: f"np.array(table[{literal(name)}])[:, None]"
+            if kind.dtype == "string"
+            else f"numbers(table[{literal(name)}]).astype({literal(kind.dtype)})[:, None]"
+            for name, kind in kinds.items()
+        }
+    )
 
 
 def _samples(table: TableFacts) -> str:

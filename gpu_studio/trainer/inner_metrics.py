@@ -3,6 +3,8 @@
 In one part of a batch their state goes on from batch to batch in their own variables, as in `fit`.
 Of several parts each begins with what a metric holds before the first sample, and what all of them
 add is summed: the same for every metric whose state is a sum over the samples, as Keras' own are.
+A mean that gets one number for a batch counts that once, whatever its size: of several parts each
+then counts by its share.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class InnerMetrics:
         """
         self.metrics = [] if model is None else _metrics_in(model)
         self.running = running
+        self._of_batches: set[int] = set()
+        """The metrics that count each batch once, by their places."""
         with (strategy or tf.distribute.get_strategy()).scope():
             for metric in self.metrics:
                 metric.reset_state()  # building the model may have called it
@@ -66,8 +70,11 @@ class InnerMetrics:
         Where they do not go on in their own variables, it is taken from what was `caught`.
         """
         added = [
-            [_change(variable, caught, part) for variable in metric.variables]
-            for metric in self.metrics
+            [
+                change * tf.cast(part.share, change.dtype) if place in self._of_batches else change
+                for change in (_change(variable, caught, part) for variable in metric.variables)
+            ]
+            for place, metric in enumerate(self.metrics)
         ]
         if not self.running:
             caught.leave([v for metric in self.metrics for v in metric.variables])
@@ -106,9 +113,13 @@ class InnerMetrics:
         with _watched(self.metrics) as read:
             one, other = self._after(model, first, {}), self._after(model, second, {})
             both = self._after(model, second, one)
-        for metric, initial in zip(self.metrics, self._initial, strict=True):
+        for place, (metric, initial) in enumerate(zip(self.metrics, self._initial, strict=True)):
             if metric.name in read:
                 raise _read(metric)
+            if isinstance(metric, keras.metrics.Mean):
+                count = id(metric.count)
+                if all(float(each.get(count, 0)) == 1 for each in (one, other)):
+                    self._of_batches.add(place)
             for variable, start in zip(metric.variables, initial, strict=True):
                 found = (each.get(id(variable), start) for each in (one, other, both))
                 if not _is_sum(start, *found):

@@ -27,7 +27,6 @@ from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
 
 from gpu_studio.contract import Log, Warned
-from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.telling import line_that_made
 
@@ -250,29 +249,6 @@ def same_draws() -> Log:
         message="Layers draw random numbers in validation and tests, too. They are the same ones "
         "each time, so that epochs can be compared; fit draws others."
     )
-
-
-def replicas_apart(model: keras.Model, cut: Cut, optimizer: Any = None) -> Iterator[Warned]:
-    """Return a warning if several replicas train the model differently from one device."""
-    yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
-    count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
-    if count:
-        layers = (
-            "Its batch normalisation normalises"
-            if count == 1
-            else f"Its {count} batch normalisations normalise"
-        )
-        yield Warned(
-            message=(
-                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} samples by "
-                "itself, so that losses differ from those of one device."
-            ),
-            suggestion=(
-                "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
-                "normalises the whole batch, and losses are the same. Else keep 16 samples or more "
-                "for each replica."
-            ),
-        )
 
 
 def lists_in(model: Any) -> dict[tuple[str, str], tuple[Any, int]]:

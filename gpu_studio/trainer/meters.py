@@ -29,7 +29,7 @@ class Meters:
     """The metrics of one pass over a split. Make it outside of a strategy's scope.
 
     Where a model has several outputs, the mean loss of each is among them, and all names begin with
-    that of their output, as in Keras.
+    that of their output, as in Keras; outputs of which only the places are known it does not name.
     """
 
     def __init__(self, heads: Sequence[Head], inner: InnerMetrics | None = None) -> None:
@@ -39,7 +39,7 @@ class Meters:
         model's layers update themselves.
         """
         self.inner = inner or InnerMetrics()
-        self._of_head = [_metrics_of(head, several=len(heads) > 1) for head in heads]
+        self._of_head = _by_names(heads)
         self._counted = [metric for own in self._of_head for metric in own.values()]
         self._names = [name for own in self._of_head for name in own]
         self._initial = [[np.asarray(v) for v in metric.variables] for metric in self._counted]
@@ -76,16 +76,15 @@ class Meters:
         rows: Deltas = []
         for each, loss, metrics in zip(judged, losses, self._of_head, strict=True):
             with near(each.outputs):
-                counts = tf.cast(weight > 0, tf.float32)
+                counts, share = tf.cast(weight > 0, tf.float32), tf.reduce_sum(weight)
                 for metric in metrics.values():
                     start = [tf.constant(state) for state in self._initial[len(rows)]]
                     if isinstance(metric, GivenMetric):
                         pair = each.targets, each.outputs
-                        rows.append(metric.added(start, *pair, each.weights, counts))
+                        rows.append(metric.added(start, *pair, each.weights, share))
                         continue
                     if isinstance(metric, MeanLoss):
-                        samples = tf.reduce_sum(counts)
-                        rows.append(metric.added(loss, weight, samples))
+                        rows.append([loss, share])
                         continue
                     after = metric.stateless_update_state(
                         start, each.targets, each.outputs, sample_weight=counts
@@ -116,25 +115,39 @@ class Meters:
 
 
 class MeanLoss(keras.metrics.Mean):  # type: ignore[misc]  # Keras has no types
-    """The mean loss of one output over the samples."""
+    """The mean of one output's loss over the batches.
 
-    def added(self, loss: Any, weight: Any, samples: Any) -> list[Any]:
-        """Return what a part adds: its share `loss` in the mean over the batch, times its size."""
-        return [tf.math.divide_no_nan(loss, tf.reduce_max(weight)), samples]
+    A last, smaller batch counts as much as any other, which is how Keras' `fit` tells it: as it
+    traces a step, it knows no batch's size. (The loss of the whole model it means over samples.)
+    """
 
 
-def _metrics_of(head: Head, *, several: bool) -> dict[str, Any]:
-    """Return the metrics of a head by their names in the results, each with its state created."""
+def _by_names(heads: Sequence[Head]) -> list[dict[str, Any]]:
+    """Return the metrics of each head by their names in the results, with their states created.
+
+    Where `fit` does not name the outputs, they are not named, if all can be told apart.
+    """
+    own = [_metrics_of(head) for head in heads]
+    if len(heads) == 1:
+        return own
+    short = [name for head, mine in zip(heads, own, strict=True) for name in (head.told, *mine)]
+    plain = all(head.told for head in heads) and len(set(short)) == len(short)
+    return [
+        {head.told: MeanLoss()} | mine
+        if plain
+        else {f"{head.name}_loss": MeanLoss()}
+        | {f"{head.name}_{name}": metric for name, metric in mine.items()}
+        for head, mine in zip(heads, own, strict=True)
+    ]
+
+
+def _metrics_of(head: Head) -> dict[str, Any]:
     own = {metric.name: metric for metric in head.metrics}
     for metric in own.values():
         if not isinstance(metric, GivenMetric):
             metric.update_state(*head.example)
             metric.reset_state()
-    if not several:
-        return own
-    return {f"{head.name}_loss": MeanLoss()} | {
-        f"{head.name}_{name}": metric for name, metric in own.items()
-    }
+    return own
 
 
 class Tally:

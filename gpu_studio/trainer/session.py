@@ -27,7 +27,6 @@ from gpu_studio.trainer.data.fingerprints import fingerprints, first_batch
 from gpu_studio.trainer.data.values import samples_in
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.inner_metrics import InnerMetrics
-from gpu_studio.trainer.layer_state import replicas_apart
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.building import refuse_unknown_layers
@@ -42,6 +41,7 @@ from gpu_studio.trainer.own_steps import OwnSteps
 from gpu_studio.trainer.passes import Passes, SplitReading, refuse_unended
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.seen_apart import replicas_apart
 from gpu_studio.trainer.served.program import ServedProgram
 from gpu_studio.trainer.served.refusals import refuse_own_steps
 from gpu_studio.trainer.session_events import devices_event, layer_event
@@ -187,7 +187,7 @@ def _built(
     else:
         program = _default_steps(plan, dataset, model, spread, logical, cut, steps, tell, team)
     if spread.shares > 1:
-        for warned in replicas_apart(model, cut, program.optimizer):
+        for warned in replicas_apart(model, dataset, cut, program.optimizer):
             tell(warned)
     _refuse_unknown_monitor(plan, program)
     optimizer, meters = program.optimizer, program.meters

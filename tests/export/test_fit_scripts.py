@@ -157,13 +157,6 @@ def test_that_a_schedule_by_the_epoch_needs_to_know_how_long_a_stream_is():
         two('[training.schedule]\nname = "own.py:rate"\n')
 
 
-def test_that_callbacks_which_a_phase_begins_anew_are_refused_in_a_script():
-    document = programs()["plateau"].document(phases=[{"after": 1, "learning_rate": 0.1}])
-    plan = plans.loads(tomli_w.dumps(document))
-    with pytest.raises(ExportError, match="another training with each phase"):
-        python_script(plan, None, Path("/nowhere"), ARRAYS, COMPILED)
-
-
 def test_that_no_phase_begins_beside_a_models_own_steps():
     facts = PlanFacts(NESTED, OWN_STEPS)
     document = programs()["two_tasks"].document(phases=[{"after": 1, "learning_rate": 0.1}])

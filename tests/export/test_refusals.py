@@ -54,7 +54,11 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
             ["training.schedule={ name = 'cosine', warmup_epochs = 2 }"],
             "the whole run has 2 epochs",
         ),
-        (["training.callbacks=[{ name = 'terminate_on_nan' }]"], "calls no callbacks"),
+        (["training.callbacks=[{ name = 'terminate_on_nan' }]"], "how mlp learns are known once"),
+        (
+            [PLACED, FLAT, "training.callbacks=[{ name = 'terminate_on_nan' }]"],
+            "no script can place its layers",
+        ),
         ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
         ([PLACED], "No layer is placed"),
         (

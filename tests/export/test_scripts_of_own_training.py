@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import script_jobs
 import zoo_runs
@@ -18,7 +20,13 @@ from training_runs import small_plan
 
 from gpu_studio.contract.consent import allow_file
 from gpu_studio.export import python_script
-from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
+from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
+    DataFacts,
+    Learnt,
+    ModelFacts,
+    ModelGraph,
+)
 from gpu_studio.plan import Plan
 
 CLOSE = 1e-5
@@ -53,6 +61,38 @@ def build():
     model.compile(
         keras.optimizers.Adam(0.01, gradient_accumulation_steps=2), "mse", metrics=["mae"]
     )
+    return model
+"""
+OWN += """
+
+def steep(y, outputs):
+    ids = keras.ops.one_hot(keras.ops.cast(keras.ops.reshape(y, (-1,)), "int32"), 3)
+    return -keras.ops.mean(ids * keras.ops.log_softmax(outputs), axis=-1)
+
+
+def highest(y, outputs):
+    return keras.ops.max(outputs, axis=-1)
+
+
+def two():
+    inputs = {"a": keras.Input((4,), name="a"), "b": keras.Input((3,), name="b")}
+    x = keras.layers.Concatenate()([keras.layers.Dense(6, "relu")(inputs["a"]), inputs["b"]])
+    outputs = {
+        "p": keras.layers.Dense(1, name="p")(x),
+        "q": keras.layers.Dense(3, "softmax", name="q")(x),
+    }
+    model = keras.Model(inputs, outputs)
+    losses = {"p": "mse", "q": "sparse_categorical_crossentropy"}
+    model.compile("adam", losses, metrics={"q": "accuracy"})
+    return model
+
+
+def three():
+    inputs = keras.Input((2,))
+    x = keras.layers.Dense(6, "relu")(inputs)
+    outputs = {name: keras.layers.Dense(1, name=name)(x) for name in ("u", "v")}
+    model = keras.Model(inputs, outputs)
+    model.compile("adam", "mse", metrics={"u": "mae"})
     return model
 """
 MIRRORED = ('distribution.strategy="mirrored"', 'distribution.devices=["CPU:0", "CPU:1"]')
@@ -116,21 +156,102 @@ CASES: dict[str, tuple[str, ...]] = {
         'training.phases=[{ after = 2, learning_rate = 0.02, frozen = ["first"] }]',
     ),
 }
+PLATEAU = (
+    "training.callbacks=[{ name = 'reduce_lr_on_plateau', "
+    "options = { monitor = 'loss', patience = 1, min_delta = 10.0 } }]"
+)
+OWN_MODEL = (
+    "data.name=",
+    "model.name=",
+    "model.options={}",
+    'training.optimizer="compiled"',
+    'training.loss="compiled"',
+    'training.metrics=["compiled"]',
+    "training.epochs=3",
+    "training.batch_size=20",
+)
+CASES |= {
+    "built in, callbacks and phases, mirrored": (*SYNTHETIC, *PHASES, *MIRRORED, PLATEAU),
+    "built in, an own loss and weights of classes": (
+        *SYNTHETIC,
+        'training.loss="OWN:steep"',
+        'training.metrics=["OWN:highest", "accuracy", "auc"]',
+        "training.class_weight={ 0 = 1.0, 2 = 3.0 }",
+    ),
+}
+OF_FILES: dict[str, tuple[str, ...]] = {
+    "two inputs of a file, mirrored": (
+        *OWN_MODEL,
+        *MIRRORED,
+        'data.file="HERE/two.npz"',
+        "data.split=ordered",
+        'model.python="OWN:two"',
+    ),
+    "two targets of a table": (
+        *OWN_MODEL,
+        'data.table="HERE/two.csv"',
+        'data.options={ inputs = ["a", "b"], targets = ["u", "v"], weight = "w" }',
+        'model.python="OWN:three"',
+    ),
+}
 SEEN = DataFacts("load", "values", None, 90, x_shape=(6,), y_shape=(1,), arrays=("x", "y"))
 BUILT = ModelFacts(
     learnt=Learnt("values", True, "mean_squared_error", ("mae",), compiled=True), conditional=True
 )
+MADE = DataFacts("synthetic", "classes", 3, 150, x_shape=(12,))
+BUILT_IN = ModelFacts(
+    graph=ModelGraph("mlp", (), (12,), (3,)),
+    learnt=Learnt("classes", True, "sparse_categorical_crossentropy", ("accuracy",)),
+)
+COMPILED = Learnt("values", True, "mse", ("mae",), compiled=True)
+
+
+def several(*names: str, targets: tuple[str, ...]) -> DataFacts:
+    """Data with these inputs and these targets, of which each sample has a weight."""
+    return replace(
+        SEEN,
+        inputs=tuple(ArrayFacts((each,)) for each in names) or (ArrayFacts((), (2,)),),
+        targets=tuple(ArrayFacts((each,)) for each in targets),
+        weights=() if names else (ArrayFacts(),),
+    )
+
+
+def outputs(*names: str) -> ModelFacts:
+    """A compiled model with these outputs."""
+    found = tuple(ArrayFacts(name=each) for each in names)
+    return ModelFacts(outputs=found, learners=dict.fromkeys(names, COMPILED))
+
+
+FACTS = {
+    "two inputs of a file, mirrored": (several("a", "b", targets=("p", "q")), outputs("p", "q")),
+    "two targets of a table": (several(targets=("u", "v")), outputs("u", "v")),
+}
+
+
+def write_files(folder: Path) -> None:
+    """Write the files of data."""
+    random = np.random.default_rng(4)
+    a, b = (random.normal(size=(90, axes)).astype("float32").round(3) for axes in (4, 3))
+    targets = {"y/p": a[:, :1], "y/q": random.integers(0, 3, 90)}
+    np.savez(folder / "two.npz", **{"x/a": a, "x/b": b}, **targets)
+    rows = [",".join(f"{each:.3f}" for each in (*a[k], 1 + k % 3)) for k in range(90)]
+    (folder / "two.csv").write_text("\n".join(["a,b,u,v,w", *rows]))
 
 
 def plan_of(case: str, own: Path) -> Plan:
-    settings = [each.replace("OWN", str(own)) for each in CASES[case]]
+    settings = [
+        each.replace("OWN", str(own)).replace("HERE", str(own.parent))
+        for each in (CASES | OF_FILES)[case]
+    ]
     if case.startswith("fitted"):
         settings += [f'data.python="{own}:load"', f'model.python="{own}:build"']
     return small_plan(*settings, "training.checkpoint.every_epochs=0")
 
 
 def script_of(case: str, own: Path) -> str:
-    facts = (SEEN, BUILT) if case.startswith("fitted") else (None, None)
+    facts = (SEEN, BUILT) if case.startswith("fitted") else FACTS.get(case, (None, None))
+    if case.startswith("built in"):
+        facts = MADE, BUILT_IN
     return python_script(plan_of(case, own), None, own.parent, *facts)
 
 
@@ -139,16 +260,19 @@ def test_that_these_scripts_train_as_the_runs_do(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(OWN)
     allow_file(own, own.read_bytes())
-    scripts = [tmp_path / f"script_{place}.py" for place in range(len(CASES))]
-    for path, case in zip(scripts, CASES, strict=True):
+    write_files(tmp_path)
+    cases = CASES | OF_FILES
+    scripts = [tmp_path / f"script_{place}.py" for place in range(len(cases))]
+    for path, case in zip(scripts, cases, strict=True):
         path.write_text(script_of(case, own))
     printed = script_jobs.printed_by(scripts, tmp_path)
-    runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in CASES}, tmp_path)
-    for case, said in zip(CASES, printed, strict=True):
+    runs = zoo_runs.trained_plans({case: plan_of(case, own) for case in cases}, tmp_path)
+    for case, said in zip(cases, printed, strict=True):
         told = epochs_in(said)
         assert not runs[case].refused + runs[case].crashed, case
         assert len(told) == len(runs[case].epochs) > 2, f"{case}: {said[-3000:]}"
         for mine, wanted in zip(told, runs[case].epochs, strict=True):
+            mine.pop("learning_rate", None)  # which a callback of Keras' adds to what `fit` tells
             assert mine.keys() == wanted.keys(), case
             assert mine == pytest.approx(wanted, rel=CLOSE, abs=CLOSE), case
 

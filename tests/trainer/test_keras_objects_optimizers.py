@@ -202,3 +202,18 @@ def test_that_an_optimizer_steps_on_two_replicas_as_on_one():
     for case, (off, moved) in results.items():
         assert moved > 1e-5, case
         assert off == pytest.approx(0, abs=1e-6), case
+
+
+def test_that_the_rate_of_a_compiled_optimizer_can_be_set_after_a_phase_has_set_it():
+    import keras
+
+    from gpu_studio.plan import Named
+    from gpu_studio.trainer.keras_objects import make_optimizer
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.5), "mse")
+    phase = Training(optimizer="auto", learning_rate=0.25, schedule=Named("constant"))
+    optimizer = make_optimizer(phase, 10, 100, model)
+    assert float(optimizer.learning_rate) == 0.25
+    optimizer.learning_rate = 0.125  # as ReduceLROnPlateau does
+    assert float(optimizer.learning_rate) == 0.125

@@ -90,9 +90,16 @@ class FilesAsArray:
         """Raises DataError if `error` came from a file that cannot be read any more."""
         import tensorflow as tf
 
-        if isinstance(error, tf.errors.OpError) and "IteratorGetNext" in str(error):
-            for first in range(0, len(self), _AT_ONCE):
-                self[first : first + _AT_ONCE]
+        said = str(error)
+        if not isinstance(error, tf.errors.OpError) or "IteratorGetNext" not in said:
+            return
+        if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.CancelledError)):
+            return  # which no file is to blame for
+        named = [place for place, path in enumerate(self.paths) if path in said]
+        if named:
+            self[np.array(named[:1])]
+        for first in range(0, len(self), _AT_ONCE):
+            self[first : first + _AT_ONCE]
 
     @property
     def said(self) -> str:

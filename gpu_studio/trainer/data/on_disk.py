@@ -6,6 +6,7 @@ what is read of them lies in the system's cache, which gives way to whoever need
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class Shelf:
         try:
             self._file = unnamed_file(shelf_folder())
         except OSError as error:
-            raise _no_disk(error.strerror or str(error)) from error
+            raise _no_disk(error) from error
         self._end = 0
 
     @property
@@ -99,7 +100,7 @@ class Shelf:
                 self._file.write(piece.astype(dtype, copy=False).tobytes())
             self._file.flush()
         except OSError as error:
-            raise _no_disk(error.strerror or str(error)) from error
+            raise _no_disk(error) from error
         self._end = self._file.tell()
         return first
 
@@ -142,10 +143,13 @@ def check_disk(what: str, needed: int, free: int, advice: Sequence[str]) -> None
         )
 
 
-def _no_disk(why: str) -> DataError:
+def _no_disk(error: OSError) -> DataError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    first = "Make room on its disk." if full else "Make it a folder of your own."
     return DataError(
-        f"The numbers that do not fit into memory cannot be written to {shelf_folder()}: {why}.",
-        ["Make room on its disk.", "Or name another folder in XDG_CACHE_HOME."],
+        f"The numbers that do not fit into memory cannot be written to {shelf_folder()}: "
+        f"{error.strerror or error}.",
+        [first, "Or name another folder in XDG_CACHE_HOME."],
     )
 
 

@@ -24,6 +24,8 @@ _HOW = (
     "names that arrays have in an .npz file: arrays of numbers. Of several inputs or targets, x or "
     "y is a dictionary or a tuple of arrays."
 )
+_NOT_INPUTS = ("x", "y", "sample", "target", "train", "test", "val")
+"""How names begin that are, or may be meant as, those of arrays in an .npz file."""
 _PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
 
 
@@ -37,11 +39,11 @@ def python_data(
     The function is called with `options`, and with `seed` if its signature names that. It returns
     `(x, y)` or `(x, y, sample_weight)`, a pair for each of training and testing, or one for each of
     training, validation and testing; or all of that under the names that arrays have in an `.npz`
-    file; or an array `x` alone. Each value must be what NumPy turns into an array, or a dictionary,
-    a tuple or a list of such: one for each input, or target. `y` may be None where a model needs no
-    targets. Or it returns streams: one to train on, two of which the second validates, or three of
-    which the last tests. Raises UserCodeError for whatever goes wrong in the function, and
-    DataError for arrays that do not match.
+    file; or an array `x`, or a dictionary of inputs, alone. Each value must be what NumPy turns
+    into an array, or a dictionary, a tuple or a list of such: one for each input, or target. `y`
+    may be None where a model needs no targets. Or it returns streams: one to train on, two of which
+    the second validates, or three of which the last tests. Raises UserCodeError for whatever goes
+    wrong in the function, and DataError for arrays that do not match.
     """
     _seed(seed)
     function, found = give("data", text, options, {"seed": seed}, base)
@@ -51,7 +53,7 @@ def python_data(
         from gpu_studio.trainer.data.python_streams import streams_of
 
         return function.name, _streamed(streams_of(function, streams, seed))
-    named = found if isinstance(found, Mapping) else _named(function, found)
+    named = _by_name(found) if isinstance(found, Mapping) else _named(function, found)
     names = wanted_names([name for name in named if isinstance(name, str)], groups)
     if names is None:
         raise _not_samples(function, found)
@@ -93,6 +95,13 @@ def _together(names: Sequence[str], groups: str | None) -> Iterator[list[str]]:
     yield from alike.values()
 
 
+def _by_name(found: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a dictionary by the names of a file: as `fit` takes it, one of inputs alone is x."""
+    names = [str(name).lower() for name in found]
+    others = any(name.startswith(_NOT_INPUTS) or "label" in name for name in names)
+    return found if others or not names else {"x": found, "y": None}
+
+
 def _named(function: UserFunction, found: Any) -> dict[str, Any]:
     """Give a function's unnamed results the names that they would have in a file."""
     if getattr(found, "shape", ()):  # an array alone, as fit takes it: samples without targets
@@ -109,7 +118,18 @@ def _named(function: UserFunction, found: Any) -> dict[str, Any]:
 
 def _are_splits(found: Sequence[Any]) -> bool:
     """Return whether these are pairs of samples and targets, and not samples with their targets."""
-    return all(map(_is_pair, found)) and any(isinstance(part, tuple) for part in found)
+    if not all(map(_is_pair, found)) or not any(isinstance(part, tuple) for part in found):
+        return False
+    # Equally long pairs of which one is of another form are no splits: as in fit(*load()).
+    flat = [each for pair in found for each in pair]
+    if None in map(_form, flat) or len({_length(each) for each in flat}) > 1:
+        return True
+    return all(len({_form(pair[place]) for pair in found}) == 1 for place in (0, 1))
+
+
+def _form(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of a sample; None for what is no array."""
+    return tuple(array.shape[1:]) if hasattr(array, "shape") else None
 
 
 def _is_pair(part: Any) -> bool:

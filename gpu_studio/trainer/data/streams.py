@@ -322,7 +322,11 @@ class DatasetStream(Stream):
         """
         given = _parts(*batch)
         every = zip(tf.nest.flatten(given), flat(self.first), strict=True)
-        known = [tf.ensure_shape(each, (None,) * leaf.ndim) for each, leaf in every]
+        known = [
+            # Each operation takes 0.4 ms of every iterator that is made.
+            each if each.shape.rank == leaf.ndim else tf.ensure_shape(each, (None,) * leaf.ndim)
+            for each, leaf in every
+        ]
         return tf.nest.pack_sequence_as(given, known)
 
 
@@ -341,9 +345,11 @@ def _target(y: Any) -> Any:
         return tf.cast(y, tf.float32)
     if y.dtype not in _WIDER:
         return tf.cast(y, tf.int32)
-    # float64 holds each whole number of 32 bits exactly, and is beyond them where one of 64 is.
-    low, high = tf.cast(tf.int32.min, tf.float64), tf.cast(tf.int32.max, tf.float64)
-    values = tf.cast(y, tf.float64)
-    fit = tf.reduce_all((values >= low) & (values <= high))
-    with tf.control_dependencies([tf.debugging.Assert(fit, [BEYOND_32_BITS])]):
-        return tf.cast(y, tf.int32)
+    short = tf.cast(y, tf.int32)
+    fit = tf.reduce_all(tf.cast(short, y.dtype) == y)
+    if y.dtype.is_unsigned:
+        fit &= tf.reduce_all(short >= 0)
+    # Not tf.debugging's: that branches, and each iterator would take longer to make.
+    held = tf.raw_ops.Assert(condition=fit, data=[BEYOND_32_BITS])
+    with tf.control_dependencies([held]):
+        return tf.identity(short)

@@ -44,6 +44,9 @@ class TableColumn:
     least: int = 0
     most: int = 0
     """Between which whole numbers those lie that were seen, and 0."""
+    _longest: int = 1
+    """The bytes of the longest text that was seen."""
+    _ranks: Array | None = None
 
     def take(self, cells: list[str], lines: Sequence[int], place: str = "line") -> None:
         """Append the cells of rows that begin in these lines.
@@ -66,6 +69,8 @@ class TableColumn:
         if piece.dtype == np.int64:
             self.least = min(self.least, int(piece.min()))
             self.most = max(self.most, int(piece.max()))
+        if piece.dtype.kind == "S":
+            self._longest = max(self._longest, piece.dtype.itemsize)
         self.pieces.append(piece if self.shelf is None else self.shelf.put(piece))
 
     @property
@@ -78,7 +83,7 @@ class TableColumn:
         if self.classes:
             return np.dtype(np.int32)
         if not self.numbers:
-            return max((piece.dtype for piece in self.pieces), key=lambda kind: kind.itemsize)
+            return np.dtype(f"S{self._longest}")
         if not self.whole:
             return np.dtype(np.float32)
         small = self.least >= _WHOLE.min and self.most <= _WHOLE.max
@@ -105,8 +110,11 @@ class TableColumn:
 
     @property
     def _order(self) -> Array:
-        rank = {name: place for place, name in enumerate(sorted(self.places))}
-        return np.array([rank[name] for name in self.places], np.int32)
+        """The rank of each class by its number as it came; asked for when all have come."""
+        if self._ranks is None or len(self._ranks) < len(self.places):
+            rank = {name: place for place, name in enumerate(sorted(self.places))}
+            self._ranks = np.array([rank[name] for name in self.places], np.int32)
+        return self._ranks
 
     def array(self) -> Array:
         """The whole column in memory. Its pieces are gone then."""

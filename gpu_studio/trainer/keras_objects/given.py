@@ -50,12 +50,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CompiledLoss:
-    """A keras.losses.Loss of an output, by Keras' name of it, with its weight in the sum."""
+    """A keras.losses.Loss of an output, by Keras' name of it, with its weight in the sum.
+
+    `told` is the name of its mean in the results of `fit`, where that does not name the output.
+    """
 
     place: Place
     loss: Any
     weight: float
     name: str
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +133,19 @@ def losses_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledLos
     guard_of(model)(lambda: fresh.call(targets, outputs))
     return [
         CompiledLoss(
-            place, each.loss, float(1 if (w := each.loss_weights) is None else w), each.name
+            place,
+            each.loss,
+            float(1 if (w := each.loss_weights) is None else w),
+            each.name,
+            "" if made.output_names or not _is_numbered(each) else f"{each.name}_loss",
         )
         for place, each in zip(met.places, kept, strict=True)
     ]
+
+
+def _is_numbered(found: Any) -> bool:
+    """Whether Keras knows an output by its place alone."""
+    return bool(found.path) and isinstance(found.path[-1], int)
 
 
 def metrics_as_compiled(model: keras.Model, dataset: Dataset) -> list[CompiledMetric]:
@@ -217,12 +230,14 @@ class GivenMetric:
 
     It answers as a keras.metrics.Metric does. Where the state after two batches is not the sum of
     what each adds (a maximum, a running value), it is `sequential`: then it is kept in the metric's
-    own variables, from batch to batch, which one replica alone can do.
+    own variables, from batch to batch, which one replica alone can do. A mean that counts each
+    batch once, whatever its size, is `of_batches`: a part of a batch counts by its share in it,
+    which is the same where the number `splits`, as a mean over the samples does.
     """
 
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
-        self.sequential = False
+        self.sequential, self.of_batches, self.splits = False, False, True
         self._doing = f"in the metric {name}"
 
     @property
@@ -244,6 +259,9 @@ class GivenMetric:
             np.allclose(whole, first + second - begun, rtol=1e-4, atol=1e-5)
             for whole, first, second, begun in zip(both, one, other, start, strict=True)
         )
+        if isinstance(self.metric, keras.metrics.Mean):
+            self.of_batches = all(float(each[-1]) == float(start[-1]) + 1 for each in (one, other))
+            self.splits = not self.of_batches or self._is_mean(start, *batches[0])
         result = self._guard(lambda: self.metric.stateless_result(both))
         if not hasattr(result, "shape") or tuple(result.shape) != ():
             raise PlanRefused(
@@ -251,10 +269,20 @@ class GivenMetric:
                 ["Let its result be one number, such as the mean.", "Or leave it out."],
             )
 
+    def _is_mean(self, start: Sequence[Any], targets: Any, outputs: Any) -> bool:
+        """Whether the number for a batch is the mean of those of its parts, by their samples."""
+
+        def total(some: slice) -> float:
+            return float(self._after(start, targets[some], outputs[some], None)[0])
+
+        rows = len(outputs)
+        parts = total(slice(1)) / rows + total(slice(1, None)) * (rows - 1) / rows
+        return bool(np.isclose(total(slice(None)), parts, rtol=1e-4, atol=1e-5))
+
     def added(
-        self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any, counts: Any
+        self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any, share: Any
     ) -> list[Any]:
-        """What a part adds to the state `start`; nothing where no sample of it `counts`."""
+        """What a part adds to the state `start`: nothing where its `share` in the batch is 0."""
         weights = weights if self.weighted else None
         if self.sequential:
             before = [tf.identity(each.value) for each in self.variables]
@@ -263,9 +291,9 @@ class GivenMetric:
                 tf.identity(v.value) - old for v, old in zip(self.variables, before, strict=True)
             ]
         after = self._after(start, targets, outputs, weights)
-        there = tf.reduce_any(counts > 0)
+        once = self.of_batches and weights is None
         return [
-            tf.where(there, new - old, tf.zeros_like(old))
+            tf.where(share > 0, (new - old) * tf.cast(share if once else 1, old.dtype), 0)
             for new, old in zip(after, start, strict=True)
         ]
 

@@ -52,7 +52,8 @@ class Head:
     `output` and `target` are its places among the model's outputs and among the targets, laid out
     in Keras' order. `weight` is that of its loss in the sum. `example` is (targets, outputs) of a
     sample, as its `metrics` take them. `name` is that of the output; empty if there is one only.
-    `weighed` is the place of its samples' weights among all weights; None if there are none.
+    `weighed` is the place of its samples' weights among all weights; None if there are none. Where
+    `fit` does not name the output in the results, `told` is there the name of the mean loss.
     """
 
     loss: SampleLoss
@@ -62,6 +63,7 @@ class Head:
     output: int = 0
     target: int = 0
     weight: float = 1.0
+    told: str = ""
     weighed: int | None = None
 
 
@@ -150,6 +152,12 @@ class Objective:
             for metric in head.metrics:
                 if isinstance(metric, GivenMetric) and metric.sequential:
                     raise _in_turn(metric.name, parts, what)
+                if isinstance(metric, GivenMetric) and not metric.splits:
+                    yield (
+                        f"The metric {metric.name} gives one number for a whole batch. Each of the "
+                        f"{parts} {what} gives that of its own part, and shown is their mean: that "
+                        "is another number than on one device."
+                    )
             if head.loss.of_batches and placed:
                 raise _of_batches(head.loss.name, parts)
             if head.loss.of_batches:
@@ -351,6 +359,7 @@ def make_objective(learners: Sequence[Learner]) -> Objective:
             _metrics_of(each),
             each.form.example(each.data),
             name=each.end.name if several else "",
+            told=each.given.loss.told if several and each.given.loss else "",
             output=each.end.place,
             target=each.target,
             weight=each.weight,

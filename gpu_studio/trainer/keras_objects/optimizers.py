@@ -239,9 +239,11 @@ def _as_compiled(compiled: Any, training: Training, steps_per_epoch: int, total_
         compiled = type(compiled).from_config(compiled.get_config())
     if training.schedule is not None:
         rate = learning_rate(training, steps_per_epoch, total_steps)
-        if isinstance(rate, float):
+        inner = getattr(compiled, "inner_optimizer", compiled)
+        scheduled = not isinstance(inner._learning_rate, keras.Variable)  # noqa: SLF001
+        if isinstance(rate, float) and scheduled:  # which takes no number any more
             rate = keras.optimizers.schedules.PiecewiseConstantDecay([1], [rate, rate])
-        getattr(compiled, "inner_optimizer", compiled).learning_rate = rate
+        inner.learning_rate = rate
     return compiled
 
 

@@ -120,7 +120,7 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             "own.py:load: x holds a value that is no finite float32 number",
         ),
         (
-            "((x, y), (x[:, :1], y))",
+            "((x, y), (x[:7, :1], y[:7]))",
             DataError,
             "own.py:load: a sample of x_train is float32 of shape (2,), but one of",
         ),
@@ -258,3 +258,20 @@ def test_that_pairs_of_equal_lengths_are_splits_and_a_note_says_so(written: Writ
     assert any("read as (x_train, y_train), (x_test, y_test);" in note for note in made.notes)
     path = written(f"{NUMBERS}def load(): return (x, y), (x[:9], y[:9])\n", "other.py")
     assert not [note for note in loaded(path).notes if "read as" in note]
+
+
+def test_that_pairs_of_other_shapes_are_inputs_and_targets(written: Written) -> None:
+    made = of(written, "(x, x[:, :1]), (y[:, None], x)")
+    assert made.test is not None
+    assert [each.shape[1:] for each in made.train.seen(slice(1))] == [(2,), (1,)]
+    assert [each.shape[1:] for each in made.train.wanted(slice(1))] == [(1,), (2,)]
+    assert not [note for note in made.notes if "read as" in note]
+
+
+def test_that_a_dictionary_of_inputs_alone_is_taken_as_fit_takes_it(written: Written) -> None:
+    made = of(written, "{'left': x, 'right': x}")
+    assert set(made.train.seen(slice(1))) == {"left", "right"}
+    assert made.train.wanted(slice(1)) == ()
+    path = written(f"{NUMBERS}def load(): return {{'left': x, 'labels': y}}\n", "other.py")
+    with pytest.raises(UserCodeError, match="where samples and targets are needed"):
+        loaded(path)

@@ -63,7 +63,7 @@ def test_that_a_plan_says_what_its_folder_holds(tmp_path):
     [problem] = file_problems(plan, plan)
     assert "holds texts, but no folder for each class" in problem.advice
     plan = replace(plan, model=ModelSettings("mlp"))
-    with pytest.raises(ExportError, match="holds texts, and scripts are written for numbers"):
+    with pytest.raises(ExportError, match="how mlp learns are known once they were looked at"):
         python_script(plan, None, tmp_path)
     wrong = replace(plan, data=replace(plan.data, options={**TEXTS, "size": [8, 8]}))
     assert any(each.field == "data.options.size" for each in validate(wrong))

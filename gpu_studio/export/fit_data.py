@@ -1,0 +1,317 @@
+"""The part of a script for `fit` that loads the data: arrays of any structure, or streams."""
+
+from __future__ import annotations
+
+from gpu_studio.export import data as of_loop
+from gpu_studio.export import data_sets
+from gpu_studio.export.data import split_head, split_lines
+from gpu_studio.export.fitted import FittedPlan, folder_of_texts, holds_texts
+from gpu_studio.export.locating import located
+from gpu_studio.export.meeting import ExportError
+from gpu_studio.export.own_code import options_of
+from gpu_studio.export.script_text import call, fill, literal
+from gpu_studio.export.tables import nested_table
+from gpu_studio.plan.data import TEXT_FILES
+
+_NAMED = """\
+def named(found):
+    \"\"\"What the function returned, by the names that arrays have in an .npz file.\"\"\"
+    if isinstance(found, dict):
+        return found
+    if not isinstance(found, (tuple, list)):
+        return {"x": found}
+    pairs = [isinstance(part, (tuple, list)) and len(part) == 2 for part in found]
+    if not all(pairs) or not any(isinstance(part, tuple) for part in found):
+        return dict(zip(("x", "y", "sample_weight"), found))
+    splits = ("train", "val", "test") if len(found) == 3 else ("train", "test")
+    arrays = {}
+    for split, (x, y) in zip(splits, found):
+        arrays |= {f"x_{split}": x, f"y_{split}": y}
+    return arrays
+
+
+"""
+
+_NESTED = """\
+def named(file):
+    \"\"\"The arrays of an .npz file; those called x/left and x/right are parts of one x.\"\"\"
+
+    def tuples(tree):
+        if not isinstance(tree, dict):
+            return tree
+        inner = {name: tuples(each) for name, each in tree.items()}
+        places = [str(place) for place in range(len(inner))]
+        return tuple(map(inner.get, places)) if set(inner) == set(places) else inner
+
+    found = {}
+    for name in file.files:
+        *path, last = name.split("/")
+        part = found
+        for each in path:
+            part = part.setdefault(each, {})
+        part[last] = file[name]
+    return {name: tuples(each) for name, each in found.items()}
+
+
+"""
+
+_ROWS_OF = """\
+def rows_of(arrays, rows):
+    \"\"\"Some samples of a structure of arrays.\"\"\"
+    return keras.tree.map_structure(lambda array: array[rows], arrays)
+
+
+"""
+
+_ARRAYS = """\
+def load_data():
+    \"\"\"The samples of each split as `fit` takes them: x, y and weights, if any.\"\"\"
+    $read
+    arrays = {
+        name: $convert
+        for name, array in named(found).items()
+        if array is not None
+    }
+    $split
+
+
+"""
+
+_CALLED = """\
+keras.utils.set_random_seed(SEED)
+found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})"""
+
+_OPENED = """\
+# Pickled objects are refused: loading one can run any program.
+found = np.load(DATA_FILE, allow_pickle=False)"""
+
+_TABLE = """\
+def load_data():
+    \"\"\"The samples of each split as `fit` takes them: x, y and weights, if any.\"\"\"
+    $load
+    $split
+
+
+"""
+
+_TEXTS = """\
+def read_texts(folder, classes):
+    \"\"\"The texts of all classes, and the class of each.\"\"\"
+    paths, y = [], []
+    for number, name in enumerate(classes):
+        files = [p for p in (folder / name).glob("[!.]*") if p.suffix.lower() in KINDS]
+        paths += sorted(files)
+        y += [number] * len(files)
+    return np.array([path.read_bytes() for path in paths]), np.array(y, np.int32)
+
+
+"""
+
+_TEXTS_LOAD = """\
+# Each folder is a class, and they are numbered in the order of their names.
+folders = [path for path in TEXTS.iterdir() if path.is_dir()]
+classes = sorted(path.name for path in folders if path.name[0] != ".")
+$read"""
+
+_BATCHES = """\
+def batches(arrays, order_of_epoch, epochs):
+    \"\"\"The batches of all epochs, as a dataset.\"\"\"
+    with tf.device("CPU:0"):
+        held = keras.tree.map_structure(tf.constant, arrays)
+
+    def rows_of_batches():
+        for epoch in range(epochs):
+            order = order_of_epoch(epoch)
+            for first in range(0, len(order), BATCH_SIZE):
+                yield order[first : first + BATCH_SIZE]
+
+    kind = tf.TensorSpec((None,), tf.int64)
+    rows = tf.data.Dataset.from_generator(rows_of_batches, output_signature=kind)
+
+    def gathered(some):
+        $gathered
+
+    # Of data without a known length Keras would count a batch too many.
+    samples = len(keras.tree.flatten(arrays)[0])
+    known = tf.data.experimental.assert_cardinality(epochs * -(-samples // BATCH_SIZE))
+    return rows.map(gathered).prefetch(8).apply(known)
+
+
+def shuffled(samples, epoch):
+    \"\"\"The order of the training samples in an epoch: by seed and epoch alone.\"\"\"
+    with tf.device("CPU:0"):
+        numbers = tf.range(samples, dtype=tf.int64)
+        seed = tf.constant([SEED, epoch], tf.int64)
+        return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
+"""
+
+_GATHERED = "return keras.tree.map_structure(lambda each: tf.gather(each, some), held)"
+_GATHERED_BYTES = """\
+x, y = (tf.gather(each, some) for each in held)
+# Images are bytes until they are wanted, and then numbers from 0 to $most.
+return $numbers, y"""
+
+_STREAMS = """\
+$file
+DATA_OPTIONS = $options
+
+
+def load_data():
+    \"\"\"The streams to train on, to validate on and to test on, or None.\"\"\"
+    keras.utils.set_random_seed(SEED)
+    found = call_own(DATA_FILE, $function, DATA_OPTIONS, {"seed": SEED})
+    training, *others = found if isinstance(found, (tuple, list)) else (found,)
+    $batched
+    validation, test = [*others, None, None][:2]
+    return training, validation, test
+
+
+def in_order(files, epochs):
+    \"\"\"The batches of all epochs of a `PyDataset`: by seed and epoch alone.\"\"\"
+
+    def batches():
+        for epoch in range(epochs):
+            generator = np.random.Generator(np.random.PCG64([0x0DE2, SEED, epoch]))
+            for place in generator.permutation(len(files)):
+                yield tuple(files[int(place)])
+            files.on_epoch_end()
+
+    def kind(array):
+        return tf.TensorSpec((None, *array.shape[1:]), array.dtype)
+
+    kinds = keras.tree.map_structure(kind, tuple(files[0]))
+    return tf.data.Dataset.from_generator(batches, output_signature=kinds)
+"""
+_BATCHED = "training, *others = (each.batch(BATCH_SIZE) for each in (training, *others))"
+_AS_NUMPY = "keras.tree.map_structure(np.asarray, array)"
+_AS_PIXELS = 'keras.tree.map_structure(pixels if name[0] == "x" else np.asarray, array)'
+_PIXELS = """\
+def pixels(array):
+    \"\"\"Bytes of pictures as numbers from 0 to 1, anything else as it is.\"\"\"
+    array = np.asarray(array)
+    picture = array.dtype == np.uint8 and array.ndim > 2
+    return array.astype(np.float32) / 255 if picture else array
+
+
+"""
+
+
+def loading(fitted: FittedPlan) -> str:
+    """The functions that load the data. Raises ExportError."""
+    plan, seen = fitted.plan, fitted.seen
+    if plan.data.python is not None:
+        return _returned(fitted)
+    if holds_texts(plan):
+        head, load = _texts(fitted)
+        return head + _loaded(fitted, load)
+    if fitted.of_loop:
+        head, load = data_sets.loading(fitted.facts)
+        return head + _loaded(fitted, load)
+    if fitted.facts.source.table is not None:
+        head, load = nested_table(fitted.facts.source.table, plan.data, seen)
+        split = _splits(fitted, _held_out(fitted))
+        made = fill(_TABLE, load=load, split=split)
+        return head + _ROWS_OF + made + fill(_BATCHES, gathered=_GATHERED)
+    path = literal(str(located("data.file", str(plan.data.file), fitted.facts.base)))
+    place = call("DATA_FILE = ", "Path", [path])
+    head = f"# Where the data are; on another machine, say where they are there.\n{place}\n\n\n"
+    return head + _NESTED + _arrays(fitted, _OPENED)
+
+
+def _returned(fitted: FittedPlan) -> str:
+    """Return the functions for what a function of the user's returns."""
+    data, streamed = fitted.plan.data, fitted.seen.streamed
+    what = "function is that gives the data"
+    place, function = fitted.place("DATA_FILE", "data.python", str(data.python), what)
+    options = options_of("data.options", data.options)
+    if streamed:
+        batched = _BATCHED if "one by one" in streamed else ""
+        return fill(
+            _STREAMS, batched=batched, file=place, options=options, function=literal(function)
+        )
+    head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
+    return head + _NAMED + _arrays(fitted, fill(_CALLED, function=literal(function)))
+
+
+def _arrays(fitted: FittedPlan, read: str) -> str:
+    """Return the functions for arrays by their names, which are `read` so."""
+    shares, seen = _held_out(fitted), fitted.seen
+    convert = _AS_NUMPY if seen.nested else "np.asarray(array)"
+    convert = _AS_PIXELS if seen.pixels else convert
+    head = split_head(fitted.plan.data.split, shares) + (_PIXELS if seen.pixels else "")
+    made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
+    return head + _ROWS_OF + made + fill(_BATCHES, gathered=_GATHERED)
+
+
+def _loaded(fitted: FittedPlan, load: str) -> str:
+    """Return the functions for one array and its targets, which these lines load."""
+    return of_loop.loaded(fitted.facts, load, fitted.splits) + fill(
+        _BATCHES, gathered=_gathered(fitted)
+    )
+
+
+def _gathered(fitted: FittedPlan) -> str:
+    source = fitted.facts.source
+    if not source.of_images:
+        return _GATHERED
+    plain = source.scale == "none"
+    numbers = "tf.cast(x, tf.float32)" + ("" if plain else " / 255")
+    return fill(_GATHERED_BYTES, most="255" if plain else "1", numbers=numbers)
+
+
+def _texts(fitted: FittedPlan) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it, for a folder of texts."""
+    layout = folder_of_texts(fitted.plan, fitted.facts.base)
+    places = {"TEXTS": layout.train, "VALIDATION": layout.validation, "TEST": layout.test}
+    head = "# Where the texts are; on another machine, say where they are there.\n"
+    head += "".join(
+        call(f"{name} = ", "Path", [literal(str(place))]) + "\n"
+        for name, place in places.items()
+        if place is not None
+    )
+    head += f"KINDS = {literal(TEXT_FILES.suffixes)}\n\n\n"
+    parts = {"x, y": "TEXTS", "x_val, y_val": "VALIDATION", "x_test, y_test": "TEST"}
+    read = [f"{one} = read_texts({name}, classes)" for one, name in parts.items() if places[name]]
+    return head + _TEXTS, fill(_TEXTS_LOAD, read="\n".join(read))
+
+
+def _held_out(fitted: FittedPlan) -> dict[str, float]:
+    data = fitted.plan.data
+    shares = {"test": data.test_fraction, "validation": data.validation_fraction}
+    brought = {"test": fitted.brings("test"), "validation": fitted.brings("val")}
+    return {name: share for name, share in shares.items() if share > 0 and not brought[name]}
+
+
+def _splits(fitted: FittedPlan, shares: dict[str, float]) -> str:
+    """Return the lines that make the three splits of `arrays`."""
+    ending = "_train" if "x_train" in fitted.names else ""
+    lines = [f"training = {_taken(fitted, ending)}"]
+    data = fitted.plan.data
+    if shares:
+        if data.split in ("stratified", "grouped") and fitted.seen.nested:
+            raise ExportError(
+                f"A script splits several inputs or targets at random or in order: data.split is "
+                f'"{data.split}". Let the function return the splits, or train by a run.'
+            )
+        lines.append("samples = len(keras.tree.flatten(training)[0])")
+        if data.split == "grouped":
+            lines.append(f"groups = arrays[{literal(data.options.get('groups', 'groups'))}]")
+        classes = "training[1]" if fitted.seen.y_shape == () else "training[1][:, 0]"
+        if fitted.seen.one_hot:
+            classes = "training[1].argmax(axis=-1)"
+        made = split_lines(data.split, shares, classes)
+        lines.append(made.replace("len(x)", "samples"))
+    for name in fitted.splits[1:]:
+        part = {"validation": "val"}.get(name, name)
+        held = f"rows_of(training, {name}_rows)" if name in shares else _taken(fitted, f"_{part}")
+        lines.append(f"{name} = {held}")
+    if shares:
+        lines.append("training = rows_of(training, training_rows)")
+    return "\n".join([*lines, f"return {', '.join(fitted.splits)}"])
+
+
+def _taken(fitted: FittedPlan, ending: str) -> str:
+    """Return a split's samples, with targets and weights in a tuple if there are any."""
+    parts = [f"{part}{ending}" for part in ("x", "y", "sample_weight")]
+    found = [f"arrays[{literal(part)}]" for part in parts if part in fitted.names]
+    return found[0] if len(found) == 1 else f"({', '.join(found)})"  # as `fit` takes x alone

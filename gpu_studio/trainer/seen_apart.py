@@ -1,0 +1,143 @@
+"""What several replicas train otherwise than one device: layers that mix the samples of a batch.
+
+Each replica shows such a layer its own part of a batch only. Of Keras' layers that is batch
+normalisation; one of the user's own is found by what it gives for a few samples in one piece and in
+two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.contract.events import Warned
+from gpu_studio.plan import listed
+from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.layer_state import Caught, RandomStates, is_apart, overflows_apart
+
+_ROWS, _HALF = 4, 2
+_NEAR = 1e-3
+Call = tuple[Sequence[Any], dict[str, Any]]
+
+
+def replicas_apart(
+    model: keras.Model, dataset: Dataset, cut: Cut, optimizer: Any = None
+) -> Iterator[Warned]:
+    """Return warnings if several replicas train the model differently from one device."""
+    yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
+    count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
+    if count:
+        layers = (
+            "Its batch normalisation normalises"
+            if count == 1
+            else f"Its {count} batch normalisations normalise"
+        )
+        yield Warned(
+            message=(
+                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} samples by "
+                "itself, so that losses differ from those of one device."
+            ),
+            suggestion=(
+                "In a model of your own keras.layers.BatchNormalization(synchronized=True) "
+                "normalises the whole batch, and losses are the same. Else keep 16 samples or more "
+                "for each replica."
+            ),
+        )
+    yield from _mixing_apart(model, dataset, cut)
+
+
+def _mixing_apart(model: Any, dataset: Dataset, cut: Cut) -> Iterator[Warned]:
+    """Return a warning if layers mix the samples of a batch, of which each replica has a part."""
+    names = mixing_layers(model, dataset)
+    if names:
+        mix = f"The layer {names[0]} mixes" if len(names) == 1 else f"{listed(names)} mix"
+        yield Warned(
+            message=f"{mix} the samples of a batch, and on each replica those of its own part of "
+            f"about {cut.batch / cut.replicas:.3g}: losses differ from those of one device.",
+            suggestion="Train on one device, or let it take its mean over all replicas: "
+            "keras.layers.BatchNormalization(synchronized=True) does.",
+        )
+
+
+def mixing_layers(model: Any, dataset: Dataset) -> list[str]:
+    """Return the names of the user's own layers that mix samples, as far as that can be known.
+
+    Of layers that draw random numbers it cannot, nor where the model cannot be called so.
+    """
+    own = [each for each in model._flatten_layers(include_self=False) if _may_mix(each)]  # noqa: SLF001
+    if not own:
+        return []
+    rows = np.arange(_ROWS) % len(dataset.train)
+    samples = keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
+    try:
+        with _calls_of(own) as calls, _caught(model):
+            model(samples, training=True)
+        return [each.name for each in own if id(each) in calls and _mixes(model, each, calls)]
+    except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
+        return []
+
+
+def _may_mix(layer: Any) -> bool:
+    keras_s = type(layer).__module__.startswith("keras.") or isinstance(layer, keras.Model)
+    return not keras_s and not any(map(is_apart, layer._flatten_layers()))  # noqa: SLF001
+
+
+def _caught(model: Any) -> Caught:
+    return Caught(RandomStates(model.variables, 0), tf.constant(0, tf.int64))
+
+
+@contextmanager
+def _calls_of(layers: Sequence[Any]) -> Iterator[dict[int, Call]]:
+    """While entered, note with what each of the layers is called."""
+    found: dict[int, Call] = {}
+
+    def noting(layer: Any, call: Any) -> Any:
+        def noted(*given: Any, **named: Any) -> Any:
+            found.setdefault(id(layer), (given, named))
+            return call(*given, **named)
+
+        return noted
+
+    for layer in layers:
+        layer.__dict__["call"] = noting(layer, layer.call)
+    try:
+        yield found
+    finally:
+        for layer in layers:
+            layer.__dict__.pop("call", None)
+
+
+def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> bool:
+    """Whether samples in two pieces make another result than in one."""
+    whole, drew = _given(model, layer, calls[id(layer)], slice(None))
+    parts = [_given(model, layer, calls[id(layer)], some)[0] for some in _HALVES]
+    if drew:
+        return False
+    for one, first, second in zip(whole, *parts, strict=True):
+        joined = np.concatenate([first, second]) if one.ndim else one
+        if joined.shape == one.shape and not np.allclose(joined, one, rtol=_NEAR, atol=_NEAR):
+            return True
+    return False
+
+
+_HALVES = (slice(_HALF), slice(_HALF, None))
+
+
+def _given(model: Any, layer: Any, call: Call, rows: slice) -> tuple[list[np.ndarray], bool]:
+    """Return what the layer gives for some rows of the samples, and whether it drew numbers."""
+
+    def part(each: Any) -> Any:
+        shape: Any = getattr(each, "shape", ())
+        return each[rows] if len(shape) and shape[0] == _ROWS else each
+
+    given, named = keras.tree.map_structure(part, call)
+    with _caught(model) as scope:
+        found = layer.call(*given, **named)
+    made = [np.asarray(each) for each in keras.tree.flatten(found)]
+    return [each for each in made if each.dtype.kind == "f"], scope.drew

@@ -1,0 +1,86 @@
+"""Layers of the user's own that mix the samples of a batch are told of; all others are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import made_data
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def own_layers() -> dict[str, Any]:
+    """Layers of the user's own, by their names."""
+    import keras
+    from keras import ops
+
+    class Centred(keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.middle = self.add_weight(shape[-1:], initializer="zeros", trainable=False)
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            if training:
+                self.middle.assign(0.9 * self.middle + 0.1 * ops.mean(x, axis=0))
+            return x - self.middle
+
+    class Counting(keras.layers.Layer):
+        def build(self, _shape: Any) -> None:
+            self.seen = self.add_weight((), initializer="zeros", trainable=False)
+
+        def call(self, x: Any) -> Any:
+            self.seen.assign_add(1.0)
+            return 2 * x
+
+    class Noisy(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return x + keras.random.normal(ops.shape(x))
+
+    class Normal(keras.layers.Layer):
+        def __init__(self, **named: Any) -> None:
+            super().__init__(**named)
+            self.inner = keras.layers.BatchNormalization()
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            return self.inner(x, training=training)
+
+    return {
+        "centred": Centred(name="centred"),
+        "counting": Counting(name="counting"),
+        "noisy": Noisy(name="noisy"),
+        "normal": Normal(name="normal"),
+    }
+
+
+def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None:
+    import keras
+    import numpy as np
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import mixing_layers, replicas_apart
+
+    data = made_data.values((8,))
+    model = keras.Sequential([keras.Input((8,)), *own_layers().values(), keras.layers.Dense(1)])
+    before = [np.asarray(each) for each in model.variables]
+    assert mixing_layers(model, data) == ["centred"]
+    for old, variable in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, np.asarray(variable))
+    told = [each.message for each in replicas_apart(model, data, Cut(12, 6, 2))]
+    assert len(told) == 2  # of the batch normalisation within a layer, too
+    assert told[1].startswith("The layer centred mixes the samples of a batch")
+    assert "about 3" in told[1]
+
+
+def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> None:
+    import keras
+
+    from gpu_studio.trainer.seen_apart import mixing_layers
+
+    class Picky(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            if x.shape[0] is not None:
+                raise ValueError("not like this")
+            return x
+
+    model = keras.Sequential([keras.Input((8,)), Picky(), keras.layers.Dense(1)])
+    assert mixing_layers(model, made_data.values((8,))) == []
