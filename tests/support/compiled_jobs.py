@@ -298,6 +298,7 @@ class Fit:
         plan = with_absolute_files(with_settings(loads(PLAN), settings), Path.cwd())
         dataset = load_data(plan.data, SEED, Path.cwd())
         model = runpy.run_path(FILE)[case["function"]]()
+        parity_jobs.mean_as_traced()
         # Spares the tracing. In 16 bits a graph, which joins a product, bias and activation, rounds
         # once where single operations round after each, on processors that compute in 16 bits.
         model.run_eagerly = all(layer.compute_dtype != "float16" for layer in model.layers)

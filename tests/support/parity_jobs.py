@@ -296,6 +296,7 @@ class Fit:
         from gpu_studio.plan import loads, with_settings
         from gpu_studio.trainer.data import load_data
 
+        mean_as_traced()
         # What the plan freezes, the reference freezes by Keras' own means.
         settings = [each for each in _settings(case) if not each.startswith(OURS)]
         plan = with_settings(loads(PLAN), settings)
@@ -347,6 +348,25 @@ class Fit:
             **held, batch_size=BATCH, callbacks=callbacks, verbose=0, return_dict=True
         )
         return {**result, "test": {f"test_{name}": value for name, value in tested.items()}}
+
+
+def mean_as_traced() -> None:
+    """Let `fit`, where it runs eagerly, mean the losses of outputs as where it is traced.
+
+    A step that is traced does not know how many samples a batch has (`y_pred.shape[0]`, by which
+    Keras weighs these means), so that each batch counts once.
+    """
+    import keras
+
+    if keras.src.metrics.Mean is not keras.metrics.Mean:
+        return
+
+    class Mean(keras.metrics.Mean):  # type: ignore[misc]
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            weight = None if isinstance(sample_weight, int) else sample_weight
+            super().update_state(values, sample_weight=weight)
+
+    keras.src.metrics.Mean = Mean
 
 
 def _set_trainable(model: Any, wanted: Mapping[str, bool]) -> None:

@@ -41,7 +41,7 @@ def make_model():
     stars = layers.Dense(1, name="stars")(hidden)
     model = keras.Model(inputs, {"genre": genre, "stars": stars})
     model.compile(
-        keras.optimizers.RMSprop(0.01),
+        "adam",
         loss={"genre": "sparse_categorical_crossentropy", "stars": keras.losses.Huber()},
         loss_weights={"genre": 1.0, "stars": 0.3},
         metrics={"genre": ["accuracy", gap]},
