@@ -70,7 +70,8 @@ def mixing_layers(model: Any, dataset: Dataset) -> list[str]:
 
     Of layers that draw random numbers it cannot, nor where the model cannot be called so.
     """
-    own = [each for each in model._flatten_layers(include_self=False) if _may_mix(each)]  # noqa: SLF001
+    layers = model._flatten_layers(include_self=False)  # noqa: SLF001 (no public name)
+    own = [each for each in layers if _may_mix(each)]
     if not own:
         return []
     rows = np.arange(_ROWS) % len(dataset.train)
