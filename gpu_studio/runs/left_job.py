@@ -118,4 +118,8 @@ class LeftJobs:
         there = {name: each for name, each in lost.items() if each.job in queue}
         left = {name: left_job(each.directory) for name, each in there.items()}
         self._over |= {name for name in lost if left.get(name) is None}
-        return {name: job.clause for name, job in left.items() if job is not None}
+        return {
+            name: job.clause.removeprefix("Slurm's ")  # a list has little room
+            for name, job in left.items()
+            if job is not None
+        }

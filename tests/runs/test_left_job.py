@@ -17,6 +17,7 @@ from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.left_job import LeftJobs, explained, left_job
 from gpu_studio.runs.results.run_facts import run_document, run_lines
 
+IN_LIST = QUEUED.removeprefix("Slurm's ")
 RUNS = "JobState=RUNNING Reason=None NodeList=n[0-1] TimeLimit=04:00:00"
 
 
@@ -40,7 +41,7 @@ def test_that_a_lost_run_says_that_its_job_waits_why_and_what_to_do(
     assert "ends soon after it has begun" in why.message
     assert why.suggestions[0] == "Take it out of the queue: scancel 4711"
     (summary,) = Catalogue(run.path.parent).summaries()
-    assert (summary.state_words, summary.left) == (f"lost · {QUEUED}", True)
+    assert (summary.state_words, summary.left) == (f"lost · {IN_LIST}", True)
     assert QUEUED in run_document(run)["message"]
     assert QUEUED in " ".join(" ".join(run_lines(run)).split())
 
@@ -85,7 +86,7 @@ def test_that_the_list_asks_once_for_all_and_never_again_for_those_that_have_end
     known.jobs["4711"] = of(first, WAITS)
     catalogue = Catalogue(first.path.parent)
     reasons = sorted(each.reason for each in catalogue.summaries())
-    assert reasons == [QUEUED, *["the trainer ended without a word"] * 2]
+    assert reasons == [IN_LIST, *["the trainer ended without a word"] * 2]
     assert known.asked == ["squeue", "scontrol"]
     known.jobs.clear()
     assert {each.reason for each in catalogue.summaries()} == {"the trainer ended without a word"}
@@ -101,7 +102,7 @@ def test_that_slurm_is_not_asked_about_every_time_the_list_is_read(
     known.jobs["4711"] = of(run, WAITS)
     catalogue = Catalogue(run.path.parent)
     for _ in range(3):
-        assert catalogue.summaries()[0].reason == QUEUED
+        assert catalogue.summaries()[0].reason == IN_LIST
     assert known.asked == ["squeue", "scontrol"]
 
 
@@ -137,6 +138,6 @@ def test_that_the_terminal_tells_it_below_the_list_and_where_a_stop_is_asked_for
     known.jobs["4711"] = of(run, WAITS)
     folder = ["--runs-dir", str(run.path.parent)]
     assert run_command(["runs", *folder, "list"]) == 0
-    assert f"{run.id} is lost, and {QUEUED}." in capsys.readouterr().err
+    assert f"{run.id} is lost, and {IN_LIST}." in capsys.readouterr().err
     assert run_command(["runs", *folder, "stop", "1"]) != 0
     assert f"{QUEUED}. Take it out of the queue: scancel 4711. Go on" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from gpu_studio.contract.event_parts import WorkerPlace, WorkerShare, WorkerStat
 from gpu_studio.contract.events import ClusterStarted, Started, Workers
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.workers import (
+    WorkersOfRun,
     cells,
     cluster_words,
     disk_words,
@@ -128,12 +129,14 @@ def test_that_where_a_run_trains_is_told_by_names(hosts, words):
 
 def test_that_slurms_nodes_are_where_a_run_trains_and_else_the_trainers_machine():
     started = Started(run="r", plan="p", pid=1, host="login", gpu_studio="1", python="3")
-    assert hosts_of(None, None) == ()
-    assert hosts_of(None, started) == ("login",)
-    assert hosts_of(cluster(0, "login", "login"), started) == ("login",)
+    assert hosts_of(WorkersOfRun(), None) == ()
+    assert hosts_of(WorkersOfRun(), started) == ("login",)
+    assert hosts_of(WorkersOfRun(cluster(0, "login", "login")), started) == ("login",)
+    to_come = WorkersOfRun(None, [state(0, 0.0, 0.0, state="absent")])
+    assert hosts_of(to_come, started) == (), "they wait for a machine"
     places = cluster(0, "n0", "n1", "n0")
     in_slurm = ClusterStarted(attempt=0, start="slurm", workers=places.workers, job="7")
-    assert hosts_of(in_slurm, started) == ("n0", "n1")
+    assert hosts_of(WorkersOfRun(in_slurm), started) == ("n0", "n1")
     assert cluster_words(in_slurm) == "3 workers on 2 hosts, job 7 of Slurm"
 
 

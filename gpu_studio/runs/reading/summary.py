@@ -295,7 +295,7 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         devices=history.devices,
         number=number_of(run),
         practice=history.practice,
-        hosts=hosts_of(history.workers.cluster, history.started),
+        hosts=hosts_of(history.workers, history.started),
         job=cluster_file.job_of(run) if history.state == "lost" else "",
     )
 

@@ -77,11 +77,16 @@ MOST_HOSTS = 3
 HERE = "this machine"
 
 
-def hosts_of(cluster: ClusterStarted | None, started: Started | None) -> tuple[str, ...]:
-    """The machines that a run trains on, or did; none until they are known."""
+def hosts_of(workers: WorkersOfRun, started: Started | None) -> tuple[str, ...]:
+    """The machines that a run trains on, or did; none until they are known.
+
+    Workers that are awaited may wait for machines: where their supervisor is says nothing.
+    """
+    cluster = workers.cluster
     if cluster is not None and cluster.start != "local":
         return tuple(dict.fromkeys(place.host for place in cluster.workers))
-    return (started.host,) if started is not None else ()
+    awaited = cluster is None and bool(workers.states)
+    return (started.host,) if started is not None and not awaited else ()
 
 
 def where_words(hosts: Sequence[str]) -> str:

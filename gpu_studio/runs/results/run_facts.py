@@ -399,7 +399,7 @@ def run_document(run: RunDirectory) -> dict[str, Any]:
         "samples_per_second": history.samples_per_second,
         "resumed_from": _parent(run),
         "practice": history.practice,
-        "hosts": list(hosts_of(history.workers.cluster, history.started)),
+        "hosts": list(hosts_of(history.workers, history.started)),
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
         "code": [asdict(code) for code in ran_code(history.code.values())],
