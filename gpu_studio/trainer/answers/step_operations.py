@@ -102,6 +102,17 @@ class Graph:
         scratch = scratch_on_cpu if kind == "CPU" else scratch_on_card
         return [self._operation(op, scratch, on_cpu=kind == "CPU") for op in self.operations]
 
+    def with_turns_ahead(self) -> list[Operation]:
+        """Return the operations on a card, where loops also hold what their turns make ahead."""
+        operations = self.as_on("GPU")
+        for place, op in enumerate(self.operations):
+            if op.type in LOOPS:
+                before = operations[place].scratch
+                more = before.per_sample + _ahead(op, self.batch)
+                scratch = before._replace(per_sample=more)
+                operations[place] = replace(operations[place], scratch=scratch)
+        return operations
+
     def held(
         self, kept: frozenset[int], layers: Sequence[str], keeping: Mapping[str, int]
     ) -> dict[str, LayerHolds]:
@@ -298,6 +309,27 @@ def _in_turns(loop: Any, batch: int) -> Size:
         history(operations, in_one_queue(operations), results=body.results).moments
     ).fullest(batch)
     return Size(fullest.fixed, fullest.per_sample)
+
+
+def _ahead(loop: Any, batch: int) -> int:
+    """Return the bytes per sample that the turns of a loop make before it is their turn.
+
+    What needs nothing of the turn before is made as soon as the loop begins, in as many turns as it
+    runs at once; such are the zeros into which gradients of single elements are put. What the
+    turns behind them leave in lists is not there yet, so that only what is more than that counts.
+    """
+    body = Graph(_body(loop), batch)
+    counting = {x.ref() for x in _body(loop).inputs if not body.size(x).per_sample}
+    free, made = set(counting), 0
+    for op in body.operations:
+        if op.inputs and all(x.ref() in free or x.op.type == "Const" for x in op.inputs):
+            free.update(x.ref() for x in op.outputs)
+            own = op.type not in SHARING and op.type != "Placeholder"
+            made += own * sum(body.size(x).per_sample for x in op.outputs)
+    collected = [_collected(x, batch) for x in loop.outputs if x.dtype.name == "variant"]
+    left = sum(size.per_sample // size.pieces for size in collected)
+    turns = min(_turns(loop), loop.get_attr("parallel_iterations")) - 1
+    return max(0, int(turns * (made - left)))
 
 
 def _in_a_turn(loop: Any, batch: int) -> Size:

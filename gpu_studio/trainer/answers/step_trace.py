@@ -302,7 +302,7 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
-        on_one = graph.as_on("GPU")
+        on_one = graph.with_turns_ahead()
         sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),

@@ -50,6 +50,15 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     assert in_a_turn("CPU").fixed <= gradients < in_a_turn("GPU").fixed + gradients
     assert in_a_turn("CPU").fixed < in_a_turn("GPU").fixed
 
+    turns, ahead = (
+        [each.scratch for each in operations]
+        for operations in (graph.as_on("GPU"), graph.with_turns_ahead())
+    )
+    # On the way back each turn but the first has zeros for a row of units ahead; on the way there
+    # what is ahead is less than what lists hold later.
+    more = [b.per_sample - a.per_sample for a, b in zip(turns, ahead, strict=True) if a != b]
+    assert more == [6 * 6 * 4]
+
 
 @pytest.mark.parametrize(
     ("side", "channels", "filters", "of_filter", "of_input"),
