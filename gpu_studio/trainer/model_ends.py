@@ -189,11 +189,11 @@ def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
     if isinstance(made, keras.Sequential) and not is_nested(samples):
         if not made.built:
             made.build((None, *shapes))
-        return made
+        return _whole(made, samples)
     if hasattr(made, "_nodes_by_depth"):  # as a graph has, and no other model
-        return made
+        return _whole(made, samples)
     # Called on numbers first, so that its layers create their weights however it calls them.
-    made(keras.tree.map_structure(keras.ops.convert_to_tensor, samples))
+    _call(made, samples)
     several = len(flat(samples)) > 1 or is_nested(samples)
     found = [
         keras.Input(
@@ -205,3 +205,17 @@ def as_graph(made: keras.Model, samples: Any, shapes: Any) -> keras.Model:
     ]
     inputs = keras.tree.pack_sequence_as(samples, found)
     return keras.Model(inputs, made(inputs), name=made.name)
+
+
+def _whole(graph: keras.Model, samples: Any) -> keras.Model:
+    """Return the graph, called once where a layer's inner ones have no weights yet.
+
+    Such as those of a cell that a recurrent layer has never called: an optimizer must know them.
+    """
+    if not all(layer.built for layer in graph._flatten_layers()):  # noqa: SLF001 (no public name)
+        _call(graph, samples)
+    return graph
+
+
+def _call(model: keras.Model, samples: Any) -> None:
+    model(keras.tree.map_structure(keras.ops.convert_to_tensor, samples))

@@ -27,6 +27,8 @@ class Passes:
         """`an_epoch` is the number of steps that the plan gives an epoch; 0 for a whole pass."""
         self._strategy, self._split, self._cut = strategy, split, cut
         self._seed, self._an_epoch = seed, an_epoch
+        if split.stream is not None:
+            split.stream.whole = not an_epoch
         self._parts: Any = None
         self._open: list[Any] = []
         """The iterator over the pass under way, if it has begun: nothing else may hold it."""

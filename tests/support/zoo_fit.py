@@ -46,6 +46,7 @@ def fitted(program: Any, settings: Mapping[str, Any]) -> tuple[Any, Any]:
 
     module = _module(program)
     as_written = settings.get("as_written", False)
+    keras.utils.set_random_seed(program.document()["training"]["seed"])  # as a script begins
     document = program.document(**{k: v for k, v in settings.items() if k != "as_written"})
     training = document["training"]
     data, validation, options = (_as_written if as_written else _data)(module.load(), document)

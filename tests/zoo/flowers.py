@@ -14,7 +14,8 @@ def load():
     )
     data = tf.data.Dataset.from_tensor_slices((pictures, kinds))
     data = data.map(lambda picture, kind: (tf.image.flip_left_right(picture), kind))
-    return data.take(90).batch(20).cache().prefetch(2), data.skip(90).batch(20)
+    train = data.take(90).cache().shuffle(60, seed=5).batch(20).prefetch(2)
+    return train, data.skip(90).batch(20)
 
 
 def make_model():

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.placement.plan_facts import UNKNOWN_LENGTH, WITHOUT_END
+from gpu_studio.trainer.data.looked_at import shuffles, to_look_at
 from gpu_studio.trainer.data.trees import called, flat, leaves, mapped, packed
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError, TrainerError
@@ -50,6 +51,8 @@ class Stream:
     """In words, with its article."""
     once = False
     """Whether there is a single pass."""
+    whole = True
+    """Whether each epoch is a whole pass."""
     resumes = (
         "the batches before are read again and passed over, if the first is the same as now; else "
         "the epoch starts anew"
@@ -284,9 +287,9 @@ class DatasetStream(Stream):
 
     def __init__(self, function: UserFunction, seed: int, data: tf.data.Dataset) -> None:
         super().__init__(function, seed)
-        self._data, self._begun = data, 0
+        self._data, self._begun, self._shuffles = data, 0, shuffles(data)
         self._refuse_composites()
-        self._peek_at(iter(data))
+        self._peek_at(iter(to_look_at(data)))
         many = int(data.cardinality())
         self.endless = many == tf.data.INFINITE_CARDINALITY
         self.length = many if many >= 0 else None
@@ -306,10 +309,20 @@ class DatasetStream(Stream):
 
     def begin(self, number: int, skipped: int) -> None:  # noqa: ARG002  (`elements` passes over)
         """Prepare the pass: what shuffles anew for each has shuffled as often as before."""
-        while self._begun < number:
+        while self._begun < self._shuffled_before(number):
             iter(self._data)
             self._begun += 1
         self._begun += 1
+
+    def _shuffled_before(self, number: int) -> int:
+        """How often `fit` has made an iterator before this pass.
+
+        At the end of each epoch whose length it knows it makes one that nobody reads, but where
+        epochs are no whole passes.
+        """
+        if not self.whole or self.endless or not self._shuffles:
+            return number
+        return 2 * number if self.length is not None else max(0, 2 * number - 1)
 
     def elements(self, skipped: int = 0) -> tf.data.Dataset:
         """Return the elements of one pass, anew whenever it is iterated."""
