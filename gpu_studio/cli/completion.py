@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -170,6 +171,28 @@ def _keys(_chosen: argparse.Namespace, _begun: str) -> Words:
     return {f"{key.path}=": key.text for key in all_keys()}
 
 
+def _settings(chosen: argparse.Namespace, begun: str) -> Words:
+    """Keys of a plan; behind the `=` what a key may be, where that can be listed."""
+    key, named, _ = begun.partition("=")
+    return {f"{key}={word}": "" for word in _words_of(key)} if named else _keys(chosen, begun)
+
+
+def _words_of(key: str) -> Iterable[str]:
+    from gpu_studio.plan import STRATEGIES
+    from gpu_studio.plan.catalogue import DATA, MODELS, SCHEDULES
+    from gpu_studio.plan.keys import all_keys
+
+    names: Mapping[str, Iterable[str]] = {
+        "model.name": MODELS,
+        "data.name": DATA,
+        "training.schedule": SCHEDULES,
+        "distribution.strategy": STRATEGIES,
+    }
+    kind = next((each.kind for each in all_keys() if each.path == key), "")
+    listed = ("true", "false") if kind == "true or false" else re.findall(r'"(\w+)"', kind)
+    return names.get(key, listed)
+
+
 def _pages(_chosen: argparse.Namespace, begun: str) -> Words:
     """The guide's pages, and a key of a plan once it is begun."""
     from gpu_studio.common.guide import guide
@@ -188,7 +211,7 @@ _VALUES: Final[Mapping[str, Callable[..., Words]]] = {
     "--checkpoint": _quietly(_checkpoints),
     "RUN": _quietly(_runs),
     "ID": _quietly(_entries),
-    "KEY=VALUE": _quietly(_keys),
+    "KEY=VALUE": _quietly(_settings),
     "NUMBER": _quietly(_lessons),
     "PAGE": _quietly(_pages),
 }
