@@ -115,6 +115,8 @@ def _headlines(history: History, left: str) -> list[str]:
         return [history.reason, history.reason.partition(":")[0]]
     if history.model is None:
         return ["starting TensorFlow…" if history.devices is None else "building the model…"]
+    if history.state == "running" and history.loss is None and not _speed(history):
+        return ["the first step takes longest: TensorFlow compiles it…", "the first step…"]
     place, speed, remains = _place(history, short=True), _speed(history), _left(history, left)
     return _joined(
         [_place(history), speed, remains], [place, speed, remains], [place, remains], [place]

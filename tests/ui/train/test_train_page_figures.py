@@ -110,11 +110,19 @@ def test_that_a_live_run_is_told_by_place_speed_and_time_left(runs_dir):
     assert shorter[1:] == ["epoch 21 of 30 · about 20 s left", "epoch 21 of 30"]
 
 
-def test_that_a_run_that_begins_says_what_it_is_at():
+def test_that_a_run_that_begins_says_what_it_is_at(runs_dir):
     history = History()
     assert headlines(history) == ["starting TensorFlow…"]
     history.apply(events.Devices(logical=[], replicas=[], strategy="none"))
     assert headlines(history) == ["building the model…"]
+    model = next(
+        each for each in events_of(make_run(runs_dir, Script())) if isinstance(each, events.Model)
+    )
+    history.apply_all([model, events.StateChanged(state="running")])
+    said = "the first step takes longest: TensorFlow compiles it…"
+    assert headlines(history) == [said, "the first step…"]
+    history.apply(events.Steps(epoch=1, first_step=0, losses=[None], seconds=0.1, samples=8))
+    assert headlines(history)[0].startswith("epoch 1 of 30 · step 1"), "not a number is a loss, too"
 
 
 @pytest.mark.parametrize(
