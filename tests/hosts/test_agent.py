@@ -20,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 
 def met(
-    folder: Path, *ports: int, count: int = 0, within: float = 20.0, **more: Any
+    folder: Path, *ports: int, count: int = 0, within: float = PATIENCE_S, **more: Any
 ) -> list[HostView]:
     """The answers of an agent for each port."""
     (folder / "meeting").mkdir()
