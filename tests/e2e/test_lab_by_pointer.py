@@ -5,18 +5,15 @@ A benchmark is chosen, measured on the devices of the open plan, and its heat ma
 
 from __future__ import annotations
 
-import json
-import select
 import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import warm_python
 from made_benchmarks import SMALL
-from x_program import QUIET_S, Program, facts_with, started, told, xdotool
+from x_program import at_rest, facts_with, started, told, xdotool
 
 from gpu_studio.plan import Carve, DeviceSettings, Plan, save
 from gpu_studio.runs.benchmarks import kept_results
@@ -38,16 +35,6 @@ def environment(x_environment: dict[str, str], tmp_path: Path) -> dict[str, str]
     }
 
 
-def settled(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
-    """What is seen once nothing new has been told for a second: layouts still move it."""
-    assert program.stdout is not None
-    while select.select([program.stdout], [], [], QUIET_S)[0]:
-        line = program.stdout.readline()
-        assert line, "the window ended"
-        facts = json.loads(line)
-    return facts
-
-
 def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs, tmp_path) -> None:
     plan = tmp_path / "two.plan.toml"
     save(Plan(name="Two", devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))), plan)
@@ -65,8 +52,8 @@ def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs
         ).split()[-1]
         point("windowfocus", "--sync", window)
         point("key", "ctrl+5")
-        facts: dict[str, Any] = facts_with(program, "parts", lambda parts: "Copies" in parts)
-        click(settled(program, facts)["parts"]["Copies"])
+        facts_with(program, "parts", lambda parts: "Copies" in parts)
+        click(at_rest(program)["parts"]["Copies"])
         facts = facts_with(program, "chosen", lambda chosen: chosen == "copies")
         assert facts["figure"] == "not measured"
         click(facts["parts"]["devices"])
@@ -74,7 +61,8 @@ def test_that_a_benchmark_is_measured_and_its_heat_map_is_read(environment, runs
         facts = facts_with(program, "devices", lambda name: "open plan" in name)
         click(facts["parts"]["measure"])
         told(program, "running", lambda name: name == "copies")
-        facts = settled(program, facts_with(program, "results", lambda count: count == 1))
+        facts_with(program, "results", lambda count: count == 1)
+        facts = at_rest(program)
         ways = {
             name: place
             for name, place in facts["parts"].items()

@@ -5,46 +5,22 @@ The window reports what the user sees. TensorFlow's process is the command in `$
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from typing import Any
 
-from PySide6.QtCore import QPoint, QRect, QSocketNotifier, QTimer
+import telling_window
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.cli import main
 from gpu_studio.runs.questions import ask
-from gpu_studio.ui.kit.settings import QUIT
 from gpu_studio.ui.window import app
-from gpu_studio.ui.window.main_window import MainWindow
-from gpu_studio.ui.window.quitting import LEAVE
-
-LOOK_MS = 200
 
 
-class Window(MainWindow):
+class Window(telling_window.Window):
     """Tells what is on its Lab page."""
-
-    told = ""
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.settings.set(QUIT, LEAVE)
-        self.look = QTimer(self)
-        self.look.timeout.connect(self.tell)
-        self.look.start(LOOK_MS)
-        self.ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
-        self.ended.activated.connect(self.close)
-
-    def tell(self) -> None:
-        """Write what is seen, if that is new."""
-        line = json.dumps(self.seen())
-        if line != self.told:
-            self.told = line
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
 
     def seen(self) -> dict[str, Any]:
         if self.page != "lab":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from patience import PATIENCE_S
-from x_program import QUIET_S, Program, xdotool
+from x_program import Program, at_rest, xdotool
 
 Facts = dict[str, Any]
 
@@ -53,9 +53,7 @@ class Desk:
 
         What is told of the plan and the machine moves and enables.
         """
-        while (line := self._line(QUIET_S)) is not None:
-            assert line, "the window ended"
-            self.facts = json.loads(line)
+        self.facts = at_rest(self._program)
 
     def click(self, name: str, *held: str) -> None:
         """Click on the part of this name once it is there, with these keys held."""

@@ -48,6 +48,18 @@ def last_told(program: Program, key: str) -> Any:
     return found
 
 
+def at_rest(program: Program) -> dict[str, Any]:
+    """What a window of `telling_window` sees once it has looked several times and nothing moved.
+
+    It is the window that counts: of one that is held up nobody can tell by silence.
+    """
+    assert program.stdin is not None
+    program.stdin.write(b"?")
+    facts = facts_with(program, "still", bool)
+    del facts["still"]
+    return facts
+
+
 def facts_with(program: Program, key: str, wanted: Callable[[Any], bool]) -> dict[str, Any]:
     """The next line that the program tells with such a value under this key."""
     assert program.stdout is not None
