@@ -6,6 +6,7 @@ Also the task that each is for, and which of two values of a metric is better.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Literal
 
 Task = Literal["classes", "values"]
@@ -196,6 +197,7 @@ def result_name(metric: str) -> str:
     return _RESULTS.get(name, name)
 
 
+@lru_cache(1024)  # every check of a plan asks for the same names many times
 def _squeezed(name: str) -> str:
     return name.replace("_", "").lower()
 

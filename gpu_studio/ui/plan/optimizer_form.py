@@ -270,13 +270,13 @@ class RateCurve(QWidget):
     def _paint_axes(self, painter: QPainter) -> None:
         tokens, area, line = self._theme.tokens, self._area(), self._line()
         for value, text in linear_ticks(*self._range, _TICKS):
-            height = self._point(0, value).y()
+            height = self._point(area, 0, value).y()
             painter.setPen(QPen(QColor(tokens.line), 1))
             painter.drawLine(QPointF(area.left(), height), QPointF(area.right(), height))
             painter.setPen(QColor(tokens.muted))
             painter.drawText(QRectF(0, height - line / 2, area.left() - GRID, line), RIGHT, text)
         for value, text in linear_ticks(0, self._steps, _TICKS):
-            place = self._point(value, 0).x()
+            place = self._point(area, value, 0).x()
             painter.drawText(
                 QRectF(place - 40, area.bottom() + 2, 80, line), Qt.AlignmentFlag.AlignHCenter, text
             )
@@ -291,19 +291,20 @@ class RateCurve(QWidget):
         columns = max(2, int(area.width()))
         steps = [self._steps * column / columns for column in range(columns + 1)]
         painter.setPen(QPen(QColor(self._theme.tokens.accent), 1.8))
-        painter.drawPolyline(QPolygonF([self._point(step, rate(step)) for step in steps]))
+        points = [self._point(area, step, rate(step)) for step in steps]
+        painter.drawPolyline(QPolygonF(points))
 
     def _paint_crosshair(self, painter: QPainter, value: float) -> None:
         tokens, area = self._theme.tokens, self._area()
-        point = self._point(self._at or 0, value)
+        point = self._point(area, self._at or 0, value)
         painter.setPen(QPen(QColor(tokens.muted), 1, Qt.PenStyle.DotLine))
         painter.drawLine(QPointF(point.x(), area.top()), QPointF(point.x(), area.bottom()))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.accent))
         painter.drawEllipse(point, 3.5, 3.5)
 
-    def _point(self, step: float, value: float) -> QPointF:
-        area, (low, high) = self._area(), self._range
+    def _point(self, area: QRectF, step: float, value: float) -> QPointF:
+        low, high = self._range
         share = (value - low) / (high - low)
         return QPointF(
             area.left() + area.width() * step / self._steps, area.bottom() - area.height() * share
