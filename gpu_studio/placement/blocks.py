@@ -219,6 +219,9 @@ class BlockMemory:
             updating=sums(before(work.gradient_bytes), ends, begin)
             if copied
             else maxima(2 * work.gradient_bytes, ends, begin),
+            zeros=sums(before(work.added_up_bytes), ends, begin)
+            if copied and len(work.added_up_bytes)
+            else 0.0,
             share=sums(
                 before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin
             ),

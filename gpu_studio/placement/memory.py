@@ -179,6 +179,7 @@ class _Load:
     brief: int = 0
     waiting: int = 0
     beside: float = 0
+    zeros: float = 0
     stages: list[list[tuple[float, ...]]] = field(default_factory=list)
     """A row of `WayBack` for each layer; those that are computed again stage by stage apart."""
 
@@ -192,6 +193,7 @@ class _Load:
         self.slots += slots * share
         self.kept += layer.kept_bytes * share * keeps
         self.passing = max(self.passing, layer.passing_bytes * share)
+        self.zeros += layer.added_up_bytes * share * self.sent
         largest = max(self.updating, 2 * layer.trainable_bytes * share)
         self.updating = self.gradients if self.sent else largest
         if begins or not self.stages:
@@ -237,6 +239,7 @@ class _Load:
             self.brief,
             self.waiting,
             self.received if self.sent else 0.0,
+            self.zeros,
         )
 
     def going_back(self, step: Step) -> float | None:

@@ -242,6 +242,8 @@ class GraphLayer:
     keep, per sample; 0 if that is not known."""
     beside_bytes: int = 0
     """The same while the kernel runs that needs `scratch_bytes`."""
+    added_up_bytes: int = 0
+    """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
     keeps_inputs: bool = True
     """Whether the backward pass needs what the layer takes."""
     frozen: bool = False

@@ -151,7 +151,8 @@ class StageMemory:
     recomputed activations; `updating` is what the optimizer needs besides the gradients when the
     activations are gone: on a card, which begins the updates of all layers before it ends the
     first, as much again; on a CPU what it takes to update the largest layer. `share` is the part of
-    the model that is here.
+    the model that is here. `zeros` are those to which loops on a card add gradients: they wait for
+    nothing, so that those of all micro-batches lie there from the beginning of a step.
     """
 
     gradients: Amount = 0.0
@@ -165,6 +166,7 @@ class StageMemory:
     brief: Amount = 0.0
     waiting: Amount = 0.0
     returned: Amount = 0.0
+    zeros: Amount = 0.0
 
     def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
         """The memory of a step besides weights and slots, at the largest of four moments.
@@ -177,6 +179,8 @@ class StageMemory:
         """
         if going_back is None:
             going_back = (self.kept + self.passing + self.again) * step.part + self.gradients
+        # The gradients of two micro-batches are counted below.
+        going_back = going_back + self.zeros * max(0, step.micro_batches - 2)
         arriving = self.received * step.arrived
         # What no gradient needs lies here only of those that are sent ahead.
         needed, ahead = self.received - self.brief, max(0, step.arrived - step.samples)

@@ -82,6 +82,9 @@ class Work:
     what passes."""
     beside_bytes: Array = field(default_factory=lambda: np.zeros(0))
     """What is held on a card while the kernel with the most scratch runs, if any needs some."""
+    added_up_bytes: Array = field(default_factory=lambda: np.zeros(0))
+    """The gradients that loops of each layer add up, beginning with zeros; if empty, there are
+    none."""
     keeps_inputs: tuple[bool, ...] = ()
     """Whether the backward pass of each layer needs what it takes; if empty, all do."""
 
@@ -198,6 +201,7 @@ def work_of(
         scratch_bytes=_row(layer.scratch_bytes for layer in layers),
         around_bytes=_row(layer.around for layer in layers),
         beside_bytes=_row(layer.beside_bytes for layer in layers),
+        added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
     )
 

@@ -68,6 +68,7 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             around_bytes=int(random.integers(0, 2)) * (layer.kept_bytes + layer.output_bytes),
             scratch_bytes=scratch,
             beside_bytes=layer.kept_bytes // 2 if scratch else 0,
+            added_up_bytes=layer.trainable_bytes // 2,
             keeps_inputs=bool(random.integers(0, 2)),
         )
 

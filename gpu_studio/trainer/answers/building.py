@@ -263,6 +263,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         scratch_bytes=costs.scratch_bytes,
         around_bytes=costs.around_bytes,
         beside_bytes=costs.beside_bytes,
+        added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,

@@ -107,9 +107,8 @@ class Graph:
         operations = self.as_on("GPU")
         for place, op in enumerate(self.operations):
             if op.type in LOOPS:
-                before = operations[place].scratch
-                more = before.per_sample + _ahead(op, self.batch)
-                scratch = before._replace(per_sample=more)
+                own, before = operations[place].scratch, _ahead(op, self.batch)
+                scratch = Size(own.fixed, own.per_sample + before)
                 operations[place] = replace(operations[place], scratch=scratch)
         return operations
 
@@ -268,8 +267,7 @@ def _needed(graph: Any) -> list[Any]:
 
 
 def _body(loop: Any) -> Any:
-    # There is no public way to a loop's body.
-    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001
+    return while_v2._get_graph(loop, "body", "_body_graph")  # noqa: SLF001 (no public way to it)
 
 
 def _turns(loop: Any) -> int:
@@ -314,13 +312,12 @@ def _in_turns(loop: Any, batch: int) -> Size:
 def _ahead(loop: Any, batch: int) -> int:
     """Return the bytes per sample that the turns of a loop make before it is their turn.
 
-    What needs nothing of the turn before is made as soon as the loop begins, in as many turns as it
-    runs at once; such are the zeros into which gradients of single elements are put. What the
-    turns behind them leave in lists is not there yet, so that only what is more than that counts.
+    What needs nothing of the turn before is made in as many turns as the loop runs at once, such as
+    zeros into which gradients of single elements are put. What those turns leave in lists is not
+    there yet, so that only what is more than that counts.
     """
     body = Graph(_body(loop), batch)
-    counting = {x.ref() for x in _body(loop).inputs if not body.size(x).per_sample}
-    free, made = set(counting), 0
+    free, made = {x.ref() for x in _body(loop).inputs if not body.size(x).per_sample}, 0
     for op in body.operations:
         if op.inputs and all(x.ref() in free or x.op.type == "Const" for x in op.inputs):
             free.update(x.ref() for x in op.outputs)
@@ -372,6 +369,12 @@ def _taken_in_a_turn(loop: Any, batch: int) -> int:
     lists = [x for x in loop.inputs if x.op.type in LOOPS and x.dtype.name == "variant"]
     collected = [_collected(x, batch) for x in lists]
     return sum(size.per_sample // size.pieces for size in collected)
+
+
+def added_up_bytes(operation: Any, batch: int) -> int:
+    """Return the bytes of gradients that an operation adds up, if it is a loop."""
+    body = Graph(_body(operation), batch) if operation.type in LOOPS else None
+    return sum(body.size(x).fixed for x in _added_up(body)) if body else 0
 
 
 def _added_up(body: Graph) -> list[Any]:

@@ -18,7 +18,14 @@ import tensorflow as tf
 from gpu_studio.placement.exchange import GATHERING, SENDING, gathering, sending
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.trainer.answers.step_operations import Graph, LayerHolds, flops, root, size_of
+from gpu_studio.trainer.answers.step_operations import (
+    Graph,
+    LayerHolds,
+    added_up_bytes,
+    flops,
+    root,
+    size_of,
+)
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import flat
 from gpu_studio.trainer.data.values import is_text
@@ -150,6 +157,7 @@ class LayerCosts:
     """The costs of one layer per sample, and its first output's shape without the batch axis.
 
     `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
+    `added_up_bytes` are the gradients that its loops add up.
     `keeps_inputs` says whether its backward pass needs what it takes.
     """
 
@@ -160,6 +168,7 @@ class LayerCosts:
     around_bytes: int = 0
     beside_bytes: int = 0
     scratch_bytes: int = 0
+    added_up_bytes: int = 0
     keeps_inputs: bool = True
     flops_forward: float = 0.0
     flops_backward: float = 0.0
@@ -196,6 +205,7 @@ class _Step:
         kept, forward, backward = self._kept_bytes(), *self._flops()
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
+        added = self._added_up()
         held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
         return {
             path: LayerCosts(
@@ -208,12 +218,19 @@ class _Step:
                 around_bytes=held.get(path, LayerHolds()).around,
                 beside_bytes=held.get(path, LayerHolds()).beside,
                 scratch_bytes=held.get(path, LayerHolds()).scratch,
+                added_up_bytes=added.get(path, 0),
                 keeps_inputs=path in keepers,
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
             )
             for path, calls in self._trace.outputs.items()
         }
+
+    def _added_up(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for op, path in zip(self.graph.operations, self._paths(), strict=True):
+            found[path] = found.get(path, 0) + added_up_bytes(op, self._trace.batch)
+        return found
 
     def _kept_tensors(self) -> set[Any]:
         """Return the roots of tensors that forward operations make and backward operations read."""

@@ -17,7 +17,7 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     import tensorflow as tf
 
     from gpu_studio.placement.liveness import Size
-    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph
+    from gpu_studio.trainer.answers.step_operations import LOOPS, Graph, added_up_bytes
 
     layer = keras.layers.LSTM(6)
     layer.build((None, 7, 5))
@@ -58,6 +58,7 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
     # what is ahead is less than what lists hold later.
     more = [b.per_sample - a.per_sample for a, b in zip(turns, ahead, strict=True) if a != b]
     assert more == [6 * 6 * 4]
+    assert sum(added_up_bytes(op, SAMPLES) for op in graph.operations) == gradients
 
 
 @pytest.mark.parametrize(
