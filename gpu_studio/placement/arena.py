@@ -5,60 +5,113 @@ A step's requests of it follow from what the step holds: `requested`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gpu_studio.common.figures import MIB
-from gpu_studio.placement.liveness import MemoryHistory, block_of
+from gpu_studio.placement.liveness import MemoryHistory, Size, block_of
 
 UNIT = 256
 """The size of every block is a multiple of this many bytes."""
-LARGEST_REST = 128 * MIB
-"""A remainder of at least this many bytes is always split off."""
-FIRST_REGION = 2 * MIB
-Layout = tuple[frozenset[tuple[int, tuple[int, ...]]], tuple[tuple[int, int], ...]]
-"""The positions of allocated blocks by number, and the size and position of each free block."""
+LARGEST_REST = 128 * MIB // UNIT
+"""A remainder of at least this many units is always split off."""
+FIRST_REGION, UNLIMITED = 2 * MIB // UNIT, 2**50 // UNIT
+_SHIFT = 96
+"""Free blocks are in the order of one number each: the size in units, and below it the place."""
+GLANCE = -(2**60)
+"""Stands for a block that is freed before another one is allocated, and so leaves no trace."""
+Request = tuple[int | None, int | None, int]
+"""The block that is freed, if any, then the one that is allocated, if any, and its size's index.
+
+One in pieces has turns of its own, with that index inverted, and how many they are comes first.
+"""
+_VARIABLE = 10**9
+"""In place of an index: of a block that a variable was in."""
+Layout = tuple[tuple[int, ...], Mapping[int, int]]
+"""The free blocks by size and position, and the allocated ones by number."""
 
 
 class AllocationRequests(NamedTuple):
-    """The memory requests of a step: `turns` of (block number, bytes per piece, number of pieces).
+    """The memory requests of a step: its `turns`, with the `sizes` that they mean.
 
-    Zero pieces free the block. `left` are the blocks that still exist when the step ends, and
-    `moved` those that variables have moved to.
+    Whatever it allocates it frees in the end, except the blocks that variables have `moved` to.
     """
 
-    turns: list[tuple[int, int, int]]
-    left: frozenset[int]
+    turns: list[Request]
+    sizes: list[Size]
     moved: Mapping[int, int]
 
-
-def requested(step: MemoryHistory, batch: int) -> AllocationRequests:
-    """The memory requests of a step of `batch` samples."""
-    turns = [
-        (block, _rounded(size.bytes(batch), size.pieces), size.pieces) if taken else (block, 0, 0)
-        for block, size, taken in step.changes
-    ]
-    taken = {change.block for change in step.changes if change.taken}
-    given_back = {change.block for change in step.changes if not change.taken}
-    return AllocationRequests(
-        turns, frozenset(taken - given_back - set(step.moved.values())), step.moved
-    )
+    def units(self, batch: int) -> list[int]:
+        """The units of a piece of each size in a step of `batch` samples."""
+        return [_units(size.bytes(batch), size.pieces) for size in self.sizes]
 
 
-def _rounded(size: int, pieces: int) -> int:
-    """The bytes of each of `pieces` blocks that together hold `size`."""
-    return max(UNIT, -(-size // (pieces * UNIT)) * UNIT)
+def requested(step: MemoryHistory) -> AllocationRequests:
+    """The memory requests of a step, in as few turns as come to the same.
+
+    In what order blocks are freed, one after the other, makes no difference.
+    """
+    turns: list[Request] = []
+    sizes: dict[Size, int] = {}
+    held = {block_of(variable): _VARIABLE for variable in step.moved}
+    freed: dict[int, int] = {}
+    for number, size, taken in step.changes:
+        if not taken:
+            freed[number] = held.pop(number, _VARIABLE)
+            continue
+        index = sizes.setdefault(size, len(sizes))
+        held[number] = kind = index if size.pieces == 1 else ~index
+        _leave(turns, freed)
+        back = _handed_on(freed, index) if kind >= 0 else size.pieces
+        turns += _given_back(freed)
+        turns.append((back, number, kind))
+        freed.clear()
+    for block in step.moved.values():
+        del held[block]
+    freed |= held
+    _leave(turns, freed)
+    return AllocationRequests(turns + _given_back(freed), list(sizes), step.moved)
 
 
-@dataclass(slots=True)
+def _given_back(freed: Mapping[int, int]) -> list[Request]:
+    return [(number, None, min(0, kind)) for number, kind in freed.items()]
+
+
+def _leave(turns: list[Request], freed: dict[int, int]) -> None:
+    """Only glance at what is allocated last if it is freed now."""
+    back, number, index = turns[-1] if turns else (None, None, 0)
+    if number in freed and number is not None and index >= 0:
+        del turns[-1]
+        if back is not None:
+            turns.append((back, None, 0))
+        turns.append((None, GLANCE, ~index))
+        del freed[number]
+
+
+def _handed_on(freed: dict[int, int], index: int) -> int | None:
+    """Which of the blocks is freed last: one of the size that is allocated next, else any."""
+    whole = [each for each, kind in freed.items() if kind >= 0]
+    back = next((each for each in whole if freed[each] == index), next(iter(whole), None))
+    if back is not None:
+        del freed[back]
+    return back
+
+
+def _units(size: int, pieces: int = 1) -> int:
+    """The units of each of `pieces` blocks that together hold `size` bytes."""
+    return max(1, -(-size // (pieces * UNIT)))
+
+
 class _Block:
-    place: int
-    bytes: int
-    free: bool = True
-    before: _Block | None = None
-    behind: _Block | None = None
+    """Memory of `size` units, `key` in the order of free blocks, and what lies next to it."""
+
+    __slots__ = ("before", "behind", "free", "key", "size")
+    before: _Block
+    behind: _Block
+
+    def __init__(self, size: int, key: int) -> None:
+        self.size, self.key, self.free = size, key, False
 
 
 class Arena:
@@ -75,83 +128,56 @@ class Arena:
 
         Otherwise it is practically unlimited.
         """
-        self.used = 0
-        """Bytes allocated."""
-        self._taken: dict[int, list[_Block]] = {}
-        self._free: list[tuple[int, int, _Block]] = []
-        self.end = 0
+        self._used = self._end = 0
         self._region = FIRST_REGION
+        self._taken: dict[int, _Block] = {}
+        self._pieces: dict[int, list[_Block]] = {}
+        self._keys: list[int] = []
+        self._free: list[_Block] = []
+        self._wall = _Block(0, 0)
+        """Stands at both ends of each region, and is never free."""
         if not grows:
-            self._add_region(2**50)
+            self._add_region(UNLIMITED)
+
+    @property
+    def used(self) -> int:
+        """Bytes allocated."""
+        return self._used * UNIT
+
+    @property
+    def end(self) -> int:
+        """Bytes of all regions."""
+        return self._end * UNIT
 
     @property
     def layout(self) -> Layout:
         """The positions of all blocks. Arenas with equal layouts serve the same steps equally."""
-        taken = (
-            (number, tuple(block.place for block in blocks))
-            for number, blocks in self._taken.items()
-        )
-        return frozenset(taken), tuple((size, place) for size, place, _ in self._free)
+        return tuple(self._keys), {number: block.key for number, block in self._taken.items()}
 
-    def take(self, number: int, size: int, pieces: int = 1) -> None:
-        """Allocate at least `size` bytes as block `number`, in `pieces` pieces."""
-        needed = _rounded(size, pieces)
-        self._taken[number] = [self._take(needed) for _ in range(pieces)]
+    def copy(self) -> Arena:
+        """Another arena with the same layout."""
+        twin = Arena(grows=True)
+        twins = {id(self._wall): twin._wall}
+        every = (*self._taken.values(), *self._free)
+        for each in every:
+            twins[id(each)] = _Block(each.size, each.key)
+        for each in every:
+            other = twins[id(each)]
+            other.free = each.free
+            other.before, other.behind = twins[id(each.before)], twins[id(each.behind)]
+        twin._used, twin._end, twin._region = self._used, self._end, self._region
+        twin._keys, twin._free = list(self._keys), [twins[id(each)] for each in self._free]
+        twin._taken = {number: twins[id(each)] for number, each in self._taken.items()}
+        return twin
+
+    def take(self, number: int, size: int) -> None:
+        """Allocate at least `size` bytes as block `number`."""
+        self._serve([(None, number, 0)], [_units(size)])
 
     def give_back(self, number: int) -> None:
         """Free the block."""
-        for block in self._taken.pop(number):
-            self._free_block(block)
-
-    def _take(self, needed: int) -> _Block:
-        place = bisect_left(self._free, (needed, -1))
-        if place == len(self._free):
-            self._grow(needed)
-            place = bisect_left(self._free, (needed, -1))
-        block = self._free.pop(place)[2]
-        block.free = False
-        rest = block.bytes - needed
-        if rest >= needed or rest >= LARGEST_REST:
-            self._cut(block, needed)
-        self.used += block.bytes
-        return block
-
-    def _free_block(self, block: _Block) -> None:
-        self.used -= block.bytes
-        if block.behind is not None and block.behind.free:
-            self._forget(block.behind)
-            _join(block, block.behind)
-        if block.before is not None and block.before.free:
-            self._forget(block.before)
-            block = _join(block.before, block)
-        self._offer(block)
-
-    def peak(self, step: AllocationRequests) -> int:
-        """The most that a step allocates in addition to what was allocated before it.
-
-        Afterwards all of the step's memory is free, except the blocks that variables have moved to.
-        """
-        # The innermost loop of a rehearsal: a million iterations for a large model.
-        before = most = self.used
-        taken, take, free = self._taken, self._take, self._free_block
-        for number, needed, pieces in step.turns:
-            if pieces:
-                taken[number] = (
-                    [take(needed)] if pieces == 1 else [take(needed) for _ in range(pieces)]
-                )
-                if self.used > most:
-                    most = self.used
-            else:
-                for block in taken.pop(number):
-                    free(block)
-        self._move(step.moved)
-        for left in step.left:
-            self.give_back(left)
-        return most - before
-
-    def _move(self, moved: Mapping[int, int]) -> None:
-        for variable, block in moved.items():
-            self.replace(block_of(variable), block)
+        self._serve([(number, None, 0)], ())
+        del self._taken[number]
 
     def replace(self, number: int, by: int) -> None:
         """Free block `number`, if it is allocated, and give its number to block `by`."""
@@ -159,7 +185,100 @@ class Arena:
             self.give_back(number)
         self._taken[number] = self._taken.pop(by)
 
-    def _grow(self, needed: int) -> None:
+    def peak(self, step: AllocationRequests, units: Sequence[int]) -> int:
+        """The most bytes that a step allocates in addition to what was allocated before it.
+
+        `units` are those of the sizes it asks for. Afterwards all of the step's memory is free,
+        except the blocks that variables have moved to.
+        """
+        before, lasting = self._used, dict(self._taken)
+        most = self._serve(step.turns, units)
+        for variable, block in step.moved.items():
+            lasting[block_of(variable)] = self._taken[block]
+        self._taken = lasting
+        return (most - before) * UNIT
+
+    def _serve(self, turns: Iterable[Request], units: Sequence[int]) -> int:
+        """Free and allocate; the most units that are allocated at once."""
+        # The innermost loop of a rehearsal: a million turns for a large model.
+        keys, free = self._keys, self._free
+        taken: dict[Any, _Block] = self._taken
+        used = most = self._used
+        for back, number, index in turns:
+            if index < 0:
+                self._used = used
+                most = max(most, self._serve_rarely((back, number), units[~index]))
+                used = self._used
+                continue
+            block = None
+            if back is not None:
+                block = taken[back]
+                used -= block.size
+                if block.behind.free or block.before.free:
+                    block = _merged(block, keys, free)
+                if number is None:
+                    place = bisect_left(keys, block.key)
+                    keys.insert(place, block.key)
+                    free.insert(place, block)
+                    block.free = True
+                    continue
+            needed = units[index]
+            place = bisect_left(keys, needed << _SHIFT) if needed > 1 else 0
+            if block and (block.size < needed or (place < len(keys) and block.key > keys[place])):
+                place += block.size < needed
+                _offer(block, keys, free)
+                block = None
+            if block is None:
+                if place == len(keys):
+                    place = self._grow(needed)
+                size = free[place].size
+                cut = size >= 2 * needed or size >= needed + LARGEST_REST
+                block = _front(place, needed if cut else size, keys, free)
+            else:
+                _cut(block, needed, keys, free)
+            taken[number] = block
+            used += block.size
+            if used > most:
+                most = used
+        self._used = used
+        return most
+
+    def _serve_rarely(self, turn: tuple[int | None, int | None], needed: int) -> int:
+        """Glance at a block, or allocate or free one in pieces; the units that are allocated then.
+
+        Pieces that are cut from one block, one after the other, stay one: they are freed together.
+        """
+        count, number = turn
+        if number is not None and count is not None:
+            self._pieces[number] = [*self._cut_into(count, needed)]
+        elif count is not None:
+            for block in self._pieces.pop(count):
+                self._used -= block.size
+                _offer(_merged(block, self._keys, self._free), self._keys, self._free)
+        else:
+            size = self._free[self._found(needed)].size
+            return self._used + (needed if _is_cut(size, needed) else size)
+        return self._used
+
+    def _cut_into(self, count: int, needed: int) -> Iterator[_Block]:
+        """The blocks of so many pieces."""
+        least = needed + min(needed, LARGEST_REST)
+        while count:
+            place = self._found(needed)
+            size = self._free[place].size
+            cut = min(count, (size - least) // needed + 1) if size >= least else 0
+            block = _front(place, cut * needed or size, self._keys, self._free)
+            count -= max(1, cut)
+            self._used += block.size
+            yield block
+
+    def _found(self, needed: int) -> int:
+        """Where in the list the block is that is allocated if so many units are needed."""
+        place = bisect_left(self._keys, needed << _SHIFT)
+        return place if place < len(self._keys) else self._grow(needed)
+
+    def _grow(self, needed: int) -> int:
+        """Add a region, and return where in the list a block of so many units is found now."""
         if needed <= self._region:
             self._add_region(self._region)
             self._region *= 2
@@ -167,30 +286,83 @@ class Arena:
             while self._region < needed:
                 self._region *= 2
             self._add_region(self._region)
+        return bisect_left(self._keys, needed << _SHIFT)
 
     def _add_region(self, size: int) -> None:
-        self._offer(_Block(self.end, size))
-        self.end += size
-
-    def _cut(self, block: _Block, size: int) -> None:
-        rest = _Block(block.place + size, block.bytes - size, True, block, block.behind)
-        if block.behind is not None:
-            block.behind.before = rest
-        block.behind, block.bytes = rest, size
-        self._offer(rest)
-
-    def _offer(self, block: _Block) -> None:
-        block.free = True
-        insort(self._free, (block.bytes, block.place, block))
-
-    def _forget(self, block: _Block) -> None:
-        del self._free[bisect_left(self._free, (block.bytes, block.place))]
+        region = _Block(size, size << _SHIFT | self._end)
+        region.before = region.behind = self._wall
+        self._end += size
+        _offer(region, self._keys, self._free)
 
 
-def _join(block: _Block, behind: _Block) -> _Block:
-    """Merge the two blocks."""
-    block.bytes += behind.bytes
-    block.behind = behind.behind
-    if behind.behind is not None:
-        behind.behind.before = block
+def _offer(block: _Block, keys: list[int], free: list[_Block]) -> None:
+    """Have a block found by who needs one of its size."""
+    place = bisect_left(keys, block.key)
+    keys.insert(place, block.key)
+    free.insert(place, block)
+    block.free = True
+
+
+def _merged(block: _Block, keys: list[int], free: list[_Block]) -> _Block:
+    """Merge a block with its free neighbours; the merged one is in no list."""
+    other = block.behind
+    if other.free:
+        place = bisect_left(keys, other.key)
+        del keys[place], free[place]
+        block.size += other.size
+        block.key += other.size << _SHIFT
+        block.behind = other.behind
+        other.behind.before = block
+    other = block.before
+    if other.free:
+        place = bisect_left(keys, other.key)
+        del keys[place], free[place]
+        other.size += block.size
+        other.key += block.size << _SHIFT
+        other.behind = block.behind
+        block.behind.before = other
+        other.free = False
+        return other
     return block
+
+
+def _front(place: int, units: int, keys: list[int], free: list[_Block]) -> _Block:
+    """The first `units` of the free block at this place in the list, or all of it."""
+    rest = free[place]
+    key = rest.key
+    left = rest.size - units
+    if not left:
+        del keys[place], free[place]
+        rest.free = False
+        return rest
+    rest.size = left
+    block = _Block(units, key - (left << _SHIFT))
+    block.before, block.behind = rest.before, rest
+    rest.before.behind = block
+    rest.before = block
+    rest.key = key = key - (units << _SHIFT) + units
+    if place and key < keys[place - 1]:
+        del keys[place], free[place]
+        _offer(rest, keys, free)
+    else:
+        keys[place] = key
+    return block
+
+
+def _is_cut(size: int, needed: int) -> bool:
+    """Whether a block of `size` is cut for what needs less."""
+    return size >= 2 * needed or size >= needed + LARGEST_REST
+
+
+def _cut(block: _Block, needed: int, keys: list[int], free: list[_Block]) -> None:
+    """Cut a block that is in no list, if it is cut for so many units, and offer the rest."""
+    left = block.size - needed
+    if left < needed and left < LARGEST_REST:
+        return
+    rest = _Block(left, block.key - (needed << _SHIFT) + needed)
+    block.size = needed
+    block.key -= left << _SHIFT
+    rest.before, rest.behind = block, block.behind
+    block.behind.before = rest
+    block.behind = rest
+    _offer(rest, keys, free)

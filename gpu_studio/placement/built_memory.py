@@ -43,7 +43,8 @@ def built(
     for number in weights if loaded else ():
         arena.take(0, variables[number].bytes)
         arena.replace(block_of(number), 0)
-    arena.peak(requested(look, LOOKED_AT))
+    called = requested(look)
+    arena.peak(called, called.units(LOOKED_AT))
     for number in (number for number in variables if number not in look.seen):
         arena.take(block_of(number), variables[number].bytes)
     return arena

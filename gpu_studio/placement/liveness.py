@@ -10,6 +10,7 @@ operations run (`in_one_queue`, `in_threads`).
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -92,15 +93,25 @@ def block_of(variable: int) -> int:
     return -1 - variable
 
 
-@dataclass(slots=True)
 class _Buffer:
+    """Memory that tensors share: its `uses` to come, and what of it counts as which bytes."""
+
+    __slots__ = ("given", "gradients", "kept", "number", "size", "uses", "variable")
+
+    def __init__(self, size: Size, number: int = 0, *, variable: bool = False) -> None:
+        self.size, self.number, self.variable = size, number, variable
+        self.uses = self.gradients = self.kept = 0
+        self.given = False
+
+
+class _Made(NamedTuple):
+    """A tensor that an operation makes, and how often it is used; `counted` if it counts apart."""
+
+    tensor: int
     size: Size
-    number: int = 0
-    uses: int = 0
-    gradient: bool = False
-    kept: bool = False
-    variable: bool = False
-    given: bool = False
+    uses: int
+    given: bool
+    counted: bool
 
 
 @dataclass(slots=True)
@@ -113,10 +124,8 @@ class _Memory:
     counted.
     """
 
-    uses: dict[int, int]
     gradients: frozenset[int]
     kept: frozenset[int]
-    given: frozenset[int]
     changes: list[MemoryChange] = field(default_factory=list)
     buffers: dict[int, _Buffer] = field(default_factory=dict)
     variables: dict[int, _Buffer] = field(default_factory=dict)
@@ -127,34 +136,38 @@ class _Memory:
     gradient_bytes: int = 0
     kept_bytes: int = 0
 
-    def moment(self) -> MemoryMoment:
-        return MemoryMoment(self.fixed, self.per_sample, self.gradient_bytes, self.kept_bytes)
-
-    def begin(self, place: int, operation: Operation) -> None:
+    def begin(self, place: int, operation: Operation, makes: Sequence[_Made]) -> None:
         """Allocate the operation's outputs and its scratch memory."""
-        if operation.scratch != NOTHING:
+        if operation.scratch is not NOTHING:
             self.scratch[place] = self._new(operation.scratch)
         if operation.writes:
             value = self.buffers[operation.takes[-1]] if operation.replaces else None
             self._write(place, operation.writes, value)
         if operation.reads:
-            self._share(operation, [self._variable(operation.reads)])
+            self._share(makes, [self._variable(operation.reads)])
         elif operation.shares:
-            self._share(operation, [self.buffers[tensor] for tensor in operation.takes])
+            self._share(makes, [self.buffers[tensor] for tensor in operation.takes])
+        elif operation.overwrites:
+            self._make(makes, [self.buffers[tensor] for tensor in operation.takes])
         else:
-            self._make(operation)
+            for made in makes:
+                self._name(made, self._new(made.size, given=made.given))
 
     def end(self, place: int, operation: Operation) -> None:
         """Free its scratch memory, its unused outputs, and the inputs that it used last."""
+        buffers = self.buffers
         if place in self.scratch:
-            self._count(self.scratch.pop(place), taken=False)
+            self._free(self.scratch.pop(place))
         if place in self.copied:
             self._leave(self.copied.pop(place))
-        for buffer in {id(self.buffers[t]): self.buffers[t] for t, _ in operation.makes}.values():
+        for buffer in dict.fromkeys([buffers[tensor] for tensor, _ in operation.makes]):
             if buffer.uses == 0:
-                self._count(buffer, taken=False)
+                self._free(buffer)
         for tensor in operation.takes:
-            self._leave(self.buffers[tensor])
+            buffer = buffers[tensor]
+            buffer.uses -= 1
+            if buffer.uses == 0:
+                self._free(buffer)
 
     def moved(self) -> dict[int, int]:
         """The blocks of the variables that are elsewhere than at the start."""
@@ -165,13 +178,15 @@ class _Memory:
     def _leave(self, buffer: _Buffer) -> None:
         buffer.uses -= 1
         if buffer.uses == 0:
-            self._count(buffer, taken=False)
+            self._free(buffer)
 
     def _variable(self, variable: Variable) -> _Buffer:
-        first = _Buffer(
-            Size(variable.bytes), number=block_of(variable.number), uses=1, variable=True
-        )
-        return self.variables.setdefault(variable.number, first)
+        found = self.variables.get(variable.number)
+        if found is None:
+            found = _Buffer(Size(variable.bytes), block_of(variable.number), variable=True)
+            found.uses = 1
+            self.variables[variable.number] = found
+        return found
 
     def _write(self, place: int, variable: Variable, value: _Buffer | None) -> None:
         """Leave the old value to the operations that still use it, and allocate the new one."""
@@ -188,50 +203,58 @@ class _Memory:
         after.variable = True
         self.variables[variable.number] = after
 
-    def _share(self, operation: Operation, buffers: Sequence[_Buffer]) -> None:
-        for (tensor, _), buffer in zip(operation.makes, buffers, strict=False):
-            self._name(tensor, buffer)
+    def _share(self, makes: Sequence[_Made], buffers: Sequence[_Buffer]) -> None:
+        for made, buffer in zip(makes, buffers, strict=False):
+            self._name(made, buffer)
 
-    def _make(self, operation: Operation) -> None:
-        free = [self.buffers[tensor] for tensor in operation.takes] if operation.overwrites else []
-        for tensor, size in operation.makes:
-            given = next(
-                (buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None
-            )
-            if given is None:
-                given = self._new(size, given=tensor in self.given)
+    def _make(self, makes: Sequence[_Made], free: list[_Buffer]) -> None:
+        """Make the outputs in the memory of inputs of their size that nobody else uses."""
+        for made in makes:
+            for buffer in free:
+                if buffer.uses == 1 and buffer.size == made.size:
+                    free = [each for each in free if each is not buffer]
+                    break
             else:
-                free = [buffer for buffer in free if buffer is not given]
-            self._name(tensor, given)
+                buffer = self._new(made.size, given=made.given)
+            self._name(made, buffer)
 
-    def _name(self, tensor: int, buffer: _Buffer) -> None:
-        """Record `tensor` as in `buffer`, which its users will use."""
-        self.buffers[tensor] = buffer
-        buffer.uses += self.uses.get(tensor, 0)
-        if tensor in self.gradients and not buffer.gradient:
-            buffer.gradient = True
-            self.gradient_bytes += buffer.size.fixed
-        if tensor in self.kept and not buffer.kept:
-            buffer.kept = True
-            self.kept_bytes += buffer.size.per_sample
+    def _name(self, made: _Made, buffer: _Buffer) -> None:
+        """Record a tensor as in `buffer`, which its users will use."""
+        self.buffers[made.tensor] = buffer
+        buffer.uses += made.uses
+        if made.counted:
+            if made.tensor in self.gradients and not buffer.gradients:
+                buffer.gradients = buffer.size.fixed
+                self.gradient_bytes += buffer.gradients
+            if made.tensor in self.kept and not buffer.kept:
+                buffer.kept = buffer.size.per_sample
+                self.kept_bytes += buffer.kept
 
     def _new(self, size: Size, *, given: bool = False) -> _Buffer:
-        buffer = _Buffer(size, given=given)
-        self._count(buffer, taken=True)
+        buffer = _Buffer(size)
+        if given:
+            buffer.given = True
+        if size != NOTHING:
+            if not given:
+                buffer.number = len(self.changes)
+                self.changes.append(MemoryChange(buffer.number, size, taken=True))
+            self.fixed += size.fixed
+            self.per_sample += size.per_sample
         return buffer
 
-    def _count(self, buffer: _Buffer, *, taken: bool) -> None:
-        if buffer.size == NOTHING:
-            return
-        if not buffer.given:
-            if taken:
-                buffer.number = len(self.changes)
-            self.changes.append(MemoryChange(buffer.number, buffer.size, taken))
-        sign = 1 if taken else -1
-        self.fixed += sign * buffer.size.fixed
-        self.per_sample += sign * buffer.size.per_sample
-        self.gradient_bytes += sign * buffer.size.fixed * buffer.gradient
-        self.kept_bytes += sign * buffer.size.per_sample * buffer.kept
+    def _free(self, buffer: _Buffer) -> None:
+        size = buffer.size
+        if size != NOTHING:
+            if not buffer.given:
+                self.changes.append(MemoryChange(buffer.number, size, taken=False))
+            self.fixed -= size.fixed
+            self.per_sample -= size.per_sample
+            self.gradient_bytes -= buffer.gradients
+            self.kept_bytes -= buffer.kept
+
+
+Held = tuple[int, int, int, int]
+"""The fields of a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +265,67 @@ class MemoryHistory:
     are the variables that were read or changed.
     """
 
-    moments: list[MemoryMoment]
+    held: list[Held]
     changes: list[MemoryChange]
     moved: dict[int, int]
     seen: frozenset[int]
+
+    @property
+    def moments(self) -> list[MemoryMoment]:
+        """What was held when each operation had begun."""
+        return [MemoryMoment(*each) for each in self.held]
+
+
+class StepGraph:
+    """The operations of a step, of which histories are told.
+
+    `results` are tensors that outlive the step; each moment counts `gradients` and `kept`
+    separately; `given` are tensors that exist before the step: they count as held, but not as
+    changes.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        *,
+        results: Sequence[int] = (),
+        gradients: frozenset[int] = frozenset(),
+        kept: frozenset[int] = frozenset(),
+        given: frozenset[int] = frozenset(),
+    ) -> None:
+        self._operations, self._gradients, self._kept = operations, gradients, kept
+        uses = _uses(operations, results)
+        self._makes = [
+            [
+                _Made(
+                    tensor,
+                    size,
+                    uses.get(tensor, 0),
+                    tensor in given,
+                    tensor in gradients or tensor in kept,
+                )
+                for tensor, size in operation.makes
+            ]
+            for operation in operations
+        ]
+
+    def history(self, turns: Iterable[Turn]) -> MemoryHistory:
+        """What the operations hold if they begin and end in the order of `turns`."""
+        memory, operations, makes = (
+            _Memory(self._gradients, self._kept),
+            self._operations,
+            self._makes,
+        )
+        held: list[Held] = []
+        for place, begins in turns:
+            if begins:
+                memory.begin(place, operations[place], makes[place])
+                held.append(
+                    (memory.fixed, memory.per_sample, memory.gradient_bytes, memory.kept_bytes)
+                )
+            else:
+                memory.end(place, operations[place])
+        return MemoryHistory(held, memory.changes, memory.moved(), frozenset(memory.variables))
 
 
 def history(
@@ -257,21 +337,9 @@ def history(
     kept: frozenset[int] = frozenset(),
     given: frozenset[int] = frozenset(),
 ) -> MemoryHistory:
-    """What the operations hold if they begin and end in the order of `turns`.
-
-    `results` are tensors that outlive the step; each moment counts `gradients` and `kept`
-    separately; `given` are tensors that exist before the step: they count as held, but not as
-    changes.
-    """
-    memory = _Memory(_uses(operations, results), gradients, kept, given)
-    moments = []
-    for turn in turns:
-        if turn.begins:
-            memory.begin(turn.place, operations[turn.place])
-            moments.append(memory.moment())
-        else:
-            memory.end(turn.place, operations[turn.place])
-    return MemoryHistory(moments, memory.changes, memory.moved(), frozenset(memory.variables))
+    """The history of one step: see `StepGraph`."""
+    step = StepGraph(operations, results=results, gradients=gradients, kept=kept, given=given)
+    return step.history(turns)
 
 
 def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, int]:
@@ -296,8 +364,8 @@ def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
 
     There one thread launches them (Abadi et al. 2016, arXiv:1605.08695, and `executor.cc`).
     """
-    waiting = _Waiting(operations)
-    ready = deque(waiting.first())
+    waiting = _Waiting(Wiring(operations))
+    ready = deque(waiting.first)
     while ready:
         place = ready.popleft()
         yield Turn(place, begins=True)
@@ -309,35 +377,32 @@ STAYING = 0.5, 0.9, 0.98
 """How likely the thread that has launched an operation launches the next one: any of these."""
 
 
-def launched(
-    operations: Sequence[Operation], arriving: Collection[int], chance: Random
-) -> Iterator[Turn]:
+def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Iterator[Turn]:
     """One operation after the other, as on a card, from the queues of several threads.
 
     Each tensor that is `arriving` is received in a thread, which goes on with what it makes ready;
     another launches what needs none of them. Whose operation comes next is drawn by `chance`.
     """
-    waiting, staying = _Waiting(operations), chance.choice(STAYING)
+    waiting, staying = _Waiting(wiring), chance.choice(STAYING)
     received = {
-        place for place, each in enumerate(operations) if any(t in arriving for t, _ in each.makes)
+        place for place, made in enumerate(wiring.makes) if any(t in arriving for t in made)
     }
-    first = waiting.first()
-    queues = [deque([place]) for place in first if place in received]
-    queues.append(deque(place for place in first if place not in received))
+    queues = [deque([place]) for place in waiting.first if place in received]
+    queues.append(deque(place for place in waiting.first if place not in received))
     queue = queues[-1]
     while busy := [each for each in queues if each]:
         if not queue or chance.random() > staying:
             queue = chance.choice(busy)
         place = queue.popleft()
-        yield Turn(place, begins=True)
-        yield Turn(place, begins=False)
+        yield wiring.begins[place]
+        yield wiring.ends[place]
         ready = waiting.after(place)
         queue += [each for each in ready if each not in received]
         queues += [deque([each]) for each in ready if each in received]
 
 
 def in_threads(
-    operations: Sequence[Operation], seconds: Sequence[float], threads: int, cheap: float = CHEAP
+    wiring: Wiring, seconds: Sequence[float], threads: int, cheap: float = CHEAP
 ) -> Iterator[Turn]:
     """The order on `threads` CPU threads, if operation i takes `seconds[i]`.
 
@@ -346,23 +411,24 @@ def in_threads(
     of the expensive ones; it leaves the others to idle threads. Cheap ones take less than `cheap`
     seconds.
     """
-    waiting = _Waiting(operations)
+    waiting = _Waiting(wiring)
     workers = [_Worker(cheap) for _ in range(max(1, threads))]
-    workers[0].left.extendleft(waiting.first())
+    workers[0].left.extendleft(waiting.first)
     running: list[tuple[float, int, int]] = []
+    idle = list(range(len(workers)))
     now = 0.0
     while True:
-        for number, worker in enumerate(workers):
-            place = None if worker.busy else worker.next(workers)
+        for number in idle[:]:
+            place = workers[number].next(workers)
             if place is not None:
-                worker.busy = True
+                idle.remove(number)
                 heapq.heappush(running, (now + seconds[place], number, place))
-                yield Turn(place, begins=True)
+                yield wiring.begins[place]
         if not running:
             return
         now, number, place = heapq.heappop(running)
-        workers[number].busy = False
-        yield Turn(place, begins=False)
+        insort(idle, number)
+        yield wiring.ends[place]
         workers[number].take(waiting.after(place), seconds)
 
 
@@ -373,12 +439,14 @@ class _Worker:
     cheap: float
     own: deque[int] = field(default_factory=deque)
     left: deque[int] = field(default_factory=deque)
-    busy: bool = False
 
     def take(self, ready: Sequence[int], seconds: Sequence[float]) -> None:
         """Distribute the operations that have become ready."""
-        long = [place for place in ready if seconds[place] >= self.cheap]
-        self.own += [place for place in ready if seconds[place] < self.cheap]
+        if not ready:
+            return
+        long: list[int] = []
+        for place in ready:
+            (long if seconds[place] >= self.cheap else self.own).append(place)
         if long and not self.own:
             self.own.append(long.pop())
         self.left.extendleft(long)
@@ -389,34 +457,40 @@ class _Worker:
             return self.own.popleft()
         if self.left:
             return self.left.popleft()
-        return next((each.left.pop() for each in workers if each.left), None)
+        for each in workers:
+            if each.left:
+                return each.left.pop()
+        return None
+
+
+class Wiring:
+    """Which operations wait for which, the tensors they make, and the turns of each."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.makes = [[tensor for tensor, _ in operation.makes] for operation in operations]
+        makers = {tensor: place for place, made in enumerate(self.makes) for tensor in made}
+        self.begins = [Turn(place, begins=True) for place in range(len(operations))]
+        self.ends = [Turn(place, begins=False) for place in range(len(operations))]
+        self.followers: list[list[int]] = [[] for _ in operations]
+        self.counts = [0] * len(operations)
+        for place, operation in enumerate(operations):
+            for before in (*(makers[tensor] for tensor in operation.takes), *operation.after):
+                self.followers[before].append(place)
+                self.counts[place] += 1
 
 
 class _Waiting:
-    """The number of inputs that each operation still waits for."""
+    """The number of inputs that each operation still waits for; the `first` wait for none."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        makers = {
-            tensor: place
-            for place, operation in enumerate(operations)
-            for tensor, _ in operation.makes
-        }
-        self._followers: list[list[int]] = [[] for _ in operations]
-        self._count = [0] * len(operations)
-        for place, operation in enumerate(operations):
-            for before in (*(makers[tensor] for tensor in operation.takes), *operation.after):
-                self._followers[before].append(place)
-                self._count[place] += 1
-
-    def first(self) -> list[int]:
-        """The operations without inputs to wait for."""
-        return [place for place, count in enumerate(self._count) if count == 0]
+    def __init__(self, wiring: Wiring) -> None:
+        self._followers, self._counts = wiring.followers, list(wiring.counts)
+        self.first = [place for place, count in enumerate(self._counts) if count == 0]
 
     def after(self, place: int) -> list[int]:
         """The operations that become ready when this one ends."""
-        ready = []
+        ready, counts = [], self._counts
         for follower in self._followers[place]:
-            self._count[follower] -= 1
-            if self._count[follower] == 0:
+            counts[follower] -= 1
+            if counts[follower] == 0:
                 ready.append(follower)
         return ready

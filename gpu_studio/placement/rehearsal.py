@@ -8,7 +8,7 @@ in memory as building the model leaves it (`built_memory`); the result is the la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, pairwise
 from math import exp
@@ -21,12 +21,19 @@ from gpu_studio.placement.liveness import (
     UNKNOWN,
     MemoryHistory,
     Operation,
-    Turn,
-    history,
+    StepGraph,
+    Wiring,
     in_threads,
     launched,
 )
-from gpu_studio.placement.step_memory import CLOSE, UNREHEARSED, Padding, StepMemory, highest
+from gpu_studio.placement.step_memory import (
+    CLOSE,
+    UNREHEARSED,
+    MemoryMoment,
+    Padding,
+    StepMemory,
+    highest,
+)
 
 REHEARSED = (8, 64, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
@@ -48,6 +55,10 @@ things, how far it can fall behind then, and what the executor takes for each op
 other threads go on, and what an interrupted operation holds meets what is not there otherwise. What
 counts is what they work meanwhile: on a busier machine they stand still as long. A scheduler is
 fair, so that this is at most a slice of 4 ms and a part of the next, and no length is likelier."""
+
+
+Asked = tuple[AllocationRequests, Sequence[int]]
+"""A step's requests of memory, and the units of what it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +94,16 @@ def on_card(
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
     results = [tensor for tensor in marks.results if tensor not in marks.batch]
     passing = replace(marks, results=results, batch=frozenset())
+    step, wiring = _step(operations, passing), Wiring(operations)
     arriving = marks.batch | received
-    orders = (launched(operations, arriving, chance) for _ in range(_steps(operations)))
-    runs = [_run(operations, order, passing) for order in orders]
+    orders = (launched(wiring, arriving, chance) for _ in range(_steps(operations)))
+    runs = [step.history(order) for order in dict.fromkeys(map(tuple, orders))]
     steps = list({tuple(run.changes): run for run in runs}.values())
-    look = looked(operations, marks.outputs)
-
-    def found() -> Arena:
-        if copied:
-            return copies(operations)
-        return built(operations, look, grows=False, loaded=marks.loaded)
-
+    found = (
+        copies(operations)
+        if copied
+        else built(operations, looked(operations, marks.outputs), grows=False, loaded=marks.loaded)
+    )
     alike = (each.scratch.fixed for each in operations if not each.scratch.per_sample)
     memory = _memory(
         operations, passing, {BATCHES[0]: steps}, found, sequences=1, leaps=not received
@@ -112,20 +122,17 @@ def on_cpu(
     Memory regions are added as needed.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
+    step, wiring = _step(operations, marks), Wiring(operations)
     rehearsed = {}
     for batch in REHEARSED:
         times = seconds(batch)
         # In a run's first steps the executor does not know the operations' costs; later it does.
         known = islice(cycle((UNKNOWN, CHEAP)), _steps(operations))
-        orders = (in_threads(operations, _drawn(times, chance), threads, cheap) for cheap in known)
-        rehearsed[batch] = [_run(operations, order, marks) for order in orders]
-    look = looked(operations, marks.outputs)
-
-    def found() -> Arena:
-        return built(operations, look, grows=True, loaded=marks.loaded)
-
+        orders = (in_threads(wiring, _drawn(times, chance), threads, cheap) for cheap in known)
+        rehearsed[batch] = [step.history(order) for order in orders]
+    found = built(operations, looked(operations, marks.outputs), grows=True, loaded=marks.loaded)
     # What differs from step to step is for the most part weights that are copied and moved.
-    return _memory(operations, marks, rehearsed, found, beside=found().used)
+    return _memory(operations, marks, rehearsed, found, beside=found.used)
 
 
 def _steps(operations: Sequence[Operation]) -> int:
@@ -143,12 +150,9 @@ def _interruption(worked: float, chance: Random) -> float:
     return chance.uniform(0.0, BEHIND_S) if interrupted else 0.0
 
 
-def _run(
-    operations: Sequence[Operation], turns: Iterable[Turn], marks: TensorKinds
-) -> MemoryHistory:
-    return history(
+def _step(operations: Sequence[Operation], marks: TensorKinds) -> StepGraph:
+    return StepGraph(
         operations,
-        turns,
         results=marks.results,
         gradients=marks.gradients,
         kept=marks.kept,
@@ -160,28 +164,30 @@ def _memory(
     operations: Sequence[Operation],
     marks: TensorKinds,
     rehearsed: Mapping[int, Sequence[MemoryHistory]],
-    found: Callable[[], Arena],
+    found: Arena,
     sequences: int = PROCESSES,
     beside: int = 0,
     *,
     leaps: bool = True,
 ) -> StepMemory:
     """Of the `rehearsed` steps; the margin is on what is there `beside` them too, in bytes."""
-    steps = highest(moment for runs in rehearsed.values() for run in runs for moment in run.moments)
+    requests = {batch: [requested(run) for run in runs] for batch, runs in rehearsed.items()}
+    held = dict.fromkeys(each for runs in rehearsed.values() for run in runs for each in run.held)
+    steps = highest(MemoryMoment(*each) for each in held)
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
 
     def given(batch: int) -> float:
         alike = max((each for each in rehearsed if each <= batch), default=min(rehearsed))
         there = [size.bytes(batch) for size in sizes]
-        requests = [requested(run, batch) for run in rehearsed[alike]]
-        orders = _orders(requests, sequences)
-        most = max(_given_out(order, requests, found(), there) for order in orders)
+        asked = [(each, each.units(batch)) for each in requests[alike]]
+        orders = _orders(asked, sequences)
+        most = max(_given_out(order, asked, found.copy(), there) for order in orders)
         return UNREHEARSED * (beside + sum(there) + most) - beside
 
     padding = (
         Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given, leaps)
     )
-    lost = found().used - sum(each.bytes for each in variables_of(operations).values())
+    lost = found.used - sum(each.bytes for each in variables_of(operations).values())
     return StepMemory(steps.moments, tuple(padding), lost)
 
 
@@ -201,7 +207,7 @@ def _sampled(given: Callable[[int], float], leaps: bool) -> list[tuple[int, floa
     return sorted(known.items())
 
 
-def _orders(steps: Sequence[AllocationRequests], sequences: int) -> list[list[int]]:
+def _orders(steps: Sequence[Asked], sequences: int) -> list[list[int]]:
     """The order of the steps in each simulated process, by number."""
     chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
     numbers = range(len(steps))
@@ -209,7 +215,7 @@ def _orders(steps: Sequence[AllocationRequests], sequences: int) -> list[list[in
 
 
 def _given_out(
-    order: Sequence[int], steps: Sequence[AllocationRequests], arena: Arena, there: Sequence[int]
+    order: Sequence[int], steps: Sequence[Asked], arena: Arena, there: Sequence[int]
 ) -> int:
     """The most that is allocated in any of the steps, besides the batch and what is there before.
 
@@ -218,12 +224,12 @@ def _given_out(
     """
     for number, size in enumerate(there):
         arena.take(number - len(there) - FAR, size)
-    before, most, met = arena.used, 0, set[tuple[int, Layout]]()
+    before, most, met = arena.used, 0, dict[tuple[int, int], list[Layout]]()
     for number in islice(cycle(order), IN_SEQUENCE):
-        meets = number, arena.layout
-        if meets in met:
+        layout, moved = arena.layout, arena.used - before
+        alike = met.setdefault((number, moved), [])
+        if layout in alike:
             break
-        met.add(meets)
-        moved = arena.used - before
-        most = max(most, moved + arena.peak(steps[number]))
+        alike.append(layout)
+        most = max(most, moved + arena.peak(*steps[number]))
     return most

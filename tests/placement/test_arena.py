@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.arena import UNIT, Arena, requested
+from gpu_studio.placement.arena import LARGEST_REST, UNIT, Arena, requested
 from gpu_studio.placement.liveness import MemoryChange, MemoryHistory, Size, block_of
 
 KIB, MIB = 1024, 2**20
@@ -60,10 +60,8 @@ def test_that_what_is_in_pieces_finds_room_where_it_would_have_none_in_one() -> 
     for number in (0, 2, 4):
         arena.give_back(number)
     end = arena.end
-    arena.take(9, 3 * KIB, pieces=3)
-    assert (arena.used, arena.end) == (6 * KIB, end)
-    arena.give_back(9)
-    assert arena.used == 3 * KIB
+    assert peak(arena, [MemoryChange(9, Size(3 * KIB, pieces=3), True)]) == 3 * KIB
+    assert (arena.used, arena.end) == (3 * KIB, end)
 
 
 @given(
@@ -95,7 +93,7 @@ def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() 
         MemoryChange(1, Size(0, KIB), True),
         MemoryChange(0, Size(KIB), False),
     ]
-    assert arena.peak(requested(step(changes), batch=3)) == 4 * KIB
+    assert peak(arena, changes, batch=3) == 4 * KIB
     assert arena.used == KIB
 
 
@@ -104,12 +102,116 @@ def test_that_a_variable_stays_where_a_step_has_moved_it() -> None:
     arena.take(block_of(0), KIB)
     new, old = MemoryChange(0, Size(KIB), True), MemoryChange(block_of(0), Size(KIB), False)
     for _ in range(2):
-        assert arena.peak(requested(step([new, old], moved={0: 0}), batch=1)) == KIB
+        assert peak(arena, [new, old], moved={0: 0}) == KIB
         assert arena.used == KIB
-    assert arena.peak(requested(step([], moved={}), batch=1)) == 0
+    assert peak(arena, []) == 0
     arena.give_back(block_of(0))
     assert arena.used == 0
 
 
-def step(changes: list[MemoryChange], moved: dict[int, int] | None = None) -> MemoryHistory:
-    return MemoryHistory([], changes, moved or {}, frozenset())
+def peak(
+    arena: Arena,
+    changes: list[MemoryChange],
+    *,
+    moved: dict[int, int] | None = None,
+    batch: int = 1,
+) -> int:
+    step = requested(MemoryHistory([], changes, moved or {}, frozenset()))
+    return arena.peak(step, step.units(batch))
+
+
+class PlainAllocator:
+    """The same rules, written for the eye: all blocks by address, looked through each time."""
+
+    def __init__(self, region: int) -> None:
+        self.blocks: list[tuple[int, int, object]] = [(0, region, None)]
+
+    @property
+    def used(self) -> int:
+        return sum(size for _, size, owner in self.blocks if owner is not None)
+
+    def take(self, owner: object, units: int) -> None:
+        size, place = min((s, p) for p, s, o in self.blocks if o is None and s >= units)
+        self.blocks.remove((place, size, None))
+        cut = units if size - units >= min(units, LARGEST_REST) else size
+        self.blocks += [(place, cut, owner)]
+        if cut < size:
+            self.blocks += [(place + cut, size - cut, None)]
+        self.blocks.sort(key=lambda block: block[0])
+
+    def give_back(self, owner: object) -> None:
+        joined: list[tuple[int, int, object]] = []
+        for place, size, whose in self.blocks:
+            free = None if whose == owner else whose
+            if free is None and joined and joined[-1][2] is None:
+                joined[-1] = joined[-1][0], joined[-1][1] + size, None
+            else:
+                joined.append((place, size, free))
+        self.blocks = joined
+
+
+SIZES = st.builds(
+    lambda size, pieces: Size(size, pieces=pieces),
+    st.sampled_from([1, 200, 300, 900, 5_000, 2**27, 2**28 + 2**20]),
+    st.sampled_from([1, 1, 3]),
+)
+
+
+@st.composite
+def steps(draw) -> list[tuple[list[MemoryChange], dict[int, int]]]:
+    """Steps one after the other, in which blocks come and go and variables move."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        changes: list[MemoryChange] = []
+        held: dict[int, Size] = {}
+        for _ in range(draw(st.integers(1, 25))):
+            if held and draw(st.booleans()):
+                number = draw(st.sampled_from(sorted(held)))
+                changes.append(MemoryChange(number, held.pop(number), False))
+            else:
+                size = draw(SIZES)
+                held[len(changes)] = size
+                changes.append(MemoryChange(len(changes), size, True))
+        whole = [number for number, size in held.items() if size.pieces == 1]
+        moved = {variable: whole.pop() for variable in (0, 1) if whole and draw(st.booleans())}
+        freed = [variable for variable in moved if draw(st.booleans())]
+        changes += [MemoryChange(block_of(variable), Size(1), False) for variable in freed]
+        found.append((changes, moved))
+    return found
+
+
+@given(steps())
+def test_that_a_step_in_few_turns_takes_what_each_request_in_its_turn_takes(drawn) -> None:
+    arena, plain = Arena(grows=False), PlainAllocator(2**60)
+    for variable in (0, 1):
+        arena.take(block_of(variable), 10_000)
+        plain.take((block_of(variable), 0), 40)
+    for changes, moved in drawn:
+        before, most = plain.used, plain.used
+        held, stale = dict[int, int](), {block_of(variable) for variable in moved}
+        for number, size, taken in changes:
+            for piece in range(size.pieces):
+                if taken:
+                    plain.take((number, piece), max(1, -(-size.fixed // (size.pieces * UNIT))))
+                    held[number] = size.pieces
+                else:
+                    plain.give_back((number, piece))
+                    held.pop(number, None)
+            stale -= set() if taken else {number}
+            most = max(most, plain.used)
+        for variable, block in moved.items():
+            if block_of(variable) in stale:
+                plain.give_back((block_of(variable), 0))
+            plain.blocks = [
+                (place, size, (block_of(variable), 0) if owner == (block, 0) else owner)
+                for place, size, owner in plain.blocks
+            ]
+            del held[block]
+        for number, pieces in held.items():
+            for piece in range(pieces):
+                plain.give_back((number, piece))
+        assert peak(arena, changes, moved=moved) == (most - before) * UNIT
+        assert arena.used == plain.used * UNIT
+        copied = arena.copy()
+        assert copied.layout == arena.layout
+        arena = copied

@@ -14,6 +14,7 @@ from gpu_studio.placement.liveness import (
     Size,
     Turn,
     Variable,
+    Wiring,
     block_of,
     history,
     in_one_queue,
@@ -214,7 +215,7 @@ def test_that_whatever_was_taken_and_is_no_result_is_given_back(operations) -> N
 def test_that_threads_run_each_operation_once_and_after_all_that_it_needs(
     operations, threads, seconds
 ) -> None:
-    turns = list(in_threads(operations, seconds[: len(operations)], threads))
+    turns = list(in_threads(Wiring(operations), seconds[: len(operations)], threads))
     ended, running = set(), set()
     for turn in turns:
         if turn.begins:
@@ -231,7 +232,7 @@ def test_that_threads_run_each_operation_once_and_after_all_that_it_needs(
 
 def test_that_two_threads_hold_what_both_take() -> None:
     two = [op(0), op(1), op(2, 0), op(3, 1)]
-    run = history(two, in_threads(two, [1.0, 1.0, 1.0, 1.0], 2), results=[2, 3])
+    run = history(two, in_threads(Wiring(two), [1.0, 1.0, 1.0, 1.0], 2), results=[2, 3])
     assert max(moment.bytes(BATCH) for moment in run.moments) == 4000
     assert max(peaks(two, results=[2, 3])) == 3000
 
@@ -239,8 +240,8 @@ def test_that_two_threads_hold_what_both_take() -> None:
 def test_that_as_long_as_no_cost_is_known_cheap_operations_are_handed_to_other_threads() -> None:
     three = [op(0), op(1, 0), op(2, 0)]
     times = [CHEAP / 2] * 3
-    assert [turn.begins for turn in in_threads(three, times, 2, CHEAP)] == [True, False] * 3
-    assert [turn.begins for turn in in_threads(three, times, 2, UNKNOWN)] == [
+    assert [turn.begins for turn in in_threads(Wiring(three), times, 2, CHEAP)] == [True, False] * 3
+    assert [turn.begins for turn in in_threads(Wiring(three), times, 2, UNKNOWN)] == [
         True,
         False,
         True,
@@ -260,7 +261,7 @@ TWO_ARRIVE = [op(0), op(1), op(2), op(3, 0), op(4, 1), op(5, 3, 4), op(6, 2)]
 
 def test_that_a_card_runs_one_operation_after_the_other_each_after_its_inputs() -> None:
     for seed in range(20):
-        turns = list(launched(TWO_ARRIVE, [0, 1], Random(seed)))
+        turns = list(launched(Wiring(TWO_ARRIVE), [0, 1], Random(seed)))
         assert [turn.begins for turn in turns] == [True, False] * len(TWO_ARRIVE)
         order = [turn.place for turn in turns if turn.begins]
         assert sorted(order) == list(range(len(TWO_ARRIVE)))
@@ -269,13 +270,13 @@ def test_that_a_card_runs_one_operation_after_the_other_each_after_its_inputs() 
 
 def test_that_what_arrives_is_gone_on_with_in_no_certain_order() -> None:
     orders = {
-        tuple(turn.place for turn in launched(TWO_ARRIVE, [0, 1], Random(seed)))
+        tuple(turn.place for turn in launched(Wiring(TWO_ARRIVE), [0, 1], Random(seed)))
         for seed in range(20)
     }
     assert len(orders) > 5
 
 
 def test_that_without_anything_that_arrives_a_card_has_one_queue() -> None:
-    assert [turn.place for turn in launched(TWO_ARRIVE, [], Random(0)) if turn.begins] == executed(
-        TWO_ARRIVE
-    )
+    assert [
+        turn.place for turn in launched(Wiring(TWO_ARRIVE), [], Random(0)) if turn.begins
+    ] == executed(TWO_ARRIVE)

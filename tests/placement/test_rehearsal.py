@@ -125,7 +125,9 @@ def test_that_nothing_is_held_by_a_step_of_nothing() -> None:
 def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatch) -> None:
     given = []
     peak = Arena.peak
-    monkeypatch.setattr(Arena, "peak", lambda arena, step: given.append(step) or peak(arena, step))
+    monkeypatch.setattr(
+        Arena, "peak", lambda arena, step, units: given.append(step) or peak(arena, step, units)
+    )
     memory = on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], TensorKinds())
     assert len([step for step in given if step.turns]) == len(memory.padding)
 
