@@ -32,6 +32,18 @@ def named(found):
 
 """
 
+_NAMED_WHOLE = """\
+def named(found):
+    \"\"\"What the function returned, by the names that arrays have in an .npz file.\"\"\"
+    if isinstance(found, dict):
+        return found if "x" in found else {"x": found}
+    if not isinstance(found, (tuple, list)):
+        return {"x": found}
+    return dict(zip(("x", "y", "sample_weight"), found))
+
+
+"""
+
 _NESTED = """\
 def named(file):
     \"\"\"The arrays of an .npz file; those called x/left and x/right are parts of one x.\"\"\"
@@ -230,7 +242,8 @@ def _returned(fitted: FittedPlan) -> str:
             _STREAMS, batched=batched, file=place, options=options, function=literal(function)
         )
     head = f"{place}\nDATA_OPTIONS = {options}\n\n\n"
-    return head + _NAMED + _arrays(fitted, fill(_CALLED, function=literal(function)))
+    named = _NAMED if "x_train" in fitted.names else _NAMED_WHOLE
+    return head + named + _arrays(fitted, fill(_CALLED, function=literal(function)))
 
 
 def _arrays(fitted: FittedPlan, read: str) -> str:
