@@ -199,8 +199,7 @@ class Arena:
         return (most - before) * UNIT
 
     def _serve(self, turns: Iterable[Request], units: Sequence[int]) -> int:
-        """Free and allocate; the most units that are allocated at once."""
-        # The innermost loop of a rehearsal: a million turns for a large model.
+        """Free and allocate in a million turns or so; the most units that are taken at once."""
         keys, free = self._keys, self._free
         taken: dict[Any, _Block] = self._taken
         used = most = self._used
@@ -217,10 +216,7 @@ class Arena:
                 if block.behind.free or block.before.free:
                     block = _merged(block, keys, free)
                 if number is None:
-                    place = bisect_left(keys, block.key)
-                    keys.insert(place, block.key)
-                    free.insert(place, block)
-                    block.free = True
+                    _offer(block, keys, free)
                     continue
             needed = units[index]
             place = bisect_left(keys, needed << _SHIFT) if needed > 1 else 0

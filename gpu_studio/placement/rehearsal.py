@@ -16,16 +16,7 @@ from random import Random
 
 from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
 from gpu_studio.placement.built_memory import FAR, built, copies, looked, variables_of
-from gpu_studio.placement.liveness import (
-    CHEAP,
-    UNKNOWN,
-    MemoryHistory,
-    Operation,
-    StepGraph,
-    Wiring,
-    in_threads,
-    launched,
-)
+from gpu_studio.placement.liveness import MemoryHistory, Operation, StepGraph, Wiring
 from gpu_studio.placement.step_memory import (
     CLOSE,
     UNREHEARSED,
@@ -34,6 +25,7 @@ from gpu_studio.placement.step_memory import (
     StepMemory,
     highest,
 )
+from gpu_studio.placement.step_orders import CHEAP, UNKNOWN, in_threads, launched
 
 REHEARSED = (8, 64, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.liveness import (
-    CHEAP,
-    UNKNOWN,
     Operation,
     Size,
     Turn,
@@ -18,9 +16,8 @@ from gpu_studio.placement.liveness import (
     block_of,
     history,
     in_one_queue,
-    in_threads,
-    launched,
 )
+from gpu_studio.placement.step_orders import CHEAP, UNKNOWN, in_threads, launched
 
 BATCH = 10
 KB = Size(1000)

@@ -6,7 +6,7 @@ What they hold on a card, and on a CPU in whatever order its threads happen to r
 from __future__ import annotations
 
 from gpu_studio.placement.arena import UNIT, Arena
-from gpu_studio.placement.liveness import CHEAP, Operation, Size, Variable
+from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
     BATCHES,
     UNREHEARSED,
@@ -14,6 +14,7 @@ from gpu_studio.placement.rehearsal import (
     on_card,
     on_cpu,
 )
+from gpu_studio.placement.step_orders import CHEAP
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)

@@ -1,0 +1,113 @@
+"""The orders in which TensorFlow's executor may run the operations of a step.
+
+On a card one thread launches them, and others what is received; on CPUs several run them. Which
+of the orders a step takes is chance.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from gpu_studio.placement.liveness import Turn, WaitingOperations, Wiring
+
+CHEAP = 3e-6
+"""Seconds below which no other thread takes an operation over (`kOpIsExpensiveThresholdCycles`)."""
+UNKNOWN = 1e-9
+"""Seconds, instead of `CHEAP`, as long as the executor does not know what operations cost.
+
+It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures:
+for ninety steps all operations but those that only pass memory on are handed to other threads
+(`kInitialCostEstimateCycles`). """
+STAYING = 0.5, 0.9, 0.98
+"""How likely the thread that has launched an operation launches the next one: any of these."""
+
+
+def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Iterator[Turn]:
+    """One operation after the other, as on a card, from the queues of several threads.
+
+    Each tensor that is `arriving` is received in a thread, which goes on with what it makes ready;
+    another launches what needs none of them. Whose operation comes next is drawn by `chance`.
+    """
+    waiting, staying = WaitingOperations(wiring), chance.choice(STAYING)
+    received = {
+        place for place, made in enumerate(wiring.makes) if any(t in arriving for t in made)
+    }
+    queues = [deque([place]) for place in waiting.first if place in received]
+    queues.append(deque(place for place in waiting.first if place not in received))
+    queue = queues[-1]
+    while busy := [each for each in queues if each]:
+        if not queue or chance.random() > staying:
+            queue = chance.choice(busy)
+        place = queue.popleft()
+        yield wiring.begins[place]
+        yield wiring.ends[place]
+        ready = waiting.after(place)
+        queue += [each for each in ready if each not in received]
+        queues += [deque([each]) for each in ready if each in received]
+
+
+def in_threads(
+    wiring: Wiring, seconds: Sequence[float], threads: int, cheap: float = CHEAP
+) -> Iterator[Turn]:
+    """The order on `threads` CPU threads, if operation i takes `seconds[i]`.
+
+    It varies from step to step with the time of each operation. A thread continues with the
+    operations that its last one made ready: with the cheap ones, one after the other, and the last
+    of the expensive ones; it leaves the others to idle threads. Cheap ones take less than `cheap`
+    seconds.
+    """
+    waiting = WaitingOperations(wiring)
+    workers = [_Worker(cheap) for _ in range(max(1, threads))]
+    workers[0].left.extendleft(waiting.first)
+    running: list[tuple[float, int, int]] = []
+    idle = list(range(len(workers)))
+    now = 0.0
+    while True:
+        for number in idle[:]:
+            place = workers[number].next(workers)
+            if place is not None:
+                idle.remove(number)
+                heapq.heappush(running, (now + seconds[place], number, place))
+                yield wiring.begins[place]
+        if not running:
+            return
+        now, number, place = heapq.heappop(running)
+        insort(idle, number)
+        yield wiring.ends[place]
+        workers[number].take(waiting.after(place), seconds)
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A thread: what it runs next, and the operations it leaves to idle threads, newest first."""
+
+    cheap: float
+    own: deque[int] = field(default_factory=deque)
+    left: deque[int] = field(default_factory=deque)
+
+    def take(self, ready: Sequence[int], seconds: Sequence[float]) -> None:
+        """Distribute the operations that have become ready."""
+        if not ready:
+            return
+        long: list[int] = []
+        for place in ready:
+            (long if seconds[place] >= self.cheap else self.own).append(place)
+        if long and not self.own:
+            self.own.append(long.pop())
+        self.left.extendleft(long)
+
+    def next(self, workers: Sequence[_Worker]) -> int | None:
+        """The next operation: its own, else the newest it left, else the oldest of another."""
+        if self.own:
+            return self.own.popleft()
+        if self.left:
+            return self.left.popleft()
+        for each in workers:
+            if each.left:
+                return each.left.pop()
+        return None
