@@ -88,11 +88,13 @@ def _environment(process: psutil.Process, *, patient: bool) -> dict[str, str]:
 
 
 def _is_starting(process: psutil.Process) -> bool:
-    """Whether it may be between two programs.
+    """Whether it may be between two programs: then it has no arguments either.
 
     A zombie is past them, and the kernel's own threads have none.
     """
-    return process.status() != psutil.STATUS_ZOMBIE and bool(process.exe())
+    if process.status() == psutil.STATUS_ZOMBIE:
+        return False
+    return bool(process.exe()) and not process.cmdline()
 
 
 def _is_known(process: psutil.Process) -> bool:

@@ -46,7 +46,7 @@ def notice(host: QWidget) -> Notice:
 
 
 @pytest.fixture
-def crashed(tmp_path: Path) -> Path:
+def crashed(tmp_path: Path, qtbot) -> Path:
     """The folder in which a window that has crashed left its report."""
     environment = {
         **os.environ,
@@ -58,6 +58,8 @@ def crashed(tmp_path: Path) -> Path:
     done = subprocess.run(command, env=environment, capture_output=True, timeout=60)
     assert done.returncode < 0
     [report] = (tmp_path / "state").rglob("window-*.open")
+    # A process that the window was just starting holds the lock until it is another program.
+    qtbot.waitUntil(lambda: not lock.held(report))
     return report.parent
 
 
