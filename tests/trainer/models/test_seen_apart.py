@@ -71,6 +71,30 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     assert "about 3" in told[1]
 
 
+def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> None:
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    from gpu_studio.trainer.seen_apart import mixing_layers
+
+    class Dropping(keras.layers.Layer):
+        def call(self, x: Any, training: bool = False) -> Any:
+            return tf.nn.dropout(x, 0.5) if training else x
+
+    class Scaled(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return x * np.float32(1 + np.random.rand())  # noqa: NPY002 (as users write it)
+
+    class Shifted(keras.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return x - tf.reduce_mean(x, axis=0)
+
+    layers = [Dropping(), Scaled(), Shifted(name="shifted")]
+    model = keras.Sequential([keras.Input((8,)), *layers, keras.layers.Dense(1)])
+    assert mixing_layers(model, made_data.values((8,))) == ["shifted"]
+
+
 def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> None:
     import keras
 
