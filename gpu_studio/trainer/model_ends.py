@@ -211,9 +211,11 @@ def _whole(graph: keras.Model, samples: Any) -> keras.Model:
     """Return the graph, called once where a layer's inner ones have no weights yet.
 
     Such as those of a cell that a recurrent layer has never called: an optimizer must know them.
+    What the layers assign is not kept: training has not begun.
     """
     if not all(layer.built for layer in graph._flatten_layers()):  # noqa: SLF001 (no public name)
-        _call(graph, samples)
+        with keras.StatelessScope():
+            _call(graph, samples)
     return graph
 
 

@@ -31,3 +31,26 @@ def test_that_a_cell_of_one_s_own_has_its_weights_before_the_first_step() -> Non
     made = as_graph(model, np.zeros((1, 5, 3), np.float32), (5, 3))
     assert made is model
     assert len(model.trainable_variables) == 5
+
+
+def test_that_what_layers_count_begins_with_the_first_step() -> None:
+    import keras
+    from keras import layers
+
+    from gpu_studio.trainer.model_ends import as_graph
+
+    class Counting(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.unused = layers.Dense(3), layers.Dense(3)
+
+        def build(self, _shape: Any) -> None:
+            self.seen = self.add_weight((), initializer="zeros", trainable=False)
+
+        def call(self, x: Any) -> Any:
+            self.seen.assign_add(1.0)
+            return self.inner(x)
+
+    model = keras.Sequential([keras.Input((5,)), Counting(), layers.Dense(1)])
+    as_graph(model, np.zeros((1, 5), np.float32), (5,))
+    assert [float(each) for each in model.non_trainable_variables] == [0.0]
