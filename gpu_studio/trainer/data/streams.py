@@ -320,9 +320,8 @@ class DatasetStream(Stream):
         At the end of each epoch whose length it knows it makes one that nobody reads, but where
         epochs are no whole passes.
         """
-        if not self.whole or self.endless or not self._shuffles:
-            return number
-        return 2 * number if self.length is not None else max(0, 2 * number - 1)
+        known = self.whole and not self.endless and self.length is not None
+        return 2 * number if known and self._shuffles else number
 
     def elements(self, skipped: int = 0) -> tf.data.Dataset:
         """Return the elements of one pass, anew whenever it is iterated."""

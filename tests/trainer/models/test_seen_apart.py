@@ -84,7 +84,7 @@ def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> Non
 
     class Scaled(keras.layers.Layer):
         def call(self, x: Any) -> Any:
-            return x * np.float32(1 + np.random.rand())  # noqa: NPY002 (as users write it)
+            return x * np.float32(1 + np.random.rand())
 
     class Shifted(keras.layers.Layer):
         def call(self, x: Any) -> Any:
