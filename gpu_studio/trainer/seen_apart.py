@@ -21,7 +21,8 @@ from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.layer_state import Caught, RandomStates, is_apart, overflows_apart
 
-_ROWS, _HALF = 4, 2
+_ROWS, _HALF = 7, 3
+"""So many samples, and of them in the first piece: seldom the length of any other first axis."""
 _NEAR = 1e-3
 Call = tuple[Sequence[Any], dict[str, Any]]
 

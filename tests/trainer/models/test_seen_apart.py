@@ -95,6 +95,26 @@ def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> Non
     assert mixing_layers(model, made_data.values((8,))) == ["shifted"]
 
 
+def test_that_a_layer_whose_first_axis_holds_no_samples_does_not_mix_them() -> None:
+    import keras
+    from keras import ops
+
+    from gpu_studio.trainer.seen_apart import mixing_layers
+
+    class Steady(keras.layers.Layer):
+        """Takes (steps, samples, numbers), as recurrent layers of other libraries do."""
+
+        def call(self, x: Any) -> Any:
+            return x - ops.mean(x, axis=0)
+
+    for steps in (2, 4, 8):
+        inputs = keras.Input((steps * 2,))
+        x = ops.transpose(keras.layers.Reshape((steps, 2))(inputs), (1, 0, 2))
+        x = keras.layers.Flatten()(ops.transpose(Steady()(x), (1, 0, 2)))
+        model = keras.Model(inputs, keras.layers.Dense(1)(x))
+        assert mixing_layers(model, made_data.values((steps * 2,))) == []
+
+
 def test_that_a_layer_that_cannot_be_called_so_is_left_to_the_first_step() -> None:
     import keras
 
