@@ -184,11 +184,16 @@ def nested_table(table: TableFacts, data: Data, seen: DataFacts) -> tuple[str, s
         )
     head, _ = table_lines(table)
     texts = TABLE.values(data.options)["texts"]
+    # Several are seen in the order of their names, and not in that of the plan.
+    kinds = {
+        str(each.path[0]) if each.path else table.columns.targets[0]: each.dtype
+        for each in seen.targets
+    }
     wanted = {
         each: f"classes(table[{literal(each)}])"
         if each in texts
-        else f"learnt(table[{literal(each)}], {literal(kind.dtype)})"
-        for each, kind in zip(table.columns.targets, seen.targets, strict=True)
+        else f"learnt(table[{literal(each)}], {literal(kinds[each])})"
+        for each in table.columns.targets
     }
     target = wanted[table.columns.targets[0]] if len(wanted) == 1 else _dictionary(wanted)
     parts = [f'"x": {_inputs(seen)},', f'"y": {target},']
