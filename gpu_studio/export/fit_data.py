@@ -11,7 +11,8 @@ from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.own_code import options_of
 from gpu_studio.export.script_text import call, fill, literal
 from gpu_studio.export.tables import nested_table
-from gpu_studio.plan.data import TEXT_FILES
+from gpu_studio.plan.catalogue import scale_of
+from gpu_studio.plan.data import CHANNELS, SMALLEST_SIDE, TEXT_FILES
 
 _NAMED = """\
 def named(found):
@@ -201,11 +202,19 @@ _PIXELS = """\
 def pixels(array):
     \"\"\"Bytes of pictures as numbers from 0 to 1, anything else as it is.\"\"\"
     array = np.asarray(array)
-    picture = array.dtype == np.uint8 and array.ndim > 2
-    return array.astype(np.float32) / 255 if picture else array
+    sides = array.shape[1:]
+    picture = array.dtype == np.uint8 and (
+        min(sides) >= $smallest if len(sides) == 2 else sides[2:] and sides[-1] in $channels
+    )
+    scaled = $scaled
+    $axis
+    return array.astype(np.float32) / 255 if scaled else array
 
 
 """
+_GREY = """\
+if picture and len(sides) == 2:
+    array = array[..., None]  # its only channel"""
 
 
 def loading(fitted: FittedPlan) -> str:
@@ -251,9 +260,20 @@ def _arrays(fitted: FittedPlan, read: str) -> str:
     shares, seen = _held_out(fitted), fitted.seen
     convert = _AS_NUMPY if seen.nested else "np.asarray(array)"
     convert = _AS_PIXELS if seen.pixels else convert
-    head = split_head(fitted.plan.data.split, shares) + (_PIXELS if seen.pixels else "")
+    head = split_head(fitted.plan.data.split, shares) + (_pixels(fitted) if seen.pixels else "")
     made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
     return head + _ROWS_OF + made + fill(_BATCHES, gathered=_GATHERED)
+
+
+def _pixels(fitted: FittedPlan) -> str:
+    every = scale_of(fitted.plan.data) == "unit"
+    return fill(
+        _PIXELS,
+        smallest=str(SMALLEST_SIDE),
+        channels=literal(CHANNELS),
+        scaled="array.dtype == np.uint8" if every else "picture",
+        axis="" if any(each.path for each in fitted.seen.inputs) else _GREY,
+    )
 
 
 def _loaded(fitted: FittedPlan, load: str) -> str:
