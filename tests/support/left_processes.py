@@ -15,6 +15,9 @@ _KNOWN = ("multiprocessing.resource_tracker", "warm_python.py --serve")
 
 EXEC_S = 10.0
 """How long the step from one program to the next may take, on a machine that is busy."""
+LOOKS = 20
+"""So often is a process seen that is no longer between two programs, before it is taken to have
+been given no environment: it may have gone on to the next program between two looks."""
 
 
 def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
@@ -78,9 +81,10 @@ def _environment(process: psutil.Process, *, patient: bool) -> dict[str, str]:
     """
     try:
         found = process.environ()
-        patience_end = time.monotonic() + EXEC_S
-        while patient and not found and _is_starting(process) and time.monotonic() < patience_end:
+        patience_end, looks = time.monotonic() + EXEC_S, 0
+        while patient and not found and looks < LOOKS and time.monotonic() < patience_end:
             os.sched_yield()
+            looks += not _is_starting(process)
             found = process.environ()
     except psutil.Error:
         return {}
@@ -92,9 +96,9 @@ def _is_starting(process: psutil.Process) -> bool:
 
     A zombie is past them, and the kernel's own threads have none.
     """
-    if process.status() == psutil.STATUS_ZOMBIE:
+    if process.status() == psutil.STATUS_ZOMBIE or not process.exe():
         return False
-    return bool(process.exe()) and not process.cmdline()
+    return not process.cmdline()
 
 
 def _is_known(process: psutil.Process) -> bool:
