@@ -233,6 +233,13 @@ def is_apart(layer: keras.layers.Layer) -> bool:
     )
 
 
+def normalising(count: int) -> str:
+    """Begin a sentence about so many batch normalisations: it needs what they normalise."""
+    if count == 1:
+        return "Its batch normalisation normalises"
+    return f"Its {count} batch normalisations normalise"
+
+
 def overflows_apart(optimizer: Any, parts: str) -> Iterator[Warned]:
     """Return a warning if the optimizer scales losses, which the `parts` of a batch share."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):

@@ -19,7 +19,13 @@ from gpu_studio.contract.events import Warned
 from gpu_studio.plan import listed
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.layer_state import Caught, RandomStates, is_apart, overflows_apart
+from gpu_studio.trainer.layer_state import (
+    Caught,
+    RandomStates,
+    is_apart,
+    normalising,
+    overflows_apart,
+)
 
 _ROWS, _HALF = 7, 3
 """So many samples, and of them in the first piece: seldom the length of any other first axis."""
@@ -34,15 +40,11 @@ def replicas_apart(
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
-        layers = (
-            "Its batch normalisation normalises"
-            if count == 1
-            else f"Its {count} batch normalisations normalise"
-        )
         yield Warned(
             message=(
-                f"{layers} each replica's part of about {cut.batch / cut.replicas:.3g} samples by "
-                "itself, so that losses differ from those of one device."
+                f"{normalising(count)} each replica's part of about "
+                f"{cut.batch / cut.replicas:.3g} samples by itself, so that losses "
+                "differ from those of one device."
             ),
             suggestion=(
                 "In a model of your own keras.layers.BatchNormalization(synchronized=True) "

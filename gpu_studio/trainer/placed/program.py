@@ -33,6 +33,7 @@ from gpu_studio.trainer.layer_state import (
     Caught,
     contribution,
     joined,
+    normalising,
     overflows_apart,
 )
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
@@ -129,16 +130,11 @@ def notes(placed: PlacedModel, cut: Cut, optimizer: Any) -> Iterator[Warned]:
         yield from overflows_apart(optimizer, f"{cut.replicas} micro-batches")
     count = len(normalisations(placed.seats))
     if count and cut.replicas > 1:
-        layers = (
-            "Its batch normalisation normalises"
-            if count == 1
-            else f"Its {count} batch normalisations normalise"
-        )
         yield Warned(
             message=(
-                f"{layers} each micro-batch of about {cut.batch / cut.replicas:.3g} samples by "
-                "itself; the moving statistics are those of the whole batch (deferred batch "
-                "normalisation)."
+                f"{normalising(count)} each micro-batch of about "
+                f"{cut.batch / cut.replicas:.3g} samples by itself; the moving "
+                "statistics are those of the whole batch (deferred batch normalisation)."
             ),
             suggestion=(
                 "Losses differ a little from micro_batches = 1; keep "
