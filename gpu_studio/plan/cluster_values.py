@@ -14,6 +14,9 @@ StartedBy = Literal["local", "slurm", "kubernetes"]
 JobKind = Literal["job", "jobset"]
 Updates = Literal["async", "sync"]
 
+MOST_WORKERS: Final = 1024
+"""The most workers of a plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
@@ -71,6 +74,11 @@ class Cluster:
     trusted_network: bool = False
     slurm: Slurm | None = None
     kubernetes: Kubernetes | None = None
+
+    @property
+    def workers_counted(self) -> int:
+        """From one to the most of a plan, whatever a file says: for what is made for each worker."""
+        return min(max(1, self.workers), MOST_WORKERS)
 
     @property
     def processes(self) -> int:

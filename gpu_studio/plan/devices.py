@@ -369,7 +369,7 @@ def in_all(plan: Plan, replicas: Sequence[str]) -> int:
     if cluster is not None and strategy_of(plan).serves and cluster.updates == "async":
         return len(replicas)
     shares = cluster and cluster.start == "local" and any(r.startswith("GPU") for r in replicas)
-    return len(replicas) * (1 if cluster is None or shares else max(1, cluster.workers))
+    return len(replicas) * (1 if cluster is None or shares else cluster.workers_counted)
 
 
 def parameter_home(plan: Plan, machine: Machine) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.plan.cluster_values import Cluster, Slurm
+from gpu_studio.plan.cluster_values import MOST_WORKERS, Cluster, Slurm
 from gpu_studio.plan.values import (
     CheckpointSettings,
     Data,
@@ -283,7 +283,7 @@ PLACED_LIMITS = (
 )
 
 CLUSTER_LIMITS = (
-    Option("workers", "int", Cluster().workers, "processes that train", least=1, most=1024),
+    Option("workers", "int", Cluster().workers, "processes that train", least=1, most=MOST_WORKERS),
     Option(
         "servers",
         "int",

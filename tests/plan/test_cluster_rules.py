@@ -15,6 +15,7 @@ from gpu_studio.plan import (
     dumps,
     loads,
     replica_count,
+    shares_of,
     starter,
     validate,
     with_settings,
@@ -188,3 +189,9 @@ def test_that_replicas_are_counted_over_all_workers():
     two = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
     assert replica_count(changed(two, "cluster.workers=3"), CPU) == 6
     assert replica_count(changed("cluster.workers=3"), CARDS) == 3
+
+
+@pytest.mark.parametrize("workers", [1025, 2**31, 2**63 - 1])
+def test_that_no_file_makes_the_window_reckon_with_more_workers_than_a_plan_may_have(workers):
+    plan = changed(f"cluster.workers={workers}")
+    assert len(shares_of(plan, replica_count(plan, CPU))) == 1024

@@ -113,7 +113,7 @@ def _central(plan: Plan, machine: Machine) -> StrategyDrawing:
 
 def _workers(plan: Plan, machine: Machine) -> StrategyDrawing:
     cluster = cluster_of(plan) or Cluster()
-    count = max(1, cluster.workers)
+    count = cluster.workers_counted
     every = in_all(plan, replicas(plan, machine))
     mine = plural(every // count, "replica")
     where = "this machine" if cluster.start == "local" else "its machine"
@@ -127,7 +127,7 @@ def _workers(plan: Plan, machine: Machine) -> StrategyDrawing:
 
 def _servers(plan: Plan, _machine: Machine) -> StrategyDrawing:
     cluster = cluster_of(plan) or Cluster(servers=1)
-    count, together = max(1, cluster.workers), cluster.updates == "sync"
+    count, together = cluster.workers_counted, cluster.updates == "sync"
     each = "its part of a step" if together else "steps of its own"
     workers = _few([Box(f"worker {number}", (each, "gradients")) for number in range(count)])
     what = "shares each batch out" if together else "gives each the next batch"

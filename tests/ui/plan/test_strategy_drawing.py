@@ -9,6 +9,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plans import on_everything
 
 from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices
+from gpu_studio.plan.cluster_values import Cluster
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.ui.kit.device_place import places as device_places
 from gpu_studio.ui.kit.theme import ThemeManager
@@ -75,6 +76,14 @@ def test_that_a_placed_batch_is_cut_in_micro_batches(count, words):
     assert len(drawing.rows[0][0].parts) == count
     assert [box.title for box in drawing.rows[1]] == ["GPU:1", "GPU:0"]
     assert drawing.kinds == ("batches", "activations", "gradients")
+
+
+@pytest.mark.parametrize("strategy", ["multi_worker", "parameter_server"])
+def test_that_no_count_of_workers_in_a_file_is_too_large_to_be_drawn(strategy):
+    plan = set_strategy(on_everything(WITHOUT_CARDS), strategy)
+    plan = replace(plan, cluster=Cluster(workers=2**63 - 1, servers=2**63 - 1))
+    drawing = drawing_of(plan, WITHOUT_CARDS)
+    assert all(len(row) <= MOST_BOXES for row in drawing.rows)
 
 
 def test_that_a_strategy_that_nobody_knows_is_drawn_as_one_device():
