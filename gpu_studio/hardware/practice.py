@@ -123,8 +123,17 @@ def build(cache: Path | None = None, stop: Stop = lambda: False) -> Path:
             made.mkdir()
             _compile(_driver_command(compiler, made), stop)
             _compile(_cards_command(compiler, made), stop)
-            made.rename(folder)
+            _put(made, folder)
     return folder
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Put what was built into its place, unless another process was first."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not (folder / CARDS_FILE).is_file():
+            raise
 
 
 def _bundled(name: str) -> tuple[Path, ...]:
@@ -223,7 +232,7 @@ def _waited_for(compiler: subprocess.Popen[bytes], stop: Stop) -> int:
 
 @contextmanager
 def _turn(path: Path) -> Iterator[None]:
-    """Wait until no other process builds."""
+    """Wait until no other process builds, but no longer than a build can take."""
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
         lock_if_there_are_locks(descriptor, _PATIENCE_S)

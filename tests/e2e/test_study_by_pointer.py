@@ -62,9 +62,9 @@ def test_that_a_scaling_study_is_made_followed_and_its_plan_opened(desk, runs, t
     assert desk.sees(lambda facts: "Train" in facts["parts"])["page"] == "plan"
     desk.enter()
     desk.hands("key", "ctrl+5")
-    desk.sees(lambda facts: facts["page"] == "lab" and "New study ▾" in facts["parts"])
+    desk.sees(lambda facts: facts["page"] == "lab" and "New study" in facts["parts"])
     desk.settle()
-    desk.click("New study ▾")
+    desk.click("New study")
     desk.sees(lambda facts: "Scaling, same global batch…" in facts["parts"])
     desk.settle()
     desk.click("Scaling, same global batch…")

@@ -82,6 +82,19 @@ def test_that_a_built_library_is_used_again(monkeypatch, tmp_path):
     assert practice.build(tmp_path) == practice.built(tmp_path) == first
 
 
+def test_that_a_library_which_another_process_built_first_is_taken(monkeypatch, tmp_path):
+    folder = practice._folder(tmp_path)
+
+    def while_another_builds(command, _stop):
+        _made(command)
+        folder.mkdir(exist_ok=True)
+        (folder / practice.CARDS_FILE).write_text("theirs")
+
+    monkeypatch.setattr(practice, "COMPILERS", ("true",))
+    monkeypatch.setattr(practice, "_compile", while_another_builds)
+    assert (practice.build(tmp_path) / practice.CARDS_FILE).read_text() == "theirs"
+
+
 def test_that_a_library_that_the_wheel_brings_is_used_and_needs_no_compiler(monkeypatch, tmp_path):
     name = practice._folder(tmp_path).name
     bundled = tmp_path / "resources" / name

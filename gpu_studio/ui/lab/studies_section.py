@@ -160,16 +160,18 @@ class StudiesSection(LabSection):
         self.new_menu.addActions([actions[name] for name in TEMPLATE_ACTIONS])
         self.new_menu.addSeparator()
         self.new_menu.addAction(actions["open_study"])
-        self.more, self.new_button = Button("⋯"), Button("New study ▾", "primary")
+        self.more, self.new_button = Button("⋯"), Button("New study", "primary")
         self.more.setAccessibleName("More about the study")
         self.more.setToolTip("What else can be done with the study")
         self.more.setFixedWidth(44)
-        self.new_button.setAccessibleName("New study")
         self.new_button.setToolTip("Measure the open plan at several points")
         for button, menu in ((self.more, self.menu), (self.new_button, self.new_menu)):
             menu.setToolTipsVisible(True)
             menu.setParent(button, menu.windowFlags())
-            button.clicked.connect(partial(_open, menu, button))
+        self.new_button.setProperty("menu", True)
+        self.new_button.setMenu(self.new_menu)
+        # Not `setMenu`, whose chevron does not fit beside the dots.
+        self.more.clicked.connect(partial(_open, self.menu, self.more))
 
     def _go_on(self, told: tuple[str, Callable[[], object]]) -> None:
         why_not, then = told
