@@ -77,7 +77,7 @@ class Cluster:
 
     @property
     def workers_counted(self) -> int:
-        """From one to the most of a plan, whatever a file says: for what is made for each worker."""
+        """From one to the most of a plan, whatever its file says: for what is made for each."""
         return min(max(1, self.workers), MOST_WORKERS)
 
     @property
