@@ -25,6 +25,7 @@ from gpu_studio.trainer.data.python_streams import PythonStream
 from gpu_studio.trainer.data.streams import DatasetStream
 from gpu_studio.trainer.data.trees import flat, mapped
 from gpu_studio.trainer.input_wait import moment_after
+from gpu_studio.trainer.whole_batches import can_be_whole, rows_of, whole_batches
 
 PREFETCHED = 8
 WHOLE_BYTES = 1 << 28
@@ -127,13 +128,17 @@ def stream_parts(
     replicas: int,
     skipped: int = 0,
     own: tuple[int, int] | None = None,
+    *,
+    whole: bool = False,
+    timed: bool = True,
 ) -> tf.data.Dataset:
     """Yield the parts of one pass over a stream, without its first `skipped` global batches.
 
     Its batches are cut as `Cut` cuts them, whatever their size; `own` is as there. Samples that
     come one by one are put together to batches of `batch`. A part is what `training_stream` yields,
     but what it says of itself has shape (3,): when it was ready, how many samples the global batch
-    has, and 1 if that is the last of the pass.
+    has, and 1 if that is the last of the pass. With `whole`, batches of a pipeline may come as
+    `WholeBatch`es instead, `timed` or not.
     """
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
@@ -141,7 +146,11 @@ def stream_parts(
         options.autotune.enabled = False  # which would take 20 ms of each pass, to tune nothing
         parts = _python_parts(stream, batch, replicas, own)
     else:
-        parts = _dataset_parts(stream, batch, Cut(batch, batch, replicas, own), skipped)
+        data = _global_batches(stream, batch, skipped)
+        if whole and replicas == 1 and can_be_whole(data):
+            parts = whole_batches(data, timed=timed)
+        else:
+            parts = _dataset_parts(stream, data, Cut(batch, batch, replicas, own))
     return parts.prefetch(max(PREFETCHED, 2 * replicas)).with_options(options)
 
 
@@ -160,21 +169,20 @@ def _python_parts(
     return tf.data.Dataset.from_generator(parts, output_signature=signature)
 
 
-def _dataset_parts(stream: DatasetStream, batch: int, cut_as: Cut, skipped: int) -> tf.data.Dataset:
+def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) -> tf.data.Dataset:
     replicas, own = cut_as.replicas, cut_as.own_replicas
-    data = _global_batches(stream, batch, skipped)
 
     @_as_it_stands
     def whole(element: Any, last: Any) -> tuple[Any, ...]:
         given = _parts_of(stream, element)
-        size = _size(given)
+        size = rows_of(given)
         made = *given, tf.fill([size], 1.0 / tf.cast(size, tf.float32))
         return *made, _told(made, size, last)
 
     @_as_it_stands
     def cut(element: Any, last: Any) -> tf.data.Dataset:
         given = _parts_of(stream, element)
-        size = _size(given)
+        size = rows_of(given)
         share, extra = size // replicas, size % replicas
 
         @_as_it_stands
@@ -197,29 +205,13 @@ def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.
     data = stream.elements(skipped if stream.batched else skipped * batch)
     data = data if stream.batched else data.batch(batch)
     ends_unseen = stream.steps(batch) is None and not stream.endless
-    if ends_unseen and not all(map(_is_plain, tf.nest.flatten(data.element_spec))):
+    if ends_unseen and not can_be_whole(data):
         data = data.map(_as_it_stands(stream.parts))
     return _with_last(data) if ends_unseen else _without_last(data)
 
 
-NO_ROWS = "A batch of the data has no samples."
-
-
 def _parts_of(stream: Any, element: Any) -> Any:
     return stream.parts(*element) if isinstance(element, tuple) else stream.parts(element)
-
-
-def _is_plain(spec: Any) -> bool:
-    return isinstance(spec, tf.TensorSpec) and spec.shape.rank is not None
-
-
-def _size(given: Any) -> Any:
-    """Return how many samples a batch has."""
-    size = tf.shape(tf.nest.flatten(given)[0], out_type=tf.int64)[0]
-    # Not tf.debugging's: that branches, and each iterator would take 20 ms longer to make.
-    held = tf.raw_ops.Assert(condition=size > 0, data=[NO_ROWS])
-    with tf.control_dependencies([held]):
-        return tf.identity(size)
 
 
 def _told(made: Any, size: Any, last: Any) -> Any:
@@ -364,9 +356,14 @@ def let_go(held: list[Any]) -> None:
     threading.Thread(target=held.clear, daemon=True).start()
 
 
+def is_default(strategy: Any) -> bool:
+    """Whether it is TensorFlow's default one: no strategy at all."""
+    return strategy is tf.distribute.get_strategy()
+
+
 def distribute(strategy: Any, stream: tf.data.Dataset) -> Any:
     """An iterator over the stream: each `next` gives every replica its part."""
-    if strategy is not tf.distribute.get_strategy():  # the default one: no strategy at all
+    if not is_default(strategy):
         stream = strategy.distribute_datasets_from_function(lambda _context, local=stream: local)
     _KEPT.append(iter(stream))
     return _KEPT[-1]

@@ -48,6 +48,11 @@ class InnerMetrics:
         return list(self.results(self.nothing_counted()))
 
     @property
+    def variables(self) -> list[Any]:
+        """Their own variables, where these hold what they have counted."""
+        return [v for metric in self.metrics for v in metric.variables] if self.running else []
+
+    @property
     def caution(self) -> str:
         """What differs from `fit` in the logs; empty if nothing does."""
         if "loss" not in self.names:

@@ -23,6 +23,7 @@ from gpu_studio.trainer.keras_objects.given import GivenMetric
 from gpu_studio.trainer.keras_objects.objective import Judged
 
 Deltas = list[list[Any]]
+_RUNNING = "running."
 
 
 class Meters:
@@ -84,7 +85,7 @@ class Meters:
                         rows.append(metric.added(start, *pair, each.weights, share))
                         continue
                     if isinstance(metric, MeanLoss):
-                        rows.append([loss, share])
+                        rows.append(_mean_loss(loss, share, counts, each.head))
                         continue
                     after = metric.stateless_update_state(
                         start, each.targets, each.outputs, sample_weight=counts
@@ -100,6 +101,13 @@ class Meters:
                 pairs = zip(initial, added, strict=True)
                 metric.begin([(old + new).astype(old.dtype) for old, new in pairs])
         self.inner.begin(inner)
+
+    @property
+    def running(self) -> list[Any]:
+        """The variables that go on from batch to batch: sums tell their values up to rounding."""
+        given = [each for each in self._counted if isinstance(each, GivenMetric)]
+        own = [v for metric in given if metric.sequential for v in metric.variables]
+        return own + self.inner.variables
 
     def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, float]:
         """Return the value of each metric, by name, from the sum of all contributions."""
@@ -119,7 +127,16 @@ class MeanLoss(keras.metrics.Mean):  # type: ignore[misc]  # Keras has no types
 
     A last, smaller batch counts as much as any other, which is how Keras' `fit` tells it: as it
     traces a step, it knows no batch's size. (The loss of the whole model it means over samples.)
+    Where it runs eagerly it knows, and means over samples.
     """
+
+
+def _mean_loss(loss: Any, share: Any, counts: Any, head: Head) -> list[Any]:
+    """Return what a part adds to `MeanLoss`: its own part of the batch's `loss`, and `share`."""
+    if not head.by_samples:
+        return [loss, share]
+    samples = tf.reduce_sum(counts)
+    return [loss * tf.math.divide_no_nan(samples, share), samples]
 
 
 def _by_names(heads: Sequence[Head]) -> list[dict[str, Any]]:
@@ -178,6 +195,10 @@ class Tally:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tally as named arrays, for a checkpoint."""
+        running = enumerate(self._meters.running)
+        return self._counts() | {f"{_RUNNING}{n}": np.asarray(each) for n, each in running}
+
+    def _counts(self) -> dict[str, np.ndarray]:
         states = {
             f"{m}.{s}": value for m, row in enumerate(self.sums) for s, value in enumerate(row)
         }
@@ -189,15 +210,23 @@ class Tally:
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
         """Continue from `arrays()`. Those of other metrics change nothing; then return False."""
-        mine = self.arrays()
-        if {k: v.shape for k, v in mine.items()} != {k: v.shape for k, v in arrays.items()}:
+        counts = {k: v for k, v in arrays.items() if not k.startswith(_RUNNING)}
+        if _shapes(self._counts()) != _shapes(counts):
             return False
         self.loss, self.samples = float(arrays["loss"]), int(arrays["samples"])
         self.sums = [
             [arrays[f"{m}.{s}"].copy() for s in range(len(row))] for m, row in enumerate(self.sums)
         ]
         self._meters.begin(self.sums)
+        # A batch in several parts, and an older version, keeps none of these.
+        for n, variable in enumerate(self._meters.running):
+            if (kept := arrays.get(f"{_RUNNING}{n}")) is not None:
+                variable.assign(kept)
         return True
+
+
+def _shapes(arrays: dict[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    return {name: value.shape for name, value in arrays.items()}
 
 
 def _values(deltas: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:

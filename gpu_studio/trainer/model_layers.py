@@ -157,14 +157,23 @@ def _joined(feeds: Iterable[Producers]) -> Producers:
 
 
 def _build_arguments(model: Any) -> Any:
-    """Return the arguments that a model was built for, one per input; None if unknown."""
+    """Return the arguments that a model was built for, structures of specs; None if unknown."""
     config: Mapping[str, Any] = (model.get_build_config() or {}) if model.built else {}
     if "input_shape" in config:
         shapes = [config["input_shape"]]
     else:
         shapes = list(config.get("shapes_dict", {}).values())
-    specs = tuple(tf.TensorSpec(shape, keras.config.floatx()) for shape in shapes)
+    specs = tuple(map(_specs, shapes))
     return (specs, {}) if specs else None
+
+
+def _specs(shapes: Any) -> Any:
+    """Return a spec for each shape in a structure of them: a model may take its inputs by name."""
+    if isinstance(shapes, Mapping):
+        return {name: _specs(each) for name, each in shapes.items()}
+    if any(isinstance(each, Mapping | tuple | list) for each in shapes or ()):
+        return tuple(map(_specs, shapes))
+    return tf.TensorSpec(shapes, keras.config.floatx())
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,10 +73,11 @@ class Passes:
                 split, cut, self._seed, at.passes, at.pass_samples, timed=True
             )
         stream.begin(at.passes, at.pass_steps * (1 if stream.batched else cut.batch))
+        given, whole = (cut.batch, cut.replicas), batches.is_default(self._strategy)
         if at.pass_steps:
-            return batches.stream_parts(stream, cut.batch, cut.replicas, at.pass_steps, cut.own)
+            return batches.stream_parts(stream, *given, at.pass_steps, cut.own, whole=whole)
         if self._parts is None:
-            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas, own=cut.own)
+            self._parts = batches.stream_parts(stream, *given, own=cut.own, whole=whole)
         return self._parts
 
     def after(self, at: TrainingProgress, call: Call) -> tuple[TrainingProgress, np.ndarray]:
@@ -136,7 +137,8 @@ class SplitReading:
         stream.begin(number, 0)
         if self._parts is None:
             cut = self._cut
-            self._parts = batches.stream_parts(stream, cut.batch, cut.replicas, own=cut.own)
+            whole, given = batches.is_default(self._strategy), (stream, cut.batch, cut.replicas)
+            self._parts = batches.stream_parts(*given, own=cut.own, whole=whole, timed=False)
         self._open = [batches.distribute(self._strategy, self._parts)]
 
     @property

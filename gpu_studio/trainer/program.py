@@ -51,10 +51,10 @@ from gpu_studio.trainer.meters import Call, Deltas, Meters, Tally, added_up
 from gpu_studio.trainer.replica_updates import update_by_sums
 from gpu_studio.trainer.step_recording import StepRecorder, logical_name
 from gpu_studio.trainer.sums import in_one_piece, joins_processes, rows_once
+from gpu_studio.trainer.whole_batches import as_part
 
 RECORDED_STEPS = 5
 """How many steps are timed in parts: a single one may be slow because of other work."""
-
 
 PARTED = 4
 """What a part consists of: samples, targets, their weights, and the weight in the batch."""
@@ -262,7 +262,7 @@ class Program:
         return losses.gather(steps), deltas, told
 
     def _next(self, stream: Any) -> Any:
-        return next(stream)
+        return as_part(next(stream))
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas, list[Any]]:
         """Return the loss, what the metrics get, and the moment when each part was computed."""

@@ -98,6 +98,23 @@ def test_that_a_subclassed_model_that_was_never_called_is_a_chain_of_its_attribu
     assert layers["first"] == ("last",)
 
 
+def test_that_a_subclassed_model_with_inputs_by_name_is_listed_in_the_order_of_its_calls():
+    import keras
+    import numpy as np
+
+    class Named(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.last, self.first = keras.layers.Dense(1), keras.layers.Dense(2)
+
+        def call(self, given):
+            return self.last(self.first(given["left"]) + given["right"][0])
+
+    model = Named()
+    model({"left": np.ones((1, 3)), "right": (np.ones((1, 2)),)})
+    assert list(listed(model)) == [model.first.name, model.last.name]
+
+
 def test_that_a_subclassed_model_whose_trial_call_fails_is_listed_all_the_same():
     import made_models
     import numpy as np

@@ -231,8 +231,9 @@ def _key(function: UserFunction, name: str, key: Any) -> str:
 
 def _array(function: UserFunction, name: str, value: Any) -> Array:
     array: Array = function.guarded(lambda: np.asarray(value))
-    if array.dtype.hasobject and all(isinstance(each, str) for each in array.flat):
-        return array.astype(str)  # as in a column of texts in pandas
+    for kind in (str, bytes) if array.dtype.hasobject else ():
+        if all(isinstance(each, kind) for each in array.flat):
+            return array.astype(kind)  # as in a column of texts in pandas, or as TensorFlow's are
     if array.dtype.hasobject:
         raise DataError(
             f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) "

@@ -30,6 +30,7 @@ PEEKED = 2
 PEEKED_ROWS = 64
 """Samples that are read beforehand where they come one by one."""
 PARTS = ("x", "y", "sample_weight")
+NO_ROWS = "A batch of the data has no samples."
 BEYOND_32_BITS = "Number classes anew from 0, or give measured values as floats."
 _WHOLE_TARGETS = np.dtype(np.int32)
 _WIDER = (tf.int64, tf.uint32, tf.uint64)
@@ -195,11 +196,16 @@ class Stream:
                 f"both: {said}",
                 "Bring them to one shape, or let the model take any: keras.Input((None, …)).",
             ) from error
-        if not isinstance(error, tf.errors.OpError) or "IteratorGetNext" not in str(error):
+        here = any(words in str(error) for words in ("IteratorGetNext", BEYOND_32_BITS, NO_ROWS))
+        if not isinstance(error, tf.errors.OpError) or not here:
             return
         if BEYOND_32_BITS in said:
             raise self._refused(
                 "gives targets with whole numbers beyond 32 bits", BEYOND_32_BITS
+            ) from error
+        if NO_ROWS in said:
+            raise self._refused(
+                "gives a batch without samples", "Leave such batches out, as .filter does."
             ) from error
         if isinstance(error, tf.errors.OutOfRangeError):
             raise self._refused(
@@ -332,7 +338,7 @@ class DatasetStream(Stream):
 
         A pipeline with Python functions in it may not know how many axes come.
         """
-        given = _parts(*batch)
+        given = parts_of(*batch)
         every = zip(tf.nest.flatten(given), flat(self.first), strict=True)
         known = [
             # Each operation takes 0.4 ms of every iterator that is made.
@@ -342,7 +348,7 @@ class DatasetStream(Stream):
         return tf.nest.pack_sequence_as(given, known)
 
 
-def _parts(*element: Any) -> Any:
+def parts_of(*element: Any) -> Any:
     """Return an element as (x, y, sample weights), in the types of `Stream.first`."""
     given = [() if each is None else mapped(lambda leaf: leaf, each) for each in element]
     x, y, weights = [*given, (), ()][: len(PARTS)]

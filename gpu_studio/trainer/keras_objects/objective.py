@@ -54,6 +54,7 @@ class Head:
     sample, as its `metrics` take them. `name` is that of the output; empty if there is one only.
     `weighed` is the place of its samples' weights among all weights; None if there are none. Where
     `fit` does not name the output in the results, `told` is there the name of the mean loss.
+    `by_samples` says that this mean is over samples, as in a `fit` that runs eagerly.
     """
 
     loss: SampleLoss
@@ -65,6 +66,7 @@ class Head:
     weight: float = 1.0
     told: str = ""
     weighed: int | None = None
+    by_samples: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +201,12 @@ class Learner:
 class CompiledOutput:
     """What an output was compiled with, if its model was, and small `batches` that it takes.
 
-    `metrics` is None where the model was not compiled.
+    `metrics` is None where the model was not compiled, `eagerly` what it says of `run_eagerly`.
     """
 
     batches: Batches
     guard: Guard
+    eagerly: bool
     loss: CompiledLoss | None = None
     metrics: tuple[CompiledMetric, ...] | None = None
 
@@ -212,7 +215,9 @@ class _Compiled:
     """What the outputs of a model were compiled with, by their places."""
 
     def __init__(self, training: Training, dataset: Dataset, model: keras.Model) -> None:
-        self.guard, self._is = guard_of(model), compiled_model(model) is not None
+        made = compiled_model(model)
+        self.guard, self._is = guard_of(model), made is not None
+        self._eagerly = bool(getattr(made, "run_eagerly", False))
         named = [training.loss, *training.metrics]
         for each in training.outputs.values():
             named += [*([each.loss] if each.loss else []), *(each.metrics or ())]
@@ -237,7 +242,8 @@ class _Compiled:
         as_compiled = training.loss.name in ("auto", COMPILED)
         loss = self._losses.get(place.output) if as_compiled else None
         mine = tuple(each for each in self._metrics if each.place.output == place.output)
-        return CompiledOutput(place.of(self.batches), self.guard, loss, mine if self._is else None)
+        metrics = mine if self._is else None
+        return CompiledOutput(place.of(self.batches), self.guard, self._eagerly, loss, metrics)
 
 
 def learners_of(training: Training, dataset: Dataset, model: keras.Model) -> list[Learner]:
@@ -364,6 +370,7 @@ def make_objective(learners: Sequence[Learner]) -> Objective:
             target=each.target,
             weight=each.weight,
             weighed=each.weighed,
+            by_samples=each.given.eagerly,
         )
         for each in learners
     )

@@ -47,6 +47,7 @@ from gpu_studio.trainer.placed.turns import Turns
 from gpu_studio.trainer.program import PARTED, Program
 from gpu_studio.trainer.step_recording import Recorded, StepRecorder
 from gpu_studio.trainer.sums import rows_once
+from gpu_studio.trainer.whole_batches import as_part
 
 
 class Accumulation:
@@ -232,7 +233,7 @@ class PlacedProgram(Program):
         return timeline_of(recorded.executed, self.placed.seats, recorded.step, self._micro_batches)
 
     def _next(self, stream: Any) -> Any:
-        return tuple(next(stream) for _ in range(self._micro_batches))
+        return tuple(as_part(next(stream)) for _ in range(self._micro_batches))
 
     def _timed(self, batch: Any) -> tuple[Any, list[Any]]:
         told = [ready for part in batch for ready in part[PARTED:]]

@@ -240,11 +240,12 @@ def test_that_several_inputs_and_targets_keep_their_structure(
 
 
 def test_that_types_stay_what_they_were(written: Written) -> None:
-    bodies = "dict(f=x, i=y - 5, b=y > 1, t=y.astype(str), p=np.full((20, 8, 8, 3), 255, 'u1'))"
+    bodies = "dict(f=x, i=y - 5, b=y > 1, t=y.astype(str), p=np.full((20, 8, 8, 3), 255, 'u1'),"
+    bodies += " o=y.astype('S9').astype(object))"  # as TensorFlow gives texts
     train = of(written, f"({bodies}, (y, x), np.arange(20))").train
     seen = train.seen(slice(None))
     kinds = {name: each.dtype.kind for name, each in seen.items()}
-    assert kinds == {"f": "f", "i": "i", "b": "b", "t": "U", "p": "f"}
+    assert kinds == {"f": "f", "i": "i", "b": "b", "t": "U", "p": "f", "o": "S"}
     assert seen["f"].dtype == np.float32
     assert seen["i"].dtype == np.int32
     assert (seen["i"].min(), seen["p"].max()) == (-5, 1)

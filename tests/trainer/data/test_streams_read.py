@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from written_code import Written
 
@@ -67,6 +68,14 @@ def with_late_large_targets():
 
 def with_late_large_dataset():
     return tf.data.Dataset.from_tensor_slices((X, Y + np.arange(24) * 100_000_000)).batch(4)
+
+def with_an_empty_late():
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).map(_cut)
+
+@tf.autograph.experimental.do_not_convert  # which leaves a file
+def _cut(x, y):
+    rows = tf.where(x[0, 0] < 80, 4, 0)
+    return x[:rows], y[:rows]
 
 def of_all_lengths():
     for number in range(5):
@@ -192,6 +201,48 @@ def test_that_later_targets_of_a_dataset_beyond_32_bits_are_not_wrapped(written:
     with pytest.raises(DataError) as failed:
         stream.blame(stopped.value)
     assert "gives targets with whole numbers beyond 32 bits." in failed.value.message
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_that_one_replica_makes_the_same_part_of_a_batch_as_a_pipeline_would(
+    known: bool, written: Written
+) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.batches import stream_parts
+    from gpu_studio.trainer.whole_batches import WholeBatch, as_part
+
+    stream = load_data(Data(python=f"{written(CODE)}:whole"), 0, Path()).train.stream
+    if not known:
+        stream.length = None
+    parts = list(stream_parts(stream, 0, 1))
+    whole = list(stream_parts(stream, 0, 1, whole=True))
+    assert all(isinstance(each, WholeBatch) for each in whole)
+    for part, made in zip(parts, map(as_part, whole), strict=True):
+        (*one, told), (*other, told_there) = part, made
+        for mine, wanted in zip(tf.nest.flatten(other), tf.nest.flatten(one), strict=True):
+            assert mine.dtype == wanted.dtype
+            np.testing.assert_array_equal(mine, wanted)
+        np.testing.assert_array_equal(told[1:], told_there[1:])
+        assert told_there[0] > 0
+    untimed = stream_parts(stream, 0, 1, whole=True, timed=False)
+    assert {float(each.ready) for each in untimed} == {0.0}
+
+
+def test_that_a_batch_without_samples_is_told_where_the_step_finds_it(written: Written) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.batches import stream_parts
+    from gpu_studio.trainer.whole_batches import as_part
+
+    path = written(CODE)
+    stream = load_data(Data(python=f"{path}:with_an_empty_late"), 0, Path()).train.stream
+    step = tf.function(as_part, autograph=False)
+    with pytest.raises(tf.errors.InvalidArgumentError) as stopped:
+        list(map(step, stream_parts(stream, 0, 1, whole=True)))
+    with pytest.raises(DataError) as failed:
+        stream.blame(stopped.value)
+    assert failed.value.message.endswith("that gives a batch without samples.")
 
 
 def test_that_targets_that_fit_32_bits_are_taken_from_any_whole_numbers() -> None:

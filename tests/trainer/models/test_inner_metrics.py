@@ -60,3 +60,34 @@ def test_that_a_metric_that_would_stand_for_the_loss_is_told() -> None:
     assert InnerMetrics(model).caution == ""
     model.loss_tracker = keras.metrics.Mean(name="loss")
     assert InnerMetrics(model).caution.startswith("The model keeps a metric loss of its own")
+
+
+def test_that_a_metric_of_a_layer_goes_on_from_a_checkpoint_to_the_last_bit() -> None:
+    """Its sum is told step by step, and what was rounded in each is not in the sum of them."""
+    import keras
+
+    from gpu_studio.trainer.inner_metrics import InnerMetrics
+    from gpu_studio.trainer.meters import Meters, Tally
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    model.norm = keras.metrics.Mean(name="norm")
+    state = np.float32(0.1) + np.float32(1e-7)
+
+    def counted(*, running: bool = True) -> Tally:
+        return Tally(Meters((), InnerMetrics(model, running=running)))
+
+    before = counted()
+    before.add(2.0, 4, [[np.float32(0.1), np.float32(1)]])
+    model.norm.total.assign(state)
+    kept = before.arrays()
+    after = counted()
+    assert model.norm.total == 0
+    assert after.restore(kept)
+    assert np.asarray(model.norm.total) == state
+    assert after.results() == before.results()
+    # Of several parts of a batch there is but the sum, and one that was saved by them goes on too.
+    in_parts = counted(running=False)
+    assert in_parts.restore(kept)
+    assert counted().restore(in_parts.arrays())
+    assert np.asarray(model.norm.total) == np.float32(0.1)
