@@ -22,7 +22,7 @@ from gpu_studio.placement.stage_memory import (
     shares,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
+from gpu_studio.placement.step_memory import UNREHEARSED
 from gpu_studio.placement.work import Array, Work
 
 AT_ONCE = 64
@@ -56,7 +56,11 @@ def maxima(values: Array, ends: range, begin: int = 0) -> Array:
     return piece
 
 
-def entering(work: Work, sizes: Array) -> Array:
+Through = Sequence[Sequence[tuple[int, int]]]
+"""For each layer what it takes through layers that pass it on: the maker, and the first of them."""
+
+
+def entering(work: Work, sizes: Array, through: Through = ()) -> Array:
     """The table of the bytes that enter each block from other layers.
 
     Layer l outputs `sizes[l]` bytes. A tensor that several layers of a block need enters it once,
@@ -65,10 +69,10 @@ def entering(work: Work, sizes: Array) -> Array:
     """
     layers = len(sizes)
     changes: list[list[tuple[int, int, float]]] = [[] for _ in range(layers + 2)]
-    for producer, first, taker in _entries(work.inputs, from_behind=False):
-        changes[taker + 1].append((first, taker + 1, float(sizes[producer])))
+    for producer, first, here, taker in _entries(work.inputs, through, from_behind=False):
+        changes[taker + 1].append((first, here + 1, float(sizes[producer])))
     last: dict[int, int] = {}
-    for producer, first, taker in _entries(work.later, from_behind=True):
+    for producer, first, _, taker in _entries(work.later, (), from_behind=True):
         changes[taker + 1].append((first, taker + 1, float(sizes[producer])))
         last[producer] = taker
     # A block that ends after the producer either contains it or begins after it.
@@ -84,18 +88,43 @@ def entering(work: Work, sizes: Array) -> Array:
 
 
 def _entries(
-    inputs: Sequence[Sequence[int]], *, from_behind: bool
-) -> Iterator[tuple[int, int, int]]:
-    """Yield (producer, first, last): the output enters blocks that begin from `first` to `last`.
+    inputs: Sequence[Sequence[int]], through: Through, *, from_behind: bool
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (producer, first, last, taker): it enters blocks that begin from `first` to `last`.
 
-    `last` is the layer that takes it. A block that begins earlier contains the producer, or an
-    earlier taker for which the output has already entered.
+    They end with `taker` or later, which takes it, and `last` is the same unless it is passed on. A
+    block that begins earlier contains the producer, or an earlier taker for which the output has
+    already entered.
     """
     begins: dict[int, int] = {}
     for taker, producers in enumerate(inputs):
-        for producer in dict.fromkeys(producers):
-            yield producer, begins.get(producer, 0 if from_behind else producer + 1), taker
-            begins[producer] = taker + 1
+        direct = ((producer, taker) for producer in dict.fromkeys(producers))
+        for producer, last in (*direct, *(through[taker] if through else ())):
+            first = begins.get(producer, 0 if from_behind else producer + 1)
+            if first <= last:
+                yield producer, first, last, taker
+                begins[producer] = last + 1
+
+
+def _through(work: Work) -> Through:
+    """What each layer whose backward pass needs it takes through others that pass it on.
+
+    Those keep nothing, although it is needed behind them: it is the memory of the one they take.
+    """
+    later = work.later or ((),) * len(work.inputs)
+    every = [(*some, *others) for some, others in zip(work.inputs, later, strict=True)]
+    passing_on = [
+        len(some) == 1 and not kept for some, kept in zip(every, work.kept_bytes, strict=True)
+    ]
+    before: list[list[tuple[int, int]]] = []
+    for producers in work.inputs:
+        found = []
+        for via in producers:
+            if passing_on[via]:
+                found += [(each, via) for each in work.inputs[via]]
+                found += [(each, first) for each, first in before[via]]
+        before.append(found)
+    return [each if keeps else [] for each, keeps in zip(before, work.keeps_inputs, strict=True)]
 
 
 def leaving(work: Work, sizes: Array) -> Array:
@@ -145,9 +174,8 @@ class BlockMemory:
                 )
                 for some in (work.inputs, work.later or ((),) * len(work.inputs))
             ]
-            brief = every - entering(
-                replace(work, inputs=kept[0], later=kept[1]), work.output_bytes
-            )
+            needed = replace(work, inputs=kept[0], later=kept[1])
+            brief = every - entering(needed, work.output_bytes, _through(work))
         unkept = np.maximum(0.0, work.output_bytes - work.kept_bytes * (not recompute))
         return cls(work, every, brief, leaving(work, unkept), under_way, recompute)
 
@@ -268,5 +296,4 @@ def _step_on(kind: str, step: Step, work: Work, at_work: int) -> Step:
     """
     step = replace(step, margin=UNREHEARSED if kind == "GPU" else 1.0)
     going_back = _whole_way_back(work, step) if kind == "GPU" else None
-    rehearsed = work.rehearsed.get(kind, StepMemory())
-    return with_beyond(step, _whole(work, kind), going_back, rehearsed, at_work)
+    return with_beyond(step, _whole(work, kind), going_back, work.rehearsed, at_work)

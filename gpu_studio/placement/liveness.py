@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import NamedTuple
 
 from gpu_studio.placement.step_memory import MemoryMoment
@@ -292,6 +293,10 @@ class StepGraph:
     ) -> None:
         self._operations, self._gradients, self._kept = operations, gradients, kept
         uses = _uses(operations, results)
+        self.given_per_sample = sum(
+            size.per_sample for each in operations for tensor, size in each.makes if tensor in given
+        )
+        """Of what exists before the step, the bytes a sample."""
         self._makes = [
             [
                 _Made(
@@ -346,10 +351,12 @@ def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, 
     return uses
 
 
-def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
+def in_one_queue(operations: Sequence[Operation], chance: Random | None = None) -> Iterator[Turn]:
     """One operation after the other, from a queue of those whose inputs are ready, as on a card.
 
-    There one thread launches them (Abadi et al. 2016, arXiv:1605.08695, and `executor.cc`).
+    There one thread launches them (Abadi et al. 2016, arXiv:1605.08695, and `executor.cc`). Those
+    that become ready together come in the order of their numbers, or drawn by `chance`: TensorFlow
+    rewrites the graph, and then takes them as it finds them in it.
     """
     waiting = WaitingOperations(Wiring(operations))
     ready = deque(waiting.first)
@@ -357,7 +364,10 @@ def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
         place = ready.popleft()
         yield Turn(place, begins=True)
         yield Turn(place, begins=False)
-        ready += waiting.after(place)
+        next_ones = waiting.after(place)
+        if chance is not None:
+            chance.shuffle(next_ones)
+        ready += next_ones
 
 
 class Wiring:

@@ -37,7 +37,7 @@ from gpu_studio.placement.stage_memory import (
     turns_at_once,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
+from gpu_studio.placement.step_memory import UNREHEARSED
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import (
     MIB,
@@ -345,8 +345,7 @@ def _placed_step(device: str, step: Step, model: ModelFacts, graph: ModelGraph, 
     whole.share = 1.0
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
     step = replace(step, margin=1.0 if cpu else UNREHEARSED)
-    rehearsed = model.steps.get("CPU" if cpu else "GPU", StepMemory())
-    return with_beyond(step, whole.stage(), whole.going_back(step), rehearsed, at_work)
+    return with_beyond(step, whole.stage(), whole.going_back(step), model.steps, at_work)
 
 
 def _under_way(devices: Collection[str], cores: int) -> int:

@@ -285,14 +285,14 @@ class ModelGraph:
         """What the layers on a device receive from elsewhere, in bytes per sample.
 
         Each tensor counts once. `devices` are those of every layer. With `kept`, only what the
-        backward pass needs there.
+        backward pass needs there; what a layer passes on as it came is needed by those behind it.
         """
-        here = [
-            layer
-            for layer in self.layers
-            if device in devices[layer.name] and (layer.keeps_inputs or not kept)
-        ]
-        taken = {name for layer in here for name in layer.inputs}
+        taken: set[str] = set()
+        for layer in reversed(self.layers):
+            alone = len(layer.inputs) == 1 and not layer.kept_bytes
+            passed_on = alone and layer.name in taken
+            if device in devices[layer.name] and (not kept or layer.keeps_inputs or passed_on):
+                taken.update(layer.inputs)
         return sum(
             layer.output_bytes
             for layer in self.layers

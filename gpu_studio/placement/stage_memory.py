@@ -11,11 +11,12 @@ What this omits is known for the whole model, whose step is simulated (`rehearsa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_studio.placement.in_turn import IN_TURN, TURNS
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import Array
 
@@ -72,7 +73,8 @@ class Step:
 
     They are `in_turn` on a card: one goes back after the other, so that only its gradients and the
     sum of those before are there. `beyond` are the bytes that the whole model holds besides what
-    `StageMemory` gives, and `margin` the factor by which its fullest moment may differ.
+    `StageMemory` gives, on its way forward and back, and `beyond_updating` those with its updates;
+    `margin` is the factor by which its fullest moment may differ.
     """
 
     batch: int
@@ -80,6 +82,7 @@ class Step:
     under_way: int = 1
     in_turn: bool = False
     beyond: float = 0.0
+    beyond_updating: float = 0.0
     margin: float = 1.0
 
     @property
@@ -195,10 +198,12 @@ class StageMemory:
         beside = needed * step.beside + self.kept * (step.beside - step.part)
         beside = beside + self._crossing(step, step.beside - step.part)
         summing = self.gradients * (step.summed - 1) + beside + going_back
-        updating = np.maximum(self.gradients + self.updating, arriving)
-        fullest = np.maximum(np.maximum(backward, summing), updating)
-        held = self.taken * step.batch + step.margin * fullest + self.share * step.beyond
-        return np.asarray(held, np.float64)
+        # What the last micro-batch sends back may still wait when the update begins.
+        sent = self.returned * step.part
+        updating = np.maximum(self.gradients + self.updating + sent, arriving)
+        passing = step.margin * np.maximum(backward, summing) + self.share * step.beyond
+        updated = step.margin * updating + self.share * step.beyond_updating
+        return np.asarray(self.taken * step.batch + np.maximum(passing, updated), np.float64)
 
     def _crossing(self, step: Step, others: int) -> Amount:
         """What waits to be sent while one micro-batch goes back beside so many `others` samples.
@@ -213,18 +218,27 @@ def with_beyond(
     step: Step,
     whole: StageMemory,
     going_back: float | None,
-    rehearsed: StepMemory,
+    steps: Mapping[str, StepMemory],
     at_work: int,
 ) -> Step:
     """The step with what the formula omits, if `running` micro-batches are computed at once.
 
     A step of the `whole` model is simulated operation by operation (`rehearsed`), with the
-    allocator's overhead. What it holds beyond the formula was omitted by it: for example the
-    gradients that wait in a recurrent layer's loop.
+    allocator's overhead; of several micro-batches on a card some that it takes in turn. What it
+    holds beyond the formula was omitted by it: for example the gradients that wait in a recurrent
+    layer's loop. `going_back` is None on a CPU.
     """
-    alone = replace(step, batch=step.part, micro_batches=1, under_way=1)
-    known = float(whole.step_bytes(alone, going_back))
-    return replace(step, beyond=at_work * max(0.0, rehearsed.peak(step.part) - known))
+    kind = "CPU" if going_back is None else "GPU"
+
+    def beyond(rehearsed: StepMemory, turns: int) -> float:
+        alone = replace(step, batch=turns * step.part, micro_batches=turns, under_way=1)
+        known = float(whole.step_bytes(alone, going_back))
+        return at_work * max(0.0, rehearsed.peak(step.part) - known)
+
+    updating = beyond(steps.get(kind, StepMemory()), 1)
+    cut = kind == "GPU" and step.micro_batches > 1 and IN_TURN in steps
+    passing = beyond(steps[IN_TURN], TURNS) if cut else updating
+    return replace(step, beyond=passing, beyond_updating=updating)
 
 
 def running(micro_batches: int, under_way: int, cores: int) -> int:

@@ -31,7 +31,8 @@ def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Itera
     """One operation after the other, as on a card, from the queues of several threads.
 
     Each tensor that is `arriving` is received in a thread, which goes on with what it makes ready;
-    another launches what needs none of them. Whose operation comes next is drawn by `chance`.
+    another launches what needs none of them. Whose operation comes next is drawn by `chance`, and
+    which comes first of those that become ready together (see `in_one_queue`).
     """
     waiting, staying = WaitingOperations(wiring), chance.choice(STAYING)
     received = {
@@ -47,6 +48,7 @@ def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Itera
         yield wiring.begins[place]
         yield wiring.ends[place]
         ready = waiting.after(place)
+        chance.shuffle(ready)
         queue += [each for each in ready if each not in received]
         queues += [deque([each]) for each in ready if each in received]
 

@@ -277,3 +277,14 @@ def test_that_without_anything_that_arrives_a_card_has_one_queue() -> None:
     assert [
         turn.place for turn in launched(Wiring(TWO_ARRIVE), [], Random(0)) if turn.begins
     ] == executed(TWO_ARRIVE)
+
+
+def test_that_what_becomes_ready_together_comes_in_any_order_if_that_is_drawn() -> None:
+    fan = [op(0), *(op(place, 0) for place in range(1, 5)), op(5, 1, 2, 3, 4)]
+    drawn = [
+        [turn.place for turn in in_one_queue(fan, Random(seed)) if turn.begins] for seed in range(9)
+    ]
+    assert all(sorted(each) == list(range(6)) and each[0] == 0 and each[-1] == 5 for each in drawn)
+    assert len({tuple(each) for each in drawn}) > 5
+    assert [turn.place for turn in in_one_queue(fan) if turn.begins] == list(range(6))
+    assert len({tuple(launched(Wiring(fan), [], Random(seed))) for seed in range(9)}) > 5

@@ -215,6 +215,21 @@ def test_that_what_no_gradient_needs_is_gone_on_a_card_when_its_gradient_comes()
     assert needed == round(UNREHEARSED * 32 * (800 + 800))
 
 
+def test_that_what_is_passed_on_as_it_came_stays_on_a_card_if_a_layer_behind_needs_it() -> None:
+    """A flattened tensor is the memory of what came in: the weights behind it have gradients."""
+    head = GraphLayer("head", "Dense", output_bytes=800)
+    flat = GraphLayer("flat", "Flatten", ("head",), output_bytes=800, keeps_inputs=False)
+    dense = GraphLayer("dense", "Dense", ("flat",), around_bytes=800)
+    on = {"head": ("GPU:0",), "flat": ("GPU:1",), "dense": ("GPU:1",)}
+    assert _placed_on_a_card((head, flat, dense), on) == round(UNREHEARSED * 32 * (800 + 800))
+    needless = replace(dense, keeps_inputs=False)
+    assert _placed_on_a_card((head, flat, needless), on) == round(UNREHEARSED * 32 * 800)
+    apart = {**on, "dense": ("GPU:2",)}
+    assert _placed_on_a_card((head, flat, dense), apart, 1, THREE_SLICES) == round(
+        UNREHEARSED * 32 * 800
+    )
+
+
 def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_them() -> None:
     """As seen on practice cards: while one micro-batch goes back, others wait to be sent on."""
     head = GraphLayer("head", "Dense", output_bytes=8)

@@ -186,7 +186,7 @@ def _held(
     so; they go back one after the other. On a CPU four are under way at once, or one more than
     there are devices. And there is the sum of the others. While gradients are summed, the last of
     them still has its activations, and on a card those that came in meanwhile; a card updates all
-    layers at a time."""
+    layers at a time, while the last gradient may wait to be sent back."""
     on_card = devices[place].name.startswith("GPU")
     at_once = len(devices) - place if on_card else max(4, len(devices) + 1)
     layers = _on(placement, place)
@@ -207,7 +207,7 @@ def _held(
 
     backward = come * arrived + keeps * kept * (samples - part) + crossing(samples - part) + back
     largest = max(float(work.gradient_bytes[layer]) for layer in layers)
-    updating = 2 * gradients if on_card else gradients + 2 * largest
+    updating = 2 * gradients + part * back_again if on_card else gradients + 2 * largest
     batch = 0.0 if on_card else taken * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
     ahead = max(0, min(at_once - 1, count - 2)) if on_card else 0

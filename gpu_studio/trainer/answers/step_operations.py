@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
 from typing import Any
 
 from tensorflow.python.framework import ops
@@ -18,7 +17,16 @@ from tensorflow.python.ops import while_v2
 # Registers what its operations cost.
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401
 
-from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history, in_one_queue
+from gpu_studio.placement.layer_holds import LayerHolds, held_around
+from gpu_studio.placement.liveness import (
+    NOTHING,
+    Operation,
+    Size,
+    StepGraph,
+    Variable,
+    history,
+    in_one_queue,
+)
 from gpu_studio.placement.rehearsal import BEHIND_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.kernel_scratch import (
@@ -45,28 +53,6 @@ _TYPICAL = 64
 """The batch at which it is asked how long a turn takes."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: only which of two operations takes longer matters."""
-
-
-@dataclass(slots=True)
-class LayerHolds:
-    """What is held on a card while a layer is computed, besides the batch, in bytes per sample.
-
-    `passing` besides all that is kept; `around` besides what the layers before it keep, and
-    `beside` the same while a kernel runs that needs `scratch`: bytes, whatever the batch.
-    """
-
-    passing: int = 0
-    around: int = 0
-    beside: int = 0
-    scratch: int = 0
-
-    def note(self, passing: int, around: int, scratch: int) -> None:
-        """Count a moment."""
-        self.passing = max(self.passing, passing)
-        self.around = max(self.around, around)
-        if scratch:
-            self.beside = max(self.beside, around)
-            self.scratch = max(self.scratch, scratch)
 
 
 class Graph:
@@ -123,28 +109,8 @@ class Graph:
         order.
         """
         operations = self._in_turn(self.as_on("GPU"), layers)
-        turns = list(in_one_queue(operations))
-        run = history(operations, turns, results=self.results, kept=kept, given=self.given)
-        batch = sum(
-            size.per_sample
-            for each in operations
-            for tensor, size in each.makes
-            if tensor in self.given
-        )
-        before = dict(zip(keeping, accumulate(keeping.values(), initial=0), strict=False))
-        found: dict[str, LayerHolds] = {}
-        layer = ""
-        places = (turn.place for turn in turns if turn.begins)
-        for place, moment in zip(places, run.moments, strict=True):
-            layer = layers[place] or layer
-            scratch = operations[place].scratch
-            held = moment.per_sample - batch
-            found.setdefault(layer, LayerHolds()).note(
-                held - moment.kept,
-                held - min(moment.kept, before.get(layer, 0)),
-                0 if scratch.per_sample else scratch.fixed,
-            )
-        return found
+        step = StepGraph(operations, results=self.results, kept=kept, given=self.given)
+        return held_around(step, operations, layers, keeping)
 
     def _in_turn(self, operations: list[Operation], layers: Sequence[str]) -> list[Operation]:
         made_by = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ import keras
 import tensorflow as tf
 
 from gpu_studio.placement.exchange import GATHERING, SENDING, gathering, sending
+from gpu_studio.placement.in_turn import IN_TURN, in_turn
+from gpu_studio.placement.layer_holds import LayerHolds
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
-    LayerHolds,
     added_up_bytes,
     flops,
     root,
@@ -178,7 +179,8 @@ class LayerCosts:
 class StepCosts:
     """Every layer's costs by its path, and what the step holds on a "CPU" and on a "GPU".
 
-    Also on one that sends its gradients, and on one that gathers those of others.
+    Also on one that sends its gradients, on one that gathers those of others, and on one that
+    takes micro-batches in turn.
     """
 
     layers: dict[str, LayerCosts]
@@ -321,11 +323,16 @@ class _Step:
         )
         on_one = graph.with_turns_ahead()
         sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
+        parts = in_turn(on_one, gradients, graph.given)
+        there = {tensor for each in parts.operations for tensor, _ in each.makes}
+        seen = tuple(tensor for tensor in marks.outputs if tensor in there)
+        summed = replace(marks, results=parts.sums, outputs=seen)
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
             "GPU": on_card(on_one, marks),
             SENDING: on_card(sent.operations, marks, sent.received, copied=True),
             GATHERING: on_card(gathered.operations, marks, gathered.received),
+            IN_TURN: on_card(parts.operations, summed, parts.received),
         }
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
