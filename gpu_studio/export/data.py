@@ -170,8 +170,9 @@ def batches(split, batch_size, order):
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     # The next batches are gathered while the devices are busy with this one.
     $gather
+"""
 
-
+SHUFFLED = """\
 def shuffled(samples, epoch):
     \"\"\"The order of the training samples in an epoch: by seed and epoch alone.
 
@@ -182,18 +183,25 @@ def shuffled(samples, epoch):
         seed = tf.constant([SEED, epoch], tf.int64)
         return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
 """
+"""The function that gives the order of an epoch."""
 
 _GATHER = "return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)"
 _GATHER_BYTES = """\
 parts = rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each)))
 # Images are bytes until they are wanted, and then numbers from 0 to $most.
 return parts.map(lambda x, y: ($numbers, y)).prefetch(8)"""
+_GATHER_FILES = """\
+parts = rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each)))
+# Images are read when they are wanted, and are then numbers from 0 to $most.
+read = parts.map(lambda x, y: (pictures(x), y), num_parallel_calls=tf.data.AUTOTUNE)
+return read.map(lambda x, y: ($numbers, y)).prefetch(8)"""
 
 
 def data(facts: ScriptFacts) -> str:
     """The functions `load_data`, `batches` and `shuffled`."""
     head, load = loading(facts)
-    return head + loaded(facts, load, split_names(facts)) + fill(_BATCHES, gather=_gather(facts))
+    made = fill(_BATCHES, gather=_gather(facts)) + "\n\n" + SHUFFLED
+    return head + loaded(facts, load, split_names(facts)) + made
 
 
 def loaded(facts: ScriptFacts, load: str, names: Sequence[str]) -> str:
@@ -219,9 +227,10 @@ def _classes(facts: ScriptFacts) -> str:
 def _gather(facts: ScriptFacts) -> str:
     if not facts.source.of_images:
         return _GATHER
+    gather = _GATHER_FILES if facts.source.in_files else _GATHER_BYTES
     if facts.source.scale == "none":
-        return fill(_GATHER_BYTES, most="255", numbers="tf.cast(x, tf.float32)")
-    return fill(_GATHER_BYTES, most="1", numbers="tf.cast(x, tf.float32) / 255")
+        return fill(gather, most="255", numbers="tf.cast(x, tf.float32)")
+    return fill(gather, most="1", numbers="tf.cast(x, tf.float32) / 255")
 
 
 def split_names(facts: ScriptFacts) -> list[str]:

@@ -102,16 +102,18 @@ def loading(facts: ScriptFacts) -> tuple[str, str]:
     The latter make `x` and `y` (and `x_test` and `y_test`).
     """
     if facts.source.folder is not None:
-        return image_folder(facts.source.folder, facts.source.shape)
+        source = facts.source
+        return image_folder(facts.source.folder, source.shape, in_files=source.in_files)
     if facts.source.masks is not None:
         return _masks(facts.source.masks, facts.source.shape)
     if facts.plan.data.python is not None:
         return own_data(facts)
     if facts.source.table is not None:
-        head, load = table_lines(facts.source.table)
+        head, load = table_lines(facts.source.table, in_files=facts.source.in_files)
         if facts.source.table.columns.images is not None:
             places = [("IMAGES", Path(facts.source.table.folder))]
-            head = _images_head(places, facts.source.shape) + _PIXELS_HEAD + head
+            reading = _PICTURES_HEAD if facts.source.in_files else _PIXELS_HEAD
+            head = _images_head(places, facts.source.shape) + reading + head
         return head, load
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
@@ -214,16 +216,27 @@ def read_image(path):
 
 _CLASSES_HEAD = '''\
 def read_images(folder, classes):
-    """The images of all classes as bytes, and the class of each."""
+    """The $what of all classes, and the class of each."""
     paths, y = [], []
     for number, name in enumerate(classes):
         files = sorted((folder / name).glob("[!.]*"))
         files = [path for path in files if path.suffix.lower() in KINDS]
         paths += map(os.fsencode, files)
         y += [number] * len(files)
-    images = tf.data.Dataset.from_tensor_slices(paths)
-    images = images.map(read_image, num_parallel_calls=tf.data.AUTOTUNE)
-    return np.stack(list(images.as_numpy_iterator())), np.array(y, np.int32)
+    $read
+
+
+'''
+
+_READ = """\
+images = tf.data.Dataset.from_tensor_slices(paths)
+images = images.map(read_image, num_parallel_calls=tf.data.AUTOTUNE)
+return np.stack(list(images.as_numpy_iterator())), np.array(y, np.int32)"""
+
+_PICTURES_HEAD = '''\
+def pictures(paths):
+    """The bytes of the images in these files."""
+    return tf.map_fn(read_image, paths, fn_output_signature=tf.uint8)
 
 
 '''
@@ -271,17 +284,23 @@ x, y = read_images(IMAGES, classes)
 $further"""
 
 
-def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
+def image_folder(
+    layout: Layout, shape: tuple[int, ...], *, in_files: bool = False
+) -> tuple[str, str]:
     """Return the lines before `load_data`, and the lines in it.
 
-    A sample has this shape (height, width, channels).
+    A sample has this shape (height, width, channels). Images may stay `in_files`.
     """
     places = [
         ("IMAGES", layout.train),
         ("VALIDATION_IMAGES", layout.validation),
         ("TEST_IMAGES", layout.test),
     ]
-    head = _images_head(places, shape) + _CLASSES_HEAD
+    head, what, read = _images_head(places, shape), "images", _READ
+    if in_files:
+        head += _PICTURES_HEAD
+        what, read = "files of the images", "return np.array(paths), np.array(y, np.int32)"
+    head += fill(_CLASSES_HEAD, what=what, read=read)
     further = (
         ("val", "VALIDATION_IMAGES", layout.validation),
         ("test", "TEST_IMAGES", layout.test),

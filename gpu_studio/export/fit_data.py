@@ -109,13 +109,13 @@ def load_data():
 
 _TEXTS = """\
 def read_texts(folder, classes):
-    \"\"\"The texts of all classes, and the class of each.\"\"\"
+    \"\"\"$what of all classes, and the class of each.\"\"\"
     paths, y = [], []
     for number, name in enumerate(classes):
         files = [p for p in (folder / name).glob("[!.]*") if p.suffix.lower() in KINDS]
         paths += sorted(files)
         y += [number] * len(files)
-    return np.array([path.read_bytes() for path in paths]), np.array(y, np.int32)
+    return np.array([$text for path in paths]), np.array(y, np.int32)
 
 
 """
@@ -147,22 +147,27 @@ def batches(arrays, order_of_epoch, epochs):
     # Of data without a known length Keras would count a batch too many.
     samples = len(keras.tree.flatten(arrays)[0])
     known = tf.data.experimental.assert_cardinality(epochs * -(-samples // BATCH_SIZE))
-    return rows.map(gathered).prefetch(8).apply(known)
-
-
-def shuffled(samples, epoch):
-    \"\"\"The order of the training samples in an epoch: by seed and epoch alone.\"\"\"
-    with tf.device("CPU:0"):
-        numbers = tf.range(samples, dtype=tf.int64)
-        seed = tf.constant([SEED, epoch], tf.int64)
-        return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
+    $mapped
 """
 
+_MAPPED = "return rows.map(gathered).prefetch(8).apply(known)"
+_MAPPED_FILES = """\
+read = rows.map(gathered, num_parallel_calls=tf.data.AUTOTUNE)
+return read.prefetch(8).apply(known)"""
 _GATHERED = "return keras.tree.map_structure(lambda each: tf.gather(each, some), held)"
 _GATHERED_BYTES = """\
 x, y = (tf.gather(each, some) for each in held)
 # Images are bytes until they are wanted, and then numbers from 0 to $most.
 return $numbers, y"""
+_GATHERED_FILES = """\
+x, y = (tf.gather(each, some) for each in held)
+# Images are read when they are wanted, and are then numbers from 0 to $most.
+x = pictures(x)
+return $numbers, y"""
+_GATHERED_TEXTS = """\
+x, y = (tf.gather(each, some) for each in held)
+# Texts are read when they are wanted.
+return tf.map_fn(tf.io.read_file, x), y"""
 
 _STREAMS = """\
 $file
@@ -232,7 +237,7 @@ def loading(fitted: FittedPlan) -> str:
         head, load = nested_table(fitted.facts.source.table, plan.data, seen)
         split = _splits(fitted, _held_out(fitted))
         made = fill(_TABLE, load=load, split=split)
-        return head + _ROWS_OF + made + fill(_BATCHES, gathered=_GATHERED)
+        return head + _ROWS_OF + made + _batches(_GATHERED)
     path = literal(str(located("data.file", str(plan.data.file), fitted.facts.base)))
     place = call("DATA_FILE = ", "Path", [path])
     head = f"# Where the data are; on another machine, say where they are there.\n{place}\n\n\n"
@@ -262,7 +267,7 @@ def _arrays(fitted: FittedPlan, read: str) -> str:
     convert = _AS_PIXELS if seen.pixels else convert
     head = split_head(fitted.plan.data.split, shares) + (_pixels(fitted) if seen.pixels else "")
     made = fill(_ARRAYS, read=read, convert=convert, split=_splits(fitted, shares))
-    return head + _ROWS_OF + made + fill(_BATCHES, gathered=_GATHERED)
+    return head + _ROWS_OF + made + _batches(_GATHERED)
 
 
 def _pixels(fitted: FittedPlan) -> str:
@@ -278,18 +283,23 @@ def _pixels(fitted: FittedPlan) -> str:
 
 def _loaded(fitted: FittedPlan, load: str) -> str:
     """Return the functions for one array and its targets, which these lines load."""
-    return of_loop.loaded(fitted.facts, load, fitted.splits) + fill(
-        _BATCHES, gathered=_gathered(fitted)
-    )
+    loaded = of_loop.loaded(fitted.facts, load, fitted.splits)
+    return loaded + _batches(_gathered(fitted), in_files=fitted.facts.source.in_files)
+
+
+def _batches(gathered: str, *, in_files: bool = False) -> str:
+    mapped = _MAPPED_FILES if in_files else _MAPPED
+    return fill(_BATCHES, gathered=gathered, mapped=mapped) + "\n\n" + of_loop.SHUFFLED
 
 
 def _gathered(fitted: FittedPlan) -> str:
     source = fitted.facts.source
     if not source.of_images:
-        return _GATHERED
+        return _GATHERED_TEXTS if holds_texts(fitted.plan) and source.in_files else _GATHERED
     plain = source.scale == "none"
     numbers = "tf.cast(x, tf.float32)" + ("" if plain else " / 255")
-    return fill(_GATHERED_BYTES, most="255" if plain else "1", numbers=numbers)
+    gathered = _GATHERED_FILES if source.in_files else _GATHERED_BYTES
+    return fill(gathered, most="255" if plain else "1", numbers=numbers)
 
 
 def _texts(fitted: FittedPlan) -> tuple[str, str]:
@@ -305,7 +315,10 @@ def _texts(fitted: FittedPlan) -> tuple[str, str]:
     head += f"KINDS = {literal(TEXT_FILES.suffixes)}\n\n\n"
     parts = {"x, y": "TEXTS", "x_val, y_val": "VALIDATION", "x_test, y_test": "TEST"}
     read = [f"{one} = read_texts({name}, classes)" for one, name in parts.items() if places[name]]
-    return head + _TEXTS, fill(_TEXTS_LOAD, read="\n".join(read))
+    what, text = ("The texts", "path.read_bytes()")
+    if fitted.facts.source.in_files:
+        what, text = ("The files", "os.fsencode(path)")
+    return head + fill(_TEXTS, what=what, text=text), fill(_TEXTS_LOAD, read="\n".join(read))
 
 
 def _held_out(fitted: FittedPlan) -> dict[str, float]:

@@ -13,7 +13,7 @@ from gpu_studio.export.keras_objects import LOSS_CLASSES, METRIC_CLASSES
 from gpu_studio.export.locating import located
 from gpu_studio.export.meeting import ExportError, Met, UnseenError
 from gpu_studio.export.own_code import place_of
-from gpu_studio.export.script_data import ScriptData, source_of
+from gpu_studio.export.script_data import ScriptData, source_of, stay_in_files
 from gpu_studio.export.tables import table_facts
 from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, paired
 from gpu_studio.plan import Machine, Named, Plan, Target, reference, strategy_of
@@ -188,7 +188,10 @@ def _source(plan: Plan, base: Path, seen: DataFacts) -> ScriptData:
     if holds_texts(plan):
         layout = folder_of_texts(plan, base)
         brings = layout.test is not None, layout.validation is not None
-        return ScriptData(Target(), (), None, brings[0], brings_validation=brings[1])
+        files = stay_in_files(seen)
+        return ScriptData(
+            Target(), (), None, brings[0], brings_validation=brings[1], in_files=files
+        )
     if not seen.nested:
         return source_of(plan.data, base, seen)
     first = seen.inputs[0] if seen.inputs else ArrayFacts()

@@ -25,6 +25,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.data import (
+    IMAGE_FILES,
     IMAGES,
     MASKS,
     SCALES,
@@ -41,6 +42,8 @@ from gpu_studio.plan.data import (
 from gpu_studio.plan.rules.source_rules import shape_of
 
 Header = tuple[tuple[int, ...], np.dtype[Any]]
+HELD = 1 << 30
+"""A script holds so many bytes of images or texts in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class ScriptData:
     brings_validation: bool = False
     table: TableFacts | None = None
     masks: tuple[Path, Path] | None = None
+    in_files: bool = False
 
     @property
     def counted_classes(self) -> str:
@@ -102,11 +106,14 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptDa
         return _data_of_function(data, seen)
     if data.table is not None:
         table = table_facts(located("data.table", data.table, base), data, seen)
-        return ScriptData(table.target, table.shape, None, brings_test=False, table=table)
+        files = table.columns.images is not None and stay_in_files(seen)
+        return ScriptData(
+            table.target, table.shape, None, brings_test=False, table=table, in_files=files
+        )
     if data.folder is not None:
         path = located("data.folder", data.folder, base)
         masked = folder_entry(data) is MASKS
-        found = _data_of_masks(path, data, seen) if masked else _data_of_folder(path, data)
+        found = _data_of_masks(path, data, seen) if masked else _data_of_folder(path, data, seen)
         return replace(found, scale=scale_of(data))
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
@@ -132,7 +139,16 @@ def _data_of_function(data: Data, seen: DataFacts | None) -> ScriptData:
     )
 
 
-def _data_of_folder(path: Path, data: Data) -> ScriptData:
+def stay_in_files(seen: DataFacts | None, size: int = 0) -> bool:
+    """Whether a script leaves images or texts in their files until a batch of them is wanted.
+
+    It does where a run does, and where they take more than `HELD` bytes: the script may run on a
+    machine with less memory. They take `size` where nobody has seen them.
+    """
+    return size > HELD if seen is None else not seen.in_memory or seen.bytes > HELD
+
+
+def _data_of_folder(path: Path, data: Data, seen: DataFacts | None) -> ScriptData:
     try:
         layout = layout_of(path)
     except (ImageFolderError, OSError) as error:
@@ -143,7 +159,26 @@ def _data_of_folder(path: Path, data: Data) -> ScriptData:
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
     tests, validates = layout.test is not None, layout.validation is not None
-    return ScriptData(Target(), shape, None, tests, folder=layout, brings_validation=validates)
+    return ScriptData(
+        Target(),
+        shape,
+        None,
+        tests,
+        folder=layout,
+        brings_validation=validates,
+        in_files=stay_in_files(seen, 0 if seen else _images_in(layout) * math.prod(shape)),
+    )
+
+
+def _images_in(layout: Layout) -> int:
+    """Count the images in the folders of the classes; 0 where one of these cannot be listed."""
+    splits = filter(None, (layout.train, layout.validation, layout.test))
+    folders = [split / name for split in splits for name in layout.classes]
+    try:
+        there = [each.name for folder in folders if folder.is_dir() for each in folder.iterdir()]
+    except OSError:
+        return 0
+    return sum(map(IMAGE_FILES.has, there))
 
 
 def _data_of_masks(path: Path, data: Data, seen: DataFacts | None) -> ScriptData:

@@ -125,8 +125,11 @@ $target
 $groups"""
 
 
-def table_lines(table: TableFacts) -> tuple[str, str]:
-    """Return the lines before `load_data`, and the lines in it."""
+def table_lines(table: TableFacts, *, in_files: bool = False) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it.
+
+    Images that it names may stay `in_files`.
+    """
     cell = 'cell.replace(",", ".")' if table.comma else "cell"
     head = fill(
         _TABLE_HEAD,
@@ -137,7 +140,7 @@ def table_lines(table: TableFacts) -> tuple[str, str]:
     groups = table.columns.groups
     return head, fill(
         _TABLE_LOAD,
-        x=_samples(table),
+        x=_samples(table, in_files=in_files),
         target=_target(table),
         groups="" if groups is None else f"groups = np.array(table[{literal(groups)}])",
     )
@@ -225,7 +228,10 @@ def _inputs(seen: DataFacts) -> str:
     )
 
 
-def _samples(table: TableFacts) -> str:
+def _samples(table: TableFacts, *, in_files: bool) -> str:
+    if table.columns.images is not None and in_files:
+        names = literal(table.columns.images)
+        return f"x = np.array([os.fsencode(IMAGES / name) for name in table[{names}]])"
     if table.columns.images is not None:
         return f"x = pixels([IMAGES / name for name in table[{literal(table.columns.images)}]])"
     inputs = listing("inputs = ", [*map(literal, table.columns.inputs)], indent=4)

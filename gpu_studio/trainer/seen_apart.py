@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.contract.events import Warned
+from gpu_studio.contract.events import Event, Log, Warned
 from gpu_studio.plan import listed
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset
@@ -30,14 +30,17 @@ from gpu_studio.trainer.layer_state import (
 _ROWS, _HALF = 7, 3
 """So many samples, and of them in the first piece: seldom the length of any other first axis."""
 _NEAR = 1e-3
+_ROUNDED = {"float16": "a ten-thousandth", "bfloat16": "a thousandth"}
+"""How near losses come, with room: those of small models came to 1.3e-5 and 3.1e-5."""
 Call = tuple[Sequence[Any], dict[str, Any]]
 
 
 def replicas_apart(
     model: keras.Model, dataset: Dataset, cut: Cut, optimizer: Any = None
-) -> Iterator[Warned]:
-    """Return warnings if several replicas train the model differently from one device."""
+) -> Iterator[Event]:
+    """Return warnings, and what is to be known, if several replicas train otherwise than one."""
     yield from overflows_apart(optimizer, f"{cut.replicas} replicas")
+    yield from _rounded_apart(model, cut)
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         yield Warned(
@@ -53,6 +56,18 @@ def replicas_apart(
             ),
         )
     yield from _mixing_apart(model, dataset, cut)
+
+
+def _rounded_apart(model: keras.Model, cut: Cut) -> Iterator[Log]:
+    """Say how near losses come to those of one device where layers compute in 16 bits."""
+    kinds = {layer.compute_dtype for layer in model._flatten_layers()}  # noqa: SLF001
+    for kind, near in _ROUNDED.items():
+        if kind in kinds:
+            yield Log(
+                message=f"Layers compute in {kind}: what each of {cut.replicas} replicas sums is "
+                f"rounded by itself, so that losses come to within about {near} of those of one "
+                "device, and in float32 to a millionth."
+            )
 
 
 def _mixing_apart(model: Any, dataset: Dataset, cut: Cut) -> Iterator[Warned]:

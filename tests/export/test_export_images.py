@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +18,12 @@ from training_runs import small_plan, trained
 
 from gpu_studio.contract import events
 from gpu_studio.export import data_sets, python_script
-from gpu_studio.export.script_data import source_of
+from gpu_studio.export.data import data as script_data_of
+from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.fit_data import loading
+from gpu_studio.export.fitted import FittedPlan
+from gpu_studio.export.script_data import source_of, stay_in_files
+from gpu_studio.placement.plan_facts import DataFacts, Learnt, ModelFacts
 from gpu_studio.plan import Data, Plan
 from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import Split, load_data
@@ -72,6 +79,78 @@ def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> Non
         )
     for one, other in zip(mine, theirs, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_that_images_too_many_for_memory_stay_in_their_files_and_are_the_same(
+    tmp_path: Path,
+) -> None:
+    import tensorflow as tf
+
+    images = some_images(tmp_path / "images")
+    (tmp_path / "ages.csv").write_text("photo,age\na.JPG,2.5\ndark/a.JPG,1\nlight/b.bmp,3\n")
+    put(images / "train", {"a.JPG": JPEG})
+    ages = {"images": "photo", "folder": "images/train", "targets": ["age"], "size": [5, 4]}
+    put(tmp_path, {f"classes/{path}": JPEG for path in ("a/1.jpg", "a/2.jpg", "b/1.jpg")})
+    folder = {"size": [6, 7], "colours": "grey"}
+    for data in (
+        Data(folder=str(tmp_path / "classes"), options=folder, test_fraction=0.4),
+        Data(table=str(tmp_path / "ages.csv"), options=ages),
+    ):
+        plan, seen = Plan(data=data), facts_of(load_data(data, 0, tmp_path))
+        read = []
+        for facts in (seen, replace(seen, in_memory=False)):
+            defined = {"np": np, "tf": tf, "os": os, "csv": csv, "Path": Path, "SEED": 3}
+            text = script_data_of(ScriptFacts.of(plan, None, tmp_path, facts))
+            assert ("def pictures(" in text) == (not facts.in_memory)
+            exec(text, defined)
+            training, *_ = defined["load_data"]()
+            order = defined["shuffled"](len(training[0]), 1)
+            read.append([*defined["batches"](training, 2, order).as_numpy_iterator()])
+        assert training[0].dtype.kind == "S"
+        for one, other in zip(*read, strict=True):
+            np.testing.assert_array_equal(one[0], other[0])
+            np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_that_a_script_for_fit_leaves_images_and_texts_in_their_files_as_well(
+    tmp_path: Path,
+) -> None:
+    import keras
+    import tensorflow as tf
+
+    put(tmp_path, {f"images/{path}.jpg": JPEG for path in ("a/1", "a/2", "b/1")})
+    put(tmp_path, {f"texts/{path}.txt": path.encode() for path in ("a/1", "a/2", "b/1", "b/22")})
+    built = ModelFacts(learnt=Learnt("classes", False, "", ("accuracy",), compiled=True))
+    for name, options in (("images", {"size": [6, 7]}), ("texts", {"holds": "texts"})):
+        plan = Plan(data=Data(folder=str(tmp_path / name), options=options, test_fraction=0.0))
+        seen, read = facts_of(load_data(plan.data, 0, tmp_path)), []
+        for facts in (seen, replace(seen, in_memory=False)):
+            defined = {"np": np, "tf": tf, "os": os, "keras": keras, "Path": Path}
+            defined |= {"SEED": 3, "BATCH_SIZE": 2}
+            exec(loading(FittedPlan(plan, None, tmp_path, facts, built)), defined)
+            training, *_ = defined["load_data"]()
+            rows = len(training[0])
+            order = partial(defined["shuffled"], rows)
+            read.append([*defined["batches"](training, order, 2).as_numpy_iterator()])
+        assert training[0][0].endswith((b".jpg", b".txt"))
+        assert len(read[0]) == 2 * -(-rows // 2)
+        for one, other in zip(*read, strict=True):
+            np.testing.assert_array_equal(one[0], other[0])
+            np.testing.assert_array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize(("many", "in_files"), [(1 << 30, False), ((1 << 30) + 1, True)])
+def test_that_a_script_reads_images_by_batches_where_they_are_more_than_a_gibibyte(
+    many: int, in_files: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = DataFacts("images", "classes", 2, 80, bytes=many)
+    assert stay_in_files(seen) is in_files
+    assert stay_in_files(None, many) is in_files
+    put(tmp_path, {"a/1.jpg": JPEG, "b/1.jpg": JPEG, "b/2.txt": b""})
+    data = Data(folder=str(tmp_path), options={"size": [6, 7]})
+    # Nobody has seen these two images.
+    monkeypatch.setattr("gpu_studio.export.script_data.HELD", 2 * 6 * 7 * 3 - in_files)
+    assert source_of(data, tmp_path).in_files is in_files
 
 
 def held(split: Split) -> tuple[Array, Array]:

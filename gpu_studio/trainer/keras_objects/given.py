@@ -72,6 +72,20 @@ class CompiledMetric:
     weighted: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledOutput:
+    """What an output was compiled with, if its model was, and small `batches` that it takes.
+
+    `metrics` is None where the model was not compiled, `eagerly` what it says of `run_eagerly`.
+    """
+
+    batches: Batches
+    guard: Guard
+    eagerly: bool
+    loss: CompiledLoss | None = None
+    metrics: tuple[CompiledMetric, ...] | None = None
+
+
 def examples(dataset: Dataset, model: Any) -> list[tuple[Any, Any]]:
     """Two small batches: true targets, and numbers between 0 and 1 in the shape of the outputs.
 

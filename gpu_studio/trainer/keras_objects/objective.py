@@ -21,7 +21,7 @@ from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, flat, leaves
 from gpu_studio.trainer.data.values import strata_of
 from gpu_studio.trainer.errors import PlanRefused
-from gpu_studio.trainer.keras_objects.as_compiled import Guard, compiled_model, guard_of
+from gpu_studio.trainer.keras_objects.as_compiled import compiled_model, guard_of
 from gpu_studio.trainer.keras_objects.compiled import (
     SampleLoss,
     given_loss,
@@ -30,9 +30,7 @@ from gpu_studio.trainer.keras_objects.compiled import (
 )
 from gpu_studio.trainer.keras_objects.forms import OutputForm
 from gpu_studio.trainer.keras_objects.given import (
-    Batches,
-    CompiledLoss,
-    CompiledMetric,
+    CompiledOutput,
     GivenMetric,
     Place,
     examples,
@@ -195,20 +193,6 @@ class Learner:
     form: OutputForm
     given: CompiledOutput
     class_weight: Mapping[int, float]
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledOutput:
-    """What an output was compiled with, if its model was, and small `batches` that it takes.
-
-    `metrics` is None where the model was not compiled, `eagerly` what it says of `run_eagerly`.
-    """
-
-    batches: Batches
-    guard: Guard
-    eagerly: bool
-    loss: CompiledLoss | None = None
-    metrics: tuple[CompiledMetric, ...] | None = None
 
 
 class _Compiled:

@@ -71,6 +71,25 @@ def test_that_only_layers_which_mix_samples_and_draw_nothing_are_named() -> None
     assert "about 3" in told[1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "near"), [("mixed_float16", "ten-thousandth"), ("mixed_bfloat16", "a thousandth")]
+)
+def test_that_it_is_said_how_near_losses_come_where_parts_are_rounded_apart(
+    kind: str, near: str
+) -> None:
+    import keras
+
+    from gpu_studio.trainer.batches import Cut
+    from gpu_studio.trainer.seen_apart import replicas_apart
+
+    data = made_data.values((8,))
+    hidden = keras.layers.Dense(4, dtype=kind)
+    model = keras.Sequential([keras.Input((8,)), hidden, keras.layers.Dense(1)])
+    (told,) = replicas_apart(model, data, Cut(12, 6, 2))
+    assert near in told.message
+    assert not list(replicas_apart(keras.Sequential([model.layers[1]]), data, Cut(12, 6, 2)))
+
+
 def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> None:
     import keras
     import numpy as np
