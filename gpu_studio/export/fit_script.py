@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
+from gpu_studio.export.fit_placed import PLACING, fit_placed
+from gpu_studio.export.fit_shares import ADDED, ADDING, ROWS_ONCE, SHARES
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
@@ -39,7 +42,7 @@ class SameDraws(keras.callbacks.Callback):
         self.states, self.step = [*own, (shared, SEED)], 0
 
     def on_train_batch_begin(self, batch, logs=None):
-        self.place(self.step)
+        self.place($place)
         self.step += 1
 
     def on_test_batch_begin(self, batch, logs=None):
@@ -49,82 +52,6 @@ class SameDraws(keras.callbacks.Callback):
         \"\"\"A layer draws fewer than 4,096 times in a step.\"\"\"
         for state, seed in self.states:
             state.assign([seed, 4096 * step])
-
-
-"""
-
-_SHARES = """\
-def count_by_samples(model):
-    \"\"\"Each replica's gradients count by its share of the batch's samples.
-
-    Keras divides the losses that it reduces itself by the number of replicas. That is
-    the mean of the batch only where all replicas have equally many samples, and it does
-    not see the means that a step of one's own takes.
-    \"\"\"
-    for name in ("scale_loss_for_distribution", "unscale_loss_for_distribution"):
-        setattr(keras.src.losses.loss, name, lambda loss: loss)
-    here = threading.local()  # replicas are traced in threads of their own
-
-    def counting(step):
-        def counted(data):
-            context = tf.distribute.get_replica_context()
-            here.rows = tf.cast(tf.shape(keras.tree.flatten(data)[0])[0], tf.float32)
-            here.share = here.rows / context.all_reduce("SUM", here.rows)
-            return step(data)
-
-        return counted
-
-    def rows_once(gradient):
-        # Rows that rise and are the same in each part are looked up for no sample, as
-        # positions are: in a whole batch they occur once.
-        if not isinstance(gradient, tf.IndexedSlices):
-            return gradient
-        values, rows = gradient.values, gradient.indices
-        replicas = tf.distribute.get_strategy().num_replicas_in_sync
-        each = tf.shape(rows)[0] // replicas
-        whole = each * replicas
-        first, by_part = rows[:each], tf.reshape(rows[:whole], (replicas, each))
-        alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
-        shape = tf.concat([[replicas, each], tf.shape(values)[1:]], axis=0)
-        values, rows = tf.cond(
-            alike & (whole == tf.shape(rows)[0]),
-            lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
-            lambda: (values, rows),
-        )
-        return tf.IndexedSlices(values, rows, gradient.dense_shape)
-
-    def by_share(update):
-        return lambda value, sample_weight=None: update(value, here.share)
-
-    def applying(optimizer):
-        apply = optimizer.apply
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        inner._all_reduce_sum_gradients = lambda pairs: pairs
-        $join
-
-        def weighed(gradients, trainable_variables=None):
-            context = tf.distribute.get_replica_context()
-            some = [each for each in gradients if each is not None]
-            parts = [tf.math.scalar_mul(tf.cast(here.share, g.dtype), g) for g in some]
-            summed = iter(map(rows_once, context.all_reduce("SUM", parts)))
-            whole = [None if each is None else next(summed) for each in gradients]
-            return apply(whole, trainable_variables)
-
-        return weighed
-
-    def count(optimizer):
-        optimizer.apply = applying(optimizer)
-
-    kept = {id(v): v for v in vars(model).values()}.values()
-    for optimizer in kept:
-        if isinstance(optimizer, keras.optimizers.Optimizer):
-            count(optimizer)
-    model.train_step = counting(model.train_step)
-    model.test_step = counting(model.test_step)
-    losses = getattr(model, "_compile_loss", None)
-    for metric in losses.metrics if losses else ():
-        metric.update_state = by_share(metric.update_state)
-    return count
 
 
 """
@@ -179,6 +106,7 @@ def train(arguments):
     $scope
     $built
     $shares
+    $placing
 
     def tell(epoch, logs):
         show(f"epoch {epoch + 1}/{arguments.epochs}", logs)
@@ -258,20 +186,41 @@ def fitting(fitted: FittedPlan) -> str:
         scope=fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make,
         built="build_by_kinds(model, strategy, training)" if written.has_scope else "",
         shares=_counting(fitted) if several else "",
+        placing=PLACING if facts.placed else "",
         callbacks="\n".join(_callbacks(fitted)),
         given="\n".join(_fit_arguments(fitted)),
         save=_SAVE if saved else "",
         test=test,
         main=main(facts),
     )
-    draws, shares = _DRAWS if fitted.draws else "", ""
+    draws, shares = fill(_DRAWS, place=_place_of_draws(facts)) if fitted.draws else "", ""
     if several:
-        shares = fill(_SHARES, join="update_for_all(inner)" if fitted.joins else "")
-        shares = f"{UPDATE_FOR_ALL}\n\n{shares}" if fitted.joins else shares
+        shares = _shares(fitted)
     built = _BUILT if written.has_scope else ""
-    built += _AS_DATASET if written.has_scope and streamed else ""
+    built += _AS_DATASET if _builds_first(fitted) and streamed else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
+
+
+def _shares(fitted: FittedPlan) -> str:
+    """Return the functions by which replicas count by their samples."""
+    central = strategy_of(fitted.plan).has_parameter_device
+    shares = ROWS_ONCE + fill(
+        SHARES,
+        join="update_for_all(inner)" if fitted.joins else "",
+        added=ADDED if central else "",
+        adding=ADDING if central else "",
+    )
+    return f"{UPDATE_FOR_ALL}\n\n{shares}" if fitted.joins else shares
+
+
+def _builds_first(fitted: FittedPlan) -> bool:
+    """Whether the model is built for what the data are, before `fit` begins."""
+    return written_as(fitted.plan).has_scope or fitted.facts.placed is not None
+
+
+def _place_of_draws(facts: ScriptFacts) -> str:
+    return "self.step * MICRO_BATCHES" if facts.micro_batches > 1 else "self.step"
 
 
 def _tokens(fitted: FittedPlan) -> str:
@@ -291,7 +240,7 @@ def _batched(fitted: FittedPlan) -> str:
     if fitted.seen.streamed:
         steps = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not steps
-        given = _GENERATED if written_as(fitted.plan).has_scope else ""
+        given = _GENERATED if _builds_first(fitted) else ""
         return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
     asked = fitted.plan.training.steps_per_epoch
     lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]
@@ -400,5 +349,5 @@ def _preparing(fitted: FittedPlan) -> str:
     return prepared(fitted.facts)
 
 
-FIT_PARTS = (own_functions, loading, building, _preparing, fitting)
+FIT_PARTS = (own_functions, loading, building, _preparing, fit_placed, fitting)
 """What follows the parts that all scripts have in common: opening, devices, strategy."""

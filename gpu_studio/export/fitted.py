@@ -16,7 +16,7 @@ from gpu_studio.export.own_code import place_of
 from gpu_studio.export.script_data import ScriptData, source_of, stay_in_files
 from gpu_studio.export.tables import table_facts
 from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, paired
-from gpu_studio.plan import Machine, Named, Plan, Target, reference, strategy_of
+from gpu_studio.plan import Machine, Named, Plan, Target, placement_of, reference, strategy_of
 from gpu_studio.plan.data import TEXT_FILES, ImageFolderError, Layout, files_in, layout_of
 from gpu_studio.plan.keras_objects import COMPILED, LOSSES, METRICS, keras_name
 
@@ -32,6 +32,7 @@ def is_fitted(plan: Plan, seen: DataFacts | None, built: ModelFacts | None) -> b
         or not _is_written(LOSSES, LOSS_CLASSES, training.loss)
         or not all(_is_written(METRICS, METRIC_CLASSES, each) for each in training.metrics)
         or _begins_phases(plan)
+        or (placement_of(plan) is not None and plan.model.name is None)
     )
     if plan.model.python is not None and plan.data.python is not None:
         of_plan = of_plan or bool(reference(training.optimizer)) or training.steps_per_epoch > 0
@@ -92,10 +93,26 @@ class FittedPlan:
         """What the parts of all scripts ask for; of several outputs it says nothing."""
         self.joins = self.facts.joins or (built.conditional and self.facts.several)
         """Whether replicas must join to update weights in a condition."""
+        self._refuse_on_replicas()
         if plan.training.phases and built.own_steps:
             raise ExportError(
                 f"The model has its own {built.own_steps[0]}, which decides by itself what "
                 "optimizer it uses. Leave training.phases out."
+            )
+
+    def _refuse_on_replicas(self) -> None:
+        """Raises ExportError for what `fit` counts or updates otherwise on replicas than a run."""
+        strategy = strategy_of(self.plan)
+        if strategy.replicates and any(each.masked for each in self.learners.values()):
+            raise ExportError(
+                "Some outputs are masked, so that the loss is the mean over those of a batch that "
+                "count, of which no replica of a script knows how many there are. Choose another "
+                "strategy, or train it by a run."
+            )
+        if strategy.has_parameter_device and self.built.conditional:
+            raise ExportError(
+                "The optimizer accumulates gradients or averages weights, which no script carries "
+                f"out under {strategy.name}. Choose another strategy, or train it by a run."
             )
 
     @property

@@ -139,10 +139,16 @@ def phases_callback(facts: ScriptFacts) -> str:
         _CALLBACK,
         kept=fill(_KEPT, given=", ".join(given), kept=kept) if given else "",
         made=call("model.optimizer = ", "next_optimizer", made_of, indent=12),
-        count="self.count(model.optimizer)" if facts.several else "",
+        count=_counted_or_placed(facts),
         end=_END if "others" in given else "",
         again=_AGAIN if "others" in given else "",
     ).replace('    """\n\n\n    def', '    """\n\n    def')
+
+
+def _counted_or_placed(facts: ScriptFacts) -> str:
+    if facts.placed is not None:
+        return "place_updates(model.optimizer)"
+    return "self.count(model.optimizer)" if facts.several else ""
 
 
 def made_callback(facts: ScriptFacts) -> str:

@@ -12,8 +12,6 @@ from gpu_studio.export.meeting import BY_FIT, ExportError, refuse_parts
 from gpu_studio.export.strategies import WRITTEN, written_as
 from gpu_studio.export.strategies.parameter_server import WHY_NO_SERVERS
 from gpu_studio.plan import (
-    CENTRAL_STORAGE,
-    PLACED,
     Machine,
     Plan,
     PlanError,
@@ -75,24 +73,15 @@ def writable(plan: Plan, problems: Iterable[Problem]) -> list[Problem]:
 def check_fitted(plan: Plan, machine: Machine | None) -> None:
     """Raises ExportError for a plan that no script carries out by Keras' `fit`."""
     _refuse_invalid(plan)
-    if plan.distribution.strategy == PLACED.name:
-        raise ExportError(
-            "Keras' fit computes a whole model on one device, and only fit trains what this plan "
-            "names: no script can place its layers. Choose another strategy, or train it by a run."
-        )
     if strategy_of(plan).clusters:
         raise ExportError(
             "Keras' fit cannot train over several workers, and only fit trains what this plan "
             "names: no script can do both. Choose another strategy."
         )
-    if plan.distribution.strategy == CENTRAL_STORAGE.name:
-        raise ExportError(
-            "Keras' fit reports wrong losses under central storage, and only fit trains what this "
-            "plan names: no script can do both. Choose another strategy, or train it by a run."
-        )
     for reason in [
         *_names("training.options", plan.training.options),
         *_replicas(plan, machine),
+        *written_as(plan).refusals(plan),
     ]:
         raise ExportError(reason)
 

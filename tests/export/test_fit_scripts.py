@@ -20,7 +20,25 @@ from zoo_table import programs
 
 from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, UnseenError, python_script
-from gpu_studio.placement.plan_facts import ArrayFacts, DataFacts, Learnt, ModelFacts, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    ArrayFacts,
+    DataFacts,
+    GraphLayer,
+    Learnt,
+    ModelFacts,
+    ModelGraph,
+    PlanFacts,
+)
+
+
+def graph(*names: str) -> ModelGraph:
+    """A model of these layers, one after another."""
+    inputs = [(), *((each,) for each in names)]
+    layers = [
+        GraphLayer(name, "", of, weight_bytes=1) for name, of in zip(names, inputs, strict=False)
+    ]
+    return ModelGraph("", tuple(layers))
+
 
 COMPILED = ModelFacts(learnt=Learnt("values", True, "mse", ("mae",), compiled=True))
 OWN_STEPS = ModelFacts(own_steps=("compute_loss",))
@@ -32,8 +50,22 @@ NESTED = replace(
     targets=(ArrayFacts(("depth",)), ArrayFacts(("edge",))),
     arrays=("x", "y/depth", "y/edge"),
 )
+SECTIONS = Learnt("classes", False, "", ("accuracy",), compiled=True)
+GENRE, STARS = ArrayFacts(("genre",), name="genre"), ArrayFacts(("stars",), (1,), name="stars")
+WEIGHED = ("x", "y/genre", "y/stars", "sample_weight/genre", "sample_weight/stars")
 FACTS = {
-    "plateau": PlanFacts(ARRAYS, COMPILED),
+    "plateau": PlanFacts(ARRAYS, replace(COMPILED, graph=graph("dense", "dense_1"))),
+    "headlines": PlanFacts(
+        replace(ARRAYS, x_shape=(12,), y_shape=(), classes=4),
+        ModelFacts(graph("places", "block", "dense_2"), SECTIONS),
+    ),
+    "ratings": PlanFacts(
+        replace(NESTED, targets=(GENRE, STARS), weights=(GENRE, STARS), arrays=WEIGHED),
+        ModelFacts(
+            outputs=(GENRE, STARS),
+            learners={"genre": SECTIONS, "stars": replace(SECTIONS, kind="values")},
+        ),
+    ),
     "rare_fault": PlanFacts(ARRAYS, COMPILED),
     "ticker": PlanFacts(ENDLESS, COMPILED),
     "two_tasks": PlanFacts(NESTED, OWN_STEPS),
@@ -41,19 +73,25 @@ FACTS = {
         ARRAYS, replace(COMPILED, learnt=Learnt("values", True, "", ("mae",)))
     ),
 }
-WAYS = {"rare_fault": "mirrored"}
+WAYS = {
+    "rare_fault": "mirrored",
+    "headlines": "placed, 2 parts",
+    "ratings": "central_storage",
+}
+"""Of the last batches of the last two, a part has no sample or other rows of a table than one."""
 
 
 def script(name: str, way: str = "none", facts: PlanFacts | None = None) -> str:
-    plan = plans.loads(tomli_w.dumps(programs()[name].document(way)))
     facts = facts or FACTS[name]
+    document = programs()[name].document(way)
+    plan = zoo_scripts.with_places(plans.loads(tomli_w.dumps(document)), facts)
     return python_script(plan, None, Path("/nowhere"), facts.data, facts.model)
 
 
 @pytest.mark.slow
 def test_that_a_script_trains_as_fit_trains(tmp_path):
     named = programs()
-    trained = ["rare_fault", "ticker", "two_tasks"]
+    trained = ["rare_fault", "ticker", "two_tasks", "headlines", "ratings"]
     references = zoo_runs.fitted(trained, tmp_path)
     for name in trained:
         way, wanted = WAYS.get(name, "none"), references[name]
@@ -65,7 +103,10 @@ def test_that_a_script_trains_as_fit_trains(tmp_path):
 
 def test_that_these_scripts_are_formatted_and_free_of_mistakes(tmp_path):
     for name in FACTS:
-        for way in ("none", "mirrored"):
+        ways = ["none", "mirrored", "central_storage"]
+        if FACTS[name].graph is not None:
+            ways += ["placed", "placed, 2 parts"]
+        for way in ways:
             (tmp_path / f"{name} {way}.py").write_text(script(name, way))
     for command in (("format", "--isolated", "--diff"), ("check", "--isolated", "--no-cache")):
         ended = subprocess.run(
@@ -89,14 +130,39 @@ def test_that_what_only_a_look_at_the_model_tells_is_asked_for():
         script("two_tasks", facts=PlanFacts(NESTED, None))
 
 
-def test_that_layers_of_what_only_fit_trains_are_not_placed():
-    with pytest.raises(ExportError, match="Keras' fit computes a whole model on one device"):
-        script("plateau", "placed")
+def test_that_the_layers_of_a_model_of_ones_own_are_placed_as_in_its_run():
+    placed = script("plateau", "placed")
+    assert 'PLACES = {\n    "CPU:0": ["dense"],\n    "CPU:1": ["dense_1"],\n}' in placed
+    assert "MICRO_BATCHES" not in placed
+    assert "MICRO_BATCHES = 2" in script("plateau", "placed, 2 parts")
 
 
-def test_that_fit_is_not_trusted_with_central_storage():
-    with pytest.raises(ExportError, match="Keras' fit reports wrong losses"):
-        script("plateau", "central_storage")
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"own_steps": ("train_step",)}, "only Keras' own can be placed"),
+        ({"graph": graph("dense", "dense#2")}, "Two layers of the model have the same name"),
+        ({"learnt": replace(SECTIONS, masked=True)}, "Some outputs are masked"),
+    ],
+)
+def test_that_what_no_script_places_is_said(changed, said):
+    facts = PlanFacts(ARRAYS, replace(FACTS["plateau"].model, **changed))
+    with pytest.raises(ExportError, match=said):
+        script("plateau", "placed, 2 parts", facts)
+
+
+@pytest.mark.parametrize("way", ["mirrored", "central_storage"])
+def test_that_outputs_that_are_masked_are_not_counted_on_replicas(way):
+    learnt = replace(SECTIONS, masked=True)
+    facts = PlanFacts(ARRAYS, replace(COMPILED, learnt=learnt))
+    with pytest.raises(ExportError, match="Some outputs are masked"):
+        script("plateau", way, facts)
+
+
+def test_that_no_script_accumulates_gradients_under_central_storage():
+    facts = PlanFacts(ARRAYS, replace(COMPILED, conditional=True))
+    with pytest.raises(ExportError, match="accumulates gradients or averages weights"):
+        script("plateau", "central_storage", facts)
 
 
 def test_that_a_compiled_model_is_not_half_overridden():

@@ -57,9 +57,9 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["training.callbacks=[{ name = 'terminate_on_nan' }]"], "how mlp learns are known once"),
         (
             [PLACED, FLAT, "training.callbacks=[{ name = 'terminate_on_nan' }]"],
-            "no script can place its layers",
+            "how mlp learns are known once",
         ),
-        ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
+        ([PLACED, FLAT, "model.file=a.keras"], "how a.keras learns are known once"),
         ([PLACED], "No layer is placed"),
         (
             [PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"],
@@ -85,7 +85,7 @@ def test_that_what_only_the_user_s_code_could_tell_is_said():
         replace(plan, data=Data(python="data.py:load"))
     )
     own = replace(plan, model=ModelSettings(python="m.py:build"))
-    assert "model from a file" in refusal(
+    assert "how m.py:build learns are known once" in refusal(
         replace(own, distribution=small_plan(PLACED, FLAT).distribution)
     )
     dated = replace(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import tomli_w
 from exported_scripts import run_script
 from zoo_runs import Trained
-from zoo_table import Program
+from zoo_table import Program, halved
 
 from gpu_studio import plan as plans
 from gpu_studio.export import ExportError, python_script
@@ -26,11 +27,22 @@ def facts_of(program: Program, folder: Path) -> PlanFacts:
     return decoded(ask_about(plans.with_absolute_files(plan, folder)))
 
 
+def with_places(plan: plans.Plan, facts: PlanFacts) -> plans.Plan:
+    """Give a placed plan without layers the placement that its run would get."""
+    placed = plan.distribution.placed
+    if placed is None or placed.layers or facts.graph is None:
+        return plan
+    heavy = [each.name for each in facts.graph.layers if each.weight_bytes]
+    layers = halved(heavy)
+    distribution = replace(plan.distribution, placed=replace(placed, layers=layers))
+    return replace(plan, distribution=distribution)
+
+
 def scripted(
     program: Program, way: str, facts: PlanFacts, folder: Path, **training: object
 ) -> Trained:
     """Train the script of a program in `folder`: the measures of its epochs, as it prints them."""
-    plan = plans.loads(tomli_w.dumps(program.document(way, **training)))
+    plan = with_places(plans.loads(tomli_w.dumps(program.document(way, **training))), facts)
     try:
         script = python_script(plan, None, folder, facts.data, facts.model)
     except ExportError as error:

@@ -6,7 +6,7 @@ Nothing of the package is imported: Keras' own `fit` reads the same table.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,12 @@ class Program:
         if way in IN_PARTS and self.batch_statistics:
             return "each part of a batch is seen by itself"
         return self.why
+
+
+def halved(heavy: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The simplest placement: the first half of the layers with weights on the first device."""
+    half = (len(heavy) + 1) // 2
+    return {path: (TWO[int(number >= half)],) for number, path in enumerate(heavy)}
 
 
 def programs(folder: Path = ZOO) -> dict[str, Program]:

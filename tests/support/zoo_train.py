@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from zoo_table import halved
+
 
 def main(runs: list[str]) -> None:
     """Train them."""
@@ -58,9 +60,7 @@ def _place(run: Any) -> None:
         heavy = [each.path for each in placeable_layers(model) if each.layer.weights]
     except Exception:  # noqa: BLE001 (the run itself will say what it is)
         heavy = []
-    half = (len(heavy) + 1) // 2
-    layers = {path: (f"CPU:{int(number >= half)}",) for number, path in enumerate(heavy)}
-    distribution = replace(plan.distribution, placed=replace(placed, layers=layers))
+    distribution = replace(plan.distribution, placed=replace(placed, layers=halved(heavy)))
     plans.save(replace(plan, distribution=distribution), run.plan_file)
 
 

@@ -67,8 +67,9 @@ def place(model):
     only: all that they compute would still run on TensorFlow's default device. Where a
     layer computes is decided when the layer is called.
     \"\"\"
+    $leaves
     for device, names in PLACES.items():
-        for layer in map(model.get_layer, names):
+        for layer in map($layer_of, names):
             layer.call = on(device, layer.call)
             for variable in layer.weights:
                 value = variable.numpy()
@@ -136,11 +137,6 @@ def write_statistics(model, scopes, shares):
 def _refusals(plan: Plan) -> Iterator[str]:
     """List what a script could not do as a run does without much of the trainer."""
     placed = plan.distribution.placed or Placed()
-    if plan.model.name is None:
-        yield (
-            "A script cannot place the layers of a model from a file, which only Keras knows. "
-            "Choose a built-in model, or another strategy."
-        )
     if not placed.layers:
         yield (
             "No layer is placed. Name some in distribution.placed.layers, or set "
@@ -167,12 +163,28 @@ def _refusals(plan: Plan) -> Iterator[str]:
 
 def _functions(facts: ScriptFacts) -> str:
     """Return the table `PLACES` and its functions. Raises ExportError for an unknown layer."""
-    if facts.placed is None:
+    if facts.placed is None or not facts.layers:  # those of other models, `fit_placed` places
         return ""
-    table = places(feeds_of(facts.layers), facts.placed.layers, facts.devices[0])
+    return placement(
+        facts,
+        feeds_of(facts.layers),
+        "model.get_layer",
+        statistics=_STATISTICS if facts.micro_batches > 1 and facts.keeps_statistics else "",
+    )
+
+
+def placement(
+    facts: ScriptFacts, feeds: Feeds, layer_of: str, *, leaves: str = "", statistics: str = ""
+) -> str:
+    """Return the table `PLACES` and the functions that place layers and updates by it.
+
+    In `place`, `layer_of` is the function that gives a layer by its name, which the line `leaves`
+    may make. Raises ExportError for a layer that is not among `feeds`.
+    """
+    chosen = facts.placed.layers if facts.placed else {}
     lines = [
         listing(f"{literal(device)}: ", list(map(literal, names)), after=",", indent=4)
-        for device, names in table.items()
+        for device, names in places(feeds, chosen, facts.devices[0]).items()
     ]
     return fill(
         _PLACEMENT,
@@ -180,8 +192,10 @@ def _functions(facts: ScriptFacts) -> str:
         micro_batches=fill(_MICRO_BATCHES, count=literal(facts.micro_batches))
         if facts.micro_batches > 1
         else "",
-        inner=_INNER if facts.scales else "",
-        statistics=_STATISTICS if facts.micro_batches > 1 and facts.keeps_statistics else "",
+        leaves=leaves,
+        layer_of=layer_of,
+        inner=_INNER if facts.scales or not facts.layers else "",
+        statistics=statistics,
     )
 
 

@@ -1,0 +1,169 @@
+"""The function by which the replicas of a script for `fit` count by their samples.
+
+It matches `trainer.own_replicas` and `trainer.program`: whoever changes one must change the other.
+"""
+
+ROWS_ONCE = """\
+def rows_once(gradient, parts):
+    \"\"\"A gradient, in which rows that all parts of a batch bring alike are one.
+
+    Rows that rise and are the same in each part are looked up for no sample, as
+    positions are: in a whole batch they occur once.
+    \"\"\"
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    values, rows = gradient.values, gradient.indices
+    each = tf.shape(rows)[0] // parts
+    whole = each * parts
+    first, by_part = rows[:each], tf.reshape(rows[:whole], (parts, each))
+    alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
+    shape = tf.concat([[parts, each], tf.shape(values)[1:]], axis=0)
+    values, rows = tf.cond(
+        alike & (whole == tf.shape(rows)[0]),
+        lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
+        lambda: (values, rows),
+    )
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
+
+
+"""
+"""The function `rows_once`, as the text of a script."""
+SHARES = """\
+def count_by_samples(model):
+    \"\"\"Each replica's gradients count by its share of the batch's samples.
+
+    Keras divides the losses that it reduces itself by the number of replicas. That is
+    the mean of the batch only where all replicas have equally many samples, and it does
+    not see the means that a step of one's own takes.
+    \"\"\"
+    for name in ("scale_loss_for_distribution", "unscale_loss_for_distribution"):
+        setattr(keras.src.losses.loss, name, lambda loss: loss)
+    here = threading.local()  # replicas are traced in threads of their own
+
+    def counting(step):
+        def counted(data):
+            context = tf.distribute.get_replica_context()
+            here.rows = tf.cast(tf.shape(keras.tree.flatten(data)[0])[0], tf.float32)
+            here.share = here.rows / context.all_reduce("SUM", here.rows)
+            return step(data)
+
+        return counted
+
+    def some(value):
+        # Of a short last batch a replica may get no sample, of which a mean is no number.
+        return tf.where(here.share > 0, value, tf.zeros_like(value))
+
+    def by_share(update):
+        return lambda value, sample_weight=None: update(some(value), here.share)
+
+    def once(update):
+        # One number for a batch, such as a mean, counts by the replica's share as well.
+        def updated(metric, values, sample_weight=None):
+            values = keras.ops.convert_to_tensor(values)
+            if values.shape.rank == 0 and hasattr(here, "share"):
+                weight = here.share if sample_weight is None else sample_weight
+                return update(metric, some(values), weight)
+            return update(metric, values, sample_weight)
+
+        return updated
+
+    def of_some(layer, moments):
+        def found(inputs, mask):
+            kept = layer.moving_mean, layer.moving_variance
+            made, none = zip(moments(inputs, mask), kept), tf.size(inputs) == 0
+            return [tf.where(none, tf.cast(old, new.dtype), new) for new, old in made]
+
+        return found
+
+    $added
+    def applying(optimizer):
+        apply = optimizer.apply
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        inner._all_reduce_sum_gradients = lambda pairs: pairs
+        $join
+
+        def applied(gradients, trainable_variables=None):
+            context = tf.distribute.get_replica_context()
+            parts = [weighed(each) for each in gradients if each is not None]
+            total = context.all_reduce("SUM", parts)
+            replicas = context.num_replicas_in_sync
+            summed = iter([rows_once(each, replicas) for each in total])
+            whole = [None if each is None else next(summed) for each in gradients]
+            return apply(whole, trainable_variables)
+
+        return applied
+
+    def weighed(gradient):
+        if not isinstance(gradient, tf.IndexedSlices):  # of no sample there are no rows
+            gradient = some(gradient)
+        return tf.math.scalar_mul(tf.cast(here.share, gradient.dtype), gradient)
+
+    def count(optimizer):
+        optimizer.apply = applying(optimizer)
+
+    kept = {id(v): v for v in vars(model).values()}.values()
+    for optimizer in kept:
+        if isinstance(optimizer, keras.optimizers.Optimizer):
+            count(optimizer)
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer._moments = of_some(layer, layer._moments)
+    model.train_step = counting(model.train_step)
+    model.test_step = counting(model.test_step)
+    $adding
+    keras.metrics.Mean.update_state = once(keras.metrics.Mean.update_state)
+    losses = getattr(model, "_compile_loss", None)
+    for metric in losses.metrics if losses else ():
+        metric.update_state = by_share(metric.update_state)
+    return count
+
+
+"""
+
+ADDED = """\
+def adding(variable, assign):
+    # Of a variable that all replicas have in common, TensorFlow adds up what they assign:
+    # the value that they began with is to count once.
+    def assigned(value):
+        context = tf.distribute.get_replica_context()
+        if context is not None:
+            first = tf.equal(context.replica_id_in_sync_group, 0)
+            begun = tf.cast(variable.value, value.dtype)
+            value -= tf.where(first, tf.zeros_like(begun), begun)
+        assign(value)
+
+    return assigned
+
+def joining(variable, assign):
+    # Other state that layers change counts by samples; what no sample changes, once.
+    def assign_there(there, new):
+        return there.assign(new)
+
+    def write(strategy, totals):
+        total = strategy.experimental_local_results(totals)[0]
+        there, new = variable.value, (total,)
+        strategy.extended.update(there, assign_there, args=new, group=False)
+
+    def assigned(value):
+        context = tf.distribute.get_replica_context()
+        if context is None or context.num_replicas_in_sync == 1:
+            return assign(value)
+        value = tf.cast(value, variable.value.dtype)
+        part = tf.equal(context.replica_id_in_sync_group, 0)
+        if value.dtype.is_floating:
+            part = here.share
+        total = context.all_reduce("SUM", value * tf.cast(part, value.dtype))
+        return context.merge_call(write, args=(total,))
+
+    return assigned
+"""
+ADDING = """\
+refused = keras.optimizers.Nadam, keras.optimizers.Muon
+if isinstance(getattr(model, "optimizer", None), refused):
+    raise SystemExit("Keras cannot carry out this optimizer under central storage.")
+counted_up = {id(each) for each in model.metrics_variables}
+shared = keras.src.random.seed_generator.global_seed_generator().state
+common = [*model.variables, *model.metrics_variables, shared]
+for variable in {id(each): each for each in common}.values():
+    assigning = adding if id(variable) in counted_up else joining
+    variable._direct_assign = assigning(variable, variable._direct_assign)"""
