@@ -12,7 +12,6 @@ import itertools
 import math
 import random
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,7 +34,7 @@ from gpu_studio.plan import (
     with_settings,
 )
 from gpu_studio.plan import dumps as plan_text
-from gpu_studio.plan.files import read_text
+from gpu_studio.plan.files import read_text, toml_tables
 from gpu_studio.plan.tables import SECTIONS
 
 VERSION: Final = 2
@@ -156,8 +155,8 @@ def loads_study(text: str, source: str = "study") -> Study:
         advice = "it was cut off, or never written: make one with gpu-studio study new"
         raise PlanError([Problem(source, "empty", advice)], source)
     try:
-        tables = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        tables = toml_tables(text)
+    except ValueError as error:
         advice = "mend the line, or take an older copy if the file was cut off"
         raise PlanError([Problem(source, f"not TOML ({error})", advice)], source) from None
     version = tables.get("version", VERSION)

@@ -16,6 +16,8 @@ Updates = Literal["async", "sync"]
 
 MOST_WORKERS: Final = 1024
 """The most workers of a plan."""
+MOST_REPLICAS: Final = 512 * MOST_WORKERS
+"""So many are reckoned with for all workers, whatever a file says."""
 
 
 @dataclass(frozen=True, slots=True)

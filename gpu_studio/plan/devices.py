@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from gpu_studio.plan.cluster_values import MOST_REPLICAS
 from gpu_studio.plan.strategies import cluster_of, strategy_of
 from gpu_studio.plan.values import DeviceSettings, Distribution, Plan, listed
 
@@ -369,7 +370,8 @@ def in_all(plan: Plan, replicas: Sequence[str]) -> int:
     if cluster is not None and strategy_of(plan).serves and cluster.updates == "async":
         return len(replicas)
     shares = cluster and cluster.start == "local" and any(r.startswith("GPU") for r in replicas)
-    return len(replicas) * (1 if cluster is None or shares else cluster.workers_counted)
+    workers = 1 if cluster is None or shares else cluster.workers_counted
+    return min(len(replicas) * workers, max(len(replicas), MOST_REPLICAS))
 
 
 def parameter_home(plan: Plan, machine: Machine) -> str | None:

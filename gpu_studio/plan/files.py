@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ What is larger is no plan, and reading it would only cost time.
 _WHERE = re.compile(
     r"^(?P<why>.*) \(at (?P<where>line \d+, column \d+|end of document)\)$", re.DOTALL
 )
+
+_DEEPEST = 48
+_WORD = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_WORD}(?:[ \t]*+\.[ \t]*+{_WORD}){{{_DEEPEST}}}")
+"""More words with dots between them than a key may have."""
 
 
 def load(path: Path) -> Plan:
@@ -59,6 +64,36 @@ def loads(text: str, source: str = "plan") -> Plan:
             source,
         )
     return from_tables(_parsed(text, source), source)
+
+
+class NestedTooDeeplyError(ValueError):
+    """Tables or lists stand within each other more often than any file of ours needs."""
+
+
+def toml_tables(text: str) -> dict[str, Any]:
+    """Parse TOML that anybody may have written, in memory that grows with its length only.
+
+    `tomllib` keeps every beginning of a key with dots: one of 200 KB would take all memory. Raises
+    NestedTooDeeplyError, and otherwise ValueError as `tomllib.loads` does.
+    """
+    if _LONG_KEY.search(text):
+        raise NestedTooDeeplyError("nested too deeply")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise NestedTooDeeplyError("nested too deeply") from None
+    level: list[Any] = [tables]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _within(each)]
+    if level:
+        raise NestedTooDeeplyError("nested too deeply")
+    return tables
+
+
+def _within(value: Any) -> Iterable[Any]:
+    """The tables and lists in a table or a list."""
+    every = value.values() if isinstance(value, dict) else value
+    return (each for each in every if isinstance(each, dict | list))
 
 
 def save(plan: Plan, path: Path, text: str | None = None) -> None:
@@ -111,10 +146,10 @@ def _decoded(content: bytes, source: str) -> str:
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
         text.encode("utf-8")
-        return tomllib.loads(text)
+        return toml_tables(text)
     except UnicodeEncodeError:
         problem = Problem(source, "not UTF-8 text", "write it in UTF-8")
-    except RecursionError:
+    except NestedTooDeeplyError:
         problem = Problem(
             source, "nested too deeply", "a plan needs no more than a few levels of brackets"
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+from gpu_studio.plan.files import toml_tables
 from gpu_studio.plan.tables import from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, kind_of, shown
 
@@ -108,8 +108,8 @@ def _as_table(value: Any) -> dict[str, Any] | None:
 
 def _parsed(text: str) -> Any:
     try:
-        tables = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        tables = toml_tables(f"value = {text}")
+    except ValueError:
         return text
     # A line break in the text could smuggle in a second key: then it is a string, not a TOML value.
     return tables["value"] if tables.keys() == {"value"} else text

@@ -7,7 +7,6 @@ stand in a file beside the plan; the numbers of all runs of a folder stand in on
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +19,7 @@ import msgspec
 from gpu_studio.common.safe_files import open_regular, read_regular
 from gpu_studio.contract import RunDirectory, lock_if_there_are_locks, write_private
 from gpu_studio.plan import LARGEST_BYTES
+from gpu_studio.plan.files import toml_tables
 
 FILE = "labels.json"
 LONGEST_NAME = 120
@@ -304,7 +304,7 @@ def plan_name(run: RunDirectory) -> str:
     """Return the name in the run's plan file; the run's id if that cannot be read."""
     try:
         text = read_regular(run.plan_file, LARGEST_BYTES).decode("utf-8-sig")
-        name = tomllib.loads(text).get("name", run.id)
-    except (OSError, ValueError, RecursionError):
+        name = toml_tables(text).get("name", run.id)
+    except (OSError, ValueError):
         return run.id
     return str(name)

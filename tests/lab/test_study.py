@@ -185,3 +185,8 @@ def test_that_a_plan_with_one_device_cannot_be_scaled():
 
     with pytest.raises(PlanError, match="a CPU can be carved into several"):
         study_from("scaling-strong", plan, "p", MACHINE)
+
+
+def test_that_a_key_of_very_many_words_in_a_study_is_refused_before_it_takes_all_memory():
+    with pytest.raises(PlanError, match="nested too deeply"):
+        loads_study(".".join(["set"] * 100_000) + " = 1\n")

@@ -20,7 +20,7 @@ from gpu_studio.plan import (
     validate,
     with_settings,
 )
-from gpu_studio.plan.cluster_values import Cluster, Kubernetes, Slurm
+from gpu_studio.plan.cluster_values import MOST_REPLICAS, Cluster, Kubernetes, Slurm
 from gpu_studio.plan.difference import differences
 from gpu_studio.plan.edits.distribution import set_strategy
 from gpu_studio.plan.remedies import mend_of
@@ -195,3 +195,9 @@ def test_that_replicas_are_counted_over_all_workers():
 def test_that_no_file_makes_the_window_reckon_with_more_workers_than_a_plan_may_have(workers):
     plan = changed(f"cluster.workers={workers}")
     assert len(shares_of(plan, replica_count(plan, CPU))) == 1024
+
+
+def test_that_no_file_makes_the_window_reckon_with_replicas_without_bounds():
+    slices = ", ".join(["0"] * 10_000)
+    carved = f"devices.carve=[{{ device = 'CPU:0', slices_mib = [{slices}] }}]"
+    assert replica_count(changed(carved, "cluster.workers=1024"), CPU) == MOST_REPLICAS

@@ -155,3 +155,25 @@ def test_that_a_number_without_end_is_told():
 def test_that_a_text_that_no_file_can_hold_is_told():
     with pytest.raises(PlanError, match="not UTF-8"):
         loads("name = '\udcff'")
+
+
+@pytest.mark.parametrize("words", [["a"] * 100_000, ["' '", '"b"'] * 50_000])
+@pytest.mark.parametrize("line", ["{} = 1", "[{}]", "a = {{ {} = 1 }}", "a . {} = 1"])
+def test_that_a_key_of_very_many_words_is_refused_before_it_takes_all_memory(words, line):
+    with pytest.raises(PlanError, match="nested too deeply"):
+        loads(line.format(".".join(words)) + "\n")
+
+
+@pytest.mark.parametrize("deep", [100, 470])
+def test_that_no_nesting_ends_in_a_traceback(deep):
+    for text in (
+        f"version = {'[' * deep}{']' * deep}",
+        "name = " + "{ a = " * deep + "1" + " }" * deep,
+    ):
+        with pytest.raises(PlanError, match="nested too deeply"):
+            loads(text)
+
+
+def test_that_words_with_dots_in_a_long_text_are_no_key():
+    plan = loads(f'name = "{"one. Two.three " * 1000}"\n')
+    assert plan.name.startswith("one. Two.three")
