@@ -308,8 +308,9 @@ class Fit:
             parity_jobs._batches((x, y), EPOCHS),
             epochs=EPOCHS,
             steps_per_epoch=-(-len(x) // BATCH),
-            validation_data=parity_jobs._samples(dataset.validation),
-            validation_batch_size=BATCH,
+            validation_data=parity_jobs.validation_batches(
+                parity_jobs._samples(dataset.validation)
+            ),
             class_weight=weight or None,
             verbose=0,
         ).history

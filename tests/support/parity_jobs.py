@@ -21,12 +21,13 @@ numbers of draws, which it computes by itself: an epoch's order is TensorFlow's 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -316,7 +317,7 @@ class Fit:
 
             asked = parity_structures.compiled(case["structure"])
         model.compile(optimizer, run_eagerly=True, **asked)
-        validation = _samples(dataset.validation) if dataset.validation else None
+        validation = dataset.validation and validation_batches(_samples(dataset.validation))
         called: list[Any] = []
         given = recorded_callbacks.KINDS[case["callbacks"]](called) if "callbacks" in case else []
         epochs = case.get("epochs", EPOCHS)
@@ -387,7 +388,6 @@ def _fitted(
         epochs=end,
         steps_per_epoch=-(-len(dataset.train) // BATCH),
         validation_data=validation,
-        validation_batch_size=BATCH,
         callbacks=[_placing(states_of(model)), *callbacks],
         verbose=0,
     ).history
@@ -434,21 +434,46 @@ def _samples(split: Any) -> tuple[Any, ...]:
 
 def _batches(samples: Any, epochs: int, begun: int = 0) -> Any:
     """The samples of every epoch in the plan's order, but for those `begun` before."""
+    import tensorflow as tf
+
+    made: list[Any] = []
+    for epoch in range(begun, epochs):
+        rows = tf.range(_count(samples), dtype="int64")
+        order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch]).numpy()
+        made += _in_batches(samples, order)
+    return _data_set(made)
+
+
+def validation_batches(samples: Any) -> Any:
+    """The samples in their order, as `fit` itself would put them into batches."""
+    return _data_set(_in_batches(samples, range(_count(samples))))
+
+
+def _count(samples: Any) -> int:
+    import keras
+
+    return len(keras.tree.flatten(samples)[0])
+
+
+def _in_batches(samples: Any, order: Sequence[int]) -> list[Any]:
+    import keras
+
+    return [
+        keras.tree.map_structure(lambda array, at=order[first : first + BATCH]: array[at], samples)
+        for first in range(0, len(order), BATCH)
+    ]
+
+
+def _data_set(batches: list[Any]) -> Any:
+    """The batches as they are: nothing is traced for them, as for a generator or arrays."""
     import keras
     import tensorflow as tf
 
-    def each() -> Iterator[Any]:
-        for epoch in range(begun, epochs):
-            rows = tf.range(len(keras.tree.flatten(samples)[0]), dtype="int64")
-            order = tf.random.experimental.stateless_shuffle(rows, seed=[SEED, epoch]).numpy()
-            for first in range(0, len(order), BATCH):
-                some = order[first : first + BATCH]
-                yield keras.tree.map_structure(lambda array, at=some: array[at], samples)
+    def of(batch: Any) -> Any:
+        tensors = keras.tree.map_structure(tf.convert_to_tensor, batch)
+        return tf.data.Dataset.from_tensors(tensors)
 
-    signature = keras.tree.map_structure(
-        lambda array: tf.TensorSpec((None, *array.shape[1:]), tf.as_dtype(array.dtype)), samples
-    )
-    return tf.data.Dataset.from_generator(each, output_signature=signature)
+    return functools.reduce(lambda one, other: one.concatenate(other), map(of, batches))
 
 
 def states_of(model: Any) -> list[tuple[Any, int]]:

@@ -1,11 +1,10 @@
 """Preloaded Python processes with TensorFlow, Keras and the trainer, as most tests train briefly.
 
 A server imports them, without using any, and forks for each requested process. The fork is as good
-as new, because TensorFlow creates its threads and devices on first use. `python warm_python.py
-ADDRESS PROGRAM ARGUMENT…` represents such a process: it passes on its descriptors, environment,
-folder and signals, ends as the fork ends, and if it is killed, so is the fork. PROGRAM is a module
-of the package, or a script, which then cannot import the package, or `-c`, with a text as its first
-argument, which can.
+as new, because TensorFlow creates its threads and devices on first use. `warm_client.py` represents
+such a process: it passes on its descriptors, environment, folder and signals, ends as the fork
+ends, and if it is killed, so is the fork. Its program is a module of the package, or a script,
+which then cannot import the package, or `-c`, with a text as its first argument, which can.
 
 Settings read when TensorFlow is imported cannot be varied this way: tests of those start Python
 afresh.
@@ -16,7 +15,6 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
-import json
 import os
 import pkgutil
 import runpy
@@ -38,10 +36,9 @@ PRELOADED = "LD_PRELOAD"
 KERNELS_OF_ONEDNN = "_Mkl"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
-HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGUSR1)
+CLIENT = str(Path(__file__).with_name("warm_client.py"))
 ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1"}
 """The tests use every core already, and their operations are small. A test may say otherwise."""
-_SERVER_GONE = 1
 _servers: list[subprocess.Popen[bytes]] = []
 _starting = threading.Lock()
 
@@ -54,7 +51,7 @@ def command(program: str) -> list[str]:
     with _starting:
         if not _servers:
             _start()
-    return [sys.executable, "-S", "-E", "-P", __file__, _address(os.getpid()), program]
+    return [sys.executable, "-S", "-E", "-P", CLIENT, _address(os.getpid()), program]
 
 
 def _start() -> None:
@@ -108,50 +105,6 @@ def _address(owner: int) -> str:
 
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
-# The process that stands for the fork
-
-
-def stand_for(address: str, program: str, arguments: list[str]) -> int:
-    """Have a fork run `program`; its exit status.
-
-    A signal that ended the fork ends this process as well.
-    """
-    others = [int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2]
-    # Before there is the line, which may get the number of the listing: nobody else may hold this
-    # end of it.
-    passed = [0, 1, 2, *(each for each in others if _is_open(each))]
-    with _socket() as line:
-        line.connect("\0" + address)
-        wanted = {
-            "program": program,
-            "arguments": arguments,
-            "folder": str(Path.cwd()),
-            "environment": dict(os.environ),
-            "descriptors": passed,
-        }
-        socket.send_fds(line, [json.dumps(wanted).encode()], passed)
-        for each in HANDED_ON:
-            signal.signal(each, lambda number, _frame: line.send(str(number).encode()))
-        status = int(line.recv(16) or _SERVER_GONE)
-    if status < 0:
-        _end_by(-status)
-    return status
-
-
-def _end_by(number: int) -> None:
-    if number != signal.SIGKILL:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:  # the descriptor of the listing itself
-        return False
-    return True
 
 
 # The server
@@ -224,7 +177,7 @@ def _keep(line: socket.socket) -> None:
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
-    wanted = json.loads(text)
+    wanted = _wanted(os.fsdecode(text).split("\0"))
     child = os.fork()
     if child == 0:
         line.close()
@@ -241,6 +194,19 @@ def _keep(line: socket.socket) -> None:
     if waits:
         line.send(str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
+
+
+def _wanted(fields: list[str]) -> dict[str, Any]:
+    """What `warm_client` has said."""
+    folder, numbers, count, *fields = fields
+    variables, (program, *arguments) = fields[: int(count)], fields[int(count) :]
+    return {
+        "program": program,
+        "arguments": arguments,
+        "folder": folder,
+        "environment": dict(each.split("=", 1) for each in variables),
+        "descriptors": list(map(int, numbers.split())),
+    }
 
 
 def _is_ready(descriptor: int, line: socket.socket) -> bool:
@@ -294,7 +260,4 @@ def _status(program: str) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == SERVING:
-        serve(sys.argv[2])
-    else:
-        sys.exit(stand_for(sys.argv[1], sys.argv[2], sys.argv[3:]))
+    serve(sys.argv[2])

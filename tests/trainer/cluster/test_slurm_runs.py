@@ -22,7 +22,6 @@ from gpu_studio.contract import cluster_file, events
 from gpu_studio.contract.events import (
     ClusterStarted,
     Finished,
-    Log,
     StateChanged,
     Steps,
     Warned,
@@ -154,7 +153,7 @@ def test_that_a_job_that_somebody_cancels_ends_the_run_in_slurm_s_words(
 ) -> None:
     monkeypatch.setattr("gpu_studio.trainer.cluster.slurm_attempt.ENDED_S", 1.0)
     run.start({"0": "silent"})
-    run.wait_for(lambda: run.of(Log))
+    run.wait_for(lambda: cluster_file.read(run.run))
     known = cluster_file.read(run.run)
     assert known is not None
     slurm.run("scancel", known.job)
