@@ -179,7 +179,11 @@ def compiling(fitted: FittedPlan) -> str:
         made = call("model.compile", "", [makes, *judged], indent=8)
         return f"if not model.compiled:\n    {made.replace(chr(10), chr(10) + '    ')}"
     own_rate = training.optimizer not in AS_COMPILED or training.schedule is not None
-    if fitted.is_compiled and not fitted.named_loss and not fitted.named_metrics:
+    named = fitted.named_loss or fitted.named_metrics
+    if not fitted.learners and not named:  # its layers alone say by what it learns
+        made = f"model.compile({makes})"
+        return made if own_rate else f"if not model.compiled:\n    {made}"
+    if fitted.is_compiled and not named:
         return f"model.optimizer = {makes}" if own_rate else ""
     if fitted.is_compiled:
         raise ExportError(

@@ -165,6 +165,11 @@ def test_that_no_script_accumulates_gradients_under_central_storage():
         script("plateau", "central_storage", facts)
 
 
+def test_that_a_model_whose_layers_add_its_losses_is_left_as_it_was_compiled():
+    written = script("plateau", facts=PlanFacts(replace(NESTED, targets=()), ModelFacts()))
+    assert "    if not model.compiled:\n        model.compile(make_optimizer())\n" in written
+
+
 def test_that_a_compiled_model_is_not_half_overridden():
     facts = replace(FACTS["delivery_time"], model=COMPILED)
     with pytest.raises(ExportError, match="takes all or none of them"):
