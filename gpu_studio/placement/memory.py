@@ -37,7 +37,7 @@ from gpu_studio.placement.stage_memory import (
     turns_at_once,
     with_beyond,
 )
-from gpu_studio.placement.step_memory import UNREHEARSED
+from gpu_studio.placement.step_memory import UNREHEARSED, StepMemory
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import (
     MIB,
@@ -270,7 +270,7 @@ def placed_memory(
         name: Step(batch, parts, min(most, turns.get(name, most)), name in turns) for name in loads
     }
     first = next(iter(loads), "")
-    return {
+    memories = {
         name: _placed_part(
             name,
             load,
@@ -278,6 +278,33 @@ def placed_memory(
             model.shared_slots if name == first else 0,
         )
         for name, load in loads.items()
+    }
+    whole = parts == 1 and not placed.recompute and all(name.startswith("CPU") for name in loads)
+    return _of_one_memory(memories, batch, model.steps.get("CPU")) if whole else memories
+
+
+def _of_one_memory(
+    memories: dict[str, PredictedMemory], batch: int, step: StepMemory | None
+) -> dict[str, PredictedMemory]:
+    """What logical CPUs hold that train a batch in one piece: parts of the memory that they share.
+
+    Each by itself is full at another moment, so that the sum of what they hold then is there at no
+    time. Together they hold what one CPU would, for nothing is copied between them (measured: 0.94
+    to 1.13 of it, where the sum was up to 1.40); each has its part of that.
+    """
+    lasting = {name: each.weights.bytes + each.slots.bytes for name, each in memories.items()}
+    alone = sum(each.total - lasting[name] for name, each in memories.items())
+    if step is None or not alone:
+        return memories
+    share = (step.peak(batch) + step.lost) / alone
+    return {
+        name: with_total(
+            each,
+            lasting[name] + round(share * (each.total - lasting[name])),
+            f"{each.other.formula}; all logical CPUs have one memory, and this is the part of its "
+            "fullest moment",
+        )
+        for name, each in memories.items()
     }
 
 

@@ -44,7 +44,7 @@ SHAPES = {
 }
 BATCHES = (32, 128, 512)
 IN_ALL = Budget("at most", 1.5)
-"""Of placed plans.
+"""Of placed plans in micro-batches.
 
 Each device is predicted at its own fullest moment, and they are not full at the same one.
 """
@@ -71,7 +71,7 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
                 f"{model} in two halves, batch {batch} in {parts}",
                 _in_all(plan, facts),
                 held,
-                IN_ALL,
+                BUDGET if parts == 1 else IN_ALL,
             )
 
 
