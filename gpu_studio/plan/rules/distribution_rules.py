@@ -139,7 +139,8 @@ def _replica_devices(plan: Plan, machine: Machine | None) -> tuple[PlannedDevice
     """The logical devices that hold replicas, as far as that is certain without a machine."""
     known, names = _certain(plan, machine), plan.distribution.devices
     if known is not None:
-        return tuple(device for device in known if device.name in (names or default_devices(known)))
+        chosen = set(names or default_devices(known))
+        return tuple(device for device in known if device.name in chosen)
     if names:
         return tuple(PlannedDevice(name, name) for name in names)
     return gpus(plan.devices, _carved_cards(plan))
