@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.plan.validation import problems_besides
 from gpu_studio.plan.values import (
     VERSION,
@@ -32,6 +33,8 @@ from gpu_studio.plan.values import (
 LISTS = ("carve", "callbacks", "phases")
 """Keys whose tables each stand under a heading of their own, `[[training.callbacks]]`."""
 SECTIONS = ("devices", "model", "data", "training", "distribution", "cluster")
+MOST_ENTRIES = 10_000
+"""More than a list of any plan needs: the rules look at each entry, some of them at every pair."""
 
 
 def from_tables(tables: Mapping[str, Any], source: str) -> Plan:
@@ -233,6 +236,10 @@ class Reader:
                 else "write a list in brackets, [ … ]"
             )
             return self._wrong(path, value, advice)
+        if len(value) > MOST_ENTRIES:
+            advice = f"give {grouped(MOST_ENTRIES)} at most"
+            self.problems.append(Problem(path, f"a list of {grouped(len(value))}", advice))
+            return UNREADABLE
         read = [self.value(hint, f"{path}[{index}]", each) for index, each in enumerate(value)]
         return tuple(each for each in read if each is not UNREADABLE)
 

@@ -151,9 +151,10 @@ def test_that_what_no_script_places_is_said(changed, said):
         script("plateau", "placed, 2 parts", facts)
 
 
+@pytest.mark.parametrize("kept", [{"masked": True}, {"leaves_out": True}], ids=str)
 @pytest.mark.parametrize("way", ["mirrored", "central_storage"])
-def test_that_outputs_that_are_masked_are_not_counted_on_replicas(way):
-    learnt = replace(SECTIONS, masked=True)
+def test_that_a_mean_over_some_outputs_of_a_batch_is_not_counted_on_replicas(way, kept):
+    learnt = replace(SECTIONS, **kept)
     facts = PlanFacts(ARRAYS, replace(COMPILED, learnt=learnt))
     with pytest.raises(ExportError, match="Some outputs are masked"):
         script("plateau", way, facts)

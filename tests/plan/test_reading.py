@@ -232,6 +232,16 @@ def test_that_a_version_that_is_no_number_is_told(version):
     assert problems_of(f"version = {version}")[0].endswith("write version = 1.")
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "entry"),
+    [("devices", "visible", '"GPU:0"'), ("training", "metrics", '"auc"')],
+)
+def test_that_a_list_longer_than_any_plan_needs_is_refused(section, key, entry):
+    text = f"[{section}]\n{key} = [{', '.join([entry] * 10_001)}]\n"
+    told = f"{section}.{key} is a list of 10,001: give 10,000 at most."
+    assert told in problems_of(text)
+
+
 def test_that_deep_nesting_is_refused():
     deep = "[" * 40 + "]" * 40
 

@@ -12,6 +12,7 @@ from gpu_studio.trainer.keras_objects.objective import (
     Objective,
     counts_as_compiled,
     learners_of,
+    leaves_out_as_compiled,
     make_objective,
 )
 from gpu_studio.trainer.keras_objects.optimizers import averages, make_optimizer, optimizer_name
@@ -26,6 +27,7 @@ __all__ = [
     "counts_as_compiled",
     "is_lone_softmax",
     "learners_of",
+    "leaves_out_as_compiled",
     "make_loss",
     "make_metrics",
     "make_objective",
