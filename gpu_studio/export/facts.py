@@ -27,8 +27,8 @@ from gpu_studio.plan.rules.training_rules import CLIPPING, CONDITIONAL
 class ScriptFacts:
     """A valid plan, its data, and the machine that the script is made on, if any.
 
-    `layers` are those of a built-in model up to its outputs; `met` says how the outputs are held
-    against the targets.
+    `layers` are those of a built-in model up to its outputs; a script that trains `by_fit` needs
+    none. `met` says how the outputs are held against the targets.
     """
 
     plan: Plan
@@ -37,6 +37,7 @@ class ScriptFacts:
     source: ScriptData
     layers: tuple[CalledLayer, ...]
     met: Met
+    by_fit: bool = False
 
     @classmethod
     def of(

@@ -89,7 +89,7 @@ class FittedPlan:
             raise ExportError(built.training_error)
         self.plan, self.seen, self.built = plan, seen, built
         source = _source(plan, base, seen)
-        self.facts = ScriptFacts(plan, machine, base, source, (), _met(built))
+        self.facts = ScriptFacts(plan, machine, base, source, (), _met(built), by_fit=True)
         """What the parts of all scripts ask for; of several outputs it says nothing."""
         self.joins = self.facts.joins or (built.conditional and self.facts.several)
         """Whether replicas must join to update weights in a condition."""

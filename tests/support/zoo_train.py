@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zoo_table import halved
-
 
 def main(runs: list[str]) -> None:
     """Train them."""
@@ -60,6 +58,8 @@ def _place(run: Any) -> None:
         heavy = [each.path for each in placeable_layers(model) if each.layer.weights]
     except Exception:  # noqa: BLE001 (the run itself will say what it is)
         heavy = []
+    from zoo_table import halved  # found once `main` has said where
+
     distribution = replace(plan.distribution, placed=replace(placed, layers=halved(heavy)))
     plans.save(replace(plan, distribution=distribution), run.plan_file)
 

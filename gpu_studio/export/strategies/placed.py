@@ -163,7 +163,7 @@ def _refusals(plan: Plan) -> Iterator[str]:
 
 def _functions(facts: ScriptFacts) -> str:
     """Return the table `PLACES` and its functions. Raises ExportError for an unknown layer."""
-    if facts.placed is None or not facts.layers:  # those of other models, `fit_placed` places
+    if facts.placed is None or facts.by_fit:  # for `fit`, `fit_placed` places them
         return ""
     return placement(
         facts,
@@ -194,7 +194,7 @@ def placement(
         else "",
         leaves=leaves,
         layer_of=layer_of,
-        inner=_INNER if facts.scales or not facts.layers else "",
+        inner=_INNER if facts.scales or facts.by_fit else "",
         statistics=statistics,
     )
 

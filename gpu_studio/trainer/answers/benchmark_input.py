@@ -123,11 +123,13 @@ class BatchReader:
     def _batches_of(self, stream: Any, count: Any) -> tuple[Any, Any, Any]:
         import tensorflow as tf
 
+        from gpu_studio.trainer.whole_batches import as_part
+
         def goes_on(index: Any, _samples: Any, over: Any) -> Any:
             return tf.logical_and(index < count, tf.logical_not(over))
 
         def step(index: Any, samples: Any, _over: Any) -> tuple[Any, Any, Any]:
-            given = self._local(next(stream))
+            given = self._local(as_part(next(stream)))
             every = [each for part in given for each in tf.nest.flatten(part)]
             with tf.control_dependencies(every):  # each part has arrived on its device
                 weights = [tf.math.count_nonzero(part[3]) for part in given]
