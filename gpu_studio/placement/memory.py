@@ -290,7 +290,8 @@ def _of_one_memory(
 
     Each by itself is full at another moment, so that the sum of what they hold then is there at no
     time. Together they hold what one CPU would, for nothing is copied between them (measured: 0.94
-    to 1.13 of it, where the sum was up to 1.40); each has its part of that.
+    to 1.13 of it, where the sum was up to 1.40); each has its part of that. A search compares
+    placements by each device's own moment, as for devices with memories of their own.
     """
     lasting = {name: each.weights.bytes + each.slots.bytes for name, each in memories.items()}
     alone = sum(each.total - lasting[name] for name, each in memories.items())
@@ -301,8 +302,7 @@ def _of_one_memory(
         name: with_total(
             each,
             lasting[name] + round(share * (each.total - lasting[name])),
-            f"{each.other.formula}; all logical CPUs have one memory, and this is the part of its "
-            "fullest moment",
+            "a part of the fullest moment of the memory that all logical CPUs share",
         )
         for name, each in memories.items()
     }

@@ -17,7 +17,7 @@ from gpu_studio.common.safe_files import opened, write_output
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
-LARGEST_BYTES = 4 * 1024 * 1024
+LARGEST_BYTES = 1024 * 1024
 """A plan is small enough to write by hand.
 
 What is larger is no plan, and reading it would only cost time.
@@ -28,9 +28,16 @@ _WHERE = re.compile(
 )
 
 _DEEPEST = 48
-_WORD = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-]){_WORD}(?:[ \t]*+\.[ \t]*+{_WORD}){{{_DEEPEST}}}")
-"""More words with dots between them than a key may have."""
+_MOST_WORDS = 16
+"""More words with dots between them than any key of ours has."""
+_WORD = r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'"""
+_TOKEN = re.compile(
+    r'''#[^\n]*+|"""(?:[^"\\]|\\.|"(?!""))*+"""'''
+    r"""|'''(?:[^']|'(?!''))*+'''"""
+    rf"|(?P<key>(?:{_WORD})(?:[ \t]*+\.[ \t]*+(?:{_WORD}))*+)",
+    re.DOTALL,
+)
+"""A comment, a text of several lines, or what may be a key."""
 
 
 def load(path: Path) -> Plan:
@@ -76,7 +83,8 @@ def toml_tables(text: str) -> dict[str, Any]:
     `tomllib` keeps every beginning of a key with dots: one of 200 KB would take all memory. Raises
     NestedTooDeeplyError, and otherwise ValueError as `tomllib.loads` does.
     """
-    if _LONG_KEY.search(text):
+    keys = filter(None, (token["key"] for token in _TOKEN.finditer(text)))
+    if any("." in key and len(re.findall(_WORD, key)) > _MOST_WORDS for key in keys):
         raise NestedTooDeeplyError("nested too deeply")
     try:
         tables = tomllib.loads(text)
@@ -133,7 +141,7 @@ def _decoded(content: bytes, source: str) -> str:
         if len(content) <= LARGEST_BYTES:
             return content.decode("utf-8-sig")
         problem = Problem(
-            source, "larger than 4 MiB", "this is no plan, which is a short text: check the name"
+            source, "larger than 1 MiB", "this is no plan, which is a short text: check the name"
         )
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1

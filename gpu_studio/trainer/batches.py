@@ -25,7 +25,7 @@ from gpu_studio.trainer.data.python_streams import PythonStream
 from gpu_studio.trainer.data.streams import DatasetStream
 from gpu_studio.trainer.data.trees import flat, mapped
 from gpu_studio.trainer.input_wait import moment_after
-from gpu_studio.trainer.whole_batches import can_be_whole, rows_of, whole_batches
+from gpu_studio.trainer.whole_batches import can_be_whole, has_much_to_cast, rows_of, whole_batches
 
 PREFETCHED = 8
 WHOLE_BYTES = 1 << 28
@@ -147,7 +147,7 @@ def stream_parts(
         parts = _python_parts(stream, batch, replicas, own)
     else:
         data = _global_batches(stream, batch, skipped)
-        if whole and replicas == 1 and can_be_whole(data):
+        if whole and replicas == 1 and can_be_whole(data) and not has_much_to_cast(data):
             parts = whole_batches(data, timed=timed)
         else:
             parts = _dataset_parts(stream, data, Cut(batch, batch, replicas, own))

@@ -220,7 +220,8 @@ class Tally:
         self._meters.begin(self.sums)
         # A batch in several parts, and an older version, keeps none of these.
         for n, variable in enumerate(self._meters.running):
-            if (kept := arrays.get(f"{_RUNNING}{n}")) is not None:
+            kept = arrays.get(f"{_RUNNING}{n}")
+            if kept is not None and kept.shape == tuple(variable.shape):
                 variable.assign(kept)
         return True
 

@@ -75,7 +75,7 @@ def _start() -> None:
 
 def can_remember_kernels() -> bool:
     """Whether `kernel_names.c` is of use: it is compiled, and for this way to return a string."""
-    import nvml_library  # here: the process that stands for a fork has no such folder
+    import nvml_library  # here: the server has no such folder
 
     return os.uname().machine == "x86_64" and nvml_library.compiler() is not None
 

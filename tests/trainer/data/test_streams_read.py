@@ -23,6 +23,10 @@ def whole():
     data = tf.data.Dataset.from_tensor_slices(({"a": X, "b": X[:, 0]}, Y))
     return {"train": data.batch(10), "val": data.take(6), "test": (X[:5], Y[:5])}
 
+def ready():
+    x = X.astype("float32")
+    return tf.data.Dataset.from_tensor_slices(({"a": x, "b": x[:, 0]}, Y)).batch(10)
+
 def uneven():
     yield X[:8], Y[:7]
 
@@ -70,7 +74,7 @@ def with_late_large_dataset():
     return tf.data.Dataset.from_tensor_slices((X, Y + np.arange(24) * 100_000_000)).batch(4)
 
 def with_an_empty_late():
-    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(4).map(_cut)
+    return tf.data.Dataset.from_tensor_slices((X.astype("float32"), Y)).batch(4).map(_cut)
 
 @tf.autograph.experimental.do_not_convert  # which leaves a file
 def _cut(x, y):
@@ -212,7 +216,7 @@ def test_that_one_replica_makes_the_same_part_of_a_batch_as_a_pipeline_would(
     from gpu_studio.trainer.batches import stream_parts
     from gpu_studio.trainer.whole_batches import WholeBatch, as_part
 
-    stream = load_data(Data(python=f"{written(CODE)}:whole"), 0, Path()).train.stream
+    stream = load_data(Data(python=f"{written(CODE)}:ready"), 0, Path()).train.stream
     if not known:
         stream.length = None
     parts = list(stream_parts(stream, 0, 1))
@@ -227,6 +231,25 @@ def test_that_one_replica_makes_the_same_part_of_a_batch_as_a_pipeline_would(
         assert told_there[0] > 0
     untimed = stream_parts(stream, 0, 1, whole=True, timed=False)
     assert {float(each.ready) for each in untimed} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "much"),
+    [
+        (np.zeros((4, 2), np.float32), np.zeros(4, np.int64), False),
+        (np.zeros((4, 2)), np.zeros(4, np.int64), True),
+        (np.zeros((4, 2), np.float32), np.zeros((4, 8, 8), np.int64), True),
+    ],
+    ids=["labels", "samples", "masks"],
+)
+def test_that_what_is_much_to_cast_is_left_to_the_pipeline(x, y, much: bool) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.whole_batches import has_much_to_cast
+
+    batches = tf.data.Dataset.from_tensors((x, y))
+    ends = tf.data.Dataset.from_tensors(0)
+    assert has_much_to_cast(tf.data.Dataset.zip((batches, ends))) is much
 
 
 def test_that_a_batch_without_samples_is_told_where_the_step_finds_it(written: Written) -> None:
