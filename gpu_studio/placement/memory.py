@@ -302,7 +302,8 @@ def _of_one_memory(
         name: with_total(
             each,
             lasting[name] + round(share * (each.total - lasting[name])),
-            "a part of the fullest moment of the memory that all logical CPUs share",
+            f"{each.other.formula}; scaled to its part of the fullest moment of the memory that "
+            "all logical CPUs share",
         )
         for name, each in memories.items()
     }

@@ -23,10 +23,6 @@ def whole():
     data = tf.data.Dataset.from_tensor_slices(({"a": X, "b": X[:, 0]}, Y))
     return {"train": data.batch(10), "val": data.take(6), "test": (X[:5], Y[:5])}
 
-def ready():
-    x = X.astype("float32")
-    return tf.data.Dataset.from_tensor_slices(({"a": x, "b": x[:, 0]}, Y)).batch(10)
-
 def uneven():
     yield X[:8], Y[:7]
 
@@ -72,6 +68,10 @@ def with_late_large_targets():
 
 def with_late_large_dataset():
     return tf.data.Dataset.from_tensor_slices((X, Y + np.arange(24) * 100_000_000)).batch(4)
+
+def ready():
+    x = X.astype("float32")
+    return tf.data.Dataset.from_tensor_slices(({"a": x, "b": x[:, 0]}, Y)).batch(10)
 
 def with_an_empty_late():
     return tf.data.Dataset.from_tensor_slices((X.astype("float32"), Y)).batch(4).map(_cut)
