@@ -69,15 +69,21 @@ def in_parts(model, x, given, states):
         scopes.append(scope)
         shares.append(tf.cast(count, tf.float32) / tf.cast(samples, tf.float32))
     write_parts(model, scopes, shares)
-    # Losses that layers add are means over the samples that they saw.
     terms = [
-        share * tf.cast(term, tf.float32)
+        of_batch(tf.cast(term, tf.float32), share)
         for scope, share in zip(scopes, shares)
         for term in scope.losses
     ]
     model._clear_losses()
     model._losses.extend(terms)
     return keras.tree.map_structure(lambda *some: tf.concat(some, axis=0), *made)
+
+
+def of_batch(term, share):
+    \"\"\"What a layer adds to a batch's loss for a part; one number is a mean.\"\"\"
+    if term.shape.rank == 0:
+        return share * term
+    return tf.sign(share) * tf.reduce_sum(term)  # of several, the sum is meant
 
 
 def write_parts(model, scopes, shares):
@@ -226,9 +232,8 @@ def _refuse(fitted: FittedPlan) -> None:
         )
     if fitted.facts.micro_batches > 1 and any(each.masked for each in fitted.learners.values()):
         raise ExportError(
-            "Some outputs are masked, so that the loss is the mean over those of a batch that "
-            "count; in micro-batches their number is not known in time. Set "
-            "distribution.placed.micro_batches to 1."
+            "Some outputs are masked, and their mask is lost where a script joins the outputs of "
+            "micro-batches, so that all would count. Set distribution.placed.micro_batches to 1."
         )
     if built.graph is not None and any("#" in each.name for each in built.graph.layers):
         raise ExportError(

@@ -49,6 +49,63 @@ def count_by_samples(model):
 
         return counted
 
+    def in_turn(meet):
+        # Where replicas meet, the next one clears what layers added to this one's loss.
+        def met(*given, **named):
+            added = [(each, [*each._losses]) for each in model._flatten_layers()]
+            found = meet(*given, **named)
+            for layer, losses in added:
+                layer._losses.clear()
+                layer._losses.extend(losses)
+            return found
+
+        return met
+
+    def of_all(weights):
+        # What a part's sum is divided by, so that by its share it is the whole batch's mean.
+        context = tf.distribute.get_replica_context()
+        total = tf.reduce_sum(tf.cast(weights, tf.float32))
+        return here.share * in_turn(context.all_reduce)("SUM", total)
+
+    def masking(apply):
+        # What a mask leaves counts alike in all parts, however much of each it leaves.
+        def masked(sample_weight, mask, dtype, reduction):
+            means = reduction in ("mean", "sum_over_batch_size")
+            if mask is not None and means and hasattr(here, "share"):
+                mask = tf.cast(mask, dtype)
+                total = tf.cast(tf.size(mask), tf.float32)
+                mask *= tf.cast(tf.math.divide_no_nan(total, of_all(mask)), dtype)
+                reduction = "sum"
+            return apply(sample_weight, mask, dtype=dtype, reduction=reduction)
+
+        return masked
+
+    def reducing(reduce):
+        def reduced(values, sample_weight=None, reduction="sum_over_batch_size"):
+            divisor = None
+            if len(values.shape) and hasattr(here, "share"):
+                weighted = sample_weight is not None
+                if reduction == "mean_with_sample_weight" and weighted:
+                    divisor, reduction = of_all(sample_weight), "sum"
+                elif reduction == "sum":
+                    divisor = here.share
+            found = reduce(values, sample_weight, reduction)
+            if divisor is None:
+                return found
+            return tf.math.divide_no_nan(found, tf.cast(divisor, found.dtype))
+
+        return reduced
+
+    def adding_up(total):
+        # Of several numbers that a layer adds, the sum is meant; of one, a mean.
+        def added_up(loss):
+            found = total(loss)
+            if loss.shape.rank == 0:
+                return found
+            return tf.math.divide_no_nan(found, tf.cast(here.share, found.dtype))
+
+        return added_up
+
     def some(value):
         # Of a short last batch a replica may get no sample, of which a mean is no number.
         return tf.where(here.share > 0, value, tf.zeros_like(value))
@@ -111,6 +168,10 @@ def count_by_samples(model):
     model.train_step = counting(model.train_step)
     model.test_step = counting(model.test_step)
     $adding
+    reductions = keras.src.losses.loss
+    reductions.apply_mask = masking(reductions.apply_mask)
+    reductions.reduce_values = reducing(reductions.reduce_values)
+    model._aggregate_additional_loss = adding_up(model._aggregate_additional_loss)
     keras.metrics.Mean.update_state = once(keras.metrics.Mean.update_state)
     losses = getattr(model, "_compile_loss", None)
     for metric in losses.metrics if losses else ():
@@ -152,7 +213,10 @@ def joining(variable, assign):
         part = tf.equal(context.replica_id_in_sync_group, 0)
         if value.dtype.is_floating:
             part = here.share
-        total = context.all_reduce("SUM", value * tf.cast(part, value.dtype))
+        part = tf.cast(part, value.dtype)
+        # What a replica without samples makes may be no number, which 0 times is none.
+        kept = tf.where(part > 0, value, variable.value)
+        total = context.all_reduce("SUM", kept * part)
         return context.merge_call(write, args=(total,))
 
     return assigned
@@ -166,4 +230,5 @@ shared = keras.src.random.seed_generator.global_seed_generator().state
 common = [*model.variables, *model.metrics_variables, shared]
 for variable in {id(each): each for each in common}.values():
     assigning = adding if id(variable) in counted_up else joining
-    variable._direct_assign = assigning(variable, variable._direct_assign)"""
+    assign = assigning(variable, variable._direct_assign)
+    variable._direct_assign = in_turn(assign)"""

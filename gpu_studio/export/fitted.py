@@ -101,15 +101,8 @@ class FittedPlan:
             )
 
     def _refuse_on_replicas(self) -> None:
-        """Raises ExportError for what `fit` counts or updates otherwise on replicas than a run."""
+        """Raises ExportError for what `fit` updates otherwise on replicas than a run."""
         strategy = strategy_of(self.plan)
-        learnt = self.learners.values()
-        if strategy.replicates and any(each.masked or each.leaves_out for each in learnt):
-            raise ExportError(
-                "Some outputs are masked, or of a class that the loss leaves out, so that the loss "
-                "is the mean over those of a batch that count, of which no replica of a script "
-                "knows how many there are. Choose another strategy, or train it by a run."
-            )
         if strategy.has_parameter_device and self.built.conditional:
             raise ExportError(
                 "The optimizer accumulates gradients or averages weights, which no script carries "

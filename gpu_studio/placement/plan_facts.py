@@ -39,9 +39,8 @@ class ModelNote:
 class Learnt:
     """How outputs meet targets: the kind, whether they are logits, and what `auto` stands for.
 
-    Some outputs may be `masked` by layers, and do not count; nor do those for which the loss that
-    was compiled in `leaves_out` the class. `compiled` says whether something of what the model was
-    compiled with counts.
+    Some outputs may be `masked` by layers, and do not count. `compiled` says whether something of
+    what the model was compiled with counts.
     """
 
     kind: Kind
@@ -49,7 +48,6 @@ class Learnt:
     loss: str
     metrics: tuple[str, ...]
     masked: bool = False
-    leaves_out: bool = False
     compiled: bool = False
 
 

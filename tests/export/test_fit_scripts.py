@@ -142,7 +142,7 @@ def test_that_the_layers_of_a_model_of_ones_own_are_placed_as_in_its_run():
     [
         ({"own_steps": ("train_step",)}, "only Keras' own can be placed"),
         ({"graph": graph("dense", "dense#2")}, "Two layers of the model have the same name"),
-        ({"learnt": replace(SECTIONS, masked=True)}, "Some outputs are masked"),
+        ({"learnt": replace(SECTIONS, masked=True)}, "their mask is lost"),
     ],
 )
 def test_that_what_no_script_places_is_said(changed, said):
@@ -151,13 +151,11 @@ def test_that_what_no_script_places_is_said(changed, said):
         script("plateau", "placed, 2 parts", facts)
 
 
-@pytest.mark.parametrize("kept", [{"masked": True}, {"leaves_out": True}], ids=str)
 @pytest.mark.parametrize("way", ["mirrored", "central_storage"])
-def test_that_a_mean_over_some_outputs_of_a_batch_is_not_counted_on_replicas(way, kept):
-    learnt = replace(SECTIONS, **kept)
-    facts = PlanFacts(ARRAYS, replace(COMPILED, learnt=learnt))
-    with pytest.raises(ExportError, match="Some outputs are masked"):
-        script("plateau", way, facts)
+def test_that_replicas_count_what_a_mask_leaves_of_the_whole_batch(way):
+    learnt = replace(SECTIONS, masked=True)
+    written = script("plateau", way, PlanFacts(ARRAYS, replace(COMPILED, learnt=learnt)))
+    assert "reductions.apply_mask = masking(reductions.apply_mask)" in written
 
 
 def test_that_no_script_accumulates_gradients_under_central_storage():

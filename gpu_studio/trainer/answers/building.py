@@ -182,7 +182,6 @@ def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:
         head.loss.name,
         tuple(metric.name for metric in head.metrics),
         masked=getattr(learner.end.tensor, "_keras_mask", None) is not None,
-        leaves_out=keras_objects.leaves_out_as_compiled(learner),
         compiled=keras_objects.counts_as_compiled(learner),
     )
 

@@ -12,7 +12,6 @@ from gpu_studio.trainer.keras_objects.objective import (
     Objective,
     counts_as_compiled,
     learners_of,
-    leaves_out_as_compiled,
     make_objective,
 )
 from gpu_studio.trainer.keras_objects.optimizers import averages, make_optimizer, optimizer_name
@@ -27,7 +26,6 @@ __all__ = [
     "counts_as_compiled",
     "is_lone_softmax",
     "learners_of",
-    "leaves_out_as_compiled",
     "make_loss",
     "make_metrics",
     "make_objective",

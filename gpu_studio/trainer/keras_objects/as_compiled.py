@@ -117,7 +117,8 @@ def compiled_notes(name: str, training: Training, model: keras.Model) -> Iterato
     if unused := list(_unused(made)):
         yield ModelNote(
             "compiled settings",
-            f"{name} is compiled with {listed(unused)}, which {_have(unused)} no effect here.",
+            f"{name} is compiled with {listed(unused)}, which {_have(unused)} no effect on how "
+            "steps run here.",
             "Steps are compiled into one function, as many a call as training.steps_per_call says.",
         )
 

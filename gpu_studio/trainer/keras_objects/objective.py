@@ -368,12 +368,6 @@ def counts_as_compiled(learner: Learner) -> bool:
     return of_model and any(name in ("auto", COMPILED) for name in names)
 
 
-def leaves_out_as_compiled(learner: Learner) -> bool:
-    """Whether the loss that the model was compiled with counts, and leaves out a class."""
-    found = learner.given.loss
-    return found is not None and getattr(found.loss, "ignore_class", None) is not None
-
-
 def _loss_of(learner: Learner) -> SampleLoss:
     given, found = learner.given, learner.given.loss
     if found is not None:
