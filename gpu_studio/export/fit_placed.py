@@ -52,7 +52,7 @@ def in_parts(model, x, given, states):
     \"\"\"
     samples = tf.shape(keras.tree.flatten(x)[0])[0]
     each, more = samples // MICRO_BATCHES, samples % MICRO_BATCHES
-    made, scopes, shares = [], [], []
+    made, scopes, shares, update = [], [], [], keras.metrics.Mean.update_state
     # A loop of Python's, so the graph holds every micro-batch by itself. Nothing here says
     # in which order they run: an operation starts as soon as its inputs are there.
     for number in range(MICRO_BATCHES):
@@ -63,11 +63,14 @@ def in_parts(model, x, given, states):
             for state in states
         ]
         # A scope catches what layers change: each micro-batch starts from the same state.
+        share = tf.cast(count, tf.float32) / tf.cast(samples, tf.float32)
+        keras.metrics.Mean.update_state = once(update, share)
         with keras.StatelessScope(drawn, collect_losses=True) as scope:
             outputs = model(cut(x, first, first + tf.maximum(count, 1)), **given)
         made.append(cut(outputs, 0, count))
         scopes.append(scope)
-        shares.append(tf.cast(count, tf.float32) / tf.cast(samples, tf.float32))
+        shares.append(share)
+    keras.metrics.Mean.update_state = update
     write_parts(model, scopes, shares)
     terms = [
         of_batch(tf.cast(term, tf.float32), share)
@@ -77,6 +80,18 @@ def in_parts(model, x, given, states):
     model._clear_losses()
     model._losses.extend(terms)
     return keras.tree.map_structure(lambda *some: tf.concat(some, axis=0), *made)
+
+
+def once(update, share):
+    \"\"\"Let one number that a layer measures count by its micro-batch's share.\"\"\"
+
+    def updated(metric, values, sample_weight=None):
+        values = keras.ops.convert_to_tensor(values)
+        if values.shape.rank == 0 and sample_weight is None:
+            sample_weight = share
+        return update(metric, values, sample_weight)
+
+    return updated
 
 
 def of_batch(term, share):
