@@ -8,7 +8,7 @@ these the columns from `begin` on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -60,19 +60,23 @@ Through = Sequence[Sequence[tuple[int, int]]]
 """For each layer what it takes through layers that pass it on: the maker, and the first of them."""
 
 
-def entering(work: Work, sizes: Array, through: Through = ()) -> Array:
+def entering(
+    work: Work, sizes: Array, through: Through = (), meets: Sequence[Mapping[int, int]] = ()
+) -> Array:
     """The table of the bytes that enter each block from other layers.
 
-    Layer l outputs `sizes[l]` bytes. A tensor that several layers of a block need enters it once,
+    Layer l outputs `sizes[l]` bytes. What `meets` another one enters with it, except a block that
+    contains the other. A tensor that several layers of a block need enters it once,
     even if it skips blocks on its way: TensorFlow sends each tensor once to each device that needs
     it. The output of a layer that is used in several places may come from behind.
     """
     layers = len(sizes)
     changes: list[list[tuple[int, int, float]]] = [[] for _ in range(layers + 2)]
-    for producer, first, here, taker in _entries(work.inputs, through, from_behind=False):
+    ahead = _entries(work.inputs, through, meets, from_behind=False)
+    for producer, first, here, taker in ahead:
         changes[taker + 1].append((first, here + 1, float(sizes[producer])))
     last: dict[int, int] = {}
-    for producer, first, _, taker in _entries(work.later, (), from_behind=True):
+    for producer, first, _, taker in _entries(work.later, (), (), from_behind=True):
         changes[taker + 1].append((first, taker + 1, float(sizes[producer])))
         last[producer] = taker
     # A block that ends after the producer either contains it or begins after it.
@@ -88,17 +92,22 @@ def entering(work: Work, sizes: Array, through: Through = ()) -> Array:
 
 
 def _entries(
-    inputs: Sequence[Sequence[int]], through: Through, *, from_behind: bool
+    inputs: Sequence[Sequence[int]],
+    through: Through,
+    meets: Sequence[Mapping[int, int]],
+    *,
+    from_behind: bool,
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield (producer, first, last, taker): it enters blocks that begin from `first` to `last`.
 
-    They end with `taker` or later, which takes it, and `last` is the same unless it is passed on. A
-    block that begins earlier contains the producer, or an earlier taker for which the output has
-    already entered.
+    They end with `taker` or later, which takes it, and `last` is the same unless it is passed on
+    or meets another one. A block that begins earlier contains the producer, or an earlier taker for
+    which the output has already entered.
     """
     begins: dict[int, int] = {}
     for taker, producers in enumerate(inputs):
-        direct = ((producer, taker) for producer in dict.fromkeys(producers))
+        met = meets[taker] if meets else {}
+        direct = ((producer, met.get(producer, taker)) for producer in dict.fromkeys(producers))
         for producer, last in (*direct, *(through[taker] if through else ())):
             first = begins.get(producer, 0 if from_behind else producer + 1)
             if first <= last:
@@ -164,7 +173,7 @@ class BlockMemory:
     @classmethod
     def of(cls, work: Work, under_way: int, *, recompute: bool = False) -> BlockMemory:
         """What blocks of this work hold."""
-        every = entering(work, work.output_bytes)
+        every = entering(work, work.output_bytes, meets=work.meets)
         brief = np.zeros_like(every)
         if not recompute and not all(work.keeps_inputs):
             kept = [
@@ -175,7 +184,7 @@ class BlockMemory:
                 for some in (work.inputs, work.later or ((),) * len(work.inputs))
             ]
             needed = replace(work, inputs=kept[0], later=kept[1])
-            brief = every - entering(needed, work.output_bytes, _through(work))
+            brief = every - entering(needed, work.output_bytes, _through(work), work.meets)
         unkept = np.maximum(0.0, work.output_bytes - work.kept_bytes * (not recompute))
         return cls(work, every, brief, leaving(work, unkept), under_way, recompute)
 

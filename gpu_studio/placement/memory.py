@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.placement.between_devices import received, waiting
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -136,7 +137,7 @@ def recomputed(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> dict[
         here.again = max(here.again, sum(layer.kept_bytes for layer in stage.layers))
         names = {layer.name for layer in stage.layers}
         taken.setdefault(stage.device, set()).update(
-            name for layer in stage.layers for name in layer.inputs if name not in names
+            name for layer in stage.layers for name in layer.arriving(names) if name not in names
         )
     for device, names in taken.items():
         found[device].kept = sum(outputs.get(name, 0) for name in names)
@@ -211,10 +212,10 @@ class _Load:
         recompute: bool,
     ) -> None:
         """Count what comes and goes between devices; what is computed again needs all of it."""
-        self.received = graph.received(device, devices)
-        kept = self.received if recompute else graph.received(device, devices, kept=True)
+        self.received = received(graph, device, devices)
+        kept = self.received if recompute else received(graph, device, devices, kept=True)
         self.brief = self.received - kept
-        self.waiting = _waiting(graph, device, devices, kept=not recompute)
+        self.waiting = waiting(graph, device, devices, kept=not recompute)
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -336,26 +337,6 @@ def _loads(
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
     return loads
-
-
-def _waiting(
-    graph: ModelGraph, device: str, devices: Mapping[str, Sequence[str]], *, kept: bool
-) -> int:
-    """What a device makes for others, in bytes per sample, less what its layers keep.
-
-    Each tensor counts once. Without `kept` they keep nothing of it.
-    """
-    elsewhere = {
-        name
-        for layer in graph.layers
-        if set(devices[layer.name]) - {device}
-        for name in layer.inputs
-    }
-    return sum(
-        max(0, layer.output_bytes - layer.kept_bytes * kept)
-        for layer in graph.layers
-        if layer.name in elsewhere and device in devices[layer.name]
-    )
 
 
 def _shares(graph: ModelGraph, batch: int) -> list[float]:

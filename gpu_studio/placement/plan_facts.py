@@ -6,7 +6,7 @@ depend on the batch are per sample; the caller multiplies by the batch (or micro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -246,6 +246,8 @@ class GraphLayer:
     """What its loops add up in the backward pass, beginning with zeros: gradients of weights."""
     keeps_inputs: bool = True
     """Whether the backward pass needs what the layer takes."""
+    meets: tuple[tuple[str, str], ...] = ()
+    """Inputs that it takes in one tensor with another one, the next of them, such as in a sum."""
     frozen: bool = False
     """Whether training leaves it as it is."""
     made_frozen: bool = False
@@ -255,6 +257,11 @@ class GraphLayer:
     def around(self) -> int:
         """`around_bytes`; if they are not known, what it keeps and what passes."""
         return self.around_bytes or self.kept_bytes + self.passing_bytes
+
+    def arriving(self, here: Collection[str]) -> list[str]:
+        """Its inputs; of those that meet elsewhere than `here`, only the last."""
+        met = {name for name, other in self.meets if other not in here}
+        return [name for name in self.inputs if name not in met]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,26 +285,6 @@ class ModelGraph:
     ) -> dict[str, tuple[str, ...]]:
         """The devices of every layer; the first of `names` if `chosen` decides nothing."""
         return devices_of_layers(self.feeds, chosen, tuple(names[:1]))
-
-    def received(
-        self, device: str, devices: Mapping[str, Sequence[str]], *, kept: bool = False
-    ) -> int:
-        """What the layers on a device receive from elsewhere, in bytes per sample.
-
-        Each tensor counts once. `devices` are those of every layer. With `kept`, only what the
-        backward pass needs there; what a layer passes on as it came is needed by those behind it.
-        """
-        taken: set[str] = set()
-        for layer in reversed(self.layers):
-            alone = len(layer.inputs) == 1 and not layer.kept_bytes
-            passed_on = alone and layer.name in taken
-            if device in devices[layer.name] and (not kept or layer.keeps_inputs or passed_on):
-                taken.update(layer.inputs)
-        return sum(
-            layer.output_bytes
-            for layer in self.layers
-            if layer.name in taken and device not in devices[layer.name]
-        )
 
     @property
     def parameters(self) -> int:

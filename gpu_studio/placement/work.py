@@ -87,6 +87,8 @@ class Work:
     none."""
     keeps_inputs: tuple[bool, ...] = ()
     """Whether the backward pass of each layer needs what it takes; if empty, all do."""
+    meets: tuple[Mapping[int, int], ...] = ()
+    """Of each layer the inputs that it takes in one tensor with others, each with the next one."""
 
     @property
     def sent_bytes(self) -> Array:
@@ -203,6 +205,7 @@ def work_of(
         beside_bytes=_row(layer.beside_bytes for layer in layers),
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
+        meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,11 +71,16 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
             beside_bytes=layer.kept_bytes // 2 if scratch else 0,
             added_up_bytes=layer.trainable_bytes // 2,
             keeps_inputs=bool(random.integers(0, 2)),
+            meets=tuple(pair for pair in pairwise(_in_order(layer)) if random.integers(0, 2)),
         )
 
     assert model.graph is not None
     layers = tuple(known(each) for each in model.graph.layers)
     return replace(model, graph=replace(model.graph, layers=layers))
+
+
+def _in_order(layer: GraphLayer) -> list[str]:
+    return sorted(layer.inputs, key=lambda name: int(name.removeprefix("layer_")))
 
 
 def carved(random: np.random.Generator, batch: int) -> Plan:

@@ -230,6 +230,22 @@ def test_that_what_is_passed_on_as_it_came_stays_on_a_card_if_a_layer_behind_nee
     )
 
 
+def test_that_outputs_that_meet_on_another_card_come_from_it_as_one() -> None:
+    """An operation between layers, such as a sum, runs where its first input is."""
+    head = GraphLayer("head", "Dense", output_bytes=800)
+    more = GraphLayer("more", "Dense", ("head",), output_bytes=800, kept_bytes=800)
+    apart = GraphLayer("both", "Normalization", ("head", "more"), around_bytes=2000)
+    both = replace(apart, meets=(("head", "more"),))
+    before = {"head": ("GPU:0",), "more": ("GPU:0",), "both": ("GPU:1",)}
+    assert _placed_on_a_card((head, more, apart), before) == round(UNREHEARSED * 32 * 3600)
+    assert _placed_on_a_card((head, more, both), before) == round(UNREHEARSED * 32 * 2800)
+    # What the other one is added to comes by itself.
+    beside = {**before, "more": ("GPU:1",)}
+    assert _placed_on_a_card((head, more, both), beside) == _placed_on_a_card(
+        (head, more, apart), beside
+    )
+
+
 def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_them() -> None:
     """As seen on practice cards: while one micro-batch goes back, others wait to be sent on."""
     head = GraphLayer("head", "Dense", output_bytes=8)

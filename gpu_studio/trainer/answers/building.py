@@ -265,6 +265,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         beside_bytes=costs.beside_bytes,
         added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
+        meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),

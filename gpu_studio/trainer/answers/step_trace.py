@@ -20,6 +20,7 @@ from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
+from gpu_studio.trainer.answers.sent_tensors import meets_of
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
@@ -159,7 +160,8 @@ class LayerCosts:
 
     `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
     `added_up_bytes` are the gradients that its loops add up.
-    `keeps_inputs` says whether its backward pass needs what it takes.
+    `keeps_inputs` says whether its backward pass needs what it takes; `meets` as in
+    `GraphLayer`.
     """
 
     output_shape: tuple[int | None, ...] = ()
@@ -171,6 +173,7 @@ class LayerCosts:
     scratch_bytes: int = 0
     added_up_bytes: int = 0
     keeps_inputs: bool = True
+    meets: tuple[tuple[str, str], ...] = ()
     flops_forward: float = 0.0
     flops_backward: float = 0.0
 
@@ -207,24 +210,31 @@ class _Step:
         kept, forward, backward = self._kept_bytes(), *self._flops()
         among = frozenset(self._numbers(ref.deref() for ref in self._kept))
         keeping = {path: kept.get(path, 0) for path in self._trace.outputs}
-        added = self._added_up()
         held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
-        return {
-            path: LayerCosts(
+        added, outputs = self._added_up(), self._output_bytes()
+        meets = meets_of(self.graph, self._trace.layer_of, outputs, _is_backward)
+        found = {}
+        for path, calls in self._trace.outputs.items():
+            holds = held.get(path, LayerHolds())
+            found[path] = LayerCosts(
                 output_shape=tuple(calls[0][0].shape.as_list()[1:]) if calls[0] else (),
-                output_bytes=sum(
-                    size_of(x, self._trace.batch).per_sample for call in calls for x in call
-                ),
+                output_bytes=outputs[path],
                 kept_bytes=kept.get(path, 0),
-                passing_bytes=held.get(path, LayerHolds()).passing,
-                around_bytes=held.get(path, LayerHolds()).around,
-                beside_bytes=held.get(path, LayerHolds()).beside,
-                scratch_bytes=held.get(path, LayerHolds()).scratch,
+                passing_bytes=holds.passing,
+                around_bytes=holds.around,
+                beside_bytes=holds.beside,
+                scratch_bytes=holds.scratch,
                 added_up_bytes=added.get(path, 0),
                 keeps_inputs=path in keepers,
+                meets=meets.get(path, ()),
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
             )
+        return found
+
+    def _output_bytes(self) -> dict[str, int]:
+        return {
+            path: sum(size_of(x, self._trace.batch).per_sample for call in calls for x in call)
             for path, calls in self._trace.outputs.items()
         }
 

@@ -168,3 +168,40 @@ def test_that_a_layer_knows_what_a_card_holds_around_it_and_whether_it_needs_its
     # The output and its gradient; then only the latter.
     assert (costs["conv"].around_bytes, costs["conv"].beside_bytes) == (2048, 1024)
     assert costs["dense"].beside_bytes == costs["dense"].scratch_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("takes", "expected"),
+    [
+        (("first", "second"), ()),
+        (("sum",), (("first", "second"),)),
+        # What is taken by itself too comes by itself; one name stands for one tensor.
+        (("sum", "first"), ()),
+        (("sum", "second"), ()),
+        (("larger",), ()),
+    ],
+)
+def test_that_a_layer_knows_which_outputs_it_takes_in_one_tensor(takes, expected):
+    import tensorflow as tf
+
+    from gpu_studio.trainer.answers.sent_tensors import meets_of
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    @tf.function(autograph=False)
+    def step(x):
+        made = {}
+        with tf.name_scope("first"):
+            made["first"] = tf.exp(x)
+        with tf.name_scope("second"):
+            made["second"] = tf.sin(made["first"])
+        made["sum"] = made["first"] + made["second"]
+        made["larger"] = tf.concat([made["first"], made["second"]], 1)
+        with tf.name_scope("last"):
+            return [tf.cos(made[name]) for name in takes]
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 6))).graph
+    layers = {each.name: each.name.partition("/")[0] for each in graph.get_operations()}
+    outputs = dict.fromkeys(("first", "second", "last"), 4 * 6)
+    layer_of = {name: layer for name, layer in layers.items() if layer in outputs}
+    found = meets_of(Graph(graph, SAMPLES), layer_of, outputs, lambda _: False)
+    assert found.get("last", ()) == expected
