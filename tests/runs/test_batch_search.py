@@ -73,10 +73,10 @@ def test_that_the_largest_of_a_card_runs_and_the_next_size_up_is_tried_and_does_
     (found,) = searched(100)
     assert (found.devices, found.like) == (("GPU:0",), ("GPU:1",))
     assert (found.batch, found.above) == (96, 112)
-    assert found.why_not == "it found no memory when it was tried"
+    assert found.why_not == "it found no memory when it was tried, with an eighth kept back"
     assert found.held == 96 << 10
-    assert "96 on GPU:0 host False" in asked()
-    assert "112 on GPU:0 host False" in asked()
+    assert "96 on GPU:0 host False kept 8" in asked()
+    assert "112 on GPU:0 host False kept 8" in asked()
 
 
 def test_that_a_batch_that_was_predicted_to_fit_and_did_not_is_told(searched, said):
@@ -96,7 +96,7 @@ def test_that_no_more_than_all_samples_are_trained_with_at_once(searched, asked)
     (found,) = searched(10_000)
     assert (found.batch, found.above) == (600, 0)
     assert found.why_not == "there are no more samples to train with"
-    assert asked() == ["600 on GPU:0 host False"]
+    assert asked() == ["600 on GPU:0 host False kept 8"]
 
 
 def test_that_a_cpu_has_no_more_tried_than_is_predicted_to_fit(searched, asked, monkeypatch):
@@ -110,7 +110,7 @@ def test_that_a_cpu_has_no_more_tried_than_is_predicted_to_fit(searched, asked, 
     (none,) = searched(10_000, WITHOUT_CARDS)
     assert (none.batch, none.above) == (0, 1)
     assert "is predicted to need" in none.why_not
-    assert asked() == ["600 on CPU:0 host True"]
+    assert asked() == ["600 on CPU:0 host True kept 8"]
 
 
 def test_that_a_model_of_which_nothing_is_predicted_begins_with_the_plans_own_batch(
@@ -118,7 +118,7 @@ def test_that_a_model_of_which_nothing_is_predicted_begins_with_the_plans_own_ba
 ):
     monkeypatch.setattr("gpu_studio.runs.batch_search.predict", lambda *_: ())
     (on_card,) = searched(100)
-    assert (on_card.batch, on_card.above, asked()[0]) == (96, 112, "32 on GPU:0 host False")
+    assert (on_card.batch, on_card.above, asked()[0]) == (96, 112, "32 on GPU:0 host False kept 8")
     (on_cpu,) = searched(100, WITHOUT_CARDS)
     assert (on_cpu.batch, on_cpu.above) == (32, 40)
     assert "is not known" in on_cpu.why_not

@@ -26,7 +26,9 @@ def main(arguments: list[str]) -> int:
     plan = tomllib.loads(told["plan"])
     batch, devices = plan["training"]["batch_size"], plan["distribution"]["devices"]
     with Path(os.environ["FAKE_ASKER_STARTS"]).open("a", encoding="utf-8") as file:
-        file.write(f"proof {batch} on {' '.join(devices)} host {told['host']}\n")
+        file.write(
+            f"proof {batch} on {' '.join(devices)} host {told['host']} kept {told['kept']}\n"
+        )
     if "hang" in flags:
         signal.pause()
     runs = batch <= int(os.environ["FAKE_LARGEST"])

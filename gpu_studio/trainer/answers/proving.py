@@ -6,7 +6,7 @@ Nothing of it is kept. What the plan's callbacks would do is left out, for they 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from gpu_studio.trainer.environment import limit_memory, settle
 from gpu_studio.trainer.errors import TrainerError
 
 if TYPE_CHECKING:
+    from gpu_studio.contract import DeviceMemory
     from gpu_studio.trainer.failures import FailureContext
     from gpu_studio.trainer.progress import TrainingProgress
     from gpu_studio.trainer.session import Session
@@ -34,8 +35,9 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     """Train some steps of the plan in `about`, and evaluate a batch; say if there was memory.
 
     With `runs` come the most bytes that each device held (`held`), without it `why`, and on which
-    `device` there was none. With `host` this process gets no more memory than the machine has free.
-    The answer never lasts. Raises TrainerError for all else that goes wrong.
+    `device` there was none. With `host` this process gets no more memory than the machine has free;
+    of each card's one part in `kept` is kept back, nothing if it is 0. The answer never lasts.
+    Raises TrainerError for all else that goes wrong.
     """
     if about["host"]:
         limit_memory()
@@ -49,7 +51,7 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
     tf.get_logger().setLevel("ERROR")
     context = FailureContext(plan=plan, base=Path(about["base"]))
     try:
-        held = _trained(plan, context, progress)
+        held = _trained(plan, context, about["kept"], progress)
     # Whatever TensorFlow raises is explained as that of a run.
     except Exception as error:
         told = explain(error, context)
@@ -77,9 +79,9 @@ def only_steps(plan: plans.Plan) -> plans.Plan:
 
 
 def _trained(
-    plan: plans.Plan, context: FailureContext, progress: Callable[[str], None]
+    plan: plans.Plan, context: FailureContext, kept: int, progress: Callable[[str], None]
 ) -> dict[str, int]:
-    """Train, and return the most bytes that each device held."""
+    """Train, and return the most bytes that each device held, without what was kept back."""
     from gpu_studio.trainer import devices, session
     from gpu_studio.trainer.phases import begin_phase
     from gpu_studio.trainer.progress import TrainingProgress
@@ -88,6 +90,8 @@ def _trained(
     tell = context.hearing(lambda _event: None)
     context.session = made = session.build(plan, context.base, tell)
     context.meter = meter = session.memory_meter(made)
+    before = meter.read()
+    back = _kept_back(before, made.spread.replicas, kept)
     progress(f"training steps with a batch of {plan.training.batch_size}")
     with devices.on_host():
         at = _train(made, TrainingProgress())
@@ -96,7 +100,25 @@ def _trained(
             begin_phase(made, number)
             at = _train(made, at)
         _evaluate(made)
-    return {each.device: each.peak for each in meter.read()}
+    taken = {device: len(each) * each.dtype.size for device, each in back.items()}
+    pairs = zip(meter.read(), before, strict=True)
+    return {
+        now.device: max(built.peak, now.peak - taken.get(now.device, 0)) for now, built in pairs
+    }
+
+
+def _kept_back(
+    memory: Sequence[DeviceMemory], devices: Collection[str], kept: int
+) -> dict[str, Any]:
+    """Take one part in `kept` of what each of `devices` may hold, for as long as this is held."""
+    import tensorflow as tf
+
+    back = {}
+    for each in memory:
+        if kept and each.limit and each.device in devices:
+            with tf.device(each.device):
+                back[each.device] = tf.zeros([each.limit // kept // tf.float32.size])
+    return back
 
 
 def _train(made: Session, at: TrainingProgress) -> TrainingProgress:

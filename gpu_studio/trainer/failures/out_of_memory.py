@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -112,7 +112,9 @@ def out_of_memory(error: BaseException, context: FailureContext, trace: str) -> 
     if memory:
         # The last figures before: without them a run that never trained a step would show none.
         context.tell(Memory(devices=list(memory)))
-    outlook = outlook_of(context, error, device, _least(text, device, lacked, memory))
+    asked = _most_asked(refused)
+    asked[device] = max(asked.get(device, 0), _asked(text))
+    outlook = outlook_of(context, error, device, shown_needs(asked, memory, context.plan))
     part = f"the layer {layer}" if layer else _update(text, lacked, context)
     message = f"Out of memory{_where(device, part)}{_wanted(text, lacked)}."
     return Failed(
@@ -145,18 +147,28 @@ def _refusals(context: FailureContext) -> list[AllocationRefusal]:
     return list(refusals_in(b"\n".join(lines).decode("utf-8", "replace")))
 
 
-def _least(
-    text: str,
-    device: str | None,
-    lacked: AllocationRefusal | None,
-    memory: Sequence[DeviceMemory],
-) -> int:
-    """What the device has proved to need at least, in bytes; 0 if that is not known."""
-    mine = next((row for row in memory if row.device == device and row.source == "allocator"), None)
-    if mine is None:
-        return 0
-    asked = lacked.bytes if lacked else _asked(text)
-    return max(mine.peak + asked, mine.limit or 0)
+def _most_asked(refused: Sequence[AllocationRefusal]) -> dict[str | None, int]:
+    """The most that was refused on each device, in bytes: several may lack room at one time."""
+    most = dict[str | None, int]()
+    for each in refused:
+        most[each.device] = max(most.get(each.device, 0), each.bytes)
+    return most
+
+
+def shown_needs(
+    asked: Mapping[str | None, int], memory: Sequence[DeviceMemory], plan: Plan | None
+) -> dict[str, int]:
+    """What devices have proved to need at least, in bytes, by what was refused on them.
+
+    With as much beyond its limit a device would have had room. What was free below it does not
+    count: it was in pieces, none of them large enough. What grows may not have come to its limit.
+    """
+    grows = plan is not None and plan.devices.memory_growth
+    return {
+        row.device: max(row.peak, 0 if grows else row.limit or 0) + asked[row.device]
+        for row in memory
+        if row.source == "allocator" and row.device in asked
+    }
 
 
 def _beside(text: str) -> str:
@@ -303,29 +315,32 @@ class MemoryOutlook:
 
 
 def outlook_of(
-    context: FailureContext, error: BaseException, device: str | None, least: int
+    context: FailureContext, error: BaseException, device: str | None, shown: Mapping[str, int]
 ) -> MemoryOutlook:
-    """Return what is predicted for the plan that failed, and for changes of it.
+    """Return what is predicted for the plan that failed on `device`, and for changes of it.
 
-    `least` are the bytes that `device` has proved to need at least.
+    `shown` are the bytes that devices have proved to need at least.
     """
     if context.plan is None or context.hurried() or (device or "").startswith("CPU"):
         return MemoryOutlook()  # the host's memory has no limit that could be predicted against
     context.tell(StateChanged(state="stopping", reason="looking for a plan that fits"))
     try:
-        return _outlook(context, context.plan, _dataset(context, error), device, least)
+        return _outlook(context, context.plan, _dataset(context, error), device, shown)
     except Exception:  # noqa: BLE001  (the failure must be reported, whatever goes wrong here)
         return MemoryOutlook()
 
 
 def _outlook(
-    context: FailureContext, plan: Plan, dataset: Any, device: str | None, least: int
+    context: FailureContext,
+    plan: Plan,
+    dataset: Any,
+    device: str | None,
+    shown: Mapping[str, int],
 ) -> MemoryOutlook:
     if dataset is None:
         return MemoryOutlook()
     machine = machine_seen(context)
     facts = _facts(context, plan, dataset)
-    shown = {device: least} if device and least else {}
     needs = Needs(plan, machine, facts, margin=MARGIN, shown=shown)
     remedies = memory_remedies(needs, lambda changed: _facts(context, changed, dataset))
     mends = [change_to(plan, each.make(plan), each.label) for each in islice(remedies, MOST_MENDS)]

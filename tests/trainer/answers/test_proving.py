@@ -11,8 +11,8 @@ from training_runs import trained
 
 from gpu_studio import hardware
 from gpu_studio.contract.events import Failed, Finished
-from gpu_studio.plan import AbsolutePlan, Plan, loads
-from gpu_studio.runs.batch_search import ProofAsking, largest_batches
+from gpu_studio.plan import AbsolutePlan, Carve, Plan, loads
+from gpu_studio.runs.batch_search import KEPT_BACK, ProofAsking, largest_batches
 from gpu_studio.trainer.answers.proving import only_steps
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ version = 1
 name = "as many as fit"
 [[devices.carve]]
 device = "GPU:0"
-slices_mib = [30, 30]
+slices_mib = [23, 23]
 [model]
-name = "cnn"
+name = "transformer"
+options = { width = 64, depth = 1, feed_forward = 256 }
 [data]
 name = "synthetic"
 options = { shape = [28, 28, 1], samples = 1200, classes = 4 }
@@ -48,12 +49,9 @@ def with_batch(plan: Plan, batch: int) -> Plan:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("warm_asker")
-def test_that_a_run_of_the_largest_batch_trains_and_one_of_the_next_size_has_no_memory(
-    fake_cards: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_that_a_run_of_the_largest_batch_trains_and_the_next_size_has_no_memory_in_seven_eighths(
+    fake_cards: Make, tmp_path: Path
 ) -> None:
-    # Operations in the same order every time: else a size may fit in one process only.
-    for threads in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"):
-        monkeypatch.setenv(threads, "1")
     fake_cards(count=1, memory_mib=2048)
     plan = replace(loads(PLAN), training=only_steps(loads(PLAN)).training)
     said: list[str] = []
@@ -61,17 +59,18 @@ def test_that_a_run_of_the_largest_batch_trains_and_one_of_the_next_size_has_no_
         AbsolutePlan(plan), tmp_path, hardware.inventory(), ProofAsking(said.append)
     )
     assert (found.devices, found.like) == (("GPU:0",), ("GPU:1",)), said
-    assert found.why_not == "it found no memory when it was tried"
-    assert 0 < found.held <= found.limit == 30 << 20
+    assert found.why_not == "it found no memory when it was tried, with an eighth kept back"
+    assert found.limit == 23 << 20
+    assert 0 < found.held <= found.limit * (1 - 1 / KEPT_BACK)
     assert found.batch < found.above <= found.batch * 1.25
     plan = replace(plan, training=replace(plan.training, epochs=2))
     assert trained(with_batch(plan, found.batch), tmp_path / "fits").of(Finished)
-    # Near the limit a size fits in one process and not in another (measured; why is not known): one
-    # that had no memory when it was tried may train in a run, but not in every one.
-    larger = with_batch(plan, found.above)
-    runs = (trained(larger, tmp_path / f"not-{number}") for number in range(5))
-    ends = next(filter(None, (run.of(Failed) for run in runs)), [])
-    assert [end.kind for end in ends] == ["out_of_memory"]
+    # Whatever the order of operations: 20.1 MiB are left, 64 samples need 18.6 at most, in pieces,
+    # and 80 have 21.8 in use at one time at least.
+    without = (Carve("GPU:0", (int(23 * (1 - 1 / KEPT_BACK)),)),)
+    less = replace(plan, devices=replace(plan.devices, carve=without))
+    failed = trained(with_batch(less, found.above), tmp_path / "not").one(Failed)
+    assert failed.kind == "out_of_memory"
 
 
 def test_that_what_a_run_does_beside_its_steps_is_left_out() -> None:

@@ -15,7 +15,7 @@ from gpu_studio.contract.events import DeviceMemory, Devices, LogicalDevice
 from gpu_studio.plan import with_value
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.failures import FailureContext, explain
-from gpu_studio.trainer.failures.out_of_memory import machine_seen
+from gpu_studio.trainer.failures.out_of_memory import machine_seen, shown_needs
 
 MIB = 1024 * 1024
 
@@ -131,6 +131,23 @@ def test_that_a_copy_without_room_is_out_of_memory_where_it_should_have_gone(
     failed = explain(InternalError(text), FailureContext(run, plan=small_plan()))
     assert (failed.kind, failed.device) == ("out_of_memory", "GPU:2")
     assert failed.message == "Out of memory on GPU:2: there was no room for another 14.2 KiB."
+
+
+def test_that_what_was_free_in_pieces_counts_for_nothing_and_each_device_shows_its_own_need() -> (
+    None
+):
+    memory = [
+        DeviceMemory(
+            device=f"GPU:{index}", current=0, peak=9 * MIB, source="allocator", limit=15 * MIB
+        )
+        for index in (0, 1, 2)
+    ]
+    asked = {"GPU:0": 6 * MIB, "GPU:2": MIB, None: MIB}
+    carved = small_plan()
+    assert shown_needs(asked, memory, carved) == {"GPU:0": 21 * MIB, "GPU:2": 16 * MIB}
+    growing = with_value(small_plan("devices.carve=[]"), "devices.memory_growth", True)
+    assert shown_needs(asked, memory, growing) == {"GPU:0": 15 * MIB, "GPU:2": 10 * MIB}
+    assert shown_needs({"GPU:1": 0}, [], None) == {}
 
 
 def test_that_advice_fits_the_plan_and_the_device() -> None:
