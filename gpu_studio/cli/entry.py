@@ -5,35 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import (
-    cluster,
-    code,
-    completion,
-    desktop,
-    devices,
-    export,
-    guide,
-    lab,
-    lesson,
-    model,
-    place,
-    plans,
-    queue,
-    runs,
-    study,
-    train,
-)
+from gpu_studio.cli import completion
 from gpu_studio.cli.command import (
     EXIT_CODES,
     INTERRUPTED,
     OK,
     REFUSED,
+    Commands,
     RefusedError,
     add_runs_dir,
     make,
@@ -51,26 +35,17 @@ from gpu_studio.cli.machine_choice import (
 )
 from gpu_studio.cli.without_terminal import has_terminal, told
 
-_COMMANDS: Final = (
-    plans.register,
-    export.register,
-    model.register,
-    place.register,
-    train.register,
-    runs.register,
-    queue.register,
-    study.register,
-    lab.register,
-    code.register,
-    cluster.register,
-    devices.register,
-    devices.register_doctor,
-    desktop.register,
-    completion.register,
-    guide.register,
-    lesson.register,
+BEFORE_QT: Final = (
+    "gpu_studio.runs.questions.plan_question",
+    "gpu_studio.placement.known_problems",
+    "gpu_studio.hardware.accompanying",
+    "gpu_studio.hardware.device_rows",
+    "gpu_studio.hardware.links",
 )
-"""What adds the commands, in the order of the help."""
+"""What brings most of the modules that the window needs, and nothing of Qt.
+
+They come first: PySide6 reads the source text of every module that is imported after it.
+"""
 
 PAGES: Final = ("devices", "plan", "train", "runs", "lab")
 
@@ -181,6 +156,8 @@ def show_window(chosen: argparse.Namespace) -> int:
         note(NO_DISPLAY)
         return REFUSED
     try:
+        for name in BEFORE_QT:
+            import_module(name)
         app = import_module("gpu_studio.ui.window.app")
     except ModuleNotFoundError:
         raise
@@ -204,8 +181,10 @@ def has_display() -> bool:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    parser, names = make_parser()
     cards, arguments = take_machine_choice(arguments)
+    if not arguments:  # The window's start waits for this: it needs the parsers of no command.
+        return _show_window_on(cards, make_window_parser().parse_args([]))
+    parser, names = make_parser()
     opened = _plan_to_open(arguments, names)
     if opened is not None:
         return _show_window_on(cards, opened)
@@ -234,9 +213,35 @@ def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
     parser.set_defaults(handler=None, trains=False, plan=None, parser=parser)
     _add_window_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for register in _COMMANDS:
+    for register in _registers():
         register(commands)
     return parser, commands.choices
+
+
+def _registers() -> Iterator[Callable[[Commands], None]]:
+    """What adds the commands, in the order of the help."""
+    from gpu_studio.cli import (
+        cluster,
+        code,
+        desktop,
+        devices,
+        export,
+        guide,
+        lab,
+        lesson,
+        model,
+        place,
+        plans,
+        queue,
+        runs,
+        study,
+        train,
+    )
+
+    working = (plans, export, model, place, train, runs, queue, study, lab, code, cluster, devices)
+    yield from (module.register for module in working)
+    yield devices.register_doctor
+    yield from (module.register for module in (desktop, completion, guide, lesson))
 
 
 def _add_window_options(parser: argparse.ArgumentParser) -> None:

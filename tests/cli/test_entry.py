@@ -176,6 +176,31 @@ def test_that_help_imports_nothing_that_a_command_works_with():
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
 
 
+def test_that_the_window_has_what_needs_no_qt_imported_before_it():
+    """Else PySide6 reads the text of each of these modules at the window's start."""
+    code = (
+        "import sys\n"
+        "from importlib import import_module\n"
+        "from gpu_studio.cli import entry\n"
+        "for name in (*entry.BEFORE_QT, 'gpu_studio.ui.window.app'): import_module(name)\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True
+    )
+    names = done.stdout.split()
+    qt = names.index("PySide6")
+    pure = [name for name in names if name.startswith("gpu_studio.")]
+    after = {name for name in names[qt:] if name in pure and ".ui" not in name}
+    assert not {"numpy", "psutil", "pyqtgraph", "rich"} & set(names)
+    assert len(after) < len(pure) / 10, sorted(after)
+
+
+def test_that_the_window_opens_without_the_parsers_of_all_commands(opened, monkeypatch):
+    monkeypatch.setattr(entry, "make_parser", lambda: pytest.fail("made all parsers"))
+    assert main([]) == 7
+
+
 def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):
     for _ in range(3):
         ended()

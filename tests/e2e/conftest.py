@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
     def opened(
         plan: Path | None = None,
         remembered: Path | None = None,
-        asker: Sequence[str] = (sys.executable, fake_plan_asker.__file__),
+        asker: Sequence[str] = fake_plan_asker.COMMAND,
     ) -> MainWindow:
         settings, facts = Settings(remembered or tmp_path / "settings.ini"), FactsReader(asker)
         settings.set(QUIT, LEAVE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def test_that_an_image_written_anew_is_the_same_question(tmp_path) -> None:
 def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
     told = []
-    command = [sys.executable, fake_plan_asker.__file__]
+    command = fake_plan_asker.COMMAND
     answer = ask_about(PLAN, command=command, reported=lambda early: told.append(dict(early)))
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
@@ -136,7 +135,7 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
 
 
 def test_that_the_fake_asker_answers_with_the_made_facts():
-    written = json.loads(fake_plan_asker.ANSWERS.read_bytes())
+    written = fake_plan_asker.answers()
     assert written == json.loads(json.dumps(made_plan_facts.ANSWERS)), made_plan_facts.__doc__
 
 

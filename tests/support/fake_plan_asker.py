@@ -4,89 +4,104 @@
 with its process id, to the file that `$FAKE_ASKER_STARTS` names. The number of training samples in
 its answer is the option `samples`.
 
-Its answers are those of `made_plan_facts.ANSWERS`, as JSON beside this file, and it imports nothing
-of the program: every window that a test opens asks two or three times, and to import what makes
-the answers takes four times as long as all else.
+Its answers are those of `made_plan_facts.ANSWERS`, as JSON beside this file, each on a line of its
+own. Every window that a test opens asks two or three times, so what most questions do not need is
+imported late, and nothing of the program: to import what makes the answers, or only what reads
+them, takes far longer than to start Python.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-ANSWERS = Path(__file__).with_name("fake_plan_answers.json")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ANSWERS = __file__.replace("asker.py", "answers.json")
+COMMAND = (sys.executable, "-I", "-S", __file__)
+"""The quickest way to be asked: it needs no package."""
 
 
 def main(arguments: list[str]) -> int:
     """Answer, or do what the flag says instead of telling of the model."""
     *flags, question, _, about, _, to = arguments
-    with Path(os.environ["FAKE_ASKER_STARTS"]).open("a", encoding="utf-8") as file:
-        file.write(f"{question} {os.getpid()}\n")
-    told = json.load(os.fdopen(int(about)))
-    answers = json.loads(ANSWERS.read_bytes())
+    starts = os.open(os.environ["FAKE_ASKER_STARTS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.write(starts, f"{question} {os.getpid()}\n".encode())
+    os.close(starts)
+    with os.fdopen(int(about)) as file:
+        told = file.read()
     if question == "data":
-        answer = _data(told, answers)
-        return _say(int(to), {"answer": answer, "lasting": "forgetful" not in flags})
-    _say(int(to), {"progress": "building the model"})
+        return _answer(int(to), _data(told), flags)
+    os.write(int(to), b'{"progress": "building the model"}\n')
     for flag in flags:
-        _ACTIONS[flag](int(to))
-    model = _heavy(answers["model"]) if "heavy" in flags else answers["model"]
-    return _say(int(to), {"answer": model, "lasting": "forgetful" not in flags})
+        _act(flag, int(to))
+    return _answer(int(to), _heavy() if "heavy" in flags else _line("model"), flags)
 
 
-def _heavy(model: dict[str, Any]) -> dict[str, Any]:
+def answers() -> dict[str, Any]:
+    """All answers, for who would change them."""
+    import json
+
+    with open(ANSWERS, "rb") as file:  # noqa: PTH123 (pathlib is imported longer than this works)
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def _line(name: str) -> str:
+    """One answer as it is written."""
+    with open(ANSWERS, encoding="utf-8") as file:  # noqa: PTH123
+        start = f'"{name}": '
+        (found,) = (line for line in file if line.startswith(start))
+    return found.removeprefix(start).rstrip().removesuffix(",")
+
+
+def _answer(to: int, answer: str, flags: list[str]) -> int:
+    lasting = "false" if "forgetful" in flags else "true"
+    os.write(to, f'{{"answer": {answer}, "lasting": {lasting}}}\n'.encode())
+    return 0
+
+
+def _heavy() -> str:
     """The model whose first and last layer have weights and slots too large for one MiB."""
+    import json
+
+    model = answers()["model"]
     for layer in model["graph"]["layers"][::2]:
         layer |= {"parameters": 40_000, "trainable": 40_000}
         layer |= {"weight_bytes": 160_000, "trainable_bytes": 160_000}
         model["slots"][layer["name"]] = 320_000
-    return model
+    return json.dumps(model)
 
 
-def _data(about: dict[str, Any], answers: dict[str, Any]) -> Any:
-    import tomllib  # which most questions do not need, and which takes as long as all the rest
+def _data(told: str) -> str:
+    if "samples" not in told:
+        return _line("data")
+    import json
+    import tomllib
 
-    options = tomllib.loads(about["plan"]).get("data", {}).get("options", {})
+    options = tomllib.loads(json.loads(told)["plan"]).get("data", {}).get("options", {})
     if options.get("samples") == 13:
-        return answers["refused"]
-    known: dict[str, Any] = answers["data"]
-    return known | {"data": known["data"] | {"train": options.get("samples", 800)}}
+        return _line("refused")
+    known = answers()["data"]
+    known["data"]["train"] = options.get("samples", 800)
+    return json.dumps(known)
 
 
-def _say(to: int, document: Any) -> int:
-    os.write(to, json.dumps(document).encode() + b"\n")
-    return 0
+def _act(flag: str, to: int) -> None:
+    import signal
 
-
-def _hang(_to: int) -> None:
-    signal.pause()
-
-
-def _die(_to: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _nonsense(to: int) -> None:
-    _say(to, {"answer": {"graph": "none of your business"}})
-
-
-def _refuse(to: int) -> None:
-    _say(to, {"error": "ImportError: no TensorFlow here"})
-
-
-_ACTIONS: dict[str, Callable[[int], object]] = {
-    "hang": _hang,
-    "die": _die,
-    "nonsense": _nonsense,
-    "refuse": _refuse,
-    "forgetful": lambda _to: None,
-    "heavy": lambda _to: None,
-}
+    if flag == "hang":
+        signal.pause()
+    elif flag == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif flag == "nonsense":
+        os.write(to, b'{"answer": {"graph": "none of your business"}}\n')
+    elif flag == "refuse":
+        os.write(to, b'{"error": "ImportError: no TensorFlow here"}\n')
+    elif flag not in ("forgetful", "heavy"):
+        raise ValueError(flag)
 
 
 if __name__ == "__main__":

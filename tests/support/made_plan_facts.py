@@ -96,4 +96,5 @@ ANSWERS = {
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(ANSWERS, indent=1) + "\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(answer)}" for name, answer in ANSWERS.items())
+    sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")

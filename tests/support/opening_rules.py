@@ -33,6 +33,7 @@ ALLOWED: Mapping[str, str] = {
     "cli/entry.py": "/dev/null",
     "cli/export.py": _BUNDLED,
     "ui/window/scripts.py": _BUNDLED,
+    "ui/kit/icons.py": _BUNDLED,
     "ui/kit/theme.py": _BUNDLED,
     "export/builders.py": _BUNDLED,
     "runs/results/report/elements.py": _BUNDLED,

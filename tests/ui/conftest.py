@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,7 @@ def runs(tmp_path: Path) -> Path:
 def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The command line that answers questions about plans without TensorFlow."""
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
-    return (sys.executable, fake_plan_asker.__file__)
+    return fake_plan_asker.COMMAND
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,11 @@ from gpu_studio.ui.kit.dialogs import (
     TraceDialog,
     about_dialog,
 )
+from gpu_studio.ui.kit.icons import (
+    coloured_icon,
+    icon,
+    pixmap,
+)
 from gpu_studio.ui.kit.notice import (
     Note,
     Notice,
@@ -92,12 +97,9 @@ from gpu_studio.ui.kit.theme import (
     FontRole,
     ThemeManager,
     Tokens,
-    coloured_icon,
     contrast,
     font,
-    icon,
     mix,
-    pixmap,
     readable,
     state_colour,
 )

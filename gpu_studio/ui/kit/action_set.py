@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
-from gpu_studio.ui.kit.theme import ThemeManager, icon
+from gpu_studio.ui.kit.icons import icon
+from gpu_studio.ui.kit.theme import ThemeManager
 
 MenuName = Literal["File", "Edit", "Run", "View", "Devices", "Help"]
 

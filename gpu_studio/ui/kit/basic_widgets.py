@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, coloured_icon, font, mix
+from gpu_studio.ui.kit.icons import coloured_icon
+from gpu_studio.ui.kit.theme import GRID, FontRole, ThemeManager, font, mix
 
 Role = Literal[
     "text", "strong", "heading", "title", "caption", "muted", "section", "mono", "mono_caption"

@@ -16,8 +16,9 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QStatusBar, QWidget
 
 from gpu_studio.ui.kit.basic_widgets import Elided
+from gpu_studio.ui.kit.icons import coloured_icon
 from gpu_studio.ui.kit.options import OptionButton
-from gpu_studio.ui.kit.theme import GRID, ICONS, ThemeManager, coloured_icon, state_colour
+from gpu_studio.ui.kit.theme import GRID, ICONS, ThemeManager, state_colour
 
 if TYPE_CHECKING:
     from gpu_studio.contract import State

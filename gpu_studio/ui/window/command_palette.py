@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from gpu_studio.ui.kit import GRID, font
-from gpu_studio.ui.kit.theme import SIZE
+from gpu_studio.ui.kit.icons import SIZE
 
 NAME, KEYS = range(2)
 _ACTION = Qt.ItemDataRole.UserRole

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
@@ -93,7 +95,7 @@ class MainWindow(WindowFrame):
         self.drops = Drops(services, pages, files)
         self.word_tips = WordTips(self)
         self._comes_back = not fresh
-        self._settling = Settling(self.inventory, self._settle, self)
+        self._settling = Settling(self.inventory, self._settling_steps(), self)
         self._bind()
         self._connect()
         self._complete()
@@ -249,16 +251,32 @@ class MainWindow(WindowFrame):
         if study is not None:
             self.studies.show_study(study)
 
-    def _settle(self) -> None:
-        """Do what the first painted window need not wait for."""
-        self.status_line.show_tensorflow()
-        self.pages.runs.tidy()
+    def _settling_steps(self) -> tuple[Callable[[], object], ...]:
+        """What the first painted window need not wait for.
+
+        What takes long is a step of its own, and libraries come before the pages that need them.
+        """
+        return (
+            self.status_line.show_tensorflow,
+            partial(import_module, "numpy"),
+            partial(import_module, "pyqtgraph"),
+            lambda: self.pages.runs.tidy(),
+            self._attend,
+            lambda: self.pages.devices,
+            lambda: self.pages.train,
+            self._come_back,
+        )
+
+    def _attend(self) -> None:
+        """Look after the queue, the ends of runs and a lesson from now on."""
         self.queue.attend()
         self.run_ends.begin()
         if self._comes_back and self.settings.get(LESSON):
             self.lessons.come_back()
+
+    def _come_back(self) -> None:
+        """Hold the run that was shown last, and look at the cards."""
         self._watch_cards(self.plan_page.isVisible())
-        _ = self.pages.devices, self.pages.train
         if self.session.run is not None and self.shown_run is None:
             self.pages.hold_run(self.session.run)
 
@@ -313,20 +331,26 @@ LONGEST_UNSETTLED_MS: Final = 1500
 
 
 class Settling(QObject):
-    """Does one thing once, soon after `begin`."""
+    """Takes its steps once, soon after `begin`.
 
-    def __init__(self, inventory: Inventory, action: Callable[[], object], parent: QObject) -> None:
+    Between two steps the window paints, and does what its user asks for.
+    """
+
+    def __init__(
+        self, inventory: Inventory, steps: Iterable[Callable[[], object]], parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._inventory = inventory
-        self._begun = False
+        self._left = deque(steps)
+        self._begun = self._stepping = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(action)
+        self._timer.timeout.connect(self._step)
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing to wait for any more."""
-        return self._begun and not self._timer.isActive()
+        """Whether the last step is taken, or is being taken."""
+        return not self._left
 
     def begin(self) -> None:
         """Wait from now on; asked for again nothing is done."""
@@ -337,9 +361,16 @@ class Settling(QObject):
             self._soon()
 
     def close(self) -> None:
-        """Leave it, if it is not done yet."""
+        """Leave the steps that are not taken yet."""
         self._timer.stop()
 
     def _soon(self) -> None:
-        if self._timer.isActive() and not self._inventory.looking:
+        if self._timer.isActive() and not self._stepping and not self._inventory.looking:
             self._timer.start(SETTLE_MS)
+
+    def _step(self) -> None:
+        self._stepping = True
+        step = self._left.popleft()
+        if self._left:
+            self._timer.start(0)
+        step()

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 from gpu_studio.common.paths import resource
 from gpu_studio.ui.kit.theme import (
     DARK,
-    ICONS,
     LIGHT,
     MONO,
     SANS,
@@ -21,13 +20,10 @@ from gpu_studio.ui.kit.theme import (
     Tokens,
     contrast,
     font,
-    icon,
     load_fonts,
     make_style_sheet,
     mix,
-    pixmap,
     readable,
-    state_colour,
 )
 
 BOTH = pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=lambda tokens: tokens.name)
@@ -106,27 +102,6 @@ def test_that_the_template_names_no_colour_of_its_own() -> None:
     template = resource("style/window.qss").read_text(encoding="utf-8")
     assert re.findall(r"#[0-9a-fA-F]{6}\b", template) == []
     assert Template(template).get_identifiers()
-
-
-@BOTH
-def test_that_every_state_has_an_icon_that_is_drawn_in_its_colour(
-    qapp: QApplication, tokens: Tokens
-) -> None:
-    for state, name in ICONS.items():
-        wanted = state_colour(state, tokens)
-        image = pixmap(name, wanted).toImage()
-        solid = {
-            image.pixelColor(x, y).name()
-            for x in range(20)
-            for y in range(20)
-            if image.pixelColor(x, y).alpha() > 250
-        }
-        assert wanted in solid, name
-
-
-def test_that_an_icon_is_sharp_at_twice_the_scale(qapp: QApplication) -> None:
-    assert icon("play", DARK).pixmap(20, 20).size().width() in (20, 40)
-    assert pixmap("play", DARK.text, 2.0).width() == 40
 
 
 def test_that_a_chosen_mode_changes_the_tokens_and_tells_so(theme: ThemeManager, qtbot) -> None:

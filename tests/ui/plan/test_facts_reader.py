@@ -6,7 +6,6 @@ Asked in the background, for exactly that plan, and nothing is left behind.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from dataclasses import replace
 
@@ -39,7 +38,7 @@ def reading(qtbot, asked):
     made: list[FactsReader] = []
 
     def read(*flags: str, command: list[str] | None = None) -> FactsReader:
-        made.append(FactsReader(command or [sys.executable, fake_plan_asker.__file__, *flags]))
+        made.append(FactsReader(command or [*fake_plan_asker.COMMAND, *flags]))
         return made[-1]
 
     yield read

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,6 +158,15 @@ def test_that_a_saved_plan_has_no_draft(open_window, tmp_path: Path, qtbot) -> N
     assert drafts_of(window) == []
 
 
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill the window, and wait for what it had asked: nobody has these processes any more."""
+    asked = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    assert process.wait(PATIENCE_S) == -signal.SIGKILL
+    _, alive = psutil.wait_procs(asked, timeout=PATIENCE_S)
+    assert not alive
+
+
 @pytest.mark.slow
 def test_that_an_edit_survives_the_killing_of_the_window(
     open_window, tmp_path: Path, runs, settings
@@ -168,8 +178,7 @@ def test_that_an_edit_survives_the_killing_of_the_window(
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert {process.stdout.readline() for _ in range(2)} == {"plan written\n", "text written\n"}
-        process.kill()
-        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+        kill(process)
     window = open_window()
     assert window.document.path == path
     assert window.document.plan.training.epochs == 400
@@ -200,8 +209,7 @@ def test_that_half_typed_text_survives_the_killing_of_the_window(
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
-        process.kill()
-        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+        kill(process)
     [file] = (settings.folder / "drafts").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     window = open_window()
