@@ -7,7 +7,6 @@ merely remembers, such as its place on the screen, is not here.
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from platformdirs import user_config_path
 
 from gpu_studio.common.paths import expanded
 from gpu_studio.common.safe_files import read_regular, replace_whole
+from gpu_studio.common.toml_text import toml_tables
 
 ENVIRONMENT: Final = "GPU_STUDIO_SETTINGS"
 RUNS_FOLDER: Final = "runs.folder"
@@ -34,9 +34,9 @@ def settings_path() -> Path:
 
 
 def chosen_runs_folder() -> str:
-    """The folder for runs that was chosen; empty if none was."""
+    """The folder for runs that was chosen; empty if none was, or what no folder can be called."""
     folder = Choices(settings_path().parent).get(RUNS_FOLDER)
-    return folder if isinstance(folder, str) else ""
+    return folder if isinstance(folder, str) and "\0" not in folder else ""
 
 
 def chosen_thousands(space: str) -> str:
@@ -58,7 +58,7 @@ class Choices:
         self.problem = ""
         self._values: dict[str, Any] = {}
         try:
-            self._values = _flat(tomllib.loads(self._read()))
+            self._values = _flat(toml_tables(self._read()))
         except (ValueError, OSError) as error:
             self.problem = f"{self.path} cannot be read: {_why(error)}. Defaults count instead."
 
@@ -86,7 +86,9 @@ class Choices:
         import tomlkit
 
         section, _, name = key.partition(".")
-        document = tomlkit.parse(self._read() or f"# {_ABOUT}\n")
+        text = self._read() or f"# {_ABOUT}\n"
+        toml_tables(text)  # tomlkit has no limits of its own
+        document = tomlkit.parse(text)
         table: Any = document.setdefault(section, tomlkit.table())
         if not isinstance(table, dict):
             raise ValueError(f"{section} in it is no table")

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from gpu_studio.contract.numbers import Whole
+
 
 class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
     """A device as TensorFlow sees it, such as `GPU:0`, carved from the `physical` device.
@@ -16,7 +18,7 @@ class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
 
     name: str
     physical: str
-    limit_mib: int | None = None
+    limit_mib: Whole | None = None
     description: str = ""
     uuid: str | None = None
     bus_id: str | None = None
@@ -31,8 +33,8 @@ class Layer(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     kind: str
     output_shape: str
-    parameters: int
-    bytes: int
+    parameters: Whole
+    bytes: Whole
 
 
 class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
@@ -60,7 +62,7 @@ class PartRow(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     way: str
     part: str
     device: str
-    operations: int
+    operations: Whole
 
 
 class Crossing(msgspec.Struct, kw_only=True, frozen=True):
@@ -76,8 +78,8 @@ class Crossing(msgspec.Struct, kw_only=True, frozen=True):
     way: str
     from_device: str
     to_device: str
-    tensors: int
-    bytes: int | None
+    tensors: Whole
+    bytes: Whole | None
 
 
 class Stage(msgspec.Struct, kw_only=True, frozen=True):
@@ -96,9 +98,9 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     gave only the stage's device.
     """
 
-    stage: int
+    stage: Whole
     way: str
-    micro_batch: int | None
+    micro_batch: Whole | None
     begin: float
     end: float
     busy: float
@@ -119,12 +121,12 @@ class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     device: str
-    current: int
-    peak: int
+    current: Whole
+    peak: Whole
     source: Literal["allocator", "host", "variables"]
-    limit: int | None = None
-    most: int | None = None
-    least: int | None = None
+    limit: Whole | None = None
+    most: Whole | None = None
+    least: Whole | None = None
 
     @property
     def used(self) -> int:
@@ -182,9 +184,9 @@ class WorkerPlace(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     role: str
-    index: int
+    index: Whole
     host: str
-    pid: int
+    pid: Whole
     address: str = ""
     folder: str = ""
 
@@ -201,13 +203,13 @@ class WorkerShare(msgspec.Struct, kw_only=True, frozen=True):
     step. While it computed a step, others have made `lag` updates on average, `lag_most` at most.
     """
 
-    index: int
-    steps: int = 0
-    samples: int = 0
+    index: Whole
+    steps: Whole = 0
+    samples: Whole = 0
     pace: float = 0.0
     seconds: float = 0.0
     lag: float = 0.0
-    lag_most: int = 0
+    lag_most: Whole = 0
 
 
 class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
@@ -221,12 +223,12 @@ class WorkerState(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     role: str
-    index: int
+    index: Whole
     state: WorkerStage
-    step: int = 0
+    step: Whole = 0
     compute: float = 0.0
     wait: float = 0.0
-    memory: int | None = None
+    memory: Whole | None = None
     seen: float = 0.0
     share: WorkerShare | None = None
     refusal: str = ""

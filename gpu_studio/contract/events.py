@@ -26,6 +26,7 @@ from gpu_studio.contract.event_parts import StageSpan as StageSpan
 from gpu_studio.contract.event_parts import SuggestedChange as SuggestedChange
 from gpu_studio.contract.event_parts import WorkerPlace as WorkerPlace
 from gpu_studio.contract.event_parts import WorkerState as WorkerState
+from gpu_studio.contract.numbers import Moment, Whole
 
 State = Literal[
     "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"
@@ -44,8 +45,8 @@ class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
     behind `time` may be set; 0 if it is not known, as in runs of an older GPU Studio.
     """
 
-    seq: int = -1
-    time: float = 0.0
+    seq: Whole = -1
+    time: Moment = 0.0
     elapsed: float = 0.0
 
 
@@ -57,13 +58,13 @@ class Started(Event, tag="started", frozen=True):
 
     run: str
     plan: str
-    pid: int
+    pid: Whole
     host: str
     gpu_studio: str
     python: str
     resumed_from: str | None = None
-    from_epoch: int = 0
-    from_step: int = 0
+    from_epoch: Whole = 0
+    from_step: Whole = 0
     practice: str = ""
 
     @property
@@ -98,17 +99,17 @@ class Model(Event, tag="model", frozen=True):
     """
 
     name: str
-    parameters: int
-    trainable: int
+    parameters: Whole
+    trainable: Whole
     layers: list[Layer]
     data: str
-    train_samples: int | None
-    validation_samples: int | None
-    test_samples: int | None
-    epochs: int
-    steps_per_epoch: int | None
-    global_batch: int
-    replica_batches: list[int]
+    train_samples: Whole | None
+    validation_samples: Whole | None
+    test_samples: Whole | None
+    epochs: Whole
+    steps_per_epoch: Whole | None
+    global_batch: Whole
+    replica_batches: list[Whole]
     optimizer: str
     loss: str
     precision: str
@@ -137,7 +138,7 @@ class Placement(Event, tag="placement", frozen=True):
     another's place is noticed.
     """
 
-    rows: list[tuple[str, str, str, int]]
+    rows: list[tuple[str, str, str, Whole]]
     asked: list[AskedPlace] = []
     crossings: list[Crossing] = []
     parts: list[PartRow] = []
@@ -150,9 +151,9 @@ class Timeline(Event, tag="timeline", frozen=True):
     did anything.
     """
 
-    step: int
+    step: Whole
     seconds: float
-    micro_batches: int
+    micro_batches: Whole
     stages: list[Stage]
     tasks: list[StageSpan]
     busy: dict[str, float]
@@ -166,15 +167,15 @@ class Communication(Event, tag="communication", frozen=True):
     of the rules by which the two are distinguished.
     """
 
-    step: int
-    steps: int
-    replicas: int
+    step: Whole
+    steps: Whole
+    replicas: Whole
     seconds: float
     input_seconds: float
     compute: float
     exposed: float
     devices: list[DeviceTimes]
-    version: int = 1
+    version: Whole = 1
 
 
 class StateChanged(Event, tag="state", frozen=True):
@@ -193,10 +194,10 @@ class Steps(Event, tag="steps", frozen=True):
     nothing else to compute. Older versions counted the way from there to the devices as well.
     """
 
-    epoch: int
-    first_step: int
+    epoch: Whole
+    first_step: Whole
     losses: list[float | None]
-    samples: int
+    samples: Whole
     seconds: float
     input_seconds: float = 0.0
 
@@ -209,8 +210,8 @@ class Epoch(Event, tag="epoch", frozen=True):
     `epoch` counts from 1; `step` is the number of global batches trained so far.
     """
 
-    epoch: int
-    step: int
+    epoch: Whole
+    step: Whole
     metrics: dict[str, float | None]
     seconds: float
     samples_per_second: float
@@ -225,7 +226,7 @@ class Memory(Event, tag="memory", frozen=True):
 class LearningRate(Event, tag="learning_rate", frozen=True):
     """The learning rate of step number `step`."""
 
-    step: int
+    step: Whole
     value: float
 
 
@@ -236,9 +237,9 @@ class Checkpoint(Event, tag="checkpoint", frozen=True):
     """
 
     name: str
-    epoch: int
-    step: int
-    bytes: int
+    epoch: Whole
+    step: Whole
+    bytes: Whole
     seconds: float
     best: bool = False
     value: float | None = None
@@ -257,11 +258,11 @@ class PhaseBegan(Event, tag="phase", frozen=True):
     From then on a new `optimizer` with this `learning_rate` trains so many `parameters`.
     """
 
-    number: int
-    after: int
+    number: Whole
+    after: Whole
     optimizer: str
     learning_rate: float
-    parameters: int
+    parameters: Whole
 
     @property
     def words(self) -> str:
@@ -287,10 +288,10 @@ class ClusterStarted(Event, tag="cluster", frozen=True):
     of the checkpoint that they go on from.
     """
 
-    attempt: int
+    attempt: Whole
     start: str
     workers: list[WorkerPlace]
-    from_step: int = 0
+    from_step: Whole = 0
     job: str = ""
 
 
@@ -310,8 +311,8 @@ class Finished(Event, tag="finished", frozen=True):
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
     seconds: float
-    epoch: int
-    step: int
+    epoch: Whole
+    step: Whole
     metrics: dict[str, float | None] = {}
     by: str = ""
     because: str = ""

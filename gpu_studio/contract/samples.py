@@ -14,6 +14,8 @@ from typing import Final
 
 import msgspec
 
+from gpu_studio.contract.numbers import Moment, Whole
+
 Why = dict[str, str]
 MEASURED_NEXT: Final = "measured from the next time on"
 """Why a figure is unknown that takes two looks."""
@@ -26,7 +28,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="sample", frozen=True):
     recordings of an older GPU Studio. The sampler's process sets it when writing.
     """
 
-    time: float
+    time: Moment
     steady: float = 0.0
 
 
@@ -37,7 +39,7 @@ class SamplerStarted(Sample, tag="started", frozen=True):
     cards.
     """
 
-    pid: int
+    pid: Whole
     gpu_studio: str
     simulated: str = ""
     practice: str = ""
@@ -53,7 +55,7 @@ class Asking(Sample, tag="asking", frozen=True):
     Sent only after the driver once failed to answer.
     """
 
-    index: int
+    index: Whole
 
 
 class Instance(msgspec.Struct, kw_only=True, frozen=True):
@@ -61,7 +63,7 @@ class Instance(msgspec.Struct, kw_only=True, frozen=True):
 
     card: str
     name: str
-    total_mib: int | None = None
+    total_mib: Whole | None = None
 
 
 class CardFacts(msgspec.Struct, kw_only=True, frozen=True):
@@ -72,7 +74,7 @@ class CardFacts(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     card: str
-    index: int | None = None
+    index: Whole | None = None
     uuid: str = ""
     name: str = ""
     bus_id: str = ""
@@ -81,18 +83,18 @@ class CardFacts(msgspec.Struct, kw_only=True, frozen=True):
     serial: str | None = None
     architecture: str | None = None
     compute_capability: str | None = None
-    total_mib: int | None = None
-    pcie_generation: int | None = None
-    pcie_generation_max: int | None = None
-    pcie_width: int | None = None
-    pcie_width_max: int | None = None
+    total_mib: Whole | None = None
+    pcie_generation: Whole | None = None
+    pcie_generation_max: Whole | None = None
+    pcie_width: Whole | None = None
+    pcie_width_max: Whole | None = None
     power_limit_w: float | None = None
     power_limit_min_w: float | None = None
     power_limit_max_w: float | None = None
-    slowdown_c: int | None = None
-    shutdown_c: int | None = None
-    clock_sm_max_mhz: int | None = None
-    clock_memory_max_mhz: int | None = None
+    slowdown_c: Whole | None = None
+    shutdown_c: Whole | None = None
+    clock_sm_max_mhz: Whole | None = None
+    clock_memory_max_mhz: Whole | None = None
     mig: bool | None = None
     instances: list[Instance] = []
     why: Why = {}
@@ -122,11 +124,11 @@ class FastFigures(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     card: str
-    memory_used_mib: int | None = None
-    memory_free_mib: int | None = None
-    memory_reserved_mib: int | None = None
-    utilisation_percent: int | None = None
-    memory_bus_percent: int | None = None
+    memory_used_mib: Whole | None = None
+    memory_free_mib: Whole | None = None
+    memory_reserved_mib: Whole | None = None
+    utilisation_percent: Whole | None = None
+    memory_bus_percent: Whole | None = None
     power_w: float | None = None
     why: Why = {}
 
@@ -141,12 +143,12 @@ class SlowFigures(msgspec.Struct, kw_only=True, frozen=True):
     """Figures of a card. `throttle` lists what limits the clocks; ECC errors count since boot."""
 
     card: str
-    temperature_c: int | None = None
-    clock_sm_mhz: int | None = None
-    clock_memory_mhz: int | None = None
-    fan_percent: int | None = None
+    temperature_c: Whole | None = None
+    clock_sm_mhz: Whole | None = None
+    clock_memory_mhz: Whole | None = None
+    fan_percent: Whole | None = None
     throttle: list[str] | None = None
-    p_state: int | None = None
+    p_state: Whole | None = None
     ecc_corrected: int | None = None
     ecc_uncorrected: int | None = None
     energy_j: float | None = None
@@ -183,13 +185,13 @@ class Process(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     card: str
-    pid: int
+    pid: Whole
     kinds: list[str]
-    memory_mib: int | None = None
+    memory_mib: Whole | None = None
     user: str | None = None
     command: str | None = None
     cpu_percent: float | None = None
-    host_memory_mib: int | None = None
+    host_memory_mib: Whole | None = None
     why: Why = {}
 
 
@@ -206,11 +208,11 @@ class HostProcess(msgspec.Struct, kw_only=True, frozen=True):
     `cpu_percent` 100 is one core.
     """
 
-    pid: int
+    pid: Whole
     user: str | None = None
     command: str | None = None
     cpu_percent: float | None = None
-    memory_mib: int | None = None
+    memory_mib: Whole | None = None
     why: Why = {}
 
 
@@ -228,12 +230,12 @@ class Host(Sample, tag="host", frozen=True):
     """The host. `disk_*` is the file system of the runs folder."""
 
     cpu_percent: float | None = None
-    memory_used_mib: int | None = None
-    memory_total_mib: int | None = None
-    swap_used_mib: int | None = None
-    swap_total_mib: int | None = None
-    disk_free_mib: int | None = None
-    disk_total_mib: int | None = None
+    memory_used_mib: Whole | None = None
+    memory_total_mib: Whole | None = None
+    swap_used_mib: Whole | None = None
+    swap_total_mib: Whole | None = None
+    disk_free_mib: Whole | None = None
+    disk_total_mib: Whole | None = None
     load_1: float | None = None
     why: Why = {}
 
@@ -243,7 +245,7 @@ class Happened(Sample, tag="happened", frozen=True):
 
     card: str
     kind: str
-    code: int
+    code: Whole
     words: str
 
 
@@ -252,7 +254,7 @@ class Beat(Sample, tag="beat", frozen=True):
 
     cpu_percent: float
     memory_mib: float
-    nvml_calls: int
+    nvml_calls: Whole
 
 
 class Owner(Sample, tag="owner", frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from typing import Any, Final
 
+from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.lab.study import StudyAxis, axis_of
 from gpu_studio.plan import inline
 
@@ -19,8 +19,8 @@ def values_in(text: str) -> list[Any]:
     """
     inner = text.strip()
     try:
-        tables = tomllib.loads(f"values = [{inner}]")
-    except (ValueError, RecursionError):
+        tables = toml_tables(f"values = [{inner}]")
+    except ValueError:
         words = [word.strip() for word in inner.split(",") if word.strip()]
         if any(set(word) & set("[]{}\"'=\n") for word in words):
             raise ValueError(_HOW) from None
@@ -33,8 +33,8 @@ def values_in(text: str) -> list[Any]:
 
 def _value(word: str) -> Any:
     try:
-        return tomllib.loads(f"value = {word}")["value"]
-    except (ValueError, RecursionError):
+        return toml_tables(f"value = {word}")["value"]
+    except ValueError:
         return word
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, get_args
 
 from gpu_studio.common.figures import grouped
 from gpu_studio.common.paths import is_missing
+from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.lab.largest_batch import LargestBatch, lines_of, read_largest
 from gpu_studio.plan import (
     Plan,
@@ -34,7 +35,7 @@ from gpu_studio.plan import (
     with_settings,
 )
 from gpu_studio.plan import dumps as plan_text
-from gpu_studio.plan.files import read_text, toml_tables
+from gpu_studio.plan.files import read_text
 from gpu_studio.plan.tables import SECTIONS
 
 VERSION: Final = 2

@@ -6,14 +6,14 @@ A crash while writing leaves the old file or the new one, never a part.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from gpu_studio.common.safe_files import opened, write_output
+from gpu_studio.common.toml_text import NestedTooDeeplyError, toml_tables
 from gpu_studio.plan.tables import LISTS, SECTIONS, from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, printable
 
@@ -26,18 +26,6 @@ What is larger is no plan, and reading it would only cost time.
 _WHERE = re.compile(
     r"^(?P<why>.*) \(at (?P<where>line \d+, column \d+|end of document)\)$", re.DOTALL
 )
-
-_DEEPEST = 48
-_MOST_WORDS = 16
-"""More words with dots between them than any key of ours has."""
-_WORD = r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'"""
-_TOKEN = re.compile(
-    r'''#[^\n]*+|"""(?:[^"\\]|\\.|"(?!""))*+"""'''
-    r"""|'''(?:[^']|'(?!''))*+'''"""
-    rf"|(?P<key>(?:{_WORD})(?:[ \t]*+\.[ \t]*+(?:{_WORD}))*+)",
-    re.DOTALL,
-)
-"""A comment, a text of several lines, or what may be a key."""
 
 
 def load(path: Path) -> Plan:
@@ -71,37 +59,6 @@ def loads(text: str, source: str = "plan") -> Plan:
             source,
         )
     return from_tables(_parsed(text, source), source)
-
-
-class NestedTooDeeplyError(ValueError):
-    """Tables or lists stand within each other more often than any file of ours needs."""
-
-
-def toml_tables(text: str) -> dict[str, Any]:
-    """Parse TOML that anybody may have written, in memory that grows with its length only.
-
-    `tomllib` keeps every beginning of a key with dots: one of 200 KB would take all memory. Raises
-    NestedTooDeeplyError, and otherwise ValueError as `tomllib.loads` does.
-    """
-    keys = filter(None, (token["key"] for token in _TOKEN.finditer(text)))
-    if any("." in key and len(re.findall(_WORD, key)) > _MOST_WORDS for key in keys):
-        raise NestedTooDeeplyError("nested too deeply")
-    try:
-        tables = tomllib.loads(text)
-    except RecursionError:
-        raise NestedTooDeeplyError("nested too deeply") from None
-    level: list[Any] = [tables]
-    for _ in range(_DEEPEST):
-        level = [inner for each in level for inner in _within(each)]
-    if level:
-        raise NestedTooDeeplyError("nested too deeply")
-    return tables
-
-
-def _within(value: Any) -> Iterable[Any]:
-    """The tables and lists in a table or a list."""
-    every = value.values() if isinstance(value, dict) else value
-    return (each for each in every if isinstance(each, dict | list))
 
 
 def save(plan: Plan, path: Path, text: str | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpu_studio.plan.files import toml_tables
+from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.plan.tables import from_tables, to_tables
 from gpu_studio.plan.values import Plan, PlanError, Problem, kind_of, shown
 

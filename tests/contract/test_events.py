@@ -35,6 +35,21 @@ def test_that_any_text_is_one_line_and_comes_back(text):
     assert decode(line) == Log(message=text)
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63 - 1, -(2**63), 10**30])
+def test_that_a_whole_number_that_no_plot_can_draw_is_in_no_event(number):
+    """A window that was given step 2**63 - 1 died in Qt, and again at each start after it."""
+    line = encode(Steps(epoch=1, first_step=7, losses=[1.0], samples=3, seconds=1.0))
+    assert decode(line.replace(b":7,", b":%d," % number)) is None
+    assert decode(line.replace(b":7,", b":%d," % 2**53)) is not None
+
+
+@pytest.mark.parametrize("moment", ["-1", "1e18", "9223372036854775807"])
+def test_that_a_moment_without_a_date_is_in_no_event(moment):
+    written = f'{{"event":"log","message":"a","time":{moment}}}'
+    assert decode(written.encode()) is None
+    assert decode(written.replace(moment, "221845392000").encode()) is not None
+
+
 def test_that_half_a_character_becomes_a_question_mark():
     assert decode(encode(Log(message="a\udcffb"))) == Log(message="a?b")
 

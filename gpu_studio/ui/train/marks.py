@@ -111,8 +111,9 @@ def jumps(rates: Array) -> Indices:
     if len(rates) < 2:
         return np.empty(0, dtype=np.intp)
     before, after, greatest = rates[:-1], rates[1:], float(np.nanmax(rates))
-    fell = (after * JUMP <= before) & (before >= _LEAST_OF_GREATEST * greatest)
-    rose = (after >= JUMP * before) & (after >= _LEAST_RISE * greatest)
+    with np.errstate(over="ignore"):  # a product that is infinite compares as it should
+        fell = (after * JUMP <= before) & (before >= _LEAST_OF_GREATEST * greatest)
+        rose = (after >= JUMP * before) & (after >= _LEAST_RISE * greatest)
     return np.flatnonzero(fell | rose) + 1
 
 

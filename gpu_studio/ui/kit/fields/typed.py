@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from PySide6.QtGui import QFocusEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QCompleter, QLineEdit, QWidget
 
 from gpu_studio.common.figures import grouped
+from gpu_studio.common.toml_text import toml_tables
 from gpu_studio.plan import Options, inline, shown
 from gpu_studio.plan.tables import Reader
 from gpu_studio.ui.kit.theme import FontRole, font
@@ -41,8 +41,8 @@ HOW_TO_WRITE = 'Write it as in a plan file: 0.9, 5, true, "a text", [1, 2] or { 
 def read_toml(text: str) -> Any:
     """One value written as TOML. Raises ValueError with what to write."""
     try:
-        tables = tomllib.loads(f"value = {text.strip()}")
-    except (ValueError, RecursionError):
+        tables = toml_tables(f"value = {text.strip()}")
+    except ValueError:
         raise ValueError(HOW_TO_WRITE) from None
     # A line break in the text could smuggle in a second key.
     if tables.keys() != {"value"}:
