@@ -29,6 +29,8 @@ AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "tim
 _SMOOTH = 0.6
 # The least length of a name, and the length below which the legend gets another line.
 _SHORTEST, _READABLE = 6, 20
+_LONGEST = 250
+"""No plan's name is longer; what a file says may be, and each length is tried."""
 _LINES = 3
 _A_VALUE = " 0.1234"
 _READING = "reading…"
@@ -151,7 +153,7 @@ class CurvesCard(TimePlot):
     def _shortened(self) -> tuple[RunCurve, ...]:
         """Return the runs under names that fit into the legend, with values as far as they fit."""
         full = {run.name: run.name for run in self._whole}
-        longest = max((len(name) for name in full), default=0)
+        longest = min(max((len(name) for name in full), default=0), _LONGEST)
         enough = min(_READABLE, longest)
         layouts = [
             (lines, most)

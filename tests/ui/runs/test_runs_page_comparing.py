@@ -344,6 +344,22 @@ def test_that_many_runs_with_long_names_have_a_legend_of_several_lines_that_tell
     assert legend.places()[-1].line > 0
 
 
+def test_that_a_run_whose_file_gives_it_a_name_without_end_is_shown(open_window, runs, qtbot):
+    """Each length of its name was tried: 100,000 letters stopped the window for good."""
+    name = "x" * 100_000
+    run = make_run(runs, Script(name="long", ending="completed", epochs=1, trained=1, steps=5))
+    told = run.path / "events.jsonl"
+    told.write_text(told.read_text().replace('"plan":"long"', f'"plan":"{name}"'))
+    window = open_window()
+    window.show_page("runs")
+    page = window.run_list.page
+    qtbot.waitUntil(lambda: len(page.model.rows) == 1)
+    page.select(page.model.rows[0].id)
+    legend = page.outcome.curves.legend
+    qtbot.waitUntil(lambda: len(legend.places()) == 1)
+    assert "…" in legend.places()[0].words
+
+
 def test_that_words_of_a_plan_stand_without_their_quotes(qapp) -> None:
     model = ComparisonModel()
     texts = ('"adam"', '"a \\"b\\""', "[1, 2]", '""')

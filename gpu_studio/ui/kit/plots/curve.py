@@ -38,6 +38,8 @@ _START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
 """The first steps are so large a part of the axis; they stand far above at least so many other
 points if they make the axis so many times as high as these need, which are then given so much
 air."""
+_FARTHEST = 1e300
+"""A height beyond it is drawn there: the span of an axis has to be a number, too."""
 # Dots closer to each other than this would merge into a thick line.
 _PIXELS_PER_DOT = 8
 
@@ -223,7 +225,7 @@ class PlotCurve:
         drawable = np.isfinite(heights)
         self.left_out = len(heights) > 0 and not bool(drawable.all())
         # A copy in any case: the series goes on in the same memory.
-        x, heights = x[drawable], heights[drawable]
+        x, heights = x[drawable], heights[drawable].clip(-_FARTHEST, _FARTHEST)
         connect = self._connections(x, view)
         places = view.ruler.places(x - self._origin)
         self._line.setData(places, heights, connect=connect)

@@ -51,3 +51,12 @@ def test_that_where_a_line_is_broken_nothing_is_made_room_for(plot) -> None:
     )
     _, high = heights(plot, 5.0, 40.0)
     assert high < 3
+
+
+def test_that_the_greatest_numbers_there_are_have_a_place(plot) -> None:
+    """Their span is no number: the plot raised at each redraw."""
+    most = np.finfo(np.float64).max
+    plot.feed("train", np.array([0.0, 50.0, 100.0]), np.array([-most, 0.0, most]), 0.0)
+    low, high = heights(plot, 0.0, 100.0)
+    assert -most < low < -1e299
+    assert 1e299 < high < most
