@@ -86,6 +86,11 @@ def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemo
     return replace(memory, total_formula=words)
 
 
+def up_to(memory: PredictedMemory, why: str) -> PredictedMemory:
+    """`memory`, noting that its total is a bound which most steps do not reach, and why."""
+    return replace(memory, total_formula=f"{memory.total_formula}; up to this: {why}")
+
+
 def counted(count: int, things: str, size: int) -> str:
     """`335,114 parameters × 4 B` if `size` divides evenly among them, else number and bytes."""
     if count and size % count == 0:

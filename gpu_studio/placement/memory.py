@@ -20,6 +20,7 @@ from gpu_studio.placement.device_memory import (
     measured_too,
     per_sample,
     slot_words,
+    up_to,
     with_total,
 )
 from gpu_studio.placement.memory_replicated import (
@@ -102,6 +103,12 @@ def _bytes(available: AvailableMemory) -> tuple[int | None, int | None]:
         None if mib is None else mib * MIB for mib in (available.most_mib, available.now_mib)
     )
     return most, now
+
+
+_PASSING = (
+    "how many micro-batches pass through logical CPUs at once is left to TensorFlow, and most "
+    "steps hold less"
+)
 
 
 @dataclass(slots=True)
@@ -281,7 +288,12 @@ def placed_memory(
         for name, load in loads.items()
     }
     whole = parts == 1 and not placed.recompute and all(name.startswith("CPU") for name in loads)
-    return _of_one_memory(memories, batch, model.steps.get("CPU")) if whole else memories
+    if whole:
+        return _of_one_memory(memories, batch, model.steps.get("CPU"))
+    return {
+        name: up_to(each, _PASSING) if parts > 1 and name.startswith("CPU") else each
+        for name, each in memories.items()
+    }
 
 
 def _of_one_memory(

@@ -391,6 +391,19 @@ def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_ther
     assert "600 B a sample × 500 samples (4 micro-batches in flight)" in many.activations.formula
 
 
+@pytest.mark.parametrize("device", ["CPU:0", "GPU:0"])
+def test_that_only_what_micro_batches_hold_on_cpus_is_called_a_bound(device) -> None:
+    facts = replace(FACTS, model=replace(MODEL, steps=dict.fromkeys(("CPU", "GPU"), STEP)))
+    placed = [plan("placed", 64, placed=Placed(count, {"one": (device,)})) for count in (1, 4)]
+    machine = TWO_CARDS if device == "GPU:0" else WITHOUT_CARDS
+    whole, many = (
+        predicted(replace(each, devices=DeviceSettings()), facts, machine)[device].total_formula
+        for each in placed
+    )
+    assert "up to this" not in whole
+    assert ("up to this" in many) == (device == "CPU:0")
+
+
 def test_that_gradients_are_held_of_micro_batches_going_back_at_once_and_of_the_others_sum() -> (
     None
 ):

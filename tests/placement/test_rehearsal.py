@@ -5,6 +5,8 @@ What they hold on a card, and on a CPU in whatever order its threads happen to r
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpu_studio.placement.arena import UNIT, Arena
 from gpu_studio.placement.liveness import Operation, Size, Variable
 from gpu_studio.placement.rehearsal import (
@@ -32,6 +34,10 @@ BACKWARD = (
 
 def alike_all(_batch: int) -> list[float]:
     return [10 * CHEAP] * 2
+
+
+def slowly(_batch: int) -> list[float]:
+    return [1.0] * 5
 
 
 def alike(_batch: int) -> list[float]:
@@ -173,3 +179,22 @@ def test_that_weights_from_a_file_are_elsewhere_than_where_they_were_drawn() -> 
         for loaded in (False, True)
     )
     assert drawn.padding != loaded.padding
+
+
+def test_that_a_rewritten_graph_counts_where_it_holds_more_and_never_less() -> None:
+    """A factor that is multiplied on the way there is held until the way back."""
+    forward = Operation(makes=((1, Size(0, MIB)),))
+    factor = Operation(takes=(1,), makes=((2, Size(0, MIB)),))
+    middle = Operation(takes=(1,), makes=((3, Size(0, MIB)),))
+    back = Operation(takes=(2, 3), makes=((4, Size()),))
+    late = (forward, middle, replace(factor, after=(1,)), replace(back, takes=(1, 2, 3)))
+    ahead = (forward, factor, replace(middle, after=(1,)), replace(back, takes=(1, 2, 3, 5)))
+    ahead = (*ahead, Operation(makes=((5, Size(0, MIB)),)))
+
+    def memory(operations, *rewritten):
+        return on_cpu(operations, slowly, TensorKinds([4]), 1, *rewritten)
+
+    alone = memory(late)
+    assert memory(late, (ahead, slowly)).asked(8) == alone.asked(8) + 8 * MIB
+    assert memory(late, (ahead, slowly)).peak(8) > alone.peak(8)
+    assert memory(ahead, (late, slowly)) == memory(ahead)

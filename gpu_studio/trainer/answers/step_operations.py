@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from tensorflow.python.framework import ops
@@ -36,6 +37,7 @@ from gpu_studio.trainer.answers.kernel_scratch import (
     scratch_on_cpu,
     workspace_on_cpu,
 )
+from gpu_studio.trainer.answers.rewritten_graph import rewritten
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
@@ -61,13 +63,17 @@ class Graph:
     The executor prunes the others.
     """
 
-    def __init__(self, graph: Any, batch: int) -> None:
-        """`batch` is the number of samples in the trace, a prime that divides no other axis."""
-        self.batch = batch
+    def __init__(self, graph: Any, batch: int, known: Mapping[Any, int] | None = None) -> None:
+        """`batch` is the number of samples in the trace, a prime that divides no other axis.
+
+        `known` are numbers that tensors have already, by reference.
+        """
+        self.batch, self._graph = batch, graph
         self.operations = _needed(graph)
-        self.numbers = {
-            x.ref(): n for n, x in enumerate(x for op in self.operations for x in op.outputs)
-        }
+        known = known or {}
+        fresh = count(1 + max(known.values(), default=-1))
+        made = (x.ref() for op in self.operations for x in op.outputs)
+        self.numbers = {ref: known[ref] if ref in known else next(fresh) for ref in made}
         # The caller keeps the batch alive while the step runs.
         given = [x for op in self.operations if op.type == "Placeholder" for x in op.outputs]
         self.given = frozenset(self.numbers[x.ref()] for x in given)
@@ -82,6 +88,20 @@ class Graph:
         if tensor.op.type in LOOPS and tensor.dtype.name == "variant":
             return _collected(tensor, self.batch)
         return size_of(tensor, self.batch)
+
+    def rewritten(self) -> Graph | None:
+        """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
+
+        None if it cannot be rewritten, or has loops: what their turns hold is known as traced only.
+        """
+        if any(op.type in LOOPS for op in self.operations):
+            return None
+        try:
+            found = rewritten(self._graph)
+        except Exception:  # noqa: BLE001 (whatever TensorFlow raises about a graph)
+            return None
+        numbers = {x.name: self.numbers[x.ref()] for op in self.operations for x in op.outputs}
+        return Graph(found, self.batch, found.known(numbers))
 
     def as_on(self, kind: str) -> list[Operation]:
         """Return the operations with what their kernels need on a "CPU" or a "GPU"."""

@@ -64,9 +64,22 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     notes = _Notes()
     with notes.listening(layers), _noting_gradients(program, notes):
         # It must be the very step that a run executes.
-        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001
+        step = tf.function(_named(program._train_replica), autograph=False)  # noqa: SLF001
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph
     return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
+
+
+def _named(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the step with the names that its operations have in a run's loop over steps.
+
+    TensorFlow sorts by them when it rewrites the graph.
+    """
+
+    def named(*args: Any) -> Any:
+        with tf.name_scope("while"):
+            return step(*args)
+
+    return named
 
 
 def _prime(model: Any, dataset: Dataset) -> int:
@@ -331,6 +344,8 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
+        run = graph.rewritten()
+        rewritten = (run.as_on("CPU"), run.seconds) if run else None
         on_one = graph.with_turns_ahead()
         sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
         parts = in_turn(on_one, gradients, graph.given)
@@ -338,7 +353,7 @@ class _Step:
         seen = tuple(tensor for tensor in marks.outputs if tensor in there)
         summed = replace(marks, results=parts.sums, outputs=seen)
         return {
-            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
+            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores(), rewritten),
             "GPU": on_card(on_one, marks),
             SENDING: on_card(sent.operations, marks, sent.received, copied=True),
             GATHERING: on_card(gathered.operations, marks, gathered.received),

@@ -29,6 +29,7 @@ def test_that_gradients_wait_in_the_turns_of_a_loop_on_a_cpu_but_not_on_a_card()
         return tape.gradient(loss, [weight.value for weight in layer.trainable_variables])
 
     graph = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 7, 5))).graph, SAMPLES)
+    assert graph.rewritten() is None  # what turns hold is known as traced only
 
     def beside(kind):
         return [size for each in graph.as_on(kind) for number, size in each.makes if number < 0]
@@ -205,3 +206,43 @@ def test_that_a_layer_knows_which_outputs_it_takes_in_one_tensor(takes, expected
     layer_of = {name: layer for name, layer in layers.items() if layer in outputs}
     found = meets_of(Graph(graph, SAMPLES), layer_of, outputs, lambda _: False)
     assert found.get("last", ()) == expected
+
+
+def test_that_a_term_of_a_gradient_is_rehearsed_where_tensorflow_computes_it():
+    """Of gelu's gradient what needs only its input waits for nothing once it is rewritten."""
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.placement.built_memory import variables_of
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    weight = tf.Variable(tf.ones((4, 4)))
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.name_scope("while"), tf.GradientTape() as tape:
+            y = keras.activations.gelu(tf.matmul(x, weight), approximate=False)
+            loss = tf.reduce_sum(tf.matmul(tf.tanh(y), weight))
+        weight.assign_sub(tape.gradient(loss, weight))
+        return loss
+
+    traced = Graph(step.get_concrete_function(tf.TensorSpec((SAMPLES, 4))).graph, SAMPLES)
+    rewritten = traced.rewritten()
+    assert rewritten is not None
+
+    assert (rewritten.given, rewritten.results) == (traced.given, traced.results)
+    assert variables_of(rewritten.as_on("CPU")) == variables_of(traced.as_on("CPU"))
+
+    def waits_for_the_way_back(graph):
+        """Whether the exponential in gelu's gradient comes after what comes back."""
+        waiting, seen = [op for op in graph.operations if op.type == "Exp"], set()
+        assert waiting
+        while waiting:
+            op = waiting.pop()
+            if op.name not in seen:
+                seen.add(op.name)
+                waiting += [*(x.op for x in op.inputs), *op.control_inputs]
+        return any("TanhGrad" in name for name in seen)
+
+    assert waits_for_the_way_back(traced)
+    assert not waits_for_the_way_back(rewritten)

@@ -1,0 +1,127 @@
+"""The graph of a step as TensorFlow's optimizer of graphs (Grappler) rewrites it before it is run.
+
+It moves factors to where they can be multiplied earlier, and drops what waits for nothing any more:
+terms of the gradients of gelu and softmax are then computed in the forward pass, and held until the
+backward pass (seen in the graphs of real steps). Where a factor goes depends on the names, which it
+sorts by, and on how often it passes over the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.framework import importer
+from tensorflow.python.grappler import cluster, tf_optimizer
+from tensorflow.python.ops import handle_data_util
+
+_AS_THEY_ARE = ["remapping", "function_optimization", "implementation_selector"]
+"""Passes that change no memory: what they join is computed in the same memory when it is apart."""
+_STEP = "step"
+"""The name of the signature, which says what must stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenGraph:
+    """A graph that takes and gives the same; `names` are those of its operations before it is read.
+
+    The attributes are those of a `FuncGraph`, as far as they are needed.
+    """
+
+    operations: list[Any]
+    names: Mapping[str, str]
+    outputs: list[Any]
+    control_outputs: list[Any]
+    internal_captures: list[Any]
+
+    def get_operations(self) -> list[Any]:
+        """All operations."""
+        return self.operations
+
+    def known(self, numbers: Mapping[str, int]) -> dict[Any, int]:
+        """Numbers of tensors, those of the same name in `numbers`, by reference."""
+        tensors = (
+            (f"{self.names[op.name]}:{x.value_index}", x)
+            for op in self.operations
+            for x in op.outputs
+        )
+        return {x.ref(): numbers[name] for name, x in tensors if name in numbers}
+
+
+def rewritten(graph: Any) -> RewrittenGraph:
+    """Return `graph`, a traced function, as it is after the passes that all graphs go through.
+
+    Raises whatever TensorFlow does about a graph that it cannot rewrite or read.
+    """
+    definition = tf_optimizer.OptimizeGraph(
+        _settings(), _described(graph), verbose=False, cluster=cluster.Cluster(devices=[_cpu()])
+    )
+    with tf.Graph().as_default():
+        given = {x.name: _given(x) for x in graph.inputs}
+        inputs = {x.op.name for x in graph.inputs}
+        kept = [node for node in definition.node if node.name not in inputs]
+        del definition.node[:]
+        definition.node.extend(kept)
+        taken = {name.partition(":")[0] for node in kept for name in node.input}
+        read = importer.import_graph_def(
+            definition,
+            input_map={name: x for name, x in given.items() if name.partition(":")[0] in taken},
+            return_elements=[node.name for node in kept],
+            name="",
+        )
+    return _found(graph, given, dict(zip((node.name for node in kept), read, strict=True)))
+
+
+def _found(graph: Any, given: Mapping[str, Any], read: Mapping[str, Any]) -> RewrittenGraph:
+    placed = {x.op.name: given[x.name].op for x in graph.inputs} | dict(read)
+    return RewrittenGraph(
+        list(placed.values()),
+        {op.name: name for name, op in placed.items()},
+        [placed[x.op.name].outputs[x.value_index] for x in graph.outputs],
+        # Reads of variables that another one does too are gone.
+        [placed[op.name] for op in graph.control_outputs if op.name in placed],
+        [given[x.name] for x in graph.internal_captures],
+    )
+
+
+def _settings() -> config_pb2.ConfigProto:
+    """The settings with which a run's functions are rewritten, however small they are."""
+    settings = config_pb2.ConfigProto()
+    settings.CopyFrom(context.context().config)
+    passes = settings.graph_options.rewrite_options
+    passes.min_graph_nodes = -1
+    for name in _AS_THEY_ARE:
+        setattr(passes, name, passes.OFF)
+    return settings
+
+
+def _described(graph: Any) -> meta_graph_pb2.MetaGraphDef:
+    """Return the graph with what it takes, and what it gives and does, which must stay."""
+    described = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
+    signature = described.signature_def[_STEP]
+    for named, tensors in ((signature.inputs, graph.inputs), (signature.outputs, graph.outputs)):
+        for number, x in enumerate(tensors):
+            named[str(number)].name = x.name
+            named[str(number)].dtype = x.dtype.as_datatype_enum
+    done = described.collection_def["train_op"].node_list.value
+    done.extend(op.name for op in graph.control_outputs)
+    return described
+
+
+def _cpu() -> device_properties_pb2.NamedDevice:
+    """A device that is only described, so that none is opened."""
+    about = device_properties_pb2.DeviceProperties(type="CPU", num_cores=1, frequency=1000)
+    return device_properties_pb2.NamedDevice(
+        name="/job:localhost/replica:0/task:0/device:CPU:0", properties=about
+    )
+
+
+def _given(tensor: Any) -> Any:
+    """Return a placeholder like an input, of a variable with what is known of its value."""
+    made = tf.compat.v1.placeholder(tensor.dtype, tensor.shape, name=tensor.op.name)
+    handle_data_util.copy_handle_data(tensor, made)
+    return made
