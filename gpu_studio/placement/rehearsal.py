@@ -31,7 +31,14 @@ from gpu_studio.placement.step_memory import (
     StepMemory,
     highest,
 )
-from gpu_studio.placement.step_orders import CHEAP, UNKNOWN, in_threads, launched
+from gpu_studio.placement.step_orders import (
+    CHEAP,
+    EVENLY,
+    STAYING,
+    UNKNOWN,
+    in_threads,
+    launched,
+)
 
 REHEARSED = (8, 64, 512)
 """Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
@@ -92,8 +99,8 @@ def on_card(
     """The memory of a step whose operations a card runs one by one, in one region of memory.
 
     The batch is copied there in the step, and free again when its last operation has run. Other
-    tensors may be `received` too. `copied` says whether the variables are copies of those of
-    another card: then the model was not built there.
+    tensors may be `received` too, from cards that compute beside it. `copied` says whether the
+    variables are copies of those of another card: then the model was not built there.
     Of exchanges, which are rehearsed besides, only `BATCHES` are looked at.
     """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
@@ -101,7 +108,8 @@ def on_card(
     passing = replace(marks, results=results, batch=frozenset())
     step, wiring = _step(operations, passing), Wiring(operations)
     arriving = marks.batch | received
-    orders = (launched(wiring, arriving, chance) for _ in range(_steps(operations)))
+    staying = STAYING if received else EVENLY
+    orders = (launched(wiring, arriving, chance, staying) for _ in range(_steps(operations)))
     runs = [step.history(order) for order in dict.fromkeys(map(tuple, orders))]
     steps = list({tuple(run.changes): run for run in runs}.values())
     found = (

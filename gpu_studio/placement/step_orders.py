@@ -23,18 +23,23 @@ UNKNOWN = 1e-9
 It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures:
 for ninety steps all operations but those that only pass memory on are handed to other threads
 (`kInitialCostEstimateCycles`). """
+EVENLY = (0.0,)
+"""How likely the thread that has launched an operation launches the next one by that alone. On one
+card alone it comes from any thread, for the few that there are find free cores."""
 STAYING = 0.5, 0.9, 0.98
-"""How likely the thread that has launched an operation launches the next one: any of these."""
+"""The same where several cards share the cores, and a thread may wait for one: any of these."""
 
 
-def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Iterator[Turn]:
+def launched(
+    wiring: Wiring, arriving: Collection[int], chance: Random, staying: Sequence[float] = STAYING
+) -> Iterator[Turn]:
     """One operation after the other, as on a card, from the queues of several threads.
 
     Each tensor that is `arriving` is received in a thread, which goes on with what it makes ready;
     another launches what needs none of them. Whose operation comes next is drawn by `chance`, and
     which comes first of those that become ready together (see `in_one_queue`).
     """
-    waiting, staying = WaitingOperations(wiring), chance.choice(STAYING)
+    waiting, stays = WaitingOperations(wiring), chance.choice(staying)
     received = {
         place for place, made in enumerate(wiring.makes) if any(t in arriving for t in made)
     }
@@ -42,7 +47,7 @@ def launched(wiring: Wiring, arriving: Collection[int], chance: Random) -> Itera
     queues.append(deque(place for place in waiting.first if place not in received))
     queue = queues[-1]
     while busy := [each for each in queues if each]:
-        if not queue or chance.random() > staying:
+        if not queue or chance.random() > stays:
             queue = chance.choice(busy)
         place = queue.popleft()
         yield wiring.begins[place]

@@ -198,3 +198,19 @@ def test_that_a_rewritten_graph_counts_where_it_holds_more_and_never_less() -> N
     assert memory(late, (ahead, slowly)).asked(8) == alone.asked(8) + 8 * MIB
     assert memory(late, (ahead, slowly)).peak(8) > alone.peak(8)
     assert memory(ahead, (late, slowly)) == memory(ahead)
+
+
+def test_that_threads_of_a_card_alone_get_on_alike_and_beside_others_one_may_wait() -> None:
+    """What the batch makes is of use when another thread has made its part; that one needs little.
+
+    Where cores are few it may have to wait until all of the others' is there.
+    """
+    many = range(1, 31)
+    step = [Operation(makes=((0, Size(MIB)),)), Operation(makes=((1000, Size()),))]
+    for turn in many:
+        step.append(Operation((turn - 1,), ((turn, Size()), (100 + turn, Size(MIB)))))
+        step.append(Operation((999 + turn,), ((1000 + turn, Size()),)))
+        step.append(Operation((100 + turn, 1000 + turn)))
+    marks = TensorKinds(batch=frozenset({0}))
+    alone, beside = (on_card(step, marks, received) for received in (frozenset(), frozenset({-1})))
+    assert beside.asked(1) == len(many) * MIB > alone.asked(1)
