@@ -114,7 +114,9 @@ def training_stream(
 
     # The samples are gathered beside the epochs, not inside: inside, TensorFlow would trace and
     # prepare all of it once for each kind of epoch, which takes 0.1 s of every start.
-    orders = tf.data.Dataset.counter(start=epoch).flat_map(one_for_each_part)
+    # `range` and not `counter`, which traces a function to count.
+    epochs = tf.data.Dataset.range(epoch, tf.int64.max)
+    orders = epochs.flat_map(one_for_each_part)
     parts = tf.data.Dataset.from_tensor_slices(later).repeat()
     if offset:
         parts = tf.data.Dataset.from_tensor_slices(first).concatenate(parts)

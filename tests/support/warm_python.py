@@ -138,14 +138,17 @@ def serve(address: str) -> None:
 def _import_trainer() -> None:
     """Import all that a run or an answer imports, except the programs themselves."""
     import keras  # noqa: F401
-    import numpy.random  # noqa: F401 (which numpy imports when it is first used)
+    import numpy.ma
+    import numpy.random  # noqa: F401 (both of which numpy imports when they are first used)
     import tensorflow  # noqa: F401
 
     sys.path.insert(0, str(ROOT))
-    room = importlib.import_module("gpu_studio.trainer")
-    for each in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-        if each.name not in PROGRAMS:
-            importlib.import_module(each.name)
+    # A pipeline imports its operations one by one, when it is made.
+    for name in ("gpu_studio.trainer", "tensorflow.python.data.ops"):
+        room = importlib.import_module(name)
+        for each in pkgutil.walk_packages(room.__path__, f"{name}."):
+            if each.name not in PROGRAMS:
+                importlib.import_module(each.name)
     sys.path.pop(0)
 
 
