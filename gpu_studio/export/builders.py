@@ -1,57 +1,28 @@
 """The built-in models' builders, as the trainer has them.
 
-It gives their source for a script, and the layers that they call. The trainer's files are read as
-text and never imported, for that would start TensorFlow.
+It gives their source for a script, and the layers that they call.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from gpu_studio.export.script_text import definition
+from gpu_studio.export.trainer_source import source_below_imports
 
 _DRAWS = re.compile("Dropout$|Noise$|^Random")
 
 
-@cache
 def builder_source(name: str) -> str:
     """Return the functions that make the model `name`, without annotations.
 
     The script must have imported `keras`.
     """
-    text = resources.files("gpu_studio").joinpath(f"trainer/models/{name}.py").read_text("utf-8")
-    lines = text.split("\n")
-    body = ast.parse(text).body
-    for function in reversed(body):
-        if isinstance(function, ast.FunctionDef):
-            signature = definition(function.name, _parameters(function.args, text))
-            lines[function.lineno - 1 : function.body[0].lineno - 1] = signature.split("\n")
-    imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
-    return "\n".join(lines[imports[-1].end_lineno :]).strip("\n") + "\n"
-
-
-def _parameters(given: ast.arguments, text: str) -> list[str]:
-    without = [None] * (len(given.args) - len(given.defaults))
-    positional = zip(given.args, [*without, *given.defaults], strict=True)
-    keywords = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    star = ["*"] if given.kwonlyargs else []
-    return [
-        *(_parameter(*each, text) for each in positional),
-        *star,
-        *(_parameter(*each, text) for each in keywords),
-    ]
-
-
-def _parameter(named: ast.arg, default: ast.expr | None, text: str) -> str:
-    return named.arg if default is None else f"{named.arg}={ast.get_source_segment(text, default)}"
+    return source_below_imports(f"models/{name}.py")
 
 
 @dataclass(frozen=True, slots=True)

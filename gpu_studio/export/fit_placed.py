@@ -7,11 +7,14 @@ found. It matches `trainer.placed`: whoever changes one must change the other.
 
 from __future__ import annotations
 
-from gpu_studio.export.fit_shares import ROWS_ONCE
+from gpu_studio.export.fit_shares import JOINED, ROWS_ONCE
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
+from gpu_studio.export.trainer_source import functions_of
+
+_OF_PARTS = functions_of("layer_state.py", "of_batch", "spread")
 
 _LEAVES = """\
 def leaves_of(model, before):
@@ -44,6 +47,12 @@ def cut(arrays, first, last):
     return keras.tree.map_structure(lambda each: each[first:last], arrays)
 
 
+def taken(arrays, first, last):
+    \"\"\"Some samples in memory of their own: of a slice, an array might be changed.\"\"\"
+    rows = tf.range(first, last)
+    return keras.tree.map_structure(lambda each: tf.gather(each, rows), arrays)
+
+
 def in_parts(model, x, given, states):
     \"\"\"What the model gives for a batch that passes through it in micro-batches.
 
@@ -52,7 +61,8 @@ def in_parts(model, x, given, states):
     \"\"\"
     samples = tf.shape(keras.tree.flatten(x)[0])[0]
     each, more = samples // MICRO_BATCHES, samples % MICRO_BATCHES
-    made, scopes, shares, update = [], [], [], keras.metrics.Mean.update_state
+    made, scopes, shares = [], [], []
+    mean, total = keras.metrics.Mean.update_state, keras.metrics.Sum.update_state
     # A loop of Python's, so the graph holds every micro-batch by itself. Nothing here says
     # in which order they run: an operation starts as soon as its inputs are there.
     for number in range(MICRO_BATCHES):
@@ -64,16 +74,18 @@ def in_parts(model, x, given, states):
         ]
         # A scope catches what layers change: each micro-batch starts from the same state.
         share = tf.cast(count, tf.float32) / tf.cast(samples, tf.float32)
-        keras.metrics.Mean.update_state = once(update, share)
+        keras.metrics.Mean.update_state = once(mean, share, is_scalar)
+        keras.metrics.Sum.update_state = once(total, share, is_plain)
         with keras.StatelessScope(drawn, collect_losses=True) as scope:
-            outputs = model(cut(x, first, first + tf.maximum(count, 1)), **given)
+            outputs = model(taken(x, first, first + tf.maximum(count, 1)), **given)
         made.append(cut(outputs, 0, count))
         scopes.append(scope)
         shares.append(share)
-    keras.metrics.Mean.update_state = update
+    keras.metrics.Mean.update_state = mean
+    keras.metrics.Sum.update_state = total
     write_parts(model, scopes, shares)
     terms = [
-        of_batch(tf.cast(term, tf.float32), share)
+        of_batch(term, share)
         for scope, share in zip(scopes, shares)
         for term in scope.losses
     ]
@@ -82,23 +94,25 @@ def in_parts(model, x, given, states):
     return keras.tree.map_structure(lambda *some: tf.concat(some, axis=0), *made)
 
 
-def once(update, share):
-    \"\"\"Let one number that a layer measures count by its micro-batch's share.\"\"\"
+def is_scalar(values):
+    \"\"\"Whether a metric is given one number.\"\"\"
+    return keras.ops.convert_to_tensor(values).shape.rank == 0
+
+
+def is_plain(values):
+    \"\"\"Whether a metric is given a number that no sample changes.\"\"\"
+    return isinstance(values, (int, float))
+
+
+def once(update, share, is_one):
+    \"\"\"Let what is one number for a batch count by its micro-batch's share.\"\"\"
 
     def updated(metric, values, sample_weight=None):
-        values = keras.ops.convert_to_tensor(values)
-        if values.shape.rank == 0 and sample_weight is None:
+        if is_one(values) and sample_weight is None:
             sample_weight = share
         return update(metric, values, sample_weight)
 
     return updated
-
-
-def of_batch(term, share):
-    \"\"\"What a layer adds to a batch's loss for a part; one number is a mean.\"\"\"
-    if term.shape.rank == 0:
-        return share * term
-    return tf.sign(share) * tf.reduce_sum(term)  # of several, the sum is meant
 
 
 def write_parts(model, scopes, shares):
@@ -109,11 +123,8 @@ def write_parts(model, scopes, shares):
     variances plus the variance of the means.
     \"\"\"
 
-    def mean(values):
-        return tf.add_n([share * value for share, value in zip(shares, values)])
-
-    def left(variable, kind):
-        return [tf.cast(scope.get_current_value(variable), kind) for scope in scopes]
+    def left(variable):
+        return [scope.get_current_value(variable) for scope in scopes]
 
     found = [*model.variables, *model.metrics_variables]
     normal = keras.layers.BatchNormalization
@@ -124,33 +135,29 @@ def write_parts(model, scopes, shares):
         if drawn or scopes[0].get_current_value(variable) is None:
             continue
         with tf.device(variable.value.device):
-            counts = not variable.value.dtype.is_floating
-            kind = tf.float64 if counts else tf.float32
-            old = tf.cast(variable.value, kind)
-            old = tf.where(tf.math.is_finite(old), old, 0)
-            weights = shares
-            if variable.aggregation == "sum":
-                weights = [tf.sign(share) for share in shares]
-            elif variable.aggregation == "only_first_replica":
-                weights = [1.0, *[0.0] * (len(shares) - 1)]
-            parts = zip(weights, left(variable, kind))
-            new = old + tf.add_n([tf.cast(w, kind) * (each - old) for w, each in parts])
+            old, way = variable.value, variable.aggregation
+            parts = enumerate(zip(left(variable), shares))
+            changes = [change_of(old, v, way, place, w) for place, (v, w) in parts]
+            total = tf.add_n(changes)
             if (layer := varying.get(id(variable))) and layer.momentum != 1:
-                means = left(layer.moving_mean, kind)
-                centre = mean(means)
                 # A moving mean holds 1 - momentum of a batch's mean: squared, that is too
                 # small by this factor for the moving variance.
-                between = mean([tf.square(each - centre) for each in means])
-                new += between / (1 - layer.momentum)
-            new = tf.round(new) if counts else new
-            variable.assign(tf.cast(new, variable.value.dtype))
+                between = spread(left(layer.moving_mean), shares)
+                total += tf.cast(between, total.dtype) / (1 - layer.momentum)
+            variable.assign(joined(old, total))
 
 
 """
 
 _STEPS = """\
+def weighed(update, weight):
+    \"\"\"A metric's update in which each number weighs so much.\"\"\"
+    return lambda metric, value, sample_weight=None: update(metric, value, weight)
+
+
 def place_steps(model):
     \"\"\"The steps of `fit`, which compute each gradient where its layer is.\"\"\"
+    eagerly, update = model.run_eagerly, keras.metrics.Mean.update_state
     model.jit_compile = model.run_eagerly = False
     place_updates(model.optimizer)
     $states
@@ -162,8 +169,12 @@ def place_steps(model):
         # Losses and metrics are computed where the outputs are, not where the labels come
         # from.
         with tf.device(keras.tree.flatten(outputs)[0].device):
-            loss = model._compute_loss(x, y, outputs, weight, training=training)
             samples = tf.shape(keras.tree.flatten(x)[0])[0]
+            # Where `fit` runs eagerly, it takes the mean of an output's loss over samples.
+            if eagerly:
+                keras.metrics.Mean.update_state = weighed(update, samples)
+            loss = model._compute_loss(x, y, outputs, weight, training=training)
+            keras.metrics.Mean.update_state = update
             model._loss_tracker.update_state(loss, sample_weight=samples)
             return loss, model.compute_metrics(x, y, outputs, sample_weight=weight)
 
@@ -234,7 +245,8 @@ def fit_placed(fitted: FittedPlan) -> str:
         outputs=_IN_PARTS if parts else _WHOLE,
         rows=_ROWS if parts else "",
     )
-    return f"{table.rstrip()}\n\n\n{_LEAVES}{_PARTS + ROWS_ONCE if parts else ''}{steps}"
+    in_parts = f"{JOINED}{_OF_PARTS}{_PARTS}{ROWS_ONCE}" if parts else ""
+    return f"{table.rstrip()}\n\n\n{_LEAVES}{in_parts}{steps}"
 
 
 def _refuse(fitted: FittedPlan) -> None:

@@ -13,7 +13,7 @@ from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.fit_data import loading
 from gpu_studio.export.fit_model import building, model_parameters, own_functions, table
 from gpu_studio.export.fit_placed import PLACING, fit_placed
-from gpu_studio.export.fit_shares import ADDED, ADDING, ROWS_ONCE, SHARES
+from gpu_studio.export.fit_shares import ADDED, ADDING, APART, JOINED, ROWS_ONCE, SHARES
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.joined_updates import UPDATE_FOR_ALL
 from gpu_studio.export.locating import located
@@ -94,6 +94,28 @@ def as_dataset(generator):
 
 
 """
+
+_COPIED = """\
+def copied(*batch):
+    \"\"\"A batch in memory of its own.
+
+    A part of one that shares memory with an array of a generator would be computed on
+    in place, and change that array.
+    \"\"\"
+
+    def whole(array):
+        if not isinstance(array, tf.Tensor):
+            return array
+        return tf.gather(array, tf.range(tf.shape(array)[0]))
+
+    found = keras.tree.map_structure(whole, batch)
+    return found if len(found) > 1 else found[0]
+
+
+"""
+_COPIES = """
+if isinstance(training, tf.data.Dataset):
+    training = training.map(copied)"""
 
 _TRAIN = """\
 def train(arguments):
@@ -198,6 +220,7 @@ def fitting(fitted: FittedPlan) -> str:
         shares = _shares(fitted)
     built = _BUILT if written.has_scope else ""
     built += _AS_DATASET if _builds_first(fitted) and streamed else ""
+    built += _COPIED if several and streamed else ""
     later = f"{phases(facts)}\n\n{phases_callback(facts)}" if plan.training.phases else ""
     return f"{draws}{later}{built}{shares}{SHOW}\n\n{whole}"
 
@@ -205,11 +228,15 @@ def fitting(fitted: FittedPlan) -> str:
 def _shares(fitted: FittedPlan) -> str:
     """Return the functions by which replicas count by their samples."""
     central = strategy_of(fitted.plan).has_parameter_device
-    shares = ROWS_ONCE + fill(
-        SHARES,
-        join="update_for_all(inner)" if fitted.joins else "",
-        added=ADDED if central else "",
-        adding=ADDING if central else "",
+    shares = (
+        ROWS_ONCE
+        + JOINED
+        + fill(
+            SHARES,
+            join="update_for_all(inner)" if fitted.joins else "",
+            added=ADDED if central else "",
+            adding=ADDING if central else APART,
+        )
     )
     return f"{UPDATE_FOR_ALL}\n\n{shares}" if fitted.joins else shares
 
@@ -241,6 +268,7 @@ def _batched(fitted: FittedPlan) -> str:
         steps = fitted.plan.training.steps_per_epoch or None
         once = not fitted.seen.endless and not steps
         given = _GENERATED if _builds_first(fitted) else ""
+        given += _COPIES if strategy_of(fitted.plan).replicates else ""
         return fill(_STREAMED, steps=str(steps)) + (_READ_ONCE if once else "") + given
     asked = fitted.plan.training.steps_per_epoch
     lines = [fill(_IN_PASSES, asked=str(asked)) if asked else _BATCHES]

@@ -3,31 +3,14 @@
 It matches `trainer.own_replicas` and `trainer.program`: whoever changes one must change the other.
 """
 
-ROWS_ONCE = """\
-def rows_once(gradient, parts):
-    \"\"\"A gradient, in which rows that all parts of a batch bring alike are one.
+from gpu_studio.export.trainer_source import functions_of
 
-    Rows that rise and are the same in each part are looked up for no sample, as
-    positions are: in a whole batch they occur once.
-    \"\"\"
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    values, rows = gradient.values, gradient.indices
-    each = tf.shape(rows)[0] // parts
-    whole = each * parts
-    first, by_part = rows[:each], tf.reshape(rows[:whole], (parts, each))
-    alike = tf.reduce_all(by_part == first) & tf.reduce_all(first[1:] > first[:-1])
-    shape = tf.concat([[parts, each], tf.shape(values)[1:]], axis=0)
-    values, rows = tf.cond(
-        alike & (whole == tf.shape(rows)[0]),
-        lambda: (tf.reduce_sum(tf.reshape(values[:whole], shape), axis=0), first),
-        lambda: (values, rows),
-    )
-    return tf.IndexedSlices(values, rows, gradient.dense_shape)
-
-
-"""
+ROWS_ONCE = functions_of("sums.py", "rows_once")
 """The function `rows_once`, as the text of a script."""
+JOINED = functions_of(
+    "layer_state.py", "change_of", "counted_as", "joined", "wide_type", "begun_from"
+)
+"""The functions by which what replicas leave in a variable becomes one value."""
 SHARES = """\
 def count_by_samples(model):
     \"\"\"Each replica's gradients count by its share of the batch's samples.
@@ -111,7 +94,11 @@ def count_by_samples(model):
         return tf.where(here.share > 0, value, tf.zeros_like(value))
 
     def by_share(update):
-        return lambda value, sample_weight=None: update(some(value), here.share)
+        # A loss of one of several outputs: by samples where `fit` runs eagerly.
+        def updated(value, sample_weight=None):
+            return update(some(value), here.rows if model.run_eagerly else here.share)
+
+        return updated
 
     def once(update):
         # One number for a batch, such as a mean, counts by the replica's share as well.
@@ -124,6 +111,16 @@ def count_by_samples(model):
 
         return updated
 
+    def added_once(update):
+        # A number that no sample changes, such as 1 for a batch, counts once in a sum.
+        def updated(metric, values, sample_weight=None):
+            plain = isinstance(values, (int, float)) and hasattr(here, "share")
+            if plain and sample_weight is None:
+                sample_weight = here.share
+            return update(metric, values, sample_weight)
+
+        return updated
+
     def of_some(layer, moments):
         def found(inputs, mask):
             kept = layer.moving_mean, layer.moving_variance
@@ -131,6 +128,32 @@ def count_by_samples(model):
             return [tf.where(none, tf.cast(old, new.dtype), new) for new, old in made]
 
         return found
+
+    def joining(variable, assign):
+        # State that layers change becomes what the whole batch makes of it, once for all.
+        way = variable.aggregation
+
+        def write(strategy, totals):
+            total = strategy.experimental_local_results(totals)[0]
+            there = variable._value
+
+            def assign_there(there):
+                return there.assign(joined(there, total))
+
+            strategy.extended.update(there, assign_there, group=False)
+
+        def assigned(value):
+            context = tf.distribute.get_replica_context()
+            if context is None or context.num_replicas_in_sync == 1:
+                return assign(value)
+            old = tf.convert_to_tensor(variable._value)
+            # Of no sample a replica may make what is no number, and 0 times that is none.
+            left = tf.where(here.share > 0, tf.cast(value, old.dtype), old)
+            number = context.replica_id_in_sync_group
+            change = change_of(old, left, way, number, here.share)
+            return context.merge_call(write, args=(context.all_reduce("SUM", change),))
+
+        return assigned
 
     $added
     def applying(optimizer):
@@ -167,12 +190,17 @@ def count_by_samples(model):
             layer._moments = of_some(layer, layer._moments)
     model.train_step = counting(model.train_step)
     model.test_step = counting(model.test_step)
+    counted_up = {id(each) for each in model.metrics_variables}
+    common = [each for each in model.variables if id(each) not in counted_up]
     $adding
+    for variable in {id(each): each for each in common}.values():
+        variable._direct_assign = in_turn(joining(variable, variable._direct_assign))
     reductions = keras.src.losses.loss
     reductions.apply_mask = masking(reductions.apply_mask)
     reductions.reduce_values = reducing(reductions.reduce_values)
     model._aggregate_additional_loss = adding_up(model._aggregate_additional_loss)
     keras.metrics.Mean.update_state = once(keras.metrics.Mean.update_state)
+    keras.metrics.Sum.update_state = added_once(keras.metrics.Sum.update_state)
     losses = getattr(model, "_compile_loss", None)
     for metric in losses.metrics if losses else ():
         metric.update_state = by_share(metric.update_state)
@@ -194,41 +222,13 @@ def adding(variable, assign):
         assign(value)
 
     return assigned
-
-def joining(variable, assign):
-    # Other state that layers change counts by samples; what no sample changes, once.
-    def assign_there(there, new):
-        return there.assign(new)
-
-    def write(strategy, totals):
-        total = strategy.experimental_local_results(totals)[0]
-        there, new = variable.value, (total,)
-        strategy.extended.update(there, assign_there, args=new, group=False)
-
-    def assigned(value):
-        context = tf.distribute.get_replica_context()
-        if context is None or context.num_replicas_in_sync == 1:
-            return assign(value)
-        value = tf.cast(value, variable.value.dtype)
-        part = tf.equal(context.replica_id_in_sync_group, 0)
-        if value.dtype.is_floating:
-            part = here.share
-        part = tf.cast(part, value.dtype)
-        # What a replica without samples makes may be no number, which 0 times is none.
-        kept = tf.where(part > 0, value, variable.value)
-        total = context.all_reduce("SUM", kept * part)
-        return context.merge_call(write, args=(total,))
-
-    return assigned
 """
+APART = """\
+common = [each for each in common if each.name != "seed_generator_state"]"""
 ADDING = """\
 refused = keras.optimizers.Nadam, keras.optimizers.Muon
 if isinstance(getattr(model, "optimizer", None), refused):
     raise SystemExit("Keras cannot carry out this optimizer under central storage.")
-counted_up = {id(each) for each in model.metrics_variables}
-shared = keras.src.random.seed_generator.global_seed_generator().state
-common = [*model.variables, *model.metrics_variables, shared]
-for variable in {id(each): each for each in common}.values():
-    assigning = adding if id(variable) in counted_up else joining
-    assign = assigning(variable, variable._direct_assign)
-    variable._direct_assign = in_turn(assign)"""
+for variable in {id(each): each for each in model.metrics_variables}.values():
+    variable._direct_assign = in_turn(adding(variable, variable._direct_assign))
+common.append(keras.src.random.seed_generator.global_seed_generator().state)"""

@@ -7,8 +7,12 @@ The layers of a user's model may do whatever Keras allows. Its steps match `trai
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
+from gpu_studio.export.fit_shares import JOINED
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.step_parts import SHARE, drawn_in_replica, scaling
+from gpu_studio.export.trainer_source import functions_of
+
+_OF_BATCH = functions_of("layer_state.py", "of_batch")
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):
@@ -179,41 +183,19 @@ class Assigned(keras.StatelessScope):
 def penalty_of(model, assigned, share):
     \"\"\"What layers and regularizers add to the loss: this replica's part of it.\"\"\"
     weights = [v for v in model.trainable_variables if v.regularizer is not None]
-    penalty = tf.zeros(())
-    for term in [*assigned.losses, *(v.regularizer(v) for v in weights)]:
-        term = tf.cast(term, tf.float32)
-        # One number is taken for a mean over the samples, as Keras' own are; of several,
-        # one for each sample, the sum is meant.
-        part = share if term.shape.rank == 0 else tf.sign(share)
-        penalty += tf.reduce_sum(term) * part
-    return penalty
-
-
-def start_of(variable):
-    \"\"\"The value that changes are counted from; 0 if it is infinite.
-
-    As a layer's greatest value so far is, before it has seen any.
-    \"\"\"
-    value = tf.cast(variable.value, tf.float64)
-    return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
+    terms = [*assigned.losses, *(v.regularizer(v) for v in weights)]
+    return tf.add_n([of_batch(term, share) for term in terms]) if terms else 0.0
 
 
 def changes_in(model, assigned, share):
-    \"\"\"The replica's part of the changes that its layers make, by the variable's number.
-
-    That is its share of the samples, unless the variable was made to be the sum of what
-    all replicas add, or what the first one leaves.
-    \"\"\"
+    \"\"\"The replica's part of the changes that its layers make, by the variable's number.\"\"\"
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    first = tf.cast(replica == 0, tf.float32)
-    parts = {"sum": tf.sign(share), "only_first_replica": first}
     changes = {}
     for number, variable in enumerate(model.variables):
         value = assigned.get_current_value(variable)
         if value is not None and variable.name != "seed_generator_state":
-            part = parts.get(variable.aggregation, share)
-            change = tf.cast(value, tf.float64) - start_of(variable)
-            changes[str(number)] = change * tf.cast(part, tf.float64)
+            old, way = variable.value, variable.aggregation
+            changes[str(number)] = change_of(old, value, way, replica, share)
     return changes
 
 
@@ -221,9 +203,8 @@ def write(strategy, model, changes):
     \"\"\"Change what layers have assigned, once for all replicas.\"\"\"
     for number, parts in changes.items():
         variable = model.variables[int(number)]
-        value = start_of(variable) + strategy.reduce("SUM", parts, axis=None)
-        value = value if "float" in variable.dtype else tf.round(value)
-        variable.assign(tf.cast(value, variable.dtype))
+        total = strategy.reduce("SUM", parts, axis=None)
+        variable.assign(joined(variable.value, total))
 
 
 def constrain(strategy, constraints):
@@ -290,7 +271,7 @@ def $name(x, y, weight, step):
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the lines before `make_steps`; empty for plans that need other steps."""
-    return f"{_HELPERS}\n" if facts.from_file and facts.several else ""
+    return f"{JOINED}{_OF_BATCH}{_HELPERS}\n" if facts.from_file and facts.several else ""
 
 
 def constraints(facts: ScriptFacts) -> str:

@@ -117,10 +117,10 @@ def call(
     )
 
 
-def definition(function: str, parameters: Sequence[str]) -> str:
-    """Return the first line or lines of a function."""
+def definition(function: str, parameters: Sequence[str], indent: int = 0) -> str:
+    """Return the first line or lines of a function, as they stand where that is indented."""
     return _broken(
-        f"def {function}(", ", ".join(parameters), parameters, "):", 0, together_too=True
+        f"def {function}(", ", ".join(parameters), parameters, "):", indent, together_too=True
     )
 
 

@@ -193,13 +193,24 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
             start = tf.where(length > 0, replica * share + tf.minimum(replica, extra), 0)
             stop = start + tf.maximum(length, 1)
             weight = tf.where(length > 0, 1.0 / tf.cast(size, tf.float32), 0.0)
-            rows = tf.nest.map_structure(lambda each: each[start:stop], given)
+            rows = tf.nest.map_structure(lambda each: _copied(each, start, stop), given)
             made = *rows, tf.fill([stop - start], weight)
             return *made, _told(made, size, last)
 
         return tf.data.Dataset.range(own.start, own.stop).map(part)
 
     return data.map(whole) if replicas == 1 else data.flat_map(cut)
+
+
+def _copied(array: Any, start: Any, stop: Any) -> Any:
+    """Return some rows of what a pipeline gives.
+
+    A slice would share the memory of the whole, which may be that of an array of the user's
+    generator: TensorFlow then computes in place, and changes that array.
+    """
+    if not isinstance(array, tf.Tensor):
+        return array[start:stop]
+    return tf.gather(array, tf.range(start, stop))
 
 
 def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.Dataset:

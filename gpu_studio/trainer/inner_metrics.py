@@ -35,8 +35,8 @@ class InnerMetrics:
         """
         self.metrics = [] if model is None else _metrics_in(model)
         self.running = running
-        self._of_batches: set[int] = set()
-        """The metrics that count each batch once, by their places."""
+        self._by_share: set[int] = set()
+        """The variables that get one number for a batch, whatever its size, by their ids."""
         with (strategy or tf.distribute.get_strategy()).scope():
             for metric in self.metrics:
                 metric.reset_state()  # building the model may have called it
@@ -76,10 +76,12 @@ class InnerMetrics:
         """
         added = [
             [
-                change * tf.cast(part.share, change.dtype) if place in self._of_batches else change
-                for change in (_change(variable, caught, part) for variable in metric.variables)
+                change * tf.cast(part.share, change.dtype) if key in self._by_share else change
+                for key, change in (
+                    (id(variable), _change(variable, caught, part)) for variable in metric.variables
+                )
             ]
-            for place, metric in enumerate(self.metrics)
+            for metric in self.metrics
         ]
         if not self.running:
             caught.leave([v for metric in self.metrics for v in metric.variables])
@@ -114,21 +116,24 @@ class InnerMetrics:
         """
         if self.running or not self.metrics:
             return
-        first, second = (_batch(dataset, number) for number in range(len(_FEW)))
+        first, second = _batch(dataset, 0, _FEW[0]), _batch(dataset, *_FEW)
         with _watched(self.metrics) as read:
             one, other = self._after(model, first, {}), self._after(model, second, {})
             both = self._after(model, second, one)
-        for place, (metric, initial) in enumerate(zip(self.metrics, self._initial, strict=True)):
+        whole = self._after(model, _batch(dataset, 0, sum(_FEW)), {})
+        for metric, initial in zip(self.metrics, self._initial, strict=True):
             if metric.name in read:
                 raise _read(metric)
             if isinstance(metric, keras.metrics.Mean):
                 count = id(metric.count)
                 if all(float(each.get(count, 0)) == 1 for each in (one, other)):
-                    self._of_batches.add(place)
+                    self._by_share |= {id(each) for each in metric.variables}
             for variable, start in zip(metric.variables, initial, strict=True):
-                found = (each.get(id(variable), start) for each in (one, other, both))
-                if not _is_sum(start, *found):
+                found = [each.get(id(variable), start) for each in (one, other, both, whole)]
+                if not _is_sum(start, *found[:3]):
                     raise _no_sum(metric)
+                if _is_mean(start, found[0], found[1], found[3]):
+                    self._by_share.add(id(variable))
 
     def _after(self, model: Any, samples: Any, held: Mapping[int, Any]) -> dict[int, Any]:
         """The metrics' states after a batch, by their variables' ids."""
@@ -178,9 +183,8 @@ def _number(name: str, value: Any) -> float:
     return float(found)
 
 
-def _batch(dataset: Any, number: int) -> Any:
-    first = sum(_FEW[:number])
-    rows = np.arange(first, first + _FEW[number]) % len(dataset.train)
+def _batch(dataset: Any, first: int, count: int) -> Any:
+    rows = np.arange(first, first + count) % len(dataset.train)
     return keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
 
 
@@ -208,6 +212,22 @@ def _watched(metrics: Sequence[Any]) -> Iterator[set[str]]:
 def _is_sum(start: Any, one: Any, other: Any, both: Any) -> bool:
     base = np.where(np.isfinite(start), start, 0)
     return bool(np.allclose(both - base, (one - base) + (other - base), rtol=1e-4, atol=1e-5))
+
+
+def _is_mean(start: Any, one: Any, other: Any, whole: Any) -> bool:
+    """Whether batches of `_FEW` samples add up together to the mean of what they add, not the sum.
+
+    A number that layers draw or normalise for is neither, and counts as a sum.
+    """
+    base = np.where(np.isfinite(start), start, 0)
+    first, second, both = (each - base for each in (one, other, whole))
+    mean = (_FEW[0] * first + _FEW[1] * second) / sum(_FEW)
+    if not np.issubdtype(np.asarray(start).dtype, np.floating):
+        return False
+    is_mean, is_sum = (
+        np.allclose(both, each, rtol=1e-4, atol=1e-5) for each in (mean, first + second)
+    )
+    return bool(is_mean and not is_sum)
 
 
 _ALONE = "Train on one device, in whole batches."

@@ -46,15 +46,8 @@ class BatchPart:
     share: Any
 
     def of_batch(self, term: Any) -> Any:
-        """Return the share of a layer's loss for this part in the loss of the whole batch.
-
-        One number is taken for a mean over the samples, as Keras' own are; of several, the sum is
-        meant.
-        """
-        term = tf.cast(term, tf.float32)
-        return (
-            term * self.share if term.shape.rank == 0 else tf.reduce_sum(term) * tf.sign(self.share)
-        )
+        """Return the share of a layer's loss for this part in the loss of the whole batch."""
+        return of_batch(term, self.share)
 
 
 class RandomStates:
@@ -120,6 +113,8 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         self.drew = False
         """Whether a layer has drawn random numbers."""
         self._changed: dict[int, Any] = {}
+        self.read_again: dict[int, Any] = {}
+        """Other state than weights that was read after it had been assigned here, by its ids."""
 
     @property
     def changed(self) -> list[Any]:
@@ -139,6 +134,8 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
 
     def get_current_value(self, variable: Any) -> Any:
         """The value in this scope; None if it is the variable's own."""
+        if id(variable) in self._changed and not variable.trainable:
+            self.read_again[id(variable)] = variable
         if id(variable) not in self.state_mapping:
             start = self._random.start(variable, self._draw)
             if start is None:
@@ -166,22 +163,51 @@ def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
 
     `joined` takes the sum over all parts.
     """
-    left = caught.get_current_value(variable)
-    wide = wide_type(variable.value.dtype)
-    change = tf.cast(variable.value if left is None else left, wide) - _base(variable.value, wide)
-    return change * tf.cast(_weight(variable, part), wide)
+    old, left = variable.value, caught.get_current_value(variable)
+    left = old if left is None else left
+    return change_of(old, left, variable.aggregation, part.number, part.share)
+
+
+# Scripts have the next functions as they stand, see `export.trainer_source`: these use TensorFlow
+# alone, and their lines have 88 columns at most.
+
+
+def of_batch(term: Any, share: Any) -> Any:
+    """Return what a layer's loss for a part of this share adds to a batch's loss.
+
+    One number is taken for a mean over the samples, as Keras' own are; of several, the
+    sum is meant.
+    """
+    term = tf.cast(term, tf.float32)
+    if term.shape.rank == 0:
+        return term * share
+    return tf.reduce_sum(term) * tf.sign(share)
+
+
+def change_of(old: Any, left: Any, aggregation: str, number: Any, share: Any) -> Any:
+    """Return what a part adds to the change of a variable in which it left this value.
+
+    `number` is the part's, and `share` what it has of the samples. `joined` takes the
+    sum over all parts.
+    """
+    wide = wide_type(old.dtype)
+    change = tf.cast(left, wide) - begun_from(old, wide)
+    return change * tf.cast(counted_as(aggregation, number, share), wide)
+
+
+def counted_as(aggregation: str, number: Any, share: Any) -> Any:
+    """Return how much the change of a part counts: mostly by its samples."""
+    if aggregation == "sum":
+        return tf.sign(share)
+    if aggregation == "only_first_replica":
+        return tf.equal(number, 0)
+    return share
 
 
 def joined(value: Any, total: Any) -> Any:
-    """Return a variable's new value, from its value on one device and the sum of contributions."""
-    new = _base(value, total.dtype) + total
+    """Return a variable's new value, from its value and the sum of all changes."""
+    new = begun_from(value, total.dtype) + total
     return tf.cast(new if value.dtype.is_floating else tf.round(new), value.dtype)
-
-
-def _weight(variable: Any, part: BatchPart) -> Any:
-    if variable.aggregation == "sum":
-        return tf.sign(part.share)
-    return tf.equal(part.number, 0) if variable.aggregation == "only_first_replica" else part.share
 
 
 def wide_type(kind: Any) -> tf.DType:
@@ -190,13 +216,22 @@ def wide_type(kind: Any) -> tf.DType:
     return tf.float64 if own == tf.float64 or not own.is_floating else tf.float32
 
 
-def _base(value: Any, dtype: tf.DType) -> Any:
+def begun_from(value: Any, dtype: tf.DType) -> Any:
     """Return the value that changes are counted from.
 
-    That is the variable's value unless it is infinite, as the start of a running maximum is.
+    That is the variable's value, unless it is infinite, as the start of a running
+    maximum is.
     """
     value = tf.cast(value, dtype)
     return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
+
+
+def spread(left: Sequence[Any], shares: Sequence[Any]) -> Any:
+    """Return the variance of what the parts left, weighted by their samples."""
+    values = [tf.cast(each, tf.float32) for each in left]
+    pairs = list(zip(values, shares, strict=True))
+    mean = tf.add_n([value * share for value, share in pairs])
+    return tf.add_n([tf.square(value - mean) * share for value, share in pairs])
 
 
 def _as_if_read(variable: Any, value: Any) -> Any:
@@ -250,12 +285,35 @@ def overflows_apart(optimizer: Any, parts: str) -> Iterator[Warned]:
         )
 
 
-def same_draws() -> Log:
-    """Say that layers which draw random numbers in evaluation draw the same ones each time."""
+def notes_on(model: Any, caught: Caught, parts: int, *, training: bool) -> list[Log | Warned]:
+    """Return what is to be known of how layers went on in one of the `parts` of a batch."""
+    if not training:
+        return [_same_draws()] if caught.drew else []
+    layers = [each for each in model._flatten_layers() if not _is_own(each)]  # noqa: SLF001
+    known = {id(v) for layer in layers for v in layer._non_trainable_variables}  # noqa: SLF001
+    known |= {id(each) for each in model.metrics_variables}
+    again = [each.path for key, each in caught.read_again.items() if key not in known]
+    return [_read_apart(again)] if again and parts > 1 else []
+
+
+def _same_draws() -> Log:
     return Log(
         message="Layers draw random numbers in validation and tests, too. They are the same ones "
         "each time, so that epochs can be compared; fit draws others."
     )
+
+
+def _read_apart(paths: Sequence[str]) -> Warned:
+    return Warned(
+        message=f"Layers read {' and '.join(paths)} again after they have assigned it in the same "
+        "step. Each part of a batch reads what it has made itself, and not what the whole batch "
+        "makes of it: that may train otherwise than one device does.",
+        suggestion="Read it before it is assigned, or train on one device in whole batches.",
+    )
+
+
+def _is_own(layer: Any) -> bool:
+    return not type(layer).__module__.startswith("keras.")
 
 
 def lists_in(model: Any) -> dict[tuple[str, str], tuple[Any, int]]:
@@ -267,7 +325,7 @@ def lists_in(model: Any) -> dict[tuple[str, str], tuple[Any, int]]:
     return {
         (layer.name, name): (value, len(value))
         for layer in model._flatten_layers()  # noqa: SLF001
-        if not type(layer).__module__.startswith("keras.")
+        if _is_own(layer)
         for name, value in vars(layer).items()
         if name not in plain and isinstance(value, list | dict | set | deque)
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
@@ -157,6 +157,27 @@ def not_evaluated(model: keras.Model, error: Exception) -> Warned:
         f"it ({said}): nothing is validated or tested.",
         suggestion=f"Give {kind} a method test_step(self, data) that returns its logs. Or set "
         "data.validation_fraction to 0, so that all samples are trained on.",
+    )
+
+
+def named_as_metrics(model: keras.Model, told: Mapping[str, Any]) -> Iterator[Warned]:
+    """Say where `fit` shows a metric that nothing updates in place of what the step returns.
+
+    It shows the model's metrics where the logs have their very names. `told` are the logs with the
+    metric whose result each of them is, or None.
+    """
+    found: dict[str, Any] = {}
+    with suppress(Exception):  # a metric of one's own need not have a result so early
+        found = _flat(model.get_metrics_result())
+    others = [name for name, metric in told.items() if metric is None]
+    if not others or found.keys() != told.keys():
+        return
+    kind, name = type(model).__name__, others[0]
+    yield Warned(
+        message=f"{kind}.{TRAIN_STEP} returns {name}, and the model has a metric of that name, "
+        "which fit would show in its place. Shown here is what the step returns, of the last "
+        "batch of each epoch.",
+        suggestion=f"Let the step update that metric, and return its result as {name}.",
     )
 
 

@@ -107,6 +107,7 @@ def as_replica(*, by_shares: bool) -> Iterator[None]:
             stack.enter_context(_replaced(keras_losses, name, lambda _: lambda value: value))
         stack.enter_context(_replaced(keras_losses, "reduce_values", _reduced_by_share))
         stack.enter_context(_replaced(keras.metrics.Mean, "update_state", _counted_by_share))
+        stack.enter_context(_replaced(keras.metrics.Sum, "update_state", _counted_once))
         yield
 
 
@@ -140,6 +141,18 @@ def _counted_by_share(update: Callable[..., Any]) -> Callable[..., Any]:
             values = keras.ops.convert_to_tensor(values)
             if len(values.shape) == 0:
                 sample_weight = step.part.share
+        return update(self, values, sample_weight)
+
+    return counted
+
+
+def _counted_once(update: Callable[..., Any]) -> Callable[..., Any]:
+    """A number that no sample changes, such as 1 for a batch, is added once for all parts."""
+
+    def counted(self: Any, values: Any, sample_weight: Any = None) -> Any:
+        step = ReplicaStep.here()
+        if sample_weight is None and step is not None and isinstance(values, int | float):
+            sample_weight = step.part.share
         return update(self, values, sample_weight)
 
     return counted

@@ -35,6 +35,7 @@ from gpu_studio.trainer.own_logs import (
     LoggedCall,
     LogTally,
     logs_of,
+    named_as_metrics,
     not_evaluated,
     number,
     several_losses,
@@ -94,11 +95,14 @@ class OwnSteps(Program):
         """
         self._build(given)
         losses: set[tuple[int | None, ...]] = set()
-        with watched_loss(self.model, losses):
+        with watched_loss(self.model, losses), noting_results(self._metrics, self._found):
             traced = self._traced(TRAIN_STEP, given)
+        results = (metric for metric, _ in self._results[TRAIN_STEP])
+        told = dict(zip(self.names[TRAIN_STEP], results, strict=True))
         # A model of several optimizers is often compiled with one more, which nothing uses.
         self.optimizer = next(iter(self._used.values()), None)
         yield from several_losses(self.model, losses)
+        yield from named_as_metrics(self.model, told)
         yield from warnings_on(self.model, self._replicas, traced.graph)
         if evaluates:
             try:
@@ -267,7 +271,7 @@ class OwnSteps(Program):
         draw = (step * self._replicas + number) * DRAWS_PER_STEP
         with ReplicaStep(self._random, draw, part, start) as scope:
             logs = self._logs(kind, x, y, sample_weight)
-        self._note_draws(scope, training=kind == TRAIN_STEP)
+        self._note(scope, self._replicas, training=kind == TRAIN_STEP)
         computed = moment_after([*scope.gradients, logs])
         counts = tf.cast(tf.sign(part.share), tf.float64)
         added = [

@@ -42,8 +42,8 @@ from gpu_studio.trainer.layer_state import (
     grown,
     joined,
     lists_in,
+    notes_on,
     refuse_used,
-    same_draws,
     taken_off,
     warned_of_lists,
 )
@@ -91,7 +91,7 @@ class Program:
         self.noticed: list[Event] = []
         """What compiling the steps has shown, to be told."""
         self._grown: list[str] = []
-        self._draws_told = False
+        self._noted: list[Event] = []
         self._random = RandomStates(model.variables, seed)
         self._constraints: list[tuple[Any, Any]] = []
         self.begin_with(optimizer)
@@ -354,7 +354,7 @@ class Program:
         with self._caught(step * self._replicas + part.number) as caught:
             outputs = self.model(x, training=training)
             penalty = self._penalty(caught, part)
-        self._note_draws(caught, training=training)
+        self._note(caught, self._replicas, training=training)
         y, sample_weight = wanted
         judged = self.loss.judged(y, outputs, sample_weight)
         losses = [self._share(context, weight, each) for each in judged]
@@ -390,10 +390,10 @@ class Program:
         """
         return Caught(self._random, number * DRAWS_PER_STEP)
 
-    def _note_draws(self, caught: Caught, *, training: bool) -> None:
-        if caught.drew and not (training or self._draws_told):
-            self.noticed.append(same_draws())
-            self._draws_told = True
+    def _note(self, caught: Caught, parts: int, *, training: bool) -> None:
+        said = notes_on(self.model, caught, parts, training=training)
+        self.noticed += [each for each in said if each not in self._noted]
+        self._noted += said
 
     def _summed(self, context: Any, gradients: list[Any]) -> list[Any]:
         some = [gradient for gradient in gradients if gradient is not None]

@@ -36,12 +36,13 @@ def _packed(*values: Any) -> Any:
     return tf.concat([tf.reshape(value, [-1]) for value in values], axis=0)
 
 
+# Scripts have this function as it stands, see `export.trainer_source`.
 def rows_once(gradient: Any, parts: int) -> Any:
-    """Add up the rows of a sparse gradient that each part of a batch brings alike; else return it.
+    """Return a gradient in which rows that all parts of a batch bring alike are one.
 
-    Keras' adaptive optimizers square each row by itself, also where one occurs twice. Rows that
-    rise and are the same in each part are looked up for no sample, as a transformer looks up its
-    positions: without parts they would occur once.
+    Keras' adaptive optimizers square each row by itself, also where one occurs twice.
+    Rows that rise and are the same in each part are looked up for no sample, as a
+    transformer looks up its positions: without parts they would occur once.
     """
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient

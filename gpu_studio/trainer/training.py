@@ -7,7 +7,8 @@ the beginning of the epoch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from gpu_studio.contract import (
 )
 from gpu_studio.contract.events import Event
 from gpu_studio.plan import Plan
+from gpu_studio.plan.rules.start_rules import monitor_instead
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
@@ -53,9 +55,9 @@ def train_plan(
     `context` is given what explains a failure, and `team` are the processes that train together.
     Raises TrainerError, and what TensorFlow raises.
     """
-    stored = stored_checkpoint(run, team)
-    tell = context.hearing(writer.write)
-    context.session = made = session.build(plan, context.base, tell, team)
+    stored, tell = stored_checkpoint(run, team), context.hearing(writer.write)
+    built = session.build(plan, context.base, tell, team)
+    context.session = made = _judged_by_what_is_measured(built, tell)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:
@@ -79,6 +81,20 @@ def train_plan(
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
                 writer.write(code)
+
+
+def _judged_by_what_is_measured(made: Session, tell: Callable[[Event], object]) -> Session:
+    """Let a monitor of what is measured judge, where the default is a loss that there is not."""
+    training = made.plan.training
+    instead = monitor_instead(training, made.program.measures)
+    if instead is None:
+        return made
+    if training.checkpoint.every_epochs or training.checkpoint.every_steps:
+        said = f"The model measures no loss: the best checkpoint is judged by {instead}, the first "
+        tell(Log(message=f"{said}of what it measures. training.checkpoint.monitor names another."))
+    checkpoint = replace(training.checkpoint, monitor=instead)
+    made.plan = replace(made.plan, training=replace(training, checkpoint=checkpoint))
+    return made
 
 
 def _loop(

@@ -80,10 +80,38 @@ class Small(keras.layers.Layer):
         return inputs
 
 
+class Centred(keras.layers.Layer):
+    def build(self, shape):
+        of_state = {"trainable": False, "initializer": "zeros"}
+        self.mean = self.add_weight(shape=(shape[-1],), **of_state)
+        self.seen = self.add_weight(shape=(), aggregation="sum", **of_state)
+        self.begun = self.add_weight(shape=(), trainable=False, initializer=endless)
+
+    def call(self, inputs, training=False):
+        known = keras.ops.where(keras.ops.isfinite(self.begun), self.begun, 0.0)
+        outputs = (inputs - self.mean) * (1 + 0.01 * self.seen + 0.1 * known)
+        if training:
+            mean = keras.ops.mean(inputs, axis=0)
+            self.mean.assign(0.5 * self.mean + 0.5 * mean)
+            rows = keras.ops.cast(keras.ops.shape(inputs)[0], "float32")
+            self.seen.assign(self.seen + rows)
+            self.begun.assign(keras.ops.mean(mean))
+        return outputs
+
+
+def endless(shape, dtype=None):
+    return keras.ops.full(shape, -np.inf, dtype)
+
+
+class Batches(keras.metrics.Sum):
+    def update_state(self, y, outputs, sample_weight=None):
+        return super().update_state(1.0)
+
+
 def two():
     inputs = {"a": keras.Input((4,), name="a"), "b": keras.Input((3,), name="b")}
     x = keras.layers.Concatenate()([keras.layers.Dense(6, "relu")(inputs["a"]), inputs["b"]])
-    x = Small()(x)
+    x = Centred()(Small()(x))
     outputs = {
         "p": keras.layers.Dense(1, name="p")(x),
         "q": keras.layers.Dense(3, "softmax", name="q")(x),
@@ -93,7 +121,7 @@ def two():
         "p": keras.losses.MeanSquaredError(reduction="sum"),
         "q": keras.losses.SparseCategoricalCrossentropy(ignore_class=0),
     }
-    model.compile("adam", losses, metrics={"q": "accuracy"})
+    model.compile("adam", losses, metrics={"p": Batches("batches"), "q": "accuracy"})
     return model
 
 
@@ -102,7 +130,7 @@ def three():
     x = keras.layers.Dense(6, "relu")(inputs)
     outputs = {name: keras.layers.Dense(1, name=name)(x) for name in ("u", "v")}
     model = keras.Model(inputs, outputs)
-    model.compile("adam", "mse", metrics={"u": "mae"})
+    model.compile("adam", "mse", metrics={"u": "mae"}, run_eagerly=True)
     return model
 """
 MIRRORED = ('distribution.strategy="mirrored"', 'distribution.devices=["CPU:0", "CPU:1"]')
@@ -197,8 +225,9 @@ OF_FILES: dict[str, tuple[str, ...]] = {
         "data.split=ordered",
         'model.python="OWN:two"',
     ),
-    "two targets of a table": (
+    "two targets of a table, eagerly, mirrored": (
         *OWN_MODEL,
+        *MIRRORED,
         'data.table="HERE/two.csv"',
         'data.options={ inputs = ["a", "b"], targets = ["u", "v"], weight = "w" }',
         'model.python="OWN:three"',
@@ -234,7 +263,7 @@ def outputs(*names: str) -> ModelFacts:
 
 FACTS = {
     "two inputs of a file, mirrored": (several("a", "b", targets=("p", "q")), outputs("p", "q")),
-    "two targets of a table": (several(targets=("u", "v")), outputs("u", "v")),
+    "two targets of a table, eagerly, mirrored": (several(targets=("u", "v")), outputs("u", "v")),
 }
 
 

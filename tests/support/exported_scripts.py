@@ -20,7 +20,7 @@ from gpu_studio.plan import Plan
 
 RUFF = (sys.executable, "-m", "ruff")
 WATCHER = Path(__file__).with_name("watched_script.py")
-_VALUE = re.compile(r"(\w+)=(\S+)")
+_VALUE = re.compile(r"([^\s=]+)=(\S+)")
 
 
 @dataclass(frozen=True)

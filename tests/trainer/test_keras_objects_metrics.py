@@ -230,3 +230,41 @@ def test_that_accuracy_of_values_is_refused():
         PlanRefused, match=r'"accuracy", which does not fit made values: .* measured values'
     ):
         metrics_of("accuracy", dataset=VALUES)
+
+
+def test_that_what_counts_batches_counts_a_part_by_its_share() -> None:
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    class Batches(keras.metrics.Metric):
+        """Counts batches, samples, and adds up the batches' mean distances."""
+
+        def __init__(self) -> None:
+            super().__init__(name="batches")
+            names = ("batches", "samples", "means")
+            self.kept = [self.add_variable((), "zeros", name=each) for each in names]
+
+        def update_state(self, y, outputs, sample_weight=None) -> None:
+            size = keras.ops.cast(keras.ops.shape(outputs)[0], "float32")
+            distance = keras.ops.mean(keras.ops.abs(outputs - y))
+            for each, more in zip(self.kept, (1.0, size, distance), strict=True):
+                each.assign_add(more)
+
+        def result(self):
+            return self.kept[0]
+
+    random = np.random.default_rng(3)
+    batches = [tuple(random.normal(size=(2, size, 1)).astype("float32")) for size in (5, 3)]
+    found = given_metric(Batches(), lambda work, *_doing: work(), batches)
+    assert list(found.by_share) == [True, False, True]
+    assert not found.sequential
+    y, outputs = batches[0]
+    start = [tf.zeros(())] * 3
+    parts = [
+        found.added(start, y[some], outputs[some], None, share)
+        for some, share in ((slice(2), 0.4), (slice(2, None), 0.6))
+    ]
+    whole = [float(one + other) for one, other in zip(*parts, strict=True)]
+    assert whole == pytest.approx([1, 5, np.abs(outputs - y).mean()])

@@ -244,14 +244,16 @@ class GivenMetric:
 
     It answers as a keras.metrics.Metric does. Where the state after two batches is not the sum of
     what each adds (a maximum, a running value), it is `sequential`: then it is kept in the metric's
-    own variables, from batch to batch, which one replica alone can do. A mean that counts each
-    batch once, whatever its size, is `of_batches`: a part of a batch counts by its share in it,
-    which is the same where the number `splits`, as a mean over the samples does.
+    own variables, from batch to batch, which one replica alone can do. What is one number for a
+    batch, whatever its size, counts `by_share`: a part of a batch counts by its share in it. That
+    is so of a mean that counts each batch once, where it is the same if the number `splits`, as a
+    mean over the samples does; and of each state that counts batches, or adds up their means.
     """
 
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
-        self.sequential, self.of_batches, self.splits = False, False, True
+        self.sequential, self.splits = False, True
+        self.by_share: Sequence[bool] = ()
         self._doing = f"in the metric {name}"
 
     @property
@@ -273,9 +275,11 @@ class GivenMetric:
             np.allclose(whole, first + second - begun, rtol=1e-4, atol=1e-5)
             for whole, first, second, begun in zip(both, one, other, start, strict=True)
         )
+        pairs = list(self._means_and_sums(start, one, *batches[0]))
+        self.by_share = [is_mean and not is_sum for is_mean, is_sum in pairs]
         if isinstance(self.metric, keras.metrics.Mean):
-            self.of_batches = all(float(each[-1]) == float(start[-1]) + 1 for each in (one, other))
-            self.splits = not self.of_batches or self._is_mean(start, *batches[0])
+            once = all(float(each[-1]) == float(start[-1]) + 1 for each in (one, other))
+            self.by_share, self.splits = [once] * len(start), not once or pairs[0][0]
         result = self._guard(lambda: self.metric.stateless_result(both))
         if not hasattr(result, "shape") or tuple(result.shape) != ():
             raise PlanRefused(
@@ -283,15 +287,22 @@ class GivenMetric:
                 ["Let its result be one number, such as the mean.", "Or leave it out."],
             )
 
-    def _is_mean(self, start: Sequence[Any], targets: Any, outputs: Any) -> bool:
-        """Whether the number for a batch is the mean of those of its parts, by their samples."""
-
-        def total(some: slice) -> float:
-            return float(self._after(start, targets[some], outputs[some], None)[0])
-
+    def _means_and_sums(
+        self, start: Sequence[Any], whole: Sequence[Any], targets: Any, outputs: Any
+    ) -> Iterator[tuple[bool, bool]]:
+        """Whether each state adds for a batch the mean of what its parts add, and their sum."""
         rows = len(outputs)
-        parts = total(slice(1)) / rows + total(slice(1, None)) * (rows - 1) / rows
-        return bool(np.isclose(total(slice(None)), parts, rtol=1e-4, atol=1e-5))
+        parts = (
+            self._after(start, targets[some], outputs[some], None)
+            for some in (slice(1), slice(1, None))
+        )
+        for old, new, first, others in zip(start, whole, *parts, strict=True):
+            change, one, more = (np.asarray(each - old) for each in (new, first, others))
+            mean = one / rows + more * (rows - 1) / rows
+            is_mean, is_sum = (
+                np.allclose(change, each, rtol=1e-4, atol=1e-5) for each in (mean, one + more)
+            )
+            yield bool(is_mean and old.dtype.is_floating), bool(is_sum)
 
     def added(
         self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any, share: Any
@@ -305,10 +316,10 @@ class GivenMetric:
                 tf.identity(v.value) - old for v, old in zip(self.variables, before, strict=True)
             ]
         after = self._after(start, targets, outputs, weights)
-        once = self.of_batches and weights is None
+        by_share = self.by_share if weights is None else [False] * len(start)
         return [
             tf.where(share > 0, (new - old) * tf.cast(share if once else 1, old.dtype), 0)
-            for new, old in zip(after, start, strict=True)
+            for new, old, once in zip(after, start, by_share, strict=True)
         ]
 
     def stateless_result(self, state: Sequence[Any]) -> Any:

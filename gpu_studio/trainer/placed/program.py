@@ -35,6 +35,7 @@ from gpu_studio.trainer.layer_state import (
     joined,
     normalising,
     overflows_apart,
+    spread,
 )
 from gpu_studio.trainer.meters import Deltas, Meters, added_up
 from gpu_studio.trainer.model_layers import graph_of
@@ -295,7 +296,7 @@ class PlacedProgram(Program):
             turns.turn_back()
             # The regularizers are the same for every micro-batch, so they are computed once.
             weights = self._weight_penalties() if number == 0 else []
-        self._note_draws(caught, training=training)
+        self._note(caught, self._micro_batches, training=training)
         terms = [*map(part.of_batch, caught.losses), *weights]
         judged = self.loss.judged(y, outputs, sample_weight, _beside)
         losses = [self._share(None, weight, each) for each in judged]
@@ -388,15 +389,7 @@ class Statistics:
         total = tf.add_n([contribution(variable, *each) for each in parts])
         moving_mean, momentum = self._means.get(id(variable), (None, 1.0))
         if moving_mean is not None and momentum != 1.0:
-            total += tf.cast(_spread(moving_mean, parts), total.dtype) / (1.0 - momentum)
+            left = [caught.get_current_value(moving_mean) for caught, _ in parts]
+            between = spread(left, [part.share for _, part in parts])
+            total += tf.cast(between, total.dtype) / (1.0 - momentum)
         return joined(variable.value, total)
-
-
-def _spread(variable: Any, parts: Sequence[tuple[Caught, BatchPart]]) -> Any:
-    """Return the variance of what the micro-batches left, weighted by samples."""
-    values = [
-        (tf.cast(caught.get_current_value(variable), tf.float32), part.share)
-        for caught, part in parts
-    ]
-    centre = tf.add_n([value * share for value, share in values])
-    return tf.add_n([tf.square(value - centre) * share for value, share in values])

@@ -1,0 +1,61 @@
+"""Scripts have the trainer's own rules: the same functions, without what only readers need."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import gpu_studio
+from gpu_studio.export.trainer_source import functions_of, source_below_imports
+
+TRAINER = Path(gpu_studio.__file__).parent / "trainer"
+SHARED = {
+    "sums.py": ("rows_once",),
+    "layer_state.py": (
+        "change_of",
+        "counted_as",
+        "joined",
+        "wide_type",
+        "begun_from",
+        "spread",
+        "of_batch",
+    ),
+}
+
+
+class Bare(ast.NodeTransformer):
+    """Takes the annotations off a function."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        for each in ast.walk(node.args):
+            if isinstance(each, ast.arg):
+                each.annotation = None
+        return self.generic_visit(node)
+
+
+@pytest.mark.parametrize("file", SHARED)
+def test_that_a_script_has_the_functions_of_the_trainer_as_they_are(file: str) -> None:
+    written = functions_of(file, *SHARED[file])
+    known = {
+        each.name: ast.dump(Bare().visit(each))
+        for each in ast.parse((TRAINER / file).read_text()).body
+        if isinstance(each, ast.FunctionDef)
+    }
+    made = [each for each in ast.parse(written).body if isinstance(each, ast.FunctionDef)]
+    assert [each.name for each in made] == list(SHARED[file])
+    assert [ast.dump(each) for each in made] == [known[each.name] for each in made]
+    assert "noqa" not in written
+    assert max(map(len, written.splitlines())) <= 88
+    # They use TensorFlow and each other, and nothing that a script would have to import.
+    used = {each.id for each in ast.walk(ast.parse(written)) if isinstance(each, ast.Name)}
+    assert not used & {"keras", "np", "math", "Any"}
+
+
+def test_that_inner_functions_and_starred_parameters_lose_their_annotations_too() -> None:
+    text = source_below_imports("replica_updates.py")
+    assert "def _for_all(work, *given):" in text
+    assert "        def together(new, mean):" in text
+    assert "Any" not in text
