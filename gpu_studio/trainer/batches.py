@@ -25,7 +25,13 @@ from gpu_studio.trainer.data.python_streams import PythonStream
 from gpu_studio.trainer.data.streams import DatasetStream
 from gpu_studio.trainer.data.trees import flat, mapped
 from gpu_studio.trainer.input_wait import moment_after
-from gpu_studio.trainer.whole_batches import can_be_whole, has_much_to_cast, rows_of, whole_batches
+from gpu_studio.trainer.whole_batches import (
+    can_be_whole,
+    has_much_to_cast,
+    rows_of,
+    weighed,
+    whole_batches,
+)
 
 PREFETCHED = 8
 WHOLE_BYTES = 1 << 28
@@ -178,7 +184,7 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
     def whole(element: Any, last: Any) -> tuple[Any, ...]:
         given = _parts_of(stream, element)
         size = rows_of(given)
-        made = *given, tf.fill([size], 1.0 / tf.cast(size, tf.float32))
+        made = weighed(given, size)
         return *made, _told(made, size, last)
 
     @_as_it_stands
@@ -193,24 +199,13 @@ def _dataset_parts(stream: DatasetStream, data: tf.data.Dataset, cut_as: Cut) ->
             start = tf.where(length > 0, replica * share + tf.minimum(replica, extra), 0)
             stop = start + tf.maximum(length, 1)
             weight = tf.where(length > 0, 1.0 / tf.cast(size, tf.float32), 0.0)
-            rows = tf.nest.map_structure(lambda each: _copied(each, start, stop), given)
+            rows = tf.nest.map_structure(lambda each: each[start:stop], given)
             made = *rows, tf.fill([stop - start], weight)
             return *made, _told(made, size, last)
 
         return tf.data.Dataset.range(own.start, own.stop).map(part)
 
     return data.map(whole) if replicas == 1 else data.flat_map(cut)
-
-
-def _copied(array: Any, start: Any, stop: Any) -> Any:
-    """Return some rows of what a pipeline gives.
-
-    A slice would share the memory of the whole, which may be that of an array of the user's
-    generator: TensorFlow then computes in place, and changes that array.
-    """
-    if not isinstance(array, tf.Tensor):
-        return array[start:stop]
-    return tf.gather(array, tf.range(start, stop))
 
 
 def _global_batches(stream: DatasetStream, batch: int, skipped: int) -> tf.data.Dataset:

@@ -68,7 +68,12 @@ def as_part(batch: Any) -> Any:
         given = parts_of(*element) if isinstance(element, tuple) else parts_of(element)
         size = rows_of(given)
         told = [batch.ready, tf.cast(size, tf.float64), tf.cast(last, tf.float64)]
-        return *given, tf.fill([size], 1.0 / tf.cast(size, tf.float32)), tf.stack(told)
+        return *weighed(given, size), tf.stack(told)
+
+
+def weighed(given: Any, size: Any) -> tuple[Any, ...]:
+    """Return a whole batch of so many samples with their weights, each of which counts alike."""
+    return *given, tf.fill([size], 1.0 / tf.cast(size, tf.float32))
 
 
 def rows_of(given: Any) -> Any:

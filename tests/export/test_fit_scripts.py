@@ -158,6 +158,13 @@ def test_that_replicas_count_what_a_mask_leaves_of_the_whole_batch(way):
     assert "reductions.apply_mask = masking(reductions.apply_mask)" in written
 
 
+def test_that_replicas_do_not_compute_in_place_on_what_a_generator_gives():
+    """A part shares memory with the whole, and that with an array that begins at 64 bytes."""
+    assert "    training = training.map(copied)" in script("ticker", "mirrored")
+    assert "copied" not in script("ticker")
+    assert "model(taken(x, first," in script("plateau", "placed, 2 parts")
+
+
 def test_that_no_script_accumulates_gradients_under_central_storage():
     facts = PlanFacts(ARRAYS, replace(COMPILED, conditional=True))
     with pytest.raises(ExportError, match="accumulates gradients or averages weights"):
