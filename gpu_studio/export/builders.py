@@ -12,7 +12,7 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from gpu_studio.export.trainer_source import source_below_imports
+from gpu_studio.export.script_text import source_below_imports
 
 _DRAWS = re.compile("Dropout$|Noise$|^Random")
 

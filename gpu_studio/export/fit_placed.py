@@ -7,14 +7,11 @@ found. It matches `trainer.placed`: whoever changes one must change the other.
 
 from __future__ import annotations
 
-from gpu_studio.export.fit_shares import JOINED, ROWS_ONCE
+from gpu_studio.export.fit_shares import JOINED, OF_BATCH, ROWS_ONCE, SPREAD
 from gpu_studio.export.fitted import FittedPlan
 from gpu_studio.export.meeting import ExportError
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.strategies.placed import placement
-from gpu_studio.export.trainer_source import functions_of
-
-_OF_PARTS = functions_of("layer_state.py", "of_batch", "spread")
 
 _LEAVES = """\
 def leaves_of(model, before):
@@ -245,7 +242,7 @@ def fit_placed(fitted: FittedPlan) -> str:
         outputs=_IN_PARTS if parts else _WHOLE,
         rows=_ROWS if parts else "",
     )
-    in_parts = f"{JOINED}{_OF_PARTS}{_PARTS}{ROWS_ONCE}" if parts else ""
+    in_parts = f"{JOINED}{OF_BATCH}{SPREAD}{_PARTS}{ROWS_ONCE}" if parts else ""
     return f"{table.rstrip()}\n\n\n{_LEAVES}{in_parts}{steps}"
 
 

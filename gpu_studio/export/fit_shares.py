@@ -3,7 +3,7 @@
 It matches `trainer.own_replicas` and `trainer.program`: whoever changes one must change the other.
 """
 
-from gpu_studio.export.trainer_source import functions_of
+from gpu_studio.export.script_text import functions_of
 
 ROWS_ONCE = functions_of("sums.py", "rows_once")
 """The function `rows_once`, as the text of a script."""
@@ -11,6 +11,10 @@ JOINED = functions_of(
     "layer_state.py", "change_of", "counted_as", "joined", "wide_type", "begun_from"
 )
 """The functions by which what replicas leave in a variable becomes one value."""
+OF_BATCH = functions_of("layer_state.py", "of_batch")
+"""The function that says what a layer's loss for a part is worth."""
+SPREAD = functions_of("layer_state.py", "spread")
+"""The function that gives the variance between what parts leave."""
 SHARES = """\
 def count_by_samples(model):
     \"\"\"Each replica's gradients count by its share of the batch's samples.

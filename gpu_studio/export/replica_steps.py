@@ -7,12 +7,9 @@ The layers of a user's model may do whatever Keras allows. Its steps match `trai
 from __future__ import annotations
 
 from gpu_studio.export.facts import ScriptFacts
-from gpu_studio.export.fit_shares import JOINED
+from gpu_studio.export.fit_shares import JOINED, OF_BATCH
 from gpu_studio.export.script_text import fill
 from gpu_studio.export.step_parts import SHARE, drawn_in_replica, scaling
-from gpu_studio.export.trainer_source import functions_of
-
-_OF_BATCH = functions_of("layer_state.py", "of_batch")
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):
@@ -188,7 +185,7 @@ def penalty_of(model, assigned, share):
 
 
 def changes_in(model, assigned, share):
-    \"\"\"The replica's part of the changes that its layers make, by the variable's number.\"\"\"
+    \"\"\"The replica's part of what its layers change, by the variable's number.\"\"\"
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
     changes = {}
     for number, variable in enumerate(model.variables):
@@ -271,7 +268,7 @@ def $name(x, y, weight, step):
 
 def helpers(facts: ScriptFacts) -> str:
     """Return the lines before `make_steps`; empty for plans that need other steps."""
-    return f"{JOINED}{_OF_BATCH}{_HELPERS}\n" if facts.from_file and facts.several else ""
+    return f"{JOINED}{OF_BATCH}{_HELPERS}\n" if facts.from_file and facts.several else ""
 
 
 def constraints(facts: ScriptFacts) -> str:

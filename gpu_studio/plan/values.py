@@ -130,6 +130,17 @@ class CheckpointSettings:
     keep: int = 3
     monitor: str = "val_loss"
 
+    def instead(self, measures: Sequence[str]) -> str | None:
+        """What judges in place of the default, if the model measures no loss: what it has first.
+
+        `measures` are without splits, and none if they are not known. None if `monitor` counts.
+        """
+        split, _, loss = CheckpointSettings().monitor.partition("_")
+        by_default = self.monitor == CheckpointSettings().monitor
+        if not measures or loss in measures or not by_default:
+            return None
+        return f"{split}_{measures[0]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Phase:

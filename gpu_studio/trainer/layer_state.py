@@ -168,7 +168,7 @@ def contribution(variable: Any, caught: Changes, part: BatchPart) -> Any:
     return change_of(old, left, variable.aggregation, part.number, part.share)
 
 
-# Scripts have the next functions as they stand, see `export.trainer_source`: these use TensorFlow
+# Scripts have the next functions as they stand, see `export.script_text`: these use TensorFlow
 # alone, and their lines have 88 columns at most.
 
 

@@ -36,7 +36,7 @@ def _packed(*values: Any) -> Any:
     return tf.concat([tf.reshape(value, [-1]) for value in values], axis=0)
 
 
-# Scripts have this function as it stands, see `export.trainer_source`.
+# Scripts have this function as it stands, see `export.script_text`.
 def rows_once(gradient: Any, parts: int) -> Any:
     """Return a gradient in which rows that all parts of a batch bring alike are one.
 

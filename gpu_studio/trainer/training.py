@@ -24,7 +24,6 @@ from gpu_studio.contract import (
 )
 from gpu_studio.contract.events import Event
 from gpu_studio.plan import Plan
-from gpu_studio.plan.rules.start_rules import monitor_instead
 from gpu_studio.trainer import checkpoints, devices, layer_state, session, user_code
 from gpu_studio.trainer.callbacks import Hooks, make_callbacks
 from gpu_studio.trainer.checkpoints import Checkpoints, Elsewhere
@@ -86,7 +85,7 @@ def train_plan(
 def _judged_by_what_is_measured(made: Session, tell: Callable[[Event], object]) -> Session:
     """Let a monitor of what is measured judge, where the default is a loss that there is not."""
     training = made.plan.training
-    instead = monitor_instead(training, made.program.measures)
+    instead = training.checkpoint.instead(made.program.measures)
     if instead is None:
         return made
     if training.checkpoint.every_epochs or training.checkpoint.every_steps:

@@ -7,12 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu_studio.plan import CheckpointSettings, EarlyStopping, Training
-from gpu_studio.plan.rules.start_rules import (
-    beside_own_steps,
-    monitor_instead,
-    never_ends,
-    unmeasured,
-)
+from gpu_studio.plan.rules.start_rules import beside_own_steps, never_ends, unmeasured
 from gpu_studio.plan.values import Phase
 
 STOPS = "training.early_stopping.monitor"
@@ -43,11 +38,10 @@ def test_that_a_monitor_is_measured_on_a_split_that_is_there(
 
 
 def test_that_a_model_without_a_loss_is_judged_by_the_first_that_it_measures() -> None:
-    assert monitor_instead(Training(), ("judge", "forger")) == "val_judge"
-    assert monitor_instead(Training(), ("judge", "loss")) is None
-    assert monitor_instead(Training(), ()) is None
-    named = replace(Training(), checkpoint=CheckpointSettings(monitor="forger"))
-    assert monitor_instead(named, ("judge", "forger")) is None
+    assert CheckpointSettings().instead(("judge", "forger")) == "val_judge"
+    assert CheckpointSettings().instead(("judge", "loss")) is None
+    assert CheckpointSettings().instead(()) is None
+    assert CheckpointSettings(monitor="forger").instead(("judge", "forger")) is None
 
 
 def test_that_steps_of_a_models_own_leave_no_room_for_weights_of_classes_and_phases() -> None:

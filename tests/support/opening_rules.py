@@ -35,7 +35,7 @@ ALLOWED: Mapping[str, str] = {
     "ui/window/scripts.py": _BUNDLED,
     "ui/kit/icons.py": _BUNDLED,
     "ui/kit/theme.py": _BUNDLED,
-    "export/trainer_source.py": _BUNDLED,
+    "export/script_text.py": _BUNDLED,
     "runs/results/report/elements.py": _BUNDLED,
     "contract/kernel.py": _OF_THE_KERNEL,
     "hosts/agent.py": "it runs where the package is not, and looks whether files are regular ones",

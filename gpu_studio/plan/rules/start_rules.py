@@ -6,7 +6,7 @@ it in its own words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gpu_studio.plan.keras_objects import VALIDATION
@@ -44,18 +44,6 @@ def unmeasured(
         split = monitor.startswith(VALIDATION) and not validated
         if split or (measures and monitor.removeprefix(VALIDATION) not in measures):
             yield Unmeasured(field, monitor, split)
-
-
-def monitor_instead(training: Training, measures: Sequence[str]) -> str | None:
-    """What judges the checkpoints in place of their default, if the model measures no loss.
-
-    `measures` are as in `unmeasured`, in their order: the first one. None if the plan's counts.
-    """
-    default = CheckpointSettings().monitor
-    known = default.removeprefix(VALIDATION) in measures
-    if training.checkpoint.monitor != default or known or not measures:
-        return None
-    return VALIDATION + measures[0]
 
 
 def beside_own_steps(training: Training) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpu_studio
-from gpu_studio.export.trainer_source import functions_of, source_below_imports
+from gpu_studio.export.script_text import functions_of, source_below_imports
 
 TRAINER = Path(gpu_studio.__file__).parent / "trainer"
 SHARED = {
