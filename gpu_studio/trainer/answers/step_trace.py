@@ -39,6 +39,8 @@ PRIMES = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
 """A step is traced for one of these numbers of samples. A tensor whose number of elements that
 prime divides grows with the batch. No weight of the model has such a size, so one trace gives the
 size of every tensor for any batch."""
+_LOOP = "while"
+"""The scope that a run's loop over steps gives to all operations; no layer's."""
 BACKWARD = "gradient_tape/"
 """What the names of the operations that compute gradients begin with."""
 
@@ -76,7 +78,7 @@ def _named(step: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def named(*args: Any) -> Any:
-        with tf.name_scope("while"):
+        with tf.name_scope(_LOOP):
             return step(*args)
 
     return named
@@ -330,7 +332,7 @@ class _Step:
         return {
             name.rpartition("/")[0]: path
             for name, path in self._trace.layer_of.items()
-            if "/" in name
+            if "/" in name and name.rpartition("/")[0] != _LOOP
         }
 
     # Memory

@@ -246,3 +246,35 @@ def test_that_a_term_of_a_gradient_is_rehearsed_where_tensorflow_computes_it():
 
     assert waits_for_the_way_back(traced)
     assert not waits_for_the_way_back(rewritten)
+
+
+def test_that_the_scope_of_a_runs_loop_is_no_layers(monkeypatch):
+    """A cast that Keras makes for a layer lies in it; gradients of the loss do too."""
+    import tensorflow as tf
+
+    from gpu_studio.placement.step_memory import StepMemory
+    from gpu_studio.trainer.answers import step_trace
+
+    monkeypatch.setattr(step_trace, "on_cpu", lambda *_: StepMemory())
+    weight, outputs = tf.Variable(tf.ones((4, 4))), []
+
+    @tf.function(autograph=False)
+    def step(x):
+        with tf.name_scope("while"), tf.GradientTape() as tape:
+            cast = tf.cast(x, tf.float32)
+            with tf.name_scope("dense"):
+                outputs.append(tf.matmul(cast, weight))
+            loss = tf.reduce_sum(tf.square(tf.sin(outputs[-1])))
+        gradient = tape.gradient(loss, weight)
+        weight.assign_sub(gradient)
+        return loss, gradient
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 4), tf.float16)).graph
+    inside = {"while/dense/MatMul": "dense", "while/dense/MatMul/ReadVariableOp": "dense"}
+
+    def backward(layer_of):
+        gradients = [graph.outputs[1]]
+        trace = step_trace.StepTrace(graph, SAMPLES, layer_of, {"dense": [outputs]}, gradients)
+        return step_trace.costs_of(trace).layers["dense"].flops_backward
+
+    assert backward(inside | {"while/Cast": "dense"}) == backward(inside) > 0
