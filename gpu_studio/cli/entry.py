@@ -142,7 +142,7 @@ def _in_words_if_refused(work: Callable[[], int]) -> int:
     except OSError as error:
         note(f"gpu-studio: {_in_words(error)}")
         return REFUSED
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         note(NOT_WHOLE.format(error=error, prefix=sys.prefix))
         return REFUSED
     except _refusals() as error:
@@ -155,9 +155,9 @@ def show_window(chosen: argparse.Namespace) -> int:
     if not has_display():
         note(NO_DISPLAY)
         return REFUSED
+    for name in BEFORE_QT:
+        import_module(name)
     try:
-        for name in BEFORE_QT:
-            import_module(name)
         app = import_module("gpu_studio.ui.window.app")
     except ModuleNotFoundError:
         raise

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import time as clocks
+from typing import Final
+
+LATEST: Final = 221_845_392_000.0
+"""The year 9000, in seconds since the epoch: a later time may have no date."""
 
 
 def steady_seconds() -> float:
@@ -43,13 +47,14 @@ class SteadyClock:
     def at(self, reported: float, steady: float = 0.0) -> float:
         """The corrected time of the next line, never less than before.
 
-        A time that is not a number counts as `newest`. `steady` is 0 if the line does not give it.
+        A time that is not a number counts as `newest`, and one after `LATEST` as that. `steady` is
+        0 if the line does not give it.
         """
         if steady > 0 and (time := self._by_steady(reported, steady)) < math.inf:
             self._newest = time
             self._behind = time - reported if math.isfinite(reported) else self._behind
             return time
-        time = reported + self._behind
+        time = min(reported + self._behind, LATEST)
         if not time >= self._newest:
             time = self._newest
             self._behind = time - reported if math.isfinite(reported) else self._behind
@@ -62,4 +67,4 @@ class SteadyClock:
             begun = max(reported + self._behind, self._newest)
             self._origin = (begun if math.isfinite(begun) else math.inf) - steady
         self._steady = steady
-        return max(self._origin + steady, self._newest)
+        return max(min(self._origin + steady, LATEST), self._newest)

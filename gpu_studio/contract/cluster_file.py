@@ -7,6 +7,7 @@ import msgspec
 from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.contract.event_parts import WorkerPlace
 from gpu_studio.contract.files import read_json, write_private
+from gpu_studio.contract.numbers import Whole
 
 
 class ClusterMember(WorkerPlace, frozen=True):
@@ -15,7 +16,7 @@ class ClusterMember(WorkerPlace, frozen=True):
     See `kernel.started` and `kernel.boot_id`; None and empty where the system does not tell.
     """
 
-    started: int | None = None
+    started: Whole | None = None
     boot: str = ""
 
 
@@ -23,7 +24,7 @@ class ClusterFile(msgspec.Struct, kw_only=True, frozen=True):
     """The content of `cluster.json`: `attempt` counts the starts, `job` is Slurm's number."""
 
     start: str
-    attempt: int
+    attempt: Whole
     members: list[ClusterMember]
     job: str = ""
 

@@ -30,6 +30,7 @@ from gpu_studio.contract.files import (
     read_json,
     write_private,
 )
+from gpu_studio.contract.numbers import Moment, Whole
 
 if TYPE_CHECKING:
     from gpu_studio.plan import AbsolutePlan
@@ -215,8 +216,8 @@ class SavedCheckpoint:
     """
 
     path: Path
-    epoch: int
-    step: int
+    epoch: Whole
+    step: Whole
     best: bool = False
     monitor: str | None = None
     value: float | None = None
@@ -228,8 +229,8 @@ class SavedCheckpoint:
 
 
 class _State(msgspec.Struct):
-    epoch: int
-    step: int
+    epoch: Whole
+    step: Whole
     best: bool = False
     monitor: str | None = None
     value: float | None = None
@@ -272,8 +273,8 @@ class ResumedFrom(msgspec.Struct, frozen=True):
 
     run: str
     checkpoint: str
-    epoch: int = 0
-    step: int = 0
+    epoch: Whole = 0
+    step: Whole = 0
 
 
 _note_decoder = msgspec.json.Decoder(ResumedFrom)
@@ -325,7 +326,7 @@ class Command(msgspec.Struct, frozen=True):
     """One request, made at `time` (seconds since the epoch, UTC)."""
 
     action: Action
-    time: float = 0.0
+    time: Moment = 0.0
 
 
 _decoder = msgspec.json.Decoder(Command)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from gpu_studio.contract.numbers import Whole
+from gpu_studio.contract.numbers import Seconds, Whole
 
 
 class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
@@ -101,9 +101,9 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     stage: Whole
     way: str
     micro_batch: Whole | None
-    begin: float
-    end: float
-    busy: float
+    begin: Seconds
+    end: Seconds
+    busy: Seconds
     device: str = ""
 
 

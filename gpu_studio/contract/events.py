@@ -26,7 +26,7 @@ from gpu_studio.contract.event_parts import StageSpan as StageSpan
 from gpu_studio.contract.event_parts import SuggestedChange as SuggestedChange
 from gpu_studio.contract.event_parts import WorkerPlace as WorkerPlace
 from gpu_studio.contract.event_parts import WorkerState as WorkerState
-from gpu_studio.contract.numbers import Moment, Whole
+from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 State = Literal[
     "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"
@@ -47,7 +47,7 @@ class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
 
     seq: Whole = -1
     time: Moment = 0.0
-    elapsed: float = 0.0
+    elapsed: Seconds = 0.0
 
 
 class Started(Event, tag="started", frozen=True):

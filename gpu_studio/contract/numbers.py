@@ -10,11 +10,15 @@ from typing import Annotated, Final
 
 import msgspec
 
+from gpu_studio.common.steady import LATEST
+
 _LARGEST: Final = 2**53
 """Every smaller whole number is exact also as a float (RFC 8259, section 6)."""
-_YEAR_9000: Final = 221_845_392_000
+_CENTURIES: Final = 1e10
 
 Whole = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 """A whole number that plots can draw: beyond it Qt crashes in painting an axis."""
-Moment = Annotated[float, msgspec.Meta(ge=0, le=_YEAR_9000)]
+Moment = Annotated[float, msgspec.Meta(ge=0, le=LATEST)]
 """Seconds since the epoch (UTC) that have a date."""
+Seconds = Annotated[float, msgspec.Meta(ge=-_CENTURIES, le=_CENTURIES)]
+"""Seconds by a clock that is added to others."""

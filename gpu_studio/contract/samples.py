@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from gpu_studio.contract.numbers import Moment, Whole
+from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
 Why = dict[str, str]
 MEASURED_NEXT: Final = "measured from the next time on"
@@ -29,7 +29,7 @@ class Sample(msgspec.Struct, kw_only=True, tag_field="sample", frozen=True):
     """
 
     time: Moment
-    steady: float = 0.0
+    steady: Seconds = 0.0
 
 
 class SamplerStarted(Sample, tag="started", frozen=True):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.common.steady import SteadyClock
+from gpu_studio.common import figures
+from gpu_studio.common.steady import LATEST, SteadyClock
 
 
 def test_that_times_which_only_rise_are_left_as_they_are():
@@ -23,6 +24,12 @@ def test_that_after_the_clock_was_put_back_time_goes_on_at_its_own_pace():
 def test_that_a_time_which_is_no_number_is_the_newest_and_changes_none_after_it():
     clock = SteadyClock()
     assert [clock.at(time) for time in (5.0, math.nan, 6.0)] == [5.0, 5.0, 6.0]
+
+
+def test_that_every_time_has_a_date_however_a_file_sets_the_clock():
+    clock = SteadyClock()
+    told = [(LATEST, 0.0), (0.0, 0.0), (LATEST, 0.0), (LATEST, 1e10), (0.0, 9e9), (LATEST, 1e10)]
+    assert {figures.moment(clock.at(*each)) for each in told} == {figures.moment(LATEST)}
 
 
 YEAR = 365 * 86_400.0

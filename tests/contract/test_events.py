@@ -50,6 +50,13 @@ def test_that_a_moment_without_a_date_is_in_no_event(moment):
     assert decode(written.replace(moment, "221845392000").encode()) is not None
 
 
+def test_that_a_run_that_lasted_for_ages_is_in_no_event():
+    """It would move the times of all later events there, for good."""
+    written = b'{"event":"log","message":"a","time":1,"elapsed":1e308}'
+    assert decode(written) is None
+    assert decode(written.replace(b"1e308", b"1e9")) == Log(message="a", time=1.0, elapsed=1e9)
+
+
 def test_that_half_a_character_becomes_a_question_mark():
     assert decode(encode(Log(message="a\udcffb"))) == Log(message="a?b")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
@@ -60,7 +60,15 @@ class _ThemedIcon(QIconEngine):
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         """Draw the icon."""
         scale = painter.device().devicePixelRatioF()
-        painter.drawPixmap(rect, self.scaledPixmap(rect.size(), mode, state, scale))
+        place = QRect(QPoint(), self.actualSize(rect.size(), mode, state))
+        place.moveCenter(rect.center())
+        painter.drawPixmap(place, self.scaledPixmap(place.size(), mode, state, scale))
+
+    def actualSize(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QSize:  # noqa: N802
+        """Icons are square."""
+        del mode, state
+        side = min(size.width(), size.height())
+        return QSize(side, side)
 
     def clone(self) -> QIconEngine:
         """Another engine of this icon, which Qt asks for where a copy of an icon is changed.

@@ -60,6 +60,17 @@ def test_that_an_icon_is_faint_where_it_is_disabled_and_looks_the_same_when_pain
         assert painted == drawn.toImage().convertToFormat(painted.format())
 
 
+def test_that_an_icon_keeps_its_shape_in_the_middle_of_a_wide_place(qapp: QApplication) -> None:
+    wide = QImage(60, 20, QImage.Format.Format_ARGB32_Premultiplied)
+    wide.fill(0)
+    painter = QPainter(wide)
+    icon("play", DARK).paint(painter, wide.rect())
+    painter.end()
+    drawn = icon("play", DARK).pixmap(QSize(20, 20), 1.0).toImage()
+    assert wide.copy(20, 0, 20, 20) == drawn.convertToFormat(wide.format())
+    assert colours_of(wide.copy(0, 0, 20, 20)) | colours_of(wide.copy(40, 0, 20, 20)) == set()
+
+
 def test_that_an_icon_is_drawn_when_it_is_first_looked_at_and_only_once(qapp: QApplication) -> None:
     pixmap.cache_clear()
     icon.cache_clear()
