@@ -21,7 +21,8 @@ def count_by_samples(model):
 
     Keras divides the losses that it reduces itself by the number of replicas. That is
     the mean of the batch only where all replicas have equally many samples, and it does
-    not see the means that a step of one's own takes.
+    not see the means that a step of one's own takes. Metrics of one's own are as in
+    Keras: each replica adds to their state, so that a count of batches counts them all.
     \"\"\"
     for name in ("scale_loss_for_distribution", "unscale_loss_for_distribution"):
         setattr(keras.src.losses.loss, name, lambda loss: loss)

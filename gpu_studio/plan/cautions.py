@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpu_studio.common.figures import grouped, whole_mib
 from gpu_studio.plan.carving import equal_slices
@@ -17,11 +17,18 @@ from gpu_studio.plan.values import Carve, Caution, Plan, Remedy, changing, liste
 Find = Callable[[Plan], Iterable[Caution]]
 
 
-def cautions(plan: Plan, machine: Machine) -> tuple[Caution, ...]:
-    """Every warning about the plan on this machine, with remedies that remove it. Never raises."""
-    return checked(
-        plan, machine, lambda changed: (each for rule in RULES for each in rule(changed, machine))
-    )
+def cautions(plan: Plan, machine: Machine, measures: Sequence[str] = ()) -> tuple[Caution, ...]:
+    """Every warning about the plan on this machine, with remedies that remove it. Never raises.
+
+    `measures` are the names of what the model's steps measure, if they are known.
+    """
+
+    def found(changed: Plan) -> Iterator[Caution]:
+        for rule in RULES:
+            yield from rule(changed, machine)
+        yield from judged_by_training(changed, machine, measures)
+
+    return checked(plan, machine, found)
 
 
 def checked(plan: Plan, machine: Machine, find: Find) -> tuple[Caution, ...]:
@@ -172,20 +179,26 @@ def nothing_saved(plan: Plan, _machine: Machine) -> Iterator[Caution]:
         )
 
 
-def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
-    """A best checkpoint chosen by a value that is not measured."""
+def judged_by_training(
+    plan: Plan, _machine: Machine, measures: Sequence[str] = ()
+) -> Iterator[Caution]:
+    """A best checkpoint chosen by a value that is not measured; `measures` is what is, if known."""
     checkpoint = plan.training.checkpoint
-    saves = checkpoint.every_epochs > 0
-    if saves and not may_validate(plan) and checkpoint.monitor.startswith("val_"):
-        instead = checkpoint.monitor.removeprefix("val_")
+    if not checkpoint.every_epochs or may_validate(plan):
+        return
+    monitor, why = checkpoint.monitor, "Nothing is validated while data.validation_fraction is 0."
+    if checkpoint.lacks_loss(measures):
+        found = checkpoint.instead(measures)
+        if found is None:
+            text = f"No checkpoint is kept as the best by {monitor}."
+            yield Caution("judged by training", text, f"The model measures no loss. {why}")
+            return
+        monitor = found
+    if monitor.startswith("val_"):
+        instead = monitor.removeprefix("val_")
         text = f"The best checkpoint is judged by {instead}, not by {checkpoint.monitor}."
-        why = "Nothing is validated while data.validation_fraction is 0."
-        yield Caution(
-            "judged by training",
-            text,
-            why,
-            changing(f"Monitor {instead}", "training.checkpoint", monitor=instead),
-        )
+        mend = changing(f"Monitor {instead}", "training.checkpoint", monitor=instead)
+        yield Caution("judged by training", text, why, mend)
 
 
 def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
@@ -209,7 +222,6 @@ RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (
     unused_cards,
     uneven_batch,
     nothing_saved,
-    judged_by_training,
     half_precision_on_cpu,
 )
 """Each rule, the gravest first."""

@@ -382,3 +382,15 @@ def more_is_better(monitor: str) -> bool:
     """Whether a higher value of a metric (`val_loss`, `accuracy`) is better."""
     name = monitor.removeprefix(VALIDATION)
     return "loss" not in name and any(part in name for part in _MORE)
+
+
+# Words in names of what the discriminator of a generative adversarial network loses: its least is
+# where the generator is worst.
+_DISCRIMINATOR = frozenset(("d", "dis", "disc", "discriminator", "critic", "dloss", "real", "fake"))
+
+
+def can_judge(name: str) -> bool:
+    """Whether a metric can choose the best weights by itself: its name says which way is better."""
+    words = name.lower().replace("/", "_").split("_")
+    known = more_is_better(name) or "loss" in name or "error" in name
+    return known and _DISCRIMINATOR.isdisjoint(words)

@@ -244,7 +244,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
     ),
     "training.checkpoint.keep": ("", "", "Smaller where the disk is small and the model large."),
     "training.checkpoint.monitor": (
-        "the metric that keeps the best one; of a model without a loss, its first metric",
+        "the metric that keeps the best one; of a model without a loss, its first error or score",
         "keras.callbacks.ModelCheckpoint(monitor=…)",
         "To keep the best by what you really care about.",
     ),

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from gpu_studio.plan.cluster_values import Cluster
+from gpu_studio.plan.keras_objects import can_judge
 
 VERSION = 1
 
@@ -131,15 +132,21 @@ class CheckpointSettings:
     monitor: str = "val_loss"
 
     def instead(self, measures: Sequence[str]) -> str | None:
-        """What judges in place of the default, if the model measures no loss: what it has first.
+        """What judges in place of the default, if the model measures no loss.
 
-        `measures` are without splits, and none if they are not known. None if `monitor` counts.
+        It is the first of `measures` (without splits; none if not known) of which it is known which
+        way is better. None if there is none, or if `monitor` counts.
         """
-        split, _, loss = CheckpointSettings().monitor.partition("_")
-        by_default = self.monitor == CheckpointSettings().monitor
-        if not measures or loss in measures or not by_default:
+        if not self.lacks_loss(measures):
             return None
-        return f"{split}_{measures[0]}"
+        split = CheckpointSettings().monitor.partition("_")[0]
+        return next((f"{split}_{each}" for each in measures if can_judge(each)), None)
+
+    def lacks_loss(self, measures: Sequence[str]) -> bool:
+        """Whether the default is to judge, and the model is known to measure no loss."""
+        default = CheckpointSettings().monitor
+        loss = default.partition("_")[2]
+        return self.monitor == default and bool(measures) and loss not in measures
 
 
 @dataclass(frozen=True, slots=True)

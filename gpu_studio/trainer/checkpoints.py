@@ -27,16 +27,22 @@ from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.progress import Monitor, TrainingProgress
 
 Arrays = Mapping[str, np.ndarray]
+Judged = tuple[str, float | None]
+"""The monitor that judges a checkpoint, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A moment of a run in host memory. `value` is the monitored metric's, at an epoch's end."""
+    """A moment of a run in host memory. `value` is the monitored metric's, at an epoch's end.
+
+    `monitor` is what judges it, if not the plan's.
+    """
 
     progress: TrainingProgress
     arrays: Arrays
     identity: Mapping[str, Any] = field(default_factory=dict)
     value: float | None = None
+    monitor: str = ""
 
     @property
     def name(self) -> str:
@@ -90,7 +96,6 @@ class Checkpoints:
     ) -> None:
         self._directory = directory
         self._settings = settings
-        self._monitor = Monitor(settings.monitor)
         self._tell = tell
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
         self._last: Future[None] | None = None
@@ -98,7 +103,7 @@ class Checkpoints:
             OSError
         ):  # a disk that is full now need not be so when the first checkpoint is written
             directory.mkdir(mode=0o700, exist_ok=True)
-        self._kept = _values_on_disk(directory)
+        self._kept = _judged_on_disk(directory, settings.monitor)
 
     def save(self, snapshot: Snapshot) -> None:
         """Write `snapshot` in the background.
@@ -156,21 +161,21 @@ class Checkpoints:
 
     def _written(self, snapshot: Snapshot) -> Checkpoint:
         began = time.perf_counter()
-        best = snapshot.value is not None and self._monitor.better(
-            snapshot.value, self._best_value()
-        )
+        monitor = snapshot.monitor or self._settings.monitor
+        kept = {name: each for name, each in self._kept.items() if name != snapshot.name}
+        kept[snapshot.name] = monitor, snapshot.value
+        best = self._best_of(kept) == snapshot.name
         state = {
             **snapshot.progress.as_dict(),
             "best_value": snapshot.progress.best,
             "best": best,
-            "monitor": self._settings.monitor,
+            "monitor": monitor,
             "value": snapshot.value,
             **snapshot.identity,
         }
         self._directory.mkdir(mode=0o700, exist_ok=True)
         size = write_whole(self._directory / snapshot.name, state, snapshot.arrays)
-        self._kept.pop(snapshot.name, None)
-        self._kept[snapshot.name] = snapshot.value
+        self._kept = kept
         return Checkpoint(
             name=snapshot.name,
             epoch=snapshot.progress.epoch,
@@ -182,17 +187,21 @@ class Checkpoints:
             removed=self._remove_old(),
         )
 
-    def _best_value(self) -> float | None:
-        values = [value for value in self._kept.values() if value is not None]
-        return min(values, key=lambda value: self._monitor.sign * value) if values else None
+    def _best_of(self, kept: Mapping[str, Judged]) -> str | None:
+        """The best of these checkpoints: by the plan's monitor if it has judged any of them."""
+        judged = [(name, by, value) for name, (by, value) in kept.items() if value is not None]
+        if not judged:
+            return None
+        asked = self._settings.monitor
+        counts = asked if any(by == asked for _, by, _ in judged) else judged[-1][1]
+        sign = Monitor(counts).sign
+        alike = [(name, sign * value) for name, by, value in judged if by == counts]
+        return min(alike, key=lambda each: each[1])[0]
 
     def _remove_old(self) -> list[str]:
-        best_value = self._best_value()
-        best = [
-            name for name, value in self._kept.items() if value is not None and value == best_value
-        ][:1]
+        best = self._best_of(self._kept)
         last = list(self._kept)[-self._settings.keep :]
-        removed = [name for name in self._kept if name not in last and name not in best]
+        removed = [name for name in self._kept if name not in last and name != best]
         for name in removed:
             del self._kept[name]
             _remove(self._directory / name)
@@ -271,11 +280,13 @@ def _remove(path: Path) -> None:
     shutil.rmtree(dying, ignore_errors=True)
 
 
-def _values_on_disk(directory: Path) -> dict[str, float | None]:
-    values: dict[str, float | None] = {}
-    for state in sorted(directory.glob(f"step-*/{STATE_FILE}")):
+def _judged_on_disk(directory: Path, monitor: str) -> dict[str, Judged]:
+    """Each checkpoint's name with what judges it: `monitor` where it does not say."""
+    judged: dict[str, Judged] = {}
+    for file in sorted(directory.glob(f"step-*/{STATE_FILE}")):
         try:
-            values[state.parent.name] = read_json(state, json.loads).get("value")
+            state = read_json(file, json.loads)
         except OSError:
             continue
-    return values
+        judged[file.parent.name] = str(state.get("monitor") or monitor), state.get("value")
+    return judged

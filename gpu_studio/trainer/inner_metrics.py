@@ -3,8 +3,7 @@
 In one part of a batch their state goes on from batch to batch in their own variables, as in `fit`.
 Of several parts each begins with what a metric holds before the first sample, and what all of them
 add is summed: the same for every metric whose state is a sum over the samples, as Keras' own are.
-A mean that gets one number for a batch counts that once, whatever its size: of several parts each
-then counts by its share.
+What is one number for a batch, whatever its size, counts by a part's share, as `batch_parts` says.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.trainer.batch_parts import Added, of_part, ways_of
 from gpu_studio.trainer.errors import PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import made_by_user
 from gpu_studio.trainer.layer_state import BatchPart, Caught, contribution, wide_type
@@ -37,6 +37,8 @@ class InnerMetrics:
         self.running = running
         self._by_share: set[int] = set()
         """The variables that get one number for a batch, whatever its size, by their ids."""
+        self.apart: list[str] = []
+        """The names of metrics of which parts of a batch give other numbers than the whole."""
         with (strategy or tf.distribute.get_strategy()).scope():
             for metric in self.metrics:
                 metric.reset_state()  # building the model may have called it
@@ -76,9 +78,11 @@ class InnerMetrics:
         """
         added = [
             [
-                change * tf.cast(part.share, change.dtype) if key in self._by_share else change
-                for key, change in (
-                    (id(variable), _change(variable, caught, part)) for variable in metric.variables
+                of_part(change, variable.value.dtype, part.share, part.number)
+                if id(variable) in self._by_share
+                else change
+                for variable, change in (
+                    (each, _change(each, caught, part)) for each in metric.variables
                 )
             ]
             for metric in self.metrics
@@ -124,16 +128,30 @@ class InnerMetrics:
         for metric, initial in zip(self.metrics, self._initial, strict=True):
             if metric.name in read:
                 raise _read(metric)
-            if isinstance(metric, keras.metrics.Mean):
-                count = id(metric.count)
-                if all(float(each.get(count, 0)) == 1 for each in (one, other)):
-                    self._by_share |= {id(each) for each in metric.variables}
+            added: list[Added] = []
             for variable, start in zip(metric.variables, initial, strict=True):
                 found = [each.get(id(variable), start) for each in (one, other, both, whole)]
                 if not _is_sum(start, *found[:3]):
                     raise _no_sum(metric)
-                if _is_mean(start, found[0], found[1], found[3]):
-                    self._by_share.add(id(variable))
+                base = np.where(np.isfinite(start), start, 0).astype(start.dtype)
+                added.append((found[0] - base, found[1] - base, found[3] - base))
+            self._count(metric, added)
+
+    def _count(self, metric: Any, added: Sequence[Added]) -> None:
+        """Note how a metric counts whose states were given so much."""
+        found = ways_of(added, _FEW)
+        by_share = found.by_share
+        counts = [
+            each
+            for variable, each in zip(metric.variables, added, strict=True)
+            if variable is getattr(metric, "count", None)
+        ]
+        if isinstance(metric, keras.metrics.Mean) and counts[0][0] == counts[0][1] == 1:
+            by_share = (True,) * len(added)
+        elif not found.splits:
+            self.apart.append(metric.name)
+        pairs = zip(metric.variables, by_share, strict=True)
+        self._by_share |= {id(variable) for variable, once in pairs if once}
 
     def _after(self, model: Any, samples: Any, held: Mapping[int, Any]) -> dict[int, Any]:
         """The metrics' states after a batch, by their variables' ids."""
@@ -212,22 +230,6 @@ def _watched(metrics: Sequence[Any]) -> Iterator[set[str]]:
 def _is_sum(start: Any, one: Any, other: Any, both: Any) -> bool:
     base = np.where(np.isfinite(start), start, 0)
     return bool(np.allclose(both - base, (one - base) + (other - base), rtol=1e-4, atol=1e-5))
-
-
-def _is_mean(start: Any, one: Any, other: Any, whole: Any) -> bool:
-    """Whether batches of `_FEW` samples add up together to the mean of what they add, not the sum.
-
-    A number that layers draw or normalise for is neither, and counts as a sum.
-    """
-    base = np.where(np.isfinite(start), start, 0)
-    first, second, both = (each - base for each in (one, other, whole))
-    mean = (_FEW[0] * first + _FEW[1] * second) / sum(_FEW)
-    if not np.issubdtype(np.asarray(start).dtype, np.floating):
-        return False
-    is_mean, is_sum = (
-        np.allclose(both, each, rtol=1e-4, atol=1e-5) for each in (mean, first + second)
-    )
-    return bool(is_mean and not is_sum)
 
 
 _ALONE = "Train on one device, in whole batches."

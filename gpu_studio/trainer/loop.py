@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_studio.contract import Epoch, Finished, StateChanged, Steps, Warned
+from gpu_studio.contract import Epoch, Finished, Log, StateChanged, Steps, Warned
 from gpu_studio.plan.freezing import phase_of
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.trainer.callbacks import HookError, Hooks
@@ -22,7 +22,7 @@ from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Call
 from gpu_studio.trainer.passes import SplitReading, ended_early
 from gpu_studio.trainer.phases import PHASE, begin_phase
-from gpu_studio.trainer.progress import CallLength, Monitor, Reached, TrainingProgress
+from gpu_studio.trainer.progress import CallLength, Judge, Monitor, Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.team import ALONE, Agreed, Place, Team
 from gpu_studio.trainer.telemetry import Telemetry, finite
@@ -58,6 +58,7 @@ class Loop:
             CallLength(self._settings.steps_per_call),
             CallLength(self._settings.steps_per_call),
         )
+        self._judge = Judge(self._settings.checkpoint, session.program.measures)
         self._passes = session.passes
         self._readings: dict[int, SplitReading] = {}
         self.best_weights: dict[str, np.ndarray] = {}
@@ -273,7 +274,10 @@ class Loop:
         if every and (
             self.progress.epoch % every == 0 or self.progress.epoch == self._settings.epochs
         ):
-            self._save(Monitor(self._settings.checkpoint.monitor).value(metrics))
+            if said := self._judge.said(metrics):
+                self._telemetry.tell(Log(message=said))
+            monitor = self._judge.of(metrics)
+            self._save(monitor.value(metrics), monitor.name)
 
     def _end_pass(self) -> None:
         self._passes.end()
@@ -392,11 +396,11 @@ class Loop:
         if self._saved_step != self.progress.step:
             self._save(None)
 
-    def _save(self, value: float | None) -> None:
+    def _save(self, value: float | None, monitor: str = "") -> None:
         tally = {f"tally/{name}": value for name, value in self.tally.arrays().items()}
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
         state, of_hooks = self.hooks.kept()
         arrays = self._session.capture() | tally | best | of_hooks
         self._saved_step = self.progress.step
         about = self._identity | state | {PHASE: self._session.phase}
-        self._checkpoints.save(Snapshot(self.progress, arrays, about, value))
+        self._checkpoints.save(Snapshot(self.progress, arrays, about, value, monitor))

@@ -66,13 +66,14 @@ class Meters:
         losses: Sequence[Any],
         inner: Deltas,
         weight: Any,
+        number: Any,
         near: Callable[[Any], AbstractContextManager[Any]] = lambda _output: nullcontext(),
     ) -> Deltas:
         """Return what these samples add to each metric's state, in a replica.
 
         `losses` are the heads' shares of the mean over the batch, `inner` is what the layers have
-        counted, `weight` is that of each sample in the batch. `near` gives the scope to compute
-        what belongs to an output in.
+        counted, `weight` is that of each sample in the batch, and `number` is the part's. `near`
+        gives the scope to compute what belongs to an output in.
         """
         rows: Deltas = []
         for each, loss, metrics in zip(judged, losses, self._of_head, strict=True):
@@ -82,7 +83,7 @@ class Meters:
                     start = [tf.constant(state) for state in self._initial[len(rows)]]
                     if isinstance(metric, GivenMetric):
                         pair = each.targets, each.outputs
-                        rows.append(metric.added(start, *pair, each.weights, share))
+                        rows.append(metric.added(start, *pair, each.weights, share, number))
                         continue
                     if isinstance(metric, MeanLoss):
                         rows.append(_mean_loss(loss, share, counts, each.head))

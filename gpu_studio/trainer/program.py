@@ -319,7 +319,8 @@ class Program:
         self._apply_at(self._summed(context, gradients), trainable, step)
         if self._constraints:
             context.merge_call(self._constrain)
-        return loss, self.meters.added(*judged, weight), computed
+        added = self.meters.added(*judged, weight, changes[1].number)
+        return loss, added, computed
 
     def _apply_at(self, gradients: list[Any], trainable: list[Any], step: Any) -> None:
         """Update the weights by their gradients, in step number `step` of the run."""
@@ -334,7 +335,7 @@ class Program:
             context, x, (y, sample_weight), weight, step, training=False
         )
         self._write(context, *changes)
-        return loss, self.meters.added(*judged, weight)
+        return loss, self.meters.added(*judged, weight, changes[1].number)
 
     def _judged_replica(
         self,

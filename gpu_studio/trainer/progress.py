@@ -6,11 +6,12 @@ The progress is all that is needed to resume a run, except the weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gpu_studio.plan.keras_objects import VALIDATION, more_is_better
+from gpu_studio.plan.values import CheckpointSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,10 @@ class Monitor:
         value = metrics.get(self.name, metrics.get(self.name.removeprefix(VALIDATION)))
         return value if value is not None and math.isfinite(value) else None
 
+    def is_in(self, metrics: Mapping[str, float]) -> bool:
+        """Whether it is among an epoch's metrics, of one split or the other."""
+        return self.name in metrics or self.name.removeprefix(VALIDATION) in metrics
+
     @property
     def sign(self) -> int:
         """1 if less is better, −1 if more is."""
@@ -107,6 +112,41 @@ class Monitor:
     def better(self, value: float, best: float | None, by: float = 0.0) -> bool:
         """Whether `value` is better than `best` by more than `by`. Anything is better than None."""
         return best is None or self.sign * (best - value) > by
+
+
+class Judge:
+    """Finds what judges the checkpoint of each epoch: the plan's monitor, wherever it is measured.
+
+    Of a model that measures no loss, another monitor does in place of the default.
+    """
+
+    def __init__(self, settings: CheckpointSettings, measures: Sequence[str]) -> None:
+        self._settings, self._measures = settings, measures
+        self._told = False
+
+    def of(self, metrics: Mapping[str, float]) -> Monitor:
+        """The monitor that counts for these metrics of an epoch."""
+        asked = Monitor(self._settings.monitor)
+        instead = self._settings.instead(self._measures)
+        return asked if instead is None or asked.is_in(metrics) else Monitor(instead)
+
+    def said(self, metrics: Mapping[str, float]) -> str:
+        """What is to be told of it, once; empty if that is nothing."""
+        judge, asked = self.of(metrics), Monitor(self._settings.monitor)
+        if self._told or asked.is_in(metrics) or not self._settings.lacks_loss(self._measures):
+            return ""
+        self._told = True
+        other = "training.checkpoint.monitor names another."
+        if judge == asked:
+            return (
+                "The model measures no loss, and of what it measures it is not known which way is "
+                f"better: no checkpoint is kept as the best. {other}"
+            )
+        way = "less" if judge.sign > 0 else "more"
+        return (
+            f"The model measures no loss: the best checkpoint is judged by {judge.name} ({way} is "
+            f"better), the first that it measures of which that is known. {other}"
+        )
 
 
 CALL_SECONDS = 0.1

@@ -21,6 +21,7 @@ from gpu_studio.plan.data import files_in, groups_array
 from gpu_studio.plan.keras_objects import VALIDATION
 from gpu_studio.plan.rules.start_rules import unmeasured
 from gpu_studio.trainer import batches, devices, keras_objects, strategies, telemetry, user_code
+from gpu_studio.trainer.batch_parts import one_number
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.data.fingerprints import fingerprints, first_batch
@@ -247,6 +248,10 @@ def _inner_metrics(
     inner.look_at(model, dataset)
     if inner.caution:
         tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
+    what = "micro-batches" if spread.placement is not None else "replicas"
+    for name in inner.apart:
+        said = one_number(name, cut.replicas, what)
+        tell(events.Warned(message=said, suggestion="Train on one device for it as it is."))
     return inner
 
 

@@ -7,8 +7,7 @@ the beginning of the epoch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,8 +54,7 @@ def train_plan(
     Raises TrainerError, and what TensorFlow raises.
     """
     stored, tell = stored_checkpoint(run, team), context.hearing(writer.write)
-    built = session.build(plan, context.base, tell, team)
-    context.session = made = _judged_by_what_is_measured(built, tell)
+    context.session = made = session.build(plan, context.base, tell, team)
     context.meter = session.memory_meter(made)
     reported = user_code.codes_imported_by_name(plan, context.base)
     for code in reported:
@@ -80,20 +78,6 @@ def train_plan(
         for code in user_code.codes_imported_by_name(plan, context.base):
             if code not in reported:  # a layer may import something only when it is trained
                 writer.write(code)
-
-
-def _judged_by_what_is_measured(made: Session, tell: Callable[[Event], object]) -> Session:
-    """Let a monitor of what is measured judge, where the default is a loss that there is not."""
-    training = made.plan.training
-    instead = training.checkpoint.instead(made.program.measures)
-    if instead is None:
-        return made
-    if training.checkpoint.every_epochs or training.checkpoint.every_steps:
-        said = f"The model measures no loss: the best checkpoint is judged by {instead}, the first "
-        tell(Log(message=f"{said}of what it measures. training.checkpoint.monitor names another."))
-    checkpoint = replace(training.checkpoint, monitor=instead)
-    made.plan = replace(made.plan, training=replace(training, checkpoint=checkpoint))
-    return made
 
 
 def _loop(

@@ -62,6 +62,22 @@ def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(
     assert name not in names(mended, machine)
 
 
+def test_that_what_a_model_without_a_loss_measures_is_known_to_judge_it() -> None:
+    settings = ["data.validation_fraction=0", 'model.name=""', "model.python=m.py:f"]
+    plan = with_settings(a_plan(), settings)
+    [caution] = cautions(plan, NO_CARDS, ("d_loss", "g_loss"))
+    assert caution.text == "The best checkpoint is judged by g_loss, not by val_loss."
+    assert caution.mend is not None
+    assert caution.mend.label == "Monitor g_loss"
+    assert not cautions(caution.mend.make(plan), NO_CARDS, ("d_loss", "g_loss"))
+    [caution] = cautions(plan, NO_CARDS, ("psnr",))
+    assert caution.text == "No checkpoint is kept as the best by val_loss."
+    assert caution.mend is None
+    [caution] = cautions(plan, NO_CARDS, ("psnr", "loss"))
+    assert caution.mend is not None
+    assert caution.mend.label == "Monitor loss"
+
+
 def test_that_a_replica_on_each_of_several_workers_has_company_and_shares_the_batch():
     workers = ["distribution.strategy=multi_worker", "training.batch_size=255"]
     told = names(with_settings(a_plan(), [*workers, "cluster.workers=2"]), NO_CARDS)

@@ -38,10 +38,26 @@ def test_that_a_monitor_is_measured_on_a_split_that_is_there(
 
 
 def test_that_a_model_without_a_loss_is_judged_by_the_first_that_it_measures() -> None:
-    assert CheckpointSettings().instead(("judge", "forger")) == "val_judge"
-    assert CheckpointSettings().instead(("judge", "loss")) is None
+    assert CheckpointSettings().instead(("forger_loss", "accuracy")) == "val_forger_loss"
+    assert CheckpointSettings().instead(("forger_loss", "loss")) is None
     assert CheckpointSettings().instead(()) is None
-    assert CheckpointSettings(monitor="forger").instead(("judge", "forger")) is None
+    assert CheckpointSettings(monitor="forger").instead(("forger_loss", "forger")) is None
+
+
+@pytest.mark.parametrize(
+    ("measures", "instead"),
+    [
+        (("psnr", "l2_error"), "val_l2_error"),
+        (("reward", "accuracy"), "val_accuracy"),
+        (("d_loss", "g_loss"), "val_g_loss"),
+        (("Critic_loss", "loss_D"), None),
+        (("disc_accuracy", "real_loss", "ssim"), None),
+    ],
+)
+def test_that_nothing_judges_of_which_it_is_not_known_which_way_is_better(
+    measures, instead
+) -> None:
+    assert CheckpointSettings().instead(measures) == instead
 
 
 def test_that_steps_of_a_models_own_leave_no_room_for_weights_of_classes_and_phases() -> None:

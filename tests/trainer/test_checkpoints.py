@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -42,6 +43,22 @@ def test_that_the_last_ones_and_the_best_are_kept(tmp_path: Path) -> None:
 def test_that_more_is_better_where_the_monitor_is_an_accuracy(tmp_path: Path) -> None:
     names, _ = saved(tmp_path / "c", [0.5, 0.9, 0.4], keep=1, monitor="val_accuracy")
     assert names == ["step-00000002", "step-00000003"]
+
+
+def test_that_what_stands_in_for_the_monitor_is_not_compared_with_it(tmp_path: Path) -> None:
+    told: list[events.Event] = []
+    settings = plan.CheckpointSettings(keep=1)
+    other = "val_g_loss"
+    values = [(1, 0.3, other), (2, 0.2, other), (3, 0.9, "val_loss"), (4, 0.1, other)]
+    for step, value, monitor in values:  # anew each time: what is on the disk says by which
+        made = Checkpoints(tmp_path / "c", settings, told.append)
+        made.save(replace(snapshot(step, value), monitor=monitor))
+        made.close()
+    assert [event.best for event in told] == [True, True, True, False]
+    kept = sorted(path.name for path in (tmp_path / "c").iterdir())
+    assert kept == ["step-00000003", "step-00000004"]
+    state, _ = checkpoints.read(tmp_path / "c" / "step-00000004")
+    assert state["monitor"] == other
 
 
 def test_that_a_checkpoint_reads_back_as_it_was_written(tmp_path: Path) -> None:

@@ -258,6 +258,7 @@ def test_that_what_counts_batches_counts_a_part_by_its_share() -> None:
     random = np.random.default_rng(3)
     batches = [tuple(random.normal(size=(2, size, 1)).astype("float32")) for size in (5, 3)]
     found = given_metric(Batches(), lambda work, *_doing: work(), batches)
+    found.look_at_parts()
     assert list(found.by_share) == [True, False, True]
     assert not found.sequential
     y, outputs = batches[0]
@@ -268,3 +269,107 @@ def test_that_what_counts_batches_counts_a_part_by_its_share() -> None:
     ]
     whole = [float(one + other) for one, other in zip(*parts, strict=True)]
     assert whole == pytest.approx([1, 5, np.abs(outputs - y).mean()])
+
+
+def of_batches(root: bool, counts: str, least: int = 1):
+    """A metric that means over batches their mean squares, or the roots of them."""
+    import keras
+
+    class OfBatches(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="of_batches")
+            self.total = self.add_variable((), "zeros", name="total")
+            self.batches = self.add_variable((), "zeros", counts, name="batches")
+
+        def update_state(self, y, outputs, sample_weight=None) -> None:
+            if len(outputs) < least:
+                raise ValueError("too few samples")
+            mean = keras.ops.mean(keras.ops.square(outputs - y))
+            self.total.assign_add(keras.ops.sqrt(mean) if root else mean)
+            self.batches.assign_add(1)
+
+        def result(self):
+            return self.total / keras.ops.cast(self.batches, "float32")
+
+    return OfBatches()
+
+
+@pytest.mark.parametrize("root", [True, False])
+@pytest.mark.parametrize("counts", ["float32", "int32"])
+def test_that_the_states_of_a_metric_count_alike_in_parts(root: bool, counts: str) -> None:
+    import tensorflow as tf
+
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    random = np.random.default_rng(3)
+    batches = [tuple(random.normal(size=(2, size, 1)).astype("float32")) for size in (3, 2)]
+    found = given_metric(of_batches(root, counts), lambda work, *_doing: work(), batches)
+    found.look_at_parts()
+    assert list(found.by_share) == [True, True]
+    assert found.splits is not root
+    y, outputs = random.normal(size=(2, 64, 1)).astype("float32")
+    start = [tf.zeros(()), tf.zeros((), counts)]
+    for parts in (1, 2, 4):
+        added = [
+            found.added(start, *each, None, 1 / parts, number)
+            for number, each in enumerate(
+                zip(np.split(y, parts), np.split(outputs, parts), strict=True)
+            )
+        ]
+        state = [sum(each[1:], start=each[0]) for each in zip(*added, strict=True)]
+        means = (np.square(outputs - y)).reshape(parts, -1).mean(axis=1)
+        wanted = np.sqrt(means) if root else means
+        assert float(found.stateless_result(state)) == pytest.approx(wanted.mean(), rel=1e-5)
+
+
+def test_that_a_metric_of_at_least_two_samples_is_seen_with_no_fewer() -> None:
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    random = np.random.default_rng(3)
+    batches = [tuple(random.normal(size=(2, size, 1)).astype("float32")) for size in (3, 2)]
+    least = of_batches(root=False, counts="float32", least=2)
+    found = given_metric(least, lambda work, *_doing: work(), batches)
+    assert list(found.by_share) == [False, False]  # one device asks nothing of parts
+    found.look_at_parts()
+    assert list(found.by_share) == [True, True]
+
+
+def test_that_what_takes_no_other_number_of_samples_is_a_plain_sum_in_parts() -> None:
+    from gpu_studio.trainer.keras_objects.given import given_metric
+
+    class Few:
+        def __call__(self, y, outputs):
+            if len(outputs) > 3:
+                raise ValueError("too many samples")
+            return (outputs - y)[:, 0]
+
+    random = np.random.default_rng(3)
+    batches = [tuple(random.normal(size=(2, size, 1)).astype("float32")) for size in (3, 2)]
+    found = given_metric(Few(), lambda work, *_doing: work(), batches, "few")
+    found.look_at_parts()
+    assert list(found.by_share) == [False, False]
+    assert found.splits
+
+
+@pytest.mark.parametrize(
+    ("states", "by_share", "splits"),
+    [
+        ([(3, 2, 5), (1, 1, 1)], (False, True), True),  # a sum over samples, and a count of batches
+        ([(0, 0, 0), (1, 1, 1)], (True, True), True),  # nothing yet: in the end as the count
+        ([(0, 0, 0), (3, 2, 5), (1, 1, 1)], (False,) * 3, True),  # or as the sum: not known
+        ([(3, 2, 4), (3, 2, 5)], (False, False), True),
+        ([(3, 2, 4), (1, 1, 1), (3, 2, 5)], (True, True, False), False),
+    ],
+)
+def test_that_one_state_is_not_multiplied_beside_another(states, by_share, splits) -> None:
+    from gpu_studio.trainer.batch_parts import Ways, ways_of
+
+    added = [tuple(np.float32(each) for each in state) for state in states]
+    assert ways_of(added, (3, 2)) == Ways(by_share, splits)
+
+
+def test_that_whole_numbers_that_cannot_be_shared_leave_plain_sums() -> None:
+    from gpu_studio.trainer.batch_parts import Ways, ways_of
+
+    added = [tuple(map(np.int32, (3, 2, 4))), tuple(map(np.float32, (1, 1, 1)))]
+    assert ways_of(added, (3, 2)) == Ways((False, False), splits=False)

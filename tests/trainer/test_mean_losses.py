@@ -28,7 +28,7 @@ def test_that_a_short_batch_counts_as_in_a_fit_that_traces_or_runs_eagerly(
         weight = tf.constant([1 / size if size else 0.0] * len(losses))
         judged = [Judged(each, (), (), tf.constant(losses), None) for each in heads]
         shares = [tf.reduce_sum(weight * each.losses) for each in judged]
-        tally.add(0.0, len(losses), meters.added(judged, shares, [], weight))
+        tally.add(0.0, len(losses), meters.added(judged, shares, [], weight, 0))
 
     trained([1.0, 2.0], 3)
     trained([3.0], 3)

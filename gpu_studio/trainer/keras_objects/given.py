@@ -18,6 +18,7 @@ import tensorflow as tf
 from keras.src.utils import naming
 
 from gpu_studio.plan import listed
+from gpu_studio.trainer.batch_parts import of_part, ways_of
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, PlanRefused, UserCodeError
 from gpu_studio.trainer.keras_objects.as_compiled import (
@@ -246,14 +247,16 @@ class GivenMetric:
     what each adds (a maximum, a running value), it is `sequential`: then it is kept in the metric's
     own variables, from batch to batch, which one replica alone can do. What is one number for a
     batch, whatever its size, counts `by_share`: a part of a batch counts by its share in it. That
-    is so of a mean that counts each batch once, where it is the same if the number `splits`, as a
-    mean over the samples does; and of each state that counts batches, or adds up their means.
+    is so of a mean that counts each batch once, and of states as `batch_parts` says. It is the same
+    number as that of the whole batch if it `splits`, as a mean over the samples does.
     """
 
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
         self.sequential, self.splits = False, True
         self.by_share: Sequence[bool] = ()
+        self._batches: Batches = ()
+        self._once = False  # a mean that counts each batch once
         self._doing = f"in the metric {name}"
 
     @property
@@ -275,11 +278,10 @@ class GivenMetric:
             np.allclose(whole, first + second - begun, rtol=1e-4, atol=1e-5)
             for whole, first, second, begun in zip(both, one, other, start, strict=True)
         )
-        pairs = list(self._means_and_sums(start, one, *batches[0]))
-        self.by_share = [is_mean and not is_sum for is_mean, is_sum in pairs]
-        if isinstance(self.metric, keras.metrics.Mean):
-            once = all(float(each[-1]) == float(start[-1]) + 1 for each in (one, other))
-            self.by_share, self.splits = [once] * len(start), not once or pairs[0][0]
+        self._once = isinstance(self.metric, keras.metrics.Mean) and all(
+            float(each[-1]) == float(start[-1]) + 1 for each in (one, other)
+        )
+        self.by_share, self._batches = [self._once] * len(start), batches
         result = self._guard(lambda: self.metric.stateless_result(both))
         if not hasattr(result, "shape") or tuple(result.shape) != ():
             raise PlanRefused(
@@ -287,27 +289,39 @@ class GivenMetric:
                 ["Let its result be one number, such as the mean.", "Or leave it out."],
             )
 
-    def _means_and_sums(
-        self, start: Sequence[Any], whole: Sequence[Any], targets: Any, outputs: Any
-    ) -> Iterator[tuple[bool, bool]]:
-        """Whether each state adds for a batch the mean of what its parts add, and their sum."""
-        rows = len(outputs)
-        parts = (
-            self._after(start, targets[some], outputs[some], None)
-            for some in (slice(1), slice(1, None))
-        )
-        for old, new, first, others in zip(start, whole, *parts, strict=True):
-            change, one, more = (np.asarray(each - old) for each in (new, first, others))
-            mean = one / rows + more * (rows - 1) / rows
-            is_mean, is_sum = (
-                np.allclose(change, each, rtol=1e-4, atol=1e-5) for each in (mean, one + more)
-            )
-            yield bool(is_mean and old.dtype.is_floating), bool(is_sum)
+    def look_at_parts(self) -> None:
+        """Learn how it counts in several parts of a batch, from batches that it has looked at.
+
+        What does not take both of them as one batch is a plain sum.
+        """
+        start = [tf.constant(np.asarray(each)) for each in self.variables]
+        (first, second), rows = self._batches, [len(outputs) for _, outputs in self._batches]
+        try:
+            both = [tf.concat(each, axis=0) for each in zip(first, second, strict=True)]
+            pairs = first, second, (both[0], both[1])
+            after = [self._after(start, targets, outputs, None) for targets, outputs in pairs]
+        except Exception:  # noqa: BLE001 - a user's own code can raise anything
+            return
+        added = [
+            (np.asarray(one - old), np.asarray(other - old), np.asarray(whole - old))
+            for old, one, other, whole in zip(start, *after, strict=True)
+        ]
+        found = ways_of(added, (rows[0], rows[1]))
+        if self._once:
+            self.splits = found.by_share[0] and found.splits
+        else:
+            self.by_share, self.splits = found.by_share, found.splits
 
     def added(
-        self, start: Sequence[Any], targets: Any, outputs: Any, weights: Any, share: Any
+        self,
+        start: Sequence[Any],
+        targets: Any,
+        outputs: Any,
+        weights: Any,
+        share: Any,
+        number: Any = 0,
     ) -> list[Any]:
-        """What a part adds to the state `start`: nothing where its `share` in the batch is 0."""
+        """What part `number` adds to the state `start`: nothing where its share is 0."""
         weights = weights if self.weighted else None
         if self.sequential:
             before = [tf.identity(each.value) for each in self.variables]
@@ -318,7 +332,9 @@ class GivenMetric:
         after = self._after(start, targets, outputs, weights)
         by_share = self.by_share if weights is None else [False] * len(start)
         return [
-            tf.where(share > 0, (new - old) * tf.cast(share if once else 1, old.dtype), 0)
+            tf.where(
+                share > 0, of_part(new - old, old.dtype, share, number) if once else new - old, 0
+            )
             for new, old, once in zip(after, start, by_share, strict=True)
         ]
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 from gpu_studio.plan import Named, OutputTraining, Training, choose_one, listed, path_to, reference
 from gpu_studio.plan.keras_objects import COMPILED
 from gpu_studio.plan.targets import in_words
+from gpu_studio.trainer.batch_parts import one_number
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.data.trees import Path, flat, leaves
 from gpu_studio.trainer.data.values import strata_of
@@ -150,14 +151,8 @@ class Objective:
         what = "micro-batches" if placed else "replicas"
         for head in self.heads:
             for metric in head.metrics:
-                if isinstance(metric, GivenMetric) and metric.sequential:
-                    raise _in_turn(metric.name, parts, what)
-                if isinstance(metric, GivenMetric) and not metric.splits:
-                    yield (
-                        f"The metric {metric.name} gives one number for a whole batch. Each of the "
-                        f"{parts} {what} gives that of its own part, and shown is their mean: that "
-                        "is another number than on one device."
-                    )
+                if isinstance(metric, GivenMetric):
+                    yield from _of_parts(metric, parts, what)
             if head.loss.of_batches and placed:
                 raise _of_batches(head.loss.name, parts)
             if head.loss.of_batches:
@@ -438,3 +433,11 @@ def _refuse_aimless(model: keras.Model, dataset: Dataset) -> None:
             "of it adds a loss.",
             ["Return targets with the samples: (x, y).", "Or let a layer call self.add_loss(…)."],
         )
+
+
+def _of_parts(metric: GivenMetric, parts: int, what: str) -> Iterator[str]:
+    if metric.sequential:
+        raise _in_turn(metric.name, parts, what)
+    metric.look_at_parts()
+    if not metric.splits:
+        yield one_number(metric.name, parts, what)

@@ -301,7 +301,7 @@ class PlacedProgram(Program):
         judged = self.loss.judged(y, outputs, sample_weight, _beside)
         losses = [self._share(None, weight, each) for each in judged]
         inner = self.meters.inner.taken(caught, part)
-        deltas = self.meters.added(judged, losses, inner, weight, _beside)
+        deltas = self.meters.added(judged, losses, inner, weight, number, _beside)
         return _Result(tf.add_n([self.loss.total(losses), *terms]), deltas, part, caught)
 
     def _share(self, context: Any, weight: Any, judged: Judged) -> Any:

@@ -263,7 +263,7 @@ class ServedProgram(Program):
         self._written = caught.changed
         brought = [contribution(variable, caught, part) for variable in self._written]
         there = [_plain(gradient) for gradient in gradients if gradient is not None]
-        return loss, self.meters.added(*judged, weight), there, brought
+        return loss, self.meters.added(*judged, weight, number), there, brought
 
     def _update(self, gradients: list[list[Any]], brought: list[list[Any]]) -> None:
         """Update the weights once, by what all parts have brought. The chief computes it."""
@@ -287,7 +287,7 @@ class ServedProgram(Program):
             loss, judged, _ = self._judged_replica(
                 _Part(number), x, (y, sample_weight), weight, step, training=False
             )
-            return loss, self.meters.added(*judged, weight)
+            return loss, self.meters.added(*judged, weight, number)
 
         made: tuple[Any, Deltas] = self.strategy.run(replica)
         return made

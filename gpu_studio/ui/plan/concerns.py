@@ -117,7 +117,7 @@ def warnings(
     found = (
         *_known(view, facts),
         *link_cautions(plan, machine, topology),
-        *cautions(plan, machine),
+        *cautions(plan, machine, facts.model.measures if facts and facts.model else ()),
     )
     return (*_not_looked_at(facts), *(_concern(caution) for caution in _without_repeats(found)))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 
 def tracked() -> Any:
@@ -60,6 +62,59 @@ def test_that_a_metric_that_would_stand_for_the_loss_is_told() -> None:
     assert InnerMetrics(model).caution == ""
     model.loss_tracker = keras.metrics.Mean(name="loss")
     assert InnerMetrics(model).caution.startswith("The model keeps a metric loss of its own")
+
+
+@pytest.mark.parametrize("counts", ["float32", "int32"])
+def test_that_the_states_of_a_metric_of_a_layer_count_alike_in_parts(counts: str) -> None:
+    import keras
+
+    from gpu_studio.trainer.inner_metrics import InnerMetrics
+    from gpu_studio.trainer.layer_state import BatchPart, Caught, RandomStates
+
+    class Norms(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="norms")
+            self.total = self.add_variable((), "zeros", name="total")
+            self.batches = self.add_variable((), "zeros", counts, name="batches")
+
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            self.total.assign_add(keras.ops.norm(values))
+            self.batches.assign_add(1)
+
+        def result(self) -> Any:
+            return self.total / keras.ops.cast(self.batches, "float32")
+
+    class Layer(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norms = Norms()
+
+        def call(self, x: Any) -> Any:
+            self.norms.update_state(x)
+            return x
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, Layer()(inputs))
+    x = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
+    inner = InnerMetrics(model, running=False)
+    inner.look_at(model, SimpleNamespace(train=Samples(x)))
+    assert inner.apart == ["norms"]
+    random, sums = RandomStates(model.variables, 0), inner.nothing_counted()
+    for number, some in enumerate((slice(2), slice(2, None))):
+        with Caught(random, number) as caught:
+            model(x[some])
+        part = BatchPart(number, len(x[some]) / len(x))
+        for state, more in zip(sums[0], inner.taken(caught, part)[0], strict=True):
+            state += np.asarray(more)
+    wanted = (2 * np.linalg.norm(x[:2]) + 6 * np.linalg.norm(x[2:])) / 8
+    assert inner.results(sums) == pytest.approx({"norms": wanted}, rel=1e-5)
+
+
+class Samples(list[Any]):
+    """Samples of which a batch is seen as it is."""
+
+    def seen(self, rows: Any) -> np.ndarray:
+        return np.stack([self[row] for row in rows])
 
 
 def test_that_a_metric_of_a_layer_goes_on_from_a_checkpoint_to_the_last_bit() -> None:
