@@ -361,8 +361,9 @@ class Settling(QObject):
             self._soon()
 
     def close(self) -> None:
-        """Leave the steps that are not taken yet."""
+        """Leave the steps that are not taken yet: they hold the window."""
         self._timer.stop()
+        self._left.clear()
 
     def _soon(self) -> None:
         if self._timer.isActive() and not self._stepping and not self._inventory.looking:
