@@ -59,21 +59,21 @@ def append_line(path: Path, line: bytes) -> None:
         os.close(descriptor)
 
 
-def last_lines(path: Path, most: int) -> list[bytes]:
-    """The lines in the last `most` bytes of a file; the first may be cut.
+def last_lines(path: Path, most: int, since: int = 0) -> list[bytes]:
+    """The lines in the last `most` bytes of a file, from byte `since` on; the first may be cut.
 
     Raises OSError if unreadable.
     """
     with opened(path) as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - most))
+        file.seek(max(since, size - most))
         return file.read(most).splitlines()
 
 
-def last_lines_if_any(path: Path, most: int) -> list[bytes]:
+def last_lines_if_any(path: Path, most: int, since: int = 0) -> list[bytes]:
     """As `last_lines`; empty for a file that cannot be read."""
     try:
-        return last_lines(path, most)
+        return last_lines(path, most, since)
     except OSError:
         return []
 

@@ -61,22 +61,32 @@ Through = Sequence[Sequence[tuple[int, int]]]
 
 
 def entering(
-    work: Work, sizes: Array, through: Through = (), meets: Sequence[Mapping[int, int]] = ()
+    work: Work,
+    sizes: Array,
+    through: Through = (),
+    meets: Sequence[Mapping[int, int]] = (),
+    met: Sequence[Sequence[int]] = (),
 ) -> Array:
     """The table of the bytes that enter each block from other layers.
 
     Layer l outputs `sizes[l]` bytes. What `meets` another one enters with it, except a block that
     contains the other. A tensor that several layers of a block need enters it once,
     even if it skips blocks on its way: TensorFlow sends each tensor once to each device that needs
-    it. The output of a layer that is used in several places may come from behind.
+    it. The output of a layer that is used in several places may come from behind, as may one of
+    those that are `met` by each layer's.
     """
     layers = len(sizes)
+    none: Sequence[tuple[()]] = ((),) * layers
+    through, later = list(through or none), list(work.later or none)
+    for here, others in enumerate(met):
+        through[here] = (*through[here], *((each, here) for each in others if each < here))
+        later[here] = (*later[here], *(each for each in others if each > here))
     changes: list[list[tuple[int, int, float]]] = [[] for _ in range(layers + 2)]
     ahead = _entries(work.inputs, through, meets, from_behind=False)
     for producer, first, here, taker in ahead:
         changes[taker + 1].append((first, here + 1, float(sizes[producer])))
     last: dict[int, int] = {}
-    for producer, first, _, taker in _entries(work.later, (), (), from_behind=True):
+    for producer, first, _, taker in _entries(later, (), (), from_behind=True):
         changes[taker + 1].append((first, taker + 1, float(sizes[producer])))
         last[producer] = taker
     # A block that ends after the producer either contains it or begins after it.
@@ -140,12 +150,11 @@ def leaving(work: Work, sizes: Array) -> Array:
     """The table of the bytes that each block makes for layers elsewhere; sizes as in `entering`."""
     layers = len(sizes)
     last, first = list(range(layers)), list(range(layers))
-    for taker, producers in enumerate(work.inputs):
-        for producer in producers:
-            last[producer] = max(last[producer], taker)
-    for taker, producers in enumerate(work.later):
-        for producer in producers:
-            first[producer] = min(first[producer], taker)
+    for inputs in (work.inputs, work.later, work.met()):
+        for taker, producers in enumerate(inputs):
+            for producer in producers:
+                last[producer] = max(last[producer], taker)
+                first[producer] = min(first[producer], taker)
     table = np.zeros((layers + 1, layers + 1))
     for producer, size in enumerate(sizes):
         table[producer + 1 : last[producer] + 1, : producer + 1] += size
@@ -158,8 +167,10 @@ class BlockMemory:
     """What blocks hold, where so many bytes a sample enter each (a table).
 
     Of these the backward pass does not need those that are `brief`. What blocks make for others and
-    do not keep is `waiting` to be sent. So many micro-batches are `under_way` at once, if a device
-    does not hold fewer. With `recompute` stages keep what enters them, and compute the rest again.
+    do not keep is `waiting` to be sent; `joined` is of it what they make of outputs that meet, and
+    `met` what enters for that and is needed. So many micro-batches are `under_way` at once, if a
+    device does not hold fewer. With `recompute` stages keep what enters them, and compute the rest
+    again.
     """
 
     work: Work
@@ -167,15 +178,17 @@ class BlockMemory:
     brief: Array
     waiting: Array
     under_way: int
+    joined: Array
+    met: Array
     recompute: bool = False
     _made: dict[tuple[range, int, bool], StageMemory] = field(default_factory=dict)
 
     @classmethod
     def of(cls, work: Work, under_way: int, *, recompute: bool = False) -> BlockMemory:
         """What blocks of this work hold."""
-        every = entering(work, work.output_bytes, meets=work.meets)
-        brief = np.zeros_like(every)
-        if not recompute and not all(work.keeps_inputs):
+        every = entering(work, work.output_bytes, meets=work.meets, met=work.met())
+        brief, none = np.zeros_like(every), ((),) * len(work.inputs)
+        if not recompute and not (all(work.keeps_inputs) and not any(work.met())):
             kept = [
                 tuple(
                     () if not keeps else each
@@ -185,8 +198,15 @@ class BlockMemory:
             ]
             needed = replace(work, inputs=kept[0], later=kept[1])
             brief = every - entering(needed, work.output_bytes, _through(work), work.meets)
-        unkept = np.maximum(0.0, work.output_bytes - work.kept_bytes * (not recompute))
-        return cls(work, every, brief, leaving(work, unkept), under_way, recompute)
+        made = np.array([each.bytes for each in work.meetings] or [0])
+        unkept = np.maximum(made, work.output_bytes - work.kept_bytes * (not recompute))
+        joined = leaving(work, np.broadcast_to(made, unkept.shape))
+        met = np.zeros_like(every)
+        if not recompute and any(work.met(kept=True)):
+            alone = replace(work, inputs=none, later=none)
+            met = entering(alone, work.output_bytes, met=work.met(kept=True))
+        waits = leaving(work, unkept)
+        return cls(work, every, brief, waits, under_way, joined, met, recompute)
 
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `before` does."""
@@ -250,6 +270,8 @@ class BlockMemory:
             brief=self.brief[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             waiting=self.waiting[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             returned=enters if copied else 0.0,
+            joined=self.joined[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
+            met=self.met[ends.start : ends.stop, begin : ends.stop] if copied else 0.0,
             kept=kept_here,
             passing=0.0 if copied else maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute and not copied else 0.0,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpu_studio.common.figures import grouped
-from gpu_studio.placement.between_devices import received, waiting
+from gpu_studio.placement.between_devices import joined, met, received, waiting
 from gpu_studio.placement.device_memory import (
     MemoryShare,
     PredictedMemory,
@@ -186,6 +186,8 @@ class _Load:
     share: float = 0
     brief: int = 0
     waiting: int = 0
+    joined: int = 0
+    met: int = 0
     beside: float = 0
     zeros: float = 0
     stages: list[list[tuple[float, ...]]] = field(default_factory=list)
@@ -223,6 +225,8 @@ class _Load:
         kept = self.received if recompute else received(graph, device, devices, kept=True)
         self.brief = self.received - kept
         self.waiting = waiting(graph, device, devices, kept=not recompute)
+        self.joined = joined(graph, device, devices)
+        self.met = 0 if recompute else met(graph, device, devices)
 
     def recompute(self, found: Recomputed) -> None:
         """Keep what goes into the stages only.
@@ -248,6 +252,8 @@ class _Load:
             self.waiting,
             self.received if self.sent else 0.0,
             self.zeros,
+            self.joined,
+            self.met,
         )
 
     def going_back(self, step: Step) -> float | None:

@@ -206,6 +206,18 @@ def decoded(document: Any) -> PlanFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class MetOutputs:
+    """Outputs of `others` that operations between layers take in where the first one's output is.
+
+    What these make is so many `bytes` per sample; `kept` says if the backward pass needs the rest.
+    """
+
+    others: tuple[str, ...] = ()
+    kept: bool = False
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GraphLayer:
     """One layer that can be placed, by the name that `distribution.placed.layers` uses.
 
@@ -248,6 +260,8 @@ class GraphLayer:
     """Whether the backward pass needs what the layer takes."""
     meets: tuple[tuple[str, str], ...] = ()
     """Inputs that it takes in one tensor with another one, the next of them, such as in a sum."""
+    meeting: MetOutputs = MetOutputs()
+    """What its output meets, where it comes first."""
     frozen: bool = False
     """Whether training leaves it as it is."""
     made_frozen: bool = False

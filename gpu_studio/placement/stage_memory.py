@@ -155,7 +155,9 @@ class StageMemory:
     activations are gone: on a card, which begins the updates of all layers before it ends the
     first, as much again; on a CPU what it takes to update the largest layer. `share` is the part of
     the model that is here. `zeros` are those to which loops on a card add gradients: they wait for
-    nothing, so that those of all micro-batches lie there from the beginning of a step.
+    nothing, so that those of all micro-batches lie there from the beginning of a step. `joined` is
+    what is made here, for others, of outputs that meet here, and `met` what comes for it and its
+    gradient needs.
     """
 
     gradients: Amount = 0.0
@@ -170,15 +172,18 @@ class StageMemory:
     waiting: Amount = 0.0
     returned: Amount = 0.0
     zeros: Amount = 0.0
+    joined: Amount = 0.0
+    met: Amount = 0.0
 
     def step_bytes(self, step: Step, going_back: Amount | None = None) -> Array:
-        """The memory of a step besides weights and slots, at the largest of four moments.
+        """The memory of a step besides weights and slots, at the largest of five moments.
 
         These are: the start, when all micro-batches that may come have arrived; the first backward
         pass, when all activations of the micro-batches in progress are held; their end, when the
-        gradients of those that go back at once are about to be added to the sum; and the update.
-        `going_back` is what the micro-batch holds that goes back, with its gradients, at its
-        fullest moment, if that is known layer by layer (`WayBack`).
+        gradients of those that go back at once are about to be added to the sum; the update; and,
+        where outputs meet for others, when the last of them does. `going_back` is what the
+        micro-batch holds that goes back, with its gradients, at its fullest moment, if that is
+        known layer by layer (`WayBack`).
         """
         if going_back is None:
             going_back = (self.kept + self.passing + self.again) * step.part + self.gradients
@@ -201,17 +206,30 @@ class StageMemory:
         # What the last micro-batch sends back may still wait when the update begins.
         sent = self.returned * step.part
         updating = np.maximum(self.gradients + self.updating + sent, arriving)
-        passing = step.margin * np.maximum(backward, summing) + self.share * step.beyond
+        fullest = np.maximum(np.maximum(backward, summing), self._meeting(step))
+        passing = step.margin * fullest + self.share * step.beyond
         updated = step.margin * updating + self.share * step.beyond_updating
         return np.asarray(self.taken * step.batch + np.maximum(passing, updated), np.float64)
+
+    def _meeting(self, step: Step) -> Amount:
+        """What is held when outputs meet; all that is kept may be there before the last comes."""
+        brief = self.brief * max(step.part, step.arrived - step.samples)
+        held = (self.received - self.brief) * step.arrived + brief + self.kept * step.samples
+        held = held + self.joined * step.part + self._crossing(step, step.samples - step.part)
+        return np.where(np.asarray(self.joined) > 0, held, 0.0)
 
     def _crossing(self, step: Step, others: int) -> Amount:
         """What waits to be sent while one micro-batch goes back beside so many `others` samples.
 
         Outputs wait where the devices behind are slower, and the gradients of the micro-batch that
-        went back before where those ahead are: in a row only one of the two can be.
+        went back before where those ahead are: in a row only one of the two can be. What outputs of
+        the others meet is there as long as its gradient needs it, and else of one of them.
         """
-        return np.maximum(self.waiting * others, self.returned * min(step.part, others))
+        some = min(step.part, others)
+        met = self.met * others + np.maximum(0.0, self.brief - self.met) * some
+        crossing = np.maximum(self.waiting * others, self.returned * some)
+        found: Array = crossing + np.where(np.asarray(self.joined) > 0, met, 0.0)
+        return found
 
 
 def with_beyond(

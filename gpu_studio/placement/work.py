@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph
+from gpu_studio.placement.plan_facts import GraphLayer, MetOutputs, ModelFacts, ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.plan import MIB, Machine, Plan, PlannedDevice, default_devices, logical_devices
 from gpu_studio.plan.card_memory import available_memory
@@ -89,6 +89,16 @@ class Work:
     """Whether the backward pass of each layer needs what it takes; if empty, all do."""
     meets: tuple[Mapping[int, int], ...] = ()
     """Of each layer the inputs that it takes in one tensor with others, each with the next one."""
+    meetings: tuple[MetOutputs, ...] = ()
+    """What the output of each layer meets where it is; if empty, none meets any."""
+
+    def met(self, *, kept: bool = False) -> list[tuple[int, ...]]:
+        """The layers whose outputs meet that of each layer; with `kept` those that are needed."""
+        places = {name: place for place, name in enumerate(self.names)}
+        return [
+            tuple(places[name] for name in each.others if each.kept or not kept)
+            for each in self.meetings or (MetOutputs(),) * len(self.inputs)
+        ]
 
     @property
     def sent_bytes(self) -> Array:
@@ -175,8 +185,7 @@ def work_of(
     A layer without a time takes none. Raises ValueError if the model's layers are not known.
     """
     graph = _graph_of(model)
-    layers = graph.layers
-    places = {layer.name: place for place, layer in enumerate(layers)}
+    layers, places = graph.layers, {layer.name: at for at, layer in enumerate(graph.layers)}
     of = _times_of(layers, devices, times)
     returned = with_gradients(graph)
     inputs = [(places[layer.name], [places[name] for name in layer.inputs]) for layer in layers]
@@ -206,6 +215,7 @@ def work_of(
         added_up_bytes=_row(layer.added_up_bytes for layer in layers),
         keeps_inputs=tuple(layer.keeps_inputs for layer in layers),
         meets=tuple({places[one]: places[next_] for one, next_ in each.meets} for each in layers),
+        meetings=tuple(layer.meeting for layer in layers),
     )
 
 

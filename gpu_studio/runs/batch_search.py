@@ -143,6 +143,7 @@ class _Searched:
         self._machine, self._facts, self._asking = machine, facts, asking
         self._devices = replicas(plan, machine)
         self._held: dict[int, int] = {}
+        self._kept_back: set[int] = set()
         self._on_cpu = any(each.startswith("CPU") for each in self._devices)
 
     def found(self) -> LargestBatch:
@@ -225,6 +226,8 @@ class _Searched:
             held = told["held"]
             self._held[batch] = max(held.values(), default=0)
             return True
+        if told["kept"] and (told["device"] or told["kept"][0]) in told["kept"]:
+            self._kept_back.add(batch)
         self._asking.say(f"{who}: a batch of {grouped(batch)} does not run: {told['why']}")
         return False
 
@@ -233,8 +236,7 @@ class _Searched:
             return "there are no more samples to train with"
         if seen.above in seen.failed:
             tried = "it found no memory when it was tried"
-            on_cards = any(each.startswith("GPU") for each in self._devices)
-            return f"{tried}, with {_BACK} kept back" if on_cards else tried
+            return f"{tried}, with {_BACK} kept back" if seen.above in self._kept_back else tried
         needs = max(self._predicted(seen.above), key=lambda each: each.total, default=None)
         if needs is None:
             return "what a step of this model needs is not known, and a CPU is not filled up"

@@ -98,7 +98,7 @@ def train(run: RunDirectory) -> int:
         abandon=_abandon,
         is_out_of_hand=user_code.under_way,
     )
-    context = FailureContext(run, tell=writer.write, hurried=lambda: control.stopping)
+    context = FailureContext.of(run, writer.write, lambda: control.stopping)
     try:
         control.start()
         ending.tell(_train(run, writer, control, reached, context))

@@ -11,7 +11,13 @@ from made_machines import TWO_CARDS
 
 from gpu_studio.placement.blocks import BlockMemory
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import GraphLayer, ModelFacts, ModelGraph, PlanFacts
+from gpu_studio.placement.plan_facts import (
+    GraphLayer,
+    MetOutputs,
+    ModelFacts,
+    ModelGraph,
+    PlanFacts,
+)
 from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 from gpu_studio.placement.suggestion import NothingFits, Suggestion, suggest
@@ -76,6 +82,14 @@ def with_kernels(model: ModelFacts, random: np.random.Generator) -> ModelFacts:
 
     assert model.graph is not None
     layers = tuple(known(each) for each in model.graph.layers)
+    meetings: dict[str, MetOutputs] = {}
+    for layer in layers:
+        # Which of them comes first in an operation has nothing to do with the order of the layers.
+        first, *others = random.permutation(_in_order(layer)).tolist() or [layer.name]
+        if others and random.integers(0, 2):
+            kept, made = bool(random.integers(0, 2)), int(random.integers(0, 40_000))
+            meetings[first] = MetOutputs(tuple(others), kept, made)
+    layers = tuple(replace(each, meeting=meetings.get(each.name, each.meeting)) for each in layers)
     return replace(model, graph=replace(model.graph, layers=layers))
 
 

@@ -14,6 +14,7 @@ from gpu_studio.placement.exchange import GATHERING, SENDING
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import (
     GraphLayer,
+    MetOutputs,
     ModelFacts,
     ModelGraph,
     PlanFacts,
@@ -244,6 +245,33 @@ def test_that_outputs_that_meet_on_another_card_come_from_it_as_one() -> None:
     assert _placed_on_a_card((head, more, both), beside) == _placed_on_a_card(
         (head, more, apart), beside
     )
+
+
+def test_that_what_meets_is_held_where_its_first_output_is_and_waits_there_to_be_taken() -> None:
+    """The sum of an output here and one from elsewhere is made here, for a third card."""
+    head = GraphLayer("head", "Dense", output_bytes=100)
+    first = GraphLayer("first", "Dense", ("head",), output_bytes=800, kept_bytes=800)
+    second = GraphLayer("second", "Dense", ("head",), output_bytes=700, around_bytes=2000)
+    both = GraphLayer("both", "Normalization", ("first", "second"), meets=(("first", "second"),))
+    on = {"head": ("GPU:0",), "first": ("GPU:1",), "second": ("GPU:0",), "both": ("GPU:2",)}
+
+    def total(meeting: MetOutputs, micro_batches: int = 1) -> int:
+        layers = head, replace(first, meeting=meeting), second, both
+        return _placed_on_a_card(layers, on, micro_batches, THREE_SLICES)
+
+    apart, added = MetOutputs(), MetOutputs(("second",), bytes=800)
+    assert total(apart) == round(UNREHEARSED * 32 * (100 + 800))
+    # Both of them, and their sum.
+    assert total(added) == round(UNREHEARSED * 32 * (100 + 800 + 700 + 800))
+    first = replace(first, around_bytes=3000)
+    # While one micro-batch goes back, another one's sum waits, although the output is kept, and
+    # what the next one's meets has come; of a product all that has come is needed.
+    assert total(added) == total(apart) == round(UNREHEARSED * 32 * (100 + 3000))
+    going = 3 * 100 + 2 * 800 + 3000
+    assert total(apart, 4) == round(UNREHEARSED * 8 * (going + 100))
+    assert total(added, 4) == round(UNREHEARSED * 8 * (going + 2 * 800 + 700))
+    needed = replace(added, kept=True)
+    assert total(needed, 4) == round(UNREHEARSED * 8 * (going + 2 * 800 + 2 * 700))
 
 
 def test_that_outputs_that_are_not_kept_wait_on_a_card_until_the_next_one_takes_them() -> None:

@@ -79,6 +79,11 @@ def test_that_the_largest_of_a_card_runs_and_the_next_size_up_is_tried_and_does_
     assert "112 on GPU:0 host False kept 8" in asked()
 
 
+def test_that_nothing_is_said_to_be_kept_back_where_no_limit_was_known(searched, asked):
+    (found,) = searched(100, flags=("unlimited",))
+    assert (found.above, found.why_not) == (112, "it found no memory when it was tried")
+
+
 def test_that_a_batch_that_was_predicted_to_fit_and_did_not_is_told(searched, said):
     (found,) = searched(500)
     assert (found.batch, found.above) == (448, 512)

@@ -1,7 +1,8 @@
 """A fake trainer that tells of a plan, and proves steps of it, without TensorFlow.
 
 `python fake_proof_asker.py [FLAG] QUESTION --about N --to N`. A batch runs if it is at most
-`$FAKE_LARGEST`; with the flag `crash` one that does not ends the process as a lack of memory does.
+`$FAKE_LARGEST`; with the flag `crash` one that does not ends the process as a lack of memory does,
+and with `unlimited` no device's limit is known, to keep a part of it back.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def main(arguments: list[str]) -> int:
     answer: dict[str, Any] = {"runs": True, "held": {"GPU:0": batch << 10}}
     if not runs:
         answer = {"runs": False, "why": "Out of memory on GPU:0.", "device": "GPU:0"}
+        answer["kept"] = [] if "unlimited" in flags else devices
     said = {"error": "No such loss."} if "refuse" in flags else {"answer": answer, "lasting": False}
     os.write(int(to), json.dumps(said).encode() + b"\n")
     return 0

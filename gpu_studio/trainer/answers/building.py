@@ -6,7 +6,7 @@ Of the data, only the shapes need be known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,27 +135,27 @@ def notes_of(
 
 
 def facts_of(
-    training: plans.Training, dataset: Dataset, model: Any, *, loaded: bool = False
+    training: plans.Training,
+    dataset: Dataset,
+    model: Any,
+    *,
+    loaded: bool = False,
+    rewrites: bool = True,
 ) -> ModelFacts:
     """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
 
-    `loaded` says whether the weights come from a file.
+    `loaded` says whether the weights come from a file; `rewrites` as in `costs_of`.
     """
     layers = placeable_layers(model)
     if own := own_in_steps(model):
-        # What its steps hold is not known: they may do anything.
-        return ModelFacts(
-            _graph(model, dataset, layers, {}),
-            own_steps=tuple(own),
-            conditional=any(map(is_conditional, optimizers_of(model).values())),
-        )
+        return _of_own_steps(_graph(model, dataset, layers, {}), model, own)
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS, model)
     slots, shared = _slots(optimizer, model, layers)
     learners = keras_objects.learners_of(training, dataset, model)
     loss = keras_objects.make_objective(learners)
     meters = Meters(loss.heads, InnerMetrics(model))
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
-    costs = costs_of(trace_step(program, dataset, layers), loaded=loaded)
+    costs = costs_of(trace_step(program, dataset, layers), loaded=loaded, rewrites=rewrites)
     weights = {id(variable) for variable in model.weights}
     learnt = {
         each.end.name: _learnt(each, head) for each, head in zip(learners, loss.heads, strict=True)
@@ -173,6 +173,12 @@ def facts_of(
         state_bytes=sum(_bytes(v) for v in model.variables if id(v) not in weights),
         steps=costs.steps,
     )
+
+
+def _of_own_steps(graph: ModelGraph, model: Any, own: Iterable[str]) -> ModelFacts:
+    """Facts without what its steps hold, which is not known: they may do anything."""
+    conditional = any(map(is_conditional, optimizers_of(model).values()))
+    return ModelFacts(graph, own_steps=tuple(own), conditional=conditional)
 
 
 def _learnt(learner: keras_objects.Learner, head: keras_objects.Head) -> Learnt:
@@ -266,6 +272,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts, model: Any) -> GraphLay
         added_up_bytes=costs.added_up_bytes,
         keeps_inputs=costs.keeps_inputs,
         meets=tuple(each for each in costs.meets if {*each} <= {*placeable.inputs}),
+        meeting=costs.meeting,
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
         normalises_apart=is_apart(placeable.layer),

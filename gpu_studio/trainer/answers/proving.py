@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,8 +36,9 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
 
     With `runs` come the most bytes that each device held (`held`), without it `why`, and on which
     `device` there was none. With `host` this process gets no more memory than the machine has free;
-    of each card's one part in `kept` is kept back, nothing if it is 0. The answer never lasts.
-    Raises TrainerError for all else that goes wrong.
+    of each card's one part in `kept` is kept back, nothing if it is 0 or its limit is not known; on
+    which devices it was comes with `why`, as `kept`. The answer never lasts. Raises TrainerError
+    for all else that goes wrong.
     """
     if about["host"]:
         limit_memory()
@@ -50,14 +51,16 @@ def proof(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[
 
     tf.get_logger().setLevel("ERROR")
     context = FailureContext(plan=plan, base=Path(about["base"]))
+    keeping = _KeptBack(about["kept"])
     try:
-        held = _trained(plan, context, about["kept"], progress)
+        held = _trained(plan, context, keeping, progress)
     # Whatever TensorFlow raises is explained as that of a run.
     except Exception as error:
         told = explain(error, context)
         if told.kind != WANT_OF_MEMORY and not isinstance(error, MemoryError):
             raise TrainerError(told.message) from error
-        return {"runs": False, "why": told.message, "device": told.device or ""}, False
+        where = {"device": told.device or "", "kept": keeping.devices}
+        return {"runs": False, "why": told.message, **where}, False
     return {"runs": True, "held": held}, False
 
 
@@ -79,7 +82,7 @@ def only_steps(plan: plans.Plan) -> plans.Plan:
 
 
 def _trained(
-    plan: plans.Plan, context: FailureContext, kept: int, progress: Callable[[str], None]
+    plan: plans.Plan, context: FailureContext, keeping: _KeptBack, progress: Callable[[str], None]
 ) -> dict[str, int]:
     """Train, and return the most bytes that each device held, without what was kept back."""
     from gpu_studio.trainer import devices, session
@@ -91,7 +94,7 @@ def _trained(
     context.session = made = session.build(plan, context.base, tell)
     context.meter = meter = session.memory_meter(made)
     before = meter.read()
-    back = _kept_back(before, made.spread.replicas, kept)
+    back = keeping.of(before, made.spread.replicas)
     progress(f"training steps with a batch of {plan.training.batch_size}")
     with devices.on_host():
         at = _train(made, TrainingProgress())
@@ -107,18 +110,24 @@ def _trained(
     }
 
 
-def _kept_back(
-    memory: Sequence[DeviceMemory], devices: Collection[str], kept: int
-) -> dict[str, Any]:
-    """Take one part in `kept` of what each of `devices` may hold, for as long as this is held."""
-    import tensorflow as tf
+@dataclass(slots=True)
+class _KeptBack:
+    """Keeps back one `part` in so many of what devices may hold, and knows on which `devices`."""
 
-    back = {}
-    for each in memory:
-        if kept and each.limit and each.device in devices:
-            with tf.device(each.device):
-                back[each.device] = tf.zeros([each.limit // kept // tf.float32.size])
-    return back
+    part: int
+    devices: list[str] = field(default_factory=list)
+
+    def of(self, memory: Sequence[DeviceMemory], devices: Collection[str]) -> dict[str, Any]:
+        """Take it from each of `devices` whose limit is known, for as long as this is held."""
+        import tensorflow as tf
+
+        back = {}
+        for each in memory:
+            if self.part and each.limit and each.device in devices:
+                self.devices.append(each.device)
+                with tf.device(each.device):
+                    back[each.device] = tf.zeros([each.limit // self.part // tf.float32.size])
+        return back
 
 
 def _train(made: Session, at: TrainingProgress) -> TrainingProgress:

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from gpu_studio.placement.plan_facts import MetOutputs
 from gpu_studio.trainer.answers.step_operations import Graph, root
+
+_JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Sub"})
+"""Their gradients need nothing of what they took."""
 
 
 def meets_of(
@@ -34,6 +38,45 @@ def meets_of(
         )
         found[layer] = tuple(dict.fromkeys(pair for pair in pairs if pair[0] not in alone))
     return found
+
+
+def meetings_of(
+    graph: Graph, layer_of: Mapping[str, str], is_backward: Callable[[Any], bool]
+) -> dict[str, MetOutputs]:
+    """Return by layer what its output meets before a layer takes what is made of them.
+
+    That is done where the output is that comes first in an operation; the others are sent there.
+    """
+    first: dict[str, str] = {}
+    below: dict[str, frozenset[tuple[str, str, bool]]] = {}
+    made: dict[str, dict[Any, int]] = {}
+    pairs: set[tuple[str, str, bool]] = set()
+    for op in graph.operations:
+        if is_backward(op):
+            continue
+        layer = layer_of.get(op.name, "")
+        makers = list(dict.fromkeys(first[x.op.name] for x in op.inputs if x.op.name in first))
+        met = frozenset[tuple[str, str, bool]]().union(
+            *(below.get(x.op.name, ()) for x in op.inputs)
+        )
+        if layer:
+            first[op.name] = layer
+            pairs |= met
+            for x in op.inputs:
+                if below.get(x.op.name):
+                    made.setdefault(first[x.op.name], {})[root(x).ref()] = graph.size(x).per_sample
+        elif makers:
+            first[op.name] = makers[0]
+            kept = op.type not in _JOINING
+            below[op.name] = met | {(makers[0], other, kept) for other in makers[1:]}
+    return {
+        layer: MetOutputs(
+            tuple(dict.fromkeys(other for one, other, _ in sorted(pairs) if one == layer)),
+            any(kept for one, _, kept in pairs if one == layer),
+            sum(made.get(layer, {}).values()),
+        )
+        for layer in dict.fromkeys(one for one, _, _ in sorted(pairs))
+    }
 
 
 def _taken(

@@ -92,14 +92,12 @@ class Graph:
     def rewritten(self) -> Graph | None:
         """Return the graph as TensorFlow rewrites it; tensors of the same name have their numbers.
 
-        None if it cannot be rewritten, or has loops: what their turns hold is known as traced only.
+        None if it has loops: what their turns hold is known as traced only. Raises whatever
+        TensorFlow does about a graph that it cannot rewrite.
         """
         if any(op.type in LOOPS for op in self.operations):
             return None
-        try:
-            found = rewritten(self._graph)
-        except Exception:  # noqa: BLE001 (whatever TensorFlow raises about a graph)
-            return None
+        found = rewritten(self._graph)
         numbers = {x.name: self.numbers[x.ref()] for op in self.operations for x in op.outputs}
         return Graph(found, self.batch, found.known(numbers))
 

@@ -18,9 +18,10 @@ import tensorflow as tf
 from gpu_studio.placement.exchange import GATHERING, SENDING, gathering, sending
 from gpu_studio.placement.in_turn import IN_TURN, in_turn
 from gpu_studio.placement.layer_holds import LayerHolds
+from gpu_studio.placement.plan_facts import MetOutputs
 from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
-from gpu_studio.trainer.answers.sent_tensors import meets_of
+from gpu_studio.trainer.answers.sent_tensors import meetings_of, meets_of
 from gpu_studio.trainer.answers.step_operations import (
     Graph,
     added_up_bytes,
@@ -175,7 +176,7 @@ class LayerCosts:
 
     `scratch_bytes` are what a kernel of it needs on a card, whatever the batch; see `LayerHolds`.
     `added_up_bytes` are the gradients that its loops add up.
-    `keeps_inputs` says whether its backward pass needs what it takes; `meets` as in
+    `keeps_inputs` says whether its backward pass needs what it takes; `meets` and `meeting` as in
     `GraphLayer`.
     """
 
@@ -189,6 +190,7 @@ class LayerCosts:
     added_up_bytes: int = 0
     keeps_inputs: bool = True
     meets: tuple[tuple[str, str], ...] = ()
+    meeting: MetOutputs = field(default_factory=MetOutputs)
     flops_forward: float = 0.0
     flops_backward: float = 0.0
 
@@ -205,17 +207,21 @@ class StepCosts:
     steps: dict[str, StepMemory]
 
 
-def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
-    """Read all costs from the graph of a step; `loaded` says whether weights come from a file."""
-    step = _Step(trace, loaded=loaded)
+def costs_of(trace: StepTrace, *, loaded: bool = False, rewrites: bool = True) -> StepCosts:
+    """Read all costs from the graph of a step; `loaded` says whether weights come from a file.
+
+    With `rewrites` the graph is rehearsed as TensorFlow rewrites it, too. Its optimizer of graphs
+    may end the process instead of raising an error.
+    """
+    step = _Step(trace, loaded=loaded, rewrites=rewrites)
     return StepCosts(step.layers(), step.memory())
 
 
 class _Step:
     """The operations of a trace that contribute to its result, in the order they were made."""
 
-    def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
-        self._trace, self._loaded = trace, loaded
+    def __init__(self, trace: StepTrace, *, loaded: bool, rewrites: bool) -> None:
+        self._trace, self._loaded, self._rewrites = trace, loaded, rewrites
         self.graph = Graph(trace.graph, trace.batch)
         self._kept = self._kept_tensors()
 
@@ -228,6 +234,7 @@ class _Step:
         held, keepers = self.graph.held(among, self._paths(), keeping), self._keep_inputs()
         added, outputs = self._added_up(), self._output_bytes()
         meets = meets_of(self.graph, self._trace.layer_of, outputs, _is_backward)
+        meetings = meetings_of(self.graph, self._trace.layer_of, _is_backward)
         found = {}
         for path, calls in self._trace.outputs.items():
             holds = held.get(path, LayerHolds())
@@ -242,6 +249,7 @@ class _Step:
                 added_up_bytes=added.get(path, 0),
                 keeps_inputs=path in keepers,
                 meets=meets.get(path, ()),
+                meeting=meetings.get(path, MetOutputs()),
                 flops_forward=forward.get(path, 0.0),
                 flops_backward=backward.get(path, 0.0),
             )
@@ -346,8 +354,6 @@ class _Step:
         marks = TensorKinds(
             graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded
         )
-        run = graph.rewritten()
-        rewritten = (run.as_on("CPU"), run.seconds) if run else None
         on_one = graph.with_turns_ahead()
         sent, gathered = sending(on_one, gradients), gathering(on_one, gradients)
         parts = in_turn(on_one, gradients, graph.given)
@@ -355,12 +361,23 @@ class _Step:
         seen = tuple(tensor for tensor in marks.outputs if tensor in there)
         summed = replace(marks, results=parts.sums, outputs=seen)
         return {
-            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores(), rewritten),
+            "CPU": self._on_cpu(marks),
             "GPU": on_card(on_one, marks),
             SENDING: on_card(sent.operations, marks, sent.received, copied=True),
             GATHERING: on_card(gathered.operations, marks, gathered.received),
             IN_TURN: on_card(parts.operations, summed, parts.received),
         }
+
+    def _on_cpu(self, marks: TensorKinds) -> StepMemory:
+        """What it holds on a CPU; of the traced graph alone if the other cannot be made out."""
+        rehearsed = partial(on_cpu, self.graph.as_on("CPU"), self.graph.seconds, marks, cores())
+        if not self._rewrites:
+            return rehearsed()
+        try:
+            run = self.graph.rewritten()
+            return rehearsed((run.as_on("CPU"), run.seconds) if run else None)
+        except Exception:  # noqa: BLE001 (whatever TensorFlow makes of a graph, and its sizes)
+            return rehearsed()
 
     def _numbers(self, tensors: Iterable[Any]) -> Iterator[int]:
         return (self.graph.numbers[x.ref()] for x in tensors if x.ref() in self.graph.numbers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -30,7 +31,7 @@ class FailureContext:
     """Facts about the run for its failure, filled in as the run starts, however early it fails.
 
     `tell` writes an event; `hurried` says whether somebody waits for the end, so that nothing long
-    may be begun.
+    may be begun. The run's log was `log_began` bytes long when this process took it up.
     """
 
     run: RunDirectory | None = None
@@ -40,8 +41,18 @@ class FailureContext:
     base: Path = field(default_factory=Path.cwd)
     tell: Callable[[Event], object] = lambda _event: None
     hurried: Callable[[], bool] = lambda: False
+    log_began: int = 0
 
     reported: Devices | None = None
+
+    @classmethod
+    def of(
+        cls, run: RunDirectory, tell: Callable[[Event], object], hurried: Callable[[], bool]
+    ) -> FailureContext:
+        """The facts about a run that this process has just begun to train, or to go on with."""
+        with suppress(OSError):
+            return cls(run, tell=tell, hurried=hurried, log_began=run.log_file.stat().st_size)
+        return cls(run, tell=tell, hurried=hurried)
 
     def hearing(self, tell: Callable[[Event], object]) -> Callable[[Event], object]:
         """`tell`, with an ear for what the run has come to: its devices are known before its model.

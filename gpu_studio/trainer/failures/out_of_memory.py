@@ -142,8 +142,13 @@ def _update(text: str, refusal: AllocationRefusal | None, context: FailureContex
 
 
 def _refusals(context: FailureContext) -> list[AllocationRefusal]:
-    """What allocators refused, the last first, in the words that they wrote into the run's log."""
-    lines = last_lines_if_any(context.run.log_file, _LAST_BYTES) if context.run else []
+    """What allocators refused, the last first, in the words that they wrote into the run's log.
+
+    What they refused in processes of the run that ended before counts for nothing.
+    """
+    if context.run is None:
+        return []
+    lines = last_lines_if_any(context.run.log_file, _LAST_BYTES, context.log_began)
     return list(refusals_in(b"\n".join(lines).decode("utf-8", "replace")))
 
 
@@ -369,9 +374,9 @@ def _facts(context: FailureContext, plan: Plan, dataset: Any) -> PlanFacts:
     devices.set_precision(plan.training.mixed_precision, context.replicas)
     with tf.device("CPU:0"):
         model = building.model_of(plan, dataset)
-        facts = building.facts_of(
-            plan.training, dataset, model, loaded=building.from_file(plan.model)
-        )
+        loaded = building.from_file(plan.model)
+        # What rewrites graphs may end this process, whose failure is not reported yet.
+        facts = building.facts_of(plan.training, dataset, model, loaded=loaded, rewrites=False)
     return PlanFacts(model=facts)
 
 

@@ -278,3 +278,67 @@ def test_that_the_scope_of_a_runs_loop_is_no_layers(monkeypatch):
         return step_trace.costs_of(trace).layers["dense"].flops_backward
 
     assert backward(inside | {"while/Cast": "dense"}) == backward(inside) > 0
+
+
+@pytest.mark.parametrize(
+    ("joined", "expected"),
+    [
+        # Not the order of the layers, but that of the operation's inputs.
+        (lambda a, b, c: a + b, {"a": (("b",), False, 24)}),
+        (lambda a, b, c: b + a, {"b": (("a",), False, 24)}),
+        (lambda a, b, c: b * a, {"b": (("a",), True, 24)}),
+        (lambda a, b, c: (c + a) + b, {"c": (("a", "b"), False, 24)}),
+        (lambda a, b, c: 2.0 * a, {}),
+    ],
+)
+def test_that_what_meets_is_made_where_the_first_of_it_is(joined, expected):
+    import tensorflow as tf
+
+    from gpu_studio.placement.plan_facts import MetOutputs
+    from gpu_studio.trainer.answers.sent_tensors import meetings_of
+    from gpu_studio.trainer.answers.step_operations import Graph
+
+    @tf.function(autograph=False)
+    def step(x):
+        made = []
+        for name in "abc":
+            with tf.name_scope(name):
+                made.append(tf.exp(x))
+        taken = joined(*made)
+        with tf.name_scope("last"):
+            # What only the loss is made of goes to no layer.
+            return tf.cos(taken), made[0] - made[1] - made[2]
+
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 6))).graph
+    layers = {each.name: each.name.partition("/")[0] for each in graph.get_operations()}
+    layer_of = {name: each for name, each in layers.items() if each in ("a", "b", "c", "last")}
+    layer_of.pop("last/sub", None)
+    layer_of.pop("last/sub_1", None)
+    found = meetings_of(Graph(graph, SAMPLES), layer_of, lambda _: False)
+    assert found == {layer: MetOutputs(*each) for layer, each in expected.items()}
+
+
+def test_that_a_rewritten_graph_that_cannot_be_made_out_leaves_the_traced_one(monkeypatch):
+    """Nor is one made in a process whose failure is still to be reported."""
+    import tensorflow as tf
+
+    from gpu_studio.placement.step_memory import StepMemory
+    from gpu_studio.trainer.answers import step_operations, step_trace
+
+    rehearsed, asked = [], []
+    monkeypatch.setattr(
+        step_trace, "on_cpu", lambda *given: rehearsed.append(given[4:]) or StepMemory()
+    )
+
+    class Unknown:
+        def known(self, _numbers):
+            raise ZeroDivisionError("a size that no rule knows")
+
+    monkeypatch.setattr(step_operations, "rewritten", lambda _: asked.append(1) or Unknown())
+    step = tf.function(lambda x: tf.sin(x) * x, autograph=False)
+    graph = step.get_concrete_function(tf.TensorSpec((SAMPLES, 4))).graph
+    trace = step_trace.StepTrace(graph, SAMPLES, {}, {}, [])
+    assert step_trace.costs_of(trace).steps["CPU"] == StepMemory()
+    assert (rehearsed, asked) == ([()], [1])
+    step_trace.costs_of(trace, rewrites=False)
+    assert (rehearsed, asked) == ([(), ()], [1])

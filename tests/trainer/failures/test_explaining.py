@@ -15,7 +15,12 @@ from gpu_studio.contract.events import DeviceMemory, Devices, LogicalDevice
 from gpu_studio.plan import with_value
 from gpu_studio.trainer.errors import DataError
 from gpu_studio.trainer.failures import FailureContext, explain
-from gpu_studio.trainer.failures.out_of_memory import machine_seen, shown_needs
+from gpu_studio.trainer.failures.out_of_memory import (
+    MemoryOutlook,
+    machine_seen,
+    outlook_of,
+    shown_needs,
+)
 
 MIB = 1024 * 1024
 
@@ -148,6 +153,48 @@ def test_that_what_was_free_in_pieces_counts_for_nothing_and_each_device_shows_i
     growing = with_value(small_plan("devices.carve=[]"), "devices.memory_growth", True)
     assert shown_needs(asked, memory, growing) == {"GPU:0": 15 * MIB, "GPU:2": 10 * MIB}
     assert shown_needs({"GPU:1": 0}, [], None) == {}
+
+
+def test_that_what_an_earlier_process_of_the_run_was_refused_counts_for_nothing(
+    tmp_path: Path, monkeypatch
+) -> None:
+    run, shown = RunDirectory.create(tmp_path, "again"), []
+    refused = (
+        "W0 bfc_allocator.cc:502] Allocator (GPU_{}_bfc) ran out of memory trying to allocate "
+        "9.0MiB (rounded to {})requested by op while/mlp_1/dense_1/MatMul\n"
+    )
+    run.log_file.write_text(refused.format(0, 9 * MIB) + refused.format(1, 9 * MIB))
+    scene = scene_of()
+    context = FailureContext.of(run, lambda _event: None, lambda: False)
+    context.plan, context.session, context.meter = scene.plan, scene.session, scene.meter
+    monkeypatch.setattr(
+        "gpu_studio.trainer.failures.out_of_memory.outlook_of",
+        lambda *given: shown.append(given[-1]) or MemoryOutlook(),
+    )
+    with run.log_file.open("a") as log:
+        log.write(refused.format(1, 2 * MIB))
+    explain(ResourceExhaustedError(OOM.replace("8192,8192", "512,1024")), context)
+    assert shown == [{"GPU:1": 1026 * MIB}]
+
+
+@pytest.mark.slow
+def test_that_no_graph_is_rewritten_while_a_failure_is_to_be_reported(monkeypatch) -> None:
+    from gpu_studio.placement.plan_facts import ModelFacts
+    from gpu_studio.trainer.answers import building
+
+    def facts_of(*_given: Any, loaded: bool, rewrites: bool = True) -> ModelFacts:
+        asked.append((loaded, rewrites))
+        return ModelFacts()
+
+    monkeypatch.setattr("gpu_studio.trainer.devices.set_precision", lambda *_: None)
+    monkeypatch.setattr(building, "model_of", lambda *_: None)
+    monkeypatch.setattr(building, "facts_of", facts_of)
+    asked: list[tuple[bool, bool]] = []
+    scene = scene_of()
+    setattr(scene.session, "dataset", object())  # noqa: B010 (a stand-in for a session)
+    outlook_of(scene, ResourceExhaustedError(OOM), "GPU:1", {})
+    assert asked
+    assert not any(rewrites for _, rewrites in asked)
 
 
 def test_that_advice_fits_the_plan_and_the_device() -> None:
