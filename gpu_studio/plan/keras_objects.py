@@ -5,6 +5,7 @@ Also the task that each is for, and which of two values of a metric is better.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Literal
@@ -380,10 +381,17 @@ _MORE = (
 
 def more_is_better(monitor: str) -> bool:
     """Whether a higher value of a metric (`val_loss`, `accuracy`) is better."""
-    name = monitor.removeprefix(VALIDATION)
+    name = _in_full(monitor.removeprefix(VALIDATION))
     return "loss" not in name and any(part in name for part in _MORE)
 
 
+def _in_full(name: str) -> str:
+    """The name in small letters, with short names such as `acc` and `mse` in full."""
+    return re.sub("[a-z0-9]+", lambda word: _SHORT.get(word[0], word[0]), name.lower())
+
+
+# Keras' metrics for which lower is better, besides losses and errors; other names contain these.
+_LESS = ("crossentropy", "kl_divergence", "hinge", "logcosh", "log_cosh", "poisson")
 # Words in names of what the discriminator of a generative adversarial network loses: its least is
 # where the generator is worst.
 _DISCRIMINATOR = frozenset(("d", "dis", "disc", "discriminator", "critic", "dloss", "real", "fake"))
@@ -391,6 +399,10 @@ _DISCRIMINATOR = frozenset(("d", "dis", "disc", "discriminator", "critic", "dlos
 
 def can_judge(name: str) -> bool:
     """Whether a metric can choose the best weights by itself: its name says which way is better."""
-    words = name.lower().replace("/", "_").split("_")
-    known = more_is_better(name) or "loss" in name or "error" in name
-    return known and _DISCRIMINATOR.isdisjoint(words)
+    words = re.findall("[a-z0-9]+", name.lower())
+    if any(word in _DISCRIMINATOR or word.startswith(("disc", "critic")) for word in words):
+        return False
+    full = _in_full(name)
+    parts = "_".join(["", *re.findall("[a-z0-9]+", full), ""])
+    less = "loss" in full or "error" in full or any(f"_{each}_" in parts for each in _LESS)
+    return less != more_is_better(name)

@@ -7,7 +7,7 @@ states of a metric belong together: where one of them counts by share, none is m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,30 +20,38 @@ Added = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Which states of a metric count `by_share`; `splits` says that the parts give the whole's."""
+    """Which states of a metric count `by_share`; `splits` says that the parts give the whole's.
+
+    Where that is not so, it `is_mean` if the mean of what the parts give stands for it.
+    """
 
     by_share: tuple[bool, ...]
     splits: bool = True
+    is_mean: bool = True
 
 
-def ways_of(states: Sequence[Added], rows: tuple[int, int]) -> Ways:
+def ways_of(states: Sequence[Added], rows: tuple[int, int], unsteady: Collection[int] = ()) -> Ways:
     """How the states of a metric count, from what batches of so many `rows` add to each.
 
     Beside a state that counts by share, each other does, too, unless it is proved to be a sum over
-    the samples. Where that cannot be, all are plain sums.
+    the samples. What is undecided is a plain sum: what adds nothing, beside a sum or in whole
+    numbers, and what is neither at the places of `unsteady` states, of which these batches do not
+    show it. Such a state without a sum beside it may be one with the state that counts by share:
+    that leaves all plain sums, and so do whole numbers that are neither.
     """
     kinds = [_kind(*each, rows) for each in states]
     if "mean" not in kinds:
         return Ways((False,) * len(states))
-    splits = "neither" not in kinds
-    unproved = [
-        each[2].dtype for each, kind in zip(states, kinds, strict=True) if kind == "nothing"
-    ]
-    apart = [each[2].dtype for each, kind in zip(states, kinds, strict=True) if kind == "neither"]
-    whole_numbers = not all(np.issubdtype(each, np.floating) for each in unproved + apart)
-    if whole_numbers or (unproved and "sum" in kinds):
-        return Ways((False,) * len(states), splits)
-    return Ways(tuple(kind != "sum" for kind in kinds), splits)
+    whole = [not np.issubdtype(each[2].dtype, np.floating) for each in states]
+    loose = {place for place in unsteady if kinds[place] == "neither"}
+    apart = [place for place, kind in enumerate(kinds) if kind == "neither" and place not in loose]
+    sums = "sum" in kinds
+    if any(whole[place] for place in apart) or (loose and not sums):
+        return Ways((False,) * len(states), splits=False, is_mean=not loose)
+    nothing = (place for place, kind in enumerate(kinds) if kind == "nothing")
+    undecided = loose | {place for place in nothing if sums or whole[place]}
+    by_share = tuple(kind != "sum" and place not in undecided for place, kind in enumerate(kinds))
+    return Ways(by_share, splits=not (apart or undecided), is_mean=not undecided)
 
 
 def _kind(
@@ -62,8 +70,13 @@ def _kind(
     return "sum" if is_sum else "neither"
 
 
-def one_number(name: str, parts: int, what: str) -> str:
+def one_number(name: str, parts: int, what: str, *, is_mean: bool = True) -> str:
     """What is said of a metric that the parts of a batch do not give as the whole batch does."""
+    if not is_mean:
+        return (
+            f"How the metric {name} counts in parts of a batch cannot be found out. What each of "
+            f"the {parts} {what} adds is summed: it may be another number than on one device."
+        )
     return (
         f"The metric {name} gives one number for a whole batch. Each of the {parts} {what} gives "
         "that of its own part, and shown is their mean: that is another number than on one device."

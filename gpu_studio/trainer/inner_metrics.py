@@ -8,7 +8,7 @@ What is one number for a batch, whatever its size, counts by a part's share, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,6 +39,8 @@ class InnerMetrics:
         """The variables that get one number for a batch, whatever its size, by their ids."""
         self.apart: list[str] = []
         """The names of metrics of which parts of a batch give other numbers than the whole."""
+        self.undecided: set[str] = set()
+        """Those among them of which it is not known how they count in parts."""
         with (strategy or tf.distribute.get_strategy()).scope():
             for metric in self.metrics:
                 metric.reset_state()  # building the model may have called it
@@ -125,40 +127,53 @@ class InnerMetrics:
             one, other = self._after(model, first, {}), self._after(model, second, {})
             both = self._after(model, second, one)
         whole = self._after(model, _batch(dataset, 0, sum(_FEW)), {})
+        again = self._after(model, first, {}, times=2)
+        doubled = self._after(model, keras.tree.map_structure(_doubled, first), {})
         for metric, initial in zip(self.metrics, self._initial, strict=True):
             if metric.name in read:
                 raise _read(metric)
-            added: list[Added] = []
+            added: dict[int, Added] = {}
+            unsteady: set[int] = set()
             for variable, start in zip(metric.variables, initial, strict=True):
-                found = [each.get(id(variable), start) for each in (one, other, both, whole)]
+                after = one, other, both, whole, again, doubled
+                found = [each.get(id(variable), start) for each in after]
                 if not _is_sum(start, *found[:3]):
                     raise _no_sum(metric)
-                base = np.where(np.isfinite(start), start, 0).astype(start.dtype)
-                added.append((found[0] - base, found[1] - base, found[3] - base))
-            self._count(metric, added)
+                first_adds, *more = (_change_from(start, each) for each in found)
+                if start.dtype == bool and not any(map(np.any, (first_adds, *more))):
+                    continue  # it is no number, and nothing counts in it
+                if _is_unsteady(first_adds, *more[3:]):
+                    unsteady.add(len(added))
+                added[id(variable)] = first_adds, more[0], more[2]
+            self._count(metric, added, unsteady)
 
-    def _count(self, metric: Any, added: Sequence[Added]) -> None:
-        """Note how a metric counts whose states were given so much."""
-        found = ways_of(added, _FEW)
+    def _count(self, metric: Any, added: Mapping[int, Added], unsteady: Collection[int]) -> None:
+        """Note how a metric counts whose states, by their ids, were given so much.
+
+        At the places of `unsteady` ones the probe does not tell a sum over the samples.
+        """
+        found = ways_of(list(added.values()), _FEW, unsteady)
         by_share = found.by_share
-        counts = [
-            each
-            for variable, each in zip(metric.variables, added, strict=True)
-            if variable is getattr(metric, "count", None)
-        ]
-        if isinstance(metric, keras.metrics.Mean) and counts[0][0] == counts[0][1] == 1:
+        count = added.get(id(getattr(metric, "count", None)))
+        if isinstance(metric, keras.metrics.Mean) and count and count[0] == count[1] == 1:
             by_share = (True,) * len(added)
         elif not found.splits:
             self.apart.append(metric.name)
-        pairs = zip(metric.variables, by_share, strict=True)
-        self._by_share |= {id(variable) for variable, once in pairs if once}
+            self.undecided |= set() if found.is_mean else {metric.name}
+        self._by_share |= {key for key, once in zip(added, by_share, strict=True) if once}
 
-    def _after(self, model: Any, samples: Any, held: Mapping[int, Any]) -> dict[int, Any]:
-        """The metrics' states after a batch, by their variables' ids."""
+    def _after(
+        self, model: Any, samples: Any, held: Mapping[int, Any], times: int = 1
+    ) -> dict[int, Any]:
+        """The metrics' states after a batch, seen so many `times`, by their variables' ids.
+
+        Each time draws other random numbers; the first time always draws the same.
+        """
         variables = [v for metric in self.metrics for v in metric.variables]
         begun = [(v, tf.constant(held[id(v)])) for v in variables if id(v) in held]
         with keras.StatelessScope(state_mapping=begun) as scope:
-            model(samples, training=True)
+            for _ in range(times):
+                model(samples, training=True)
         found = {id(v): scope.get_current_value(v) for v in variables}
         return {key: np.asarray(value) for key, value in found.items() if value is not None}
 
@@ -204,6 +219,28 @@ def _number(name: str, value: Any) -> float:
 def _batch(dataset: Any, first: int, count: int) -> Any:
     rows = np.arange(first, first + count) % len(dataset.train)
     return keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
+
+
+def _doubled(samples: Any) -> Any:
+    return tf.concat((samples, samples), axis=0)
+
+
+def _change_from(start: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """What was added, in a type that has it; a state without limit is counted from 0."""
+    kind = np.int64 if start.dtype.kind in "biu" else start.dtype
+    base = np.where(np.isfinite(start), start, 0)
+    change: np.ndarray = found.astype(kind) - base.astype(kind)
+    return change
+
+
+def _is_unsteady(adds: np.ndarray, again: np.ndarray, doubled: np.ndarray) -> bool:
+    """Whether what a batch adds changes with random numbers or with statistics of the batch.
+
+    Then a sum over the samples need not be that of the parts. The batch seen `again` adds something
+    else, or each sample twice in a batch, which has the same statistics, adds twice as much.
+    """
+    same, twice = (np.allclose(each, 2 * adds, rtol=1e-4, atol=1e-5) for each in (again, doubled))
+    return twice or not same
 
 
 @contextmanager

@@ -250,7 +250,7 @@ def _inner_metrics(
         tell(events.Warned(message=inner.caution, suggestion="Give that metric another name."))
     what = "micro-batches" if spread.placement is not None else "replicas"
     for name in inner.apart:
-        said = one_number(name, cut.replicas, what)
+        said = one_number(name, cut.replicas, what, is_mean=name not in inner.undecided)
         tell(events.Warned(message=said, suggestion="Train on one device for it as it is."))
     return inner
 

@@ -12,6 +12,8 @@ from gpu_studio.plan.values import Phase
 
 STOPS = "training.early_stopping.monitor"
 KEEPS = "training.checkpoint.monitor"
+LESS = ("mse", "mape", "msle", "bce", "kld", "binary_crossentropy", "kl_divergence", "hinge")
+LESS += ("logcosh", "poisson", "squared_hinge", "decoded_mae")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,12 @@ def test_that_a_model_without_a_loss_is_judged_by_the_first_that_it_measures() -
         (("d_loss", "g_loss"), "val_g_loss"),
         (("Critic_loss", "loss_D"), None),
         (("disc_accuracy", "real_loss", "ssim"), None),
+        (("discloss", "Critic2_loss", "mae"), "val_mae"),
+        (("psnr", "rmse_2", "loss_x"), "val_rmse_2"),
+        (("D_Loss", "G_Loss"), "val_G_Loss"),
+        (("Accuracy",), "val_Accuracy"),
+        (("smart", "accent", "categorical_hinge"), "val_categorical_hinge"),
+        *(((name,), f"val_{name}") for name in LESS),
     ],
 )
 def test_that_nothing_judges_of_which_it_is_not_known_which_way_is_better(

@@ -356,7 +356,8 @@ def test_that_what_takes_no_other_number_of_samples_is_a_plain_sum_in_parts() ->
     [
         ([(3, 2, 5), (1, 1, 1)], (False, True), True),  # a sum over samples, and a count of batches
         ([(0, 0, 0), (1, 1, 1)], (True, True), True),  # nothing yet: in the end as the count
-        ([(0, 0, 0), (3, 2, 5), (1, 1, 1)], (False,) * 3, True),  # or as the sum: not known
+        # or as the sum: not known
+        ([(0, 0, 0), (3, 2, 5), (1, 1, 1)], (False, False, True), False),
         ([(3, 2, 4), (3, 2, 5)], (False, False), True),
         ([(3, 2, 4), (1, 1, 1), (3, 2, 5)], (True, True, False), False),
     ],
@@ -365,7 +366,23 @@ def test_that_one_state_is_not_multiplied_beside_another(states, by_share, split
     from gpu_studio.trainer.batch_parts import Ways, ways_of
 
     added = [tuple(np.float32(each) for each in state) for state in states]
-    assert ways_of(added, (3, 2)) == Ways(by_share, splits)
+    is_mean = splits or (0, 0, 0) not in states
+    assert ways_of(added, (3, 2)) == Ways(by_share, splits, is_mean)
+
+
+def test_that_what_is_undecided_leaves_the_others_as_they_are_proved() -> None:
+    from gpu_studio.trainer.batch_parts import Ways, ways_of
+
+    def added(*states, kind=np.float32):
+        return [tuple(map(kind, state)) for state in states]
+
+    undecided = {"splits": False, "is_mean": False}
+    seldom = added((1, 1, 1)) + added((0, 0, 0), kind=np.int64)
+    assert ways_of(seldom, (3, 2)) == Ways((True, False), **undecided)
+    # What random numbers change is a sum beside one, and else as much as a count of batches.
+    drawn = added((3, 2, 4), (1, 1, 1), (3, 2, 5))
+    assert ways_of(drawn, (3, 2), {0}) == Ways((False, True, False), **undecided)
+    assert ways_of(drawn[:2], (3, 2), {0}) == Ways((False, False), **undecided)
 
 
 def test_that_whole_numbers_that_cannot_be_shared_leave_plain_sums() -> None:

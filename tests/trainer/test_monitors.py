@@ -9,7 +9,8 @@ from gpu_studio.trainer.progress import Judge, Monitor
 
 
 @pytest.mark.parametrize(
-    "name", ["loss", "val_loss", "mean_absolute_error", "val_mean_squared_error"]
+    "name",
+    ["loss", "val_loss", "mean_absolute_error", "val_mean_squared_error", "val_mse", "G_Loss"],
 )
 def test_that_less_is_better_of_losses_and_errors(name: str) -> None:
     assert Monitor(name).better(0.1, 0.2)
@@ -17,7 +18,8 @@ def test_that_less_is_better_of_losses_and_errors(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["accuracy", "val_accuracy", "val_auc", "r2_score", "val_f1_score"]
+    "name",
+    ["accuracy", "val_accuracy", "val_auc", "r2_score", "val_f1_score", "Accuracy", "val_acc"],
 )
 def test_that_more_is_better_of_accuracies_and_scores(name: str) -> None:
     assert Monitor(name).better(0.2, 0.1)

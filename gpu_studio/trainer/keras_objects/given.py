@@ -248,12 +248,13 @@ class GivenMetric:
     own variables, from batch to batch, which one replica alone can do. What is one number for a
     batch, whatever its size, counts `by_share`: a part of a batch counts by its share in it. That
     is so of a mean that counts each batch once, and of states as `batch_parts` says. It is the same
-    number as that of the whole batch if it `splits`, as a mean over the samples does.
+    number as that of the whole batch if it `splits`, as a mean over the samples does; else it
+    `is_mean` of what the parts give, or that is not known.
     """
 
     def __init__(self, metric: Any, name: str, guard: Guard, *, weighted: bool = False) -> None:
         self.metric, self.name, self._guard, self.weighted = metric, name, guard, weighted
-        self.sequential, self.splits = False, True
+        self.sequential, self.splits, self.is_mean = False, True, True
         self.by_share: Sequence[bool] = ()
         self._batches: Batches = ()
         self._once = False  # a mean that counts each batch once
@@ -311,6 +312,7 @@ class GivenMetric:
             self.splits = found.by_share[0] and found.splits
         else:
             self.by_share, self.splits = found.by_share, found.splits
+            self.is_mean = found.is_mean
 
     def added(
         self,

@@ -440,4 +440,4 @@ def _of_parts(metric: GivenMetric, parts: int, what: str) -> Iterator[str]:
         raise _in_turn(metric.name, parts, what)
     metric.look_at_parts()
     if not metric.splits:
-        yield one_number(metric.name, parts, what)
+        yield one_number(metric.name, parts, what, is_mean=metric.is_mean)

@@ -110,6 +110,55 @@ def test_that_the_states_of_a_metric_of_a_layer_count_alike_in_parts(counts: str
     assert inner.results(sums) == pytest.approx({"norms": wanted}, rel=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["Dropout", "BatchNormalization"])
+def test_that_a_sum_of_what_changes_with_the_batch_is_no_mean_of_parts(kind: str) -> None:
+    """The probe does not show it to be a sum; it holds a state that is no number, too."""
+    import keras
+
+    from gpu_studio.trainer.inner_metrics import InnerMetrics
+    from gpu_studio.trainer.layer_state import BatchPart, Caught, RandomStates
+
+    class Drawn(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="drawn")
+            self.total = self.add_variable((), "zeros", name="total")
+            self.samples = self.add_variable((), "zeros", name="samples")
+            self.batches = self.add_variable((), "zeros", "int32", name="batches")
+            self.done = self.add_variable((), "zeros", "bool", name="done")
+
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            self.total.assign_add(keras.ops.sum(keras.ops.abs(values)))
+            self.samples.assign_add(keras.ops.cast(keras.ops.shape(values)[0], "float32"))
+            self.batches.assign_add(1)
+
+        def result(self) -> Any:
+            return self.total / self.samples
+
+    class Layer(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            more = {"rate": 0.5, "seed": 1} if kind == "Dropout" else {}
+            self.inner, self.drawn = getattr(keras.layers, kind)(**more), Drawn()
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            x = self.inner(x, training=training)
+            self.drawn.update_state(x)
+            return x
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, Layer()(inputs))
+    x = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
+    inner = InnerMetrics(model, running=False)
+    inner.look_at(model, SimpleNamespace(train=Samples(x)))
+    [drawn] = inner.metrics
+    assert inner._by_share == {id(drawn.batches)}
+    assert (inner.apart, inner.undecided) == (["drawn"], {"drawn"})
+    with Caught(RandomStates(model.variables, 0), 0) as caught:
+        model(x, training=True)
+    added = [np.asarray(each) for each in inner.taken(caught, BatchPart(0, 1.0))[0]]
+    assert (added[1:], added[0] > 0) == ([8, 1, 0], True)
+
+
 class Samples(list[Any]):
     """Samples of which a batch is seen as it is."""
 
