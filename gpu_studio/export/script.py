@@ -76,8 +76,11 @@ _CARD_CARVE = """\
 # A card cut into slices, each a logical device with a memory limit in MiB. The limits
 # are TensorFlow's own: CUDA itself, cuDNN and NCCL take some memory besides.
 $limits
+cards = tf.config.list_physical_devices("GPU")
+if len(cards) <= $index:
+    raise SystemExit(f"GPU:$index is to be cut into slices; TensorFlow sees only {len(cards)}.")
 tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("GPU")[$index],
+    cards[$index],
     [tf.config.LogicalDeviceConfiguration(memory_limit=mib) for mib in slices_mib],
 )"""
 

@@ -72,6 +72,11 @@ def test_that_a_card_is_carved_wherever_it_is_among_the_visible(settings, machin
     tf.config.set_logical_device_configuration.assert_called_once_with(card, [1024, 2048])
 
 
+def test_that_a_script_for_a_card_says_so_where_there_is_none():
+    with pytest.raises(SystemExit, match="GPU:1 is to be cut into slices; TensorFlow sees only 1"):
+        called(small_plan(CARVED), "set_up_devices", tensorflow(1))
+
+
 def test_that_growth_and_logging_are_asked_for():
     tf = tensorflow(2)
     options = (
