@@ -10,6 +10,9 @@ from typing import Any
 _DEEPEST = 48
 _MOST_WORDS = 16
 """More words with dots between them than any key of ours has."""
+_LARGEST = 10**300
+"""Every whole number up to it is a float too. Python writes none of more than 4,300 digits."""
+_TOO_LARGE = "a whole number has more than 300 digits"
 _WORD = r"""[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'"""
 _TOKEN = re.compile(
     r'''#[^\n]*+|"""(?:[^"\\]|\\.|"(?!""))*+"""'''
@@ -28,7 +31,8 @@ def toml_tables(text: str) -> dict[str, Any]:
     """Parse TOML that anybody may have written, in memory that grows with its length only.
 
     `tomllib` keeps every beginning of a key with dots: one of 200 KB would take all memory. Raises
-    NestedTooDeeplyError, and otherwise ValueError as `tomllib.loads` does.
+    NestedTooDeeplyError, otherwise ValueError as `tomllib.loads` does, and for a whole number of
+    more than 300 digits.
     """
     keys = filter(None, (token["key"] for token in _TOKEN.finditer(text)))
     if any("." in key and len(re.findall(_WORD, key)) > _MOST_WORDS for key in keys):
@@ -37,15 +41,22 @@ def toml_tables(text: str) -> dict[str, Any]:
         tables = tomllib.loads(text)
     except RecursionError:
         raise NestedTooDeeplyError("nested too deeply") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python reads no more digits, but of those after 0x any number
+        raise ValueError(_TOO_LARGE) from None
     level: list[Any] = [tables]
     for _ in range(_DEEPEST):
-        level = [inner for each in level for inner in _within(each)]
+        values = [value for each in level for value in _values(each)]
+        if any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
+            raise ValueError(_TOO_LARGE)
+        level = [value for value in values if isinstance(value, dict | list)]
     if level:
         raise NestedTooDeeplyError("nested too deeply")
     return tables
 
 
-def _within(value: Any) -> Iterable[Any]:
-    """The tables and lists in a table or a list."""
-    every = value.values() if isinstance(value, dict) else value
-    return (each for each in every if isinstance(each, dict | list))
+def _values(each: Any) -> Iterable[Any]:
+    """What stands in a table or a list."""
+    values: Iterable[Any] = each.values() if isinstance(each, dict) else each
+    return values

@@ -10,12 +10,17 @@ card by the same key in every sample: its UUID, else its PCI address.
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
 from gpu_studio.contract.numbers import Moment, Seconds, Whole
 
+T = TypeVar("T")
+Few = Annotated[list[T], msgspec.Meta(max_length=256)]
+"""Of cards: no machine has as many, and the window makes something for each."""
+Several = Annotated[list[T], msgspec.Meta(max_length=16_384)]
+"""Of processes."""
 Why = dict[str, str]
 MEASURED_NEXT: Final = "measured from the next time on"
 """Why a figure is unknown that takes two looks."""
@@ -96,7 +101,7 @@ class CardFacts(msgspec.Struct, kw_only=True, frozen=True):
     clock_sm_max_mhz: Whole | None = None
     clock_memory_max_mhz: Whole | None = None
     mig: bool | None = None
-    instances: list[Instance] = []
+    instances: Annotated[list[Instance], msgspec.Meta(max_length=16)] = []
     why: Why = {}
 
     @property
@@ -111,7 +116,7 @@ class Cards(Sample, tag="cards", frozen=True):
     `why` says why no card answers, and is empty otherwise. `driver` and `cuda` are versions.
     """
 
-    cards: list[CardFacts]
+    cards: Few[CardFacts]
     why: str = ""
     driver: str | None = None
     cuda: str | None = None
@@ -136,7 +141,7 @@ class FastFigures(msgspec.Struct, kw_only=True, frozen=True):
 class Fast(Sample, tag="fast", frozen=True):
     """The quickly changing figures of every card."""
 
-    cards: list[FastFigures]
+    cards: Few[FastFigures]
 
 
 class SlowFigures(msgspec.Struct, kw_only=True, frozen=True):
@@ -158,7 +163,7 @@ class SlowFigures(msgspec.Struct, kw_only=True, frozen=True):
 class Slow(Sample, tag="slow", frozen=True):
     """The slowly changing figures of every card."""
 
-    cards: list[SlowFigures]
+    cards: Few[SlowFigures]
 
 
 class PcieFigures(msgspec.Struct, kw_only=True, frozen=True):
@@ -175,7 +180,7 @@ class PcieFigures(msgspec.Struct, kw_only=True, frozen=True):
 class Pcie(Sample, tag="pcie", frozen=True):
     """The link traffic of some cards. They take turns: each query occupies the driver for 20 ms."""
 
-    cards: list[PcieFigures]
+    cards: Few[PcieFigures]
 
 
 class Process(msgspec.Struct, kw_only=True, frozen=True):
@@ -198,7 +203,7 @@ class Process(msgspec.Struct, kw_only=True, frozen=True):
 class Processes(Sample, tag="processes", frozen=True):
     """All processes on all cards. `why` says by card's key why its processes are unknown."""
 
-    processes: list[Process]
+    processes: Several[Process]
     why: Why = {}
 
 
@@ -222,7 +227,7 @@ class HostProcesses(Sample, tag="host_processes", frozen=True):
     `why` says why none is known.
     """
 
-    processes: list[HostProcess]
+    processes: Several[HostProcess]
     why: str = ""
 
 

@@ -15,10 +15,10 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
 
 from platformdirs import user_downloads_path
 
+from gpu_studio.common.figures import grouped
 from gpu_studio.contract.consent import Standing, allowances, read_code, standing
 from gpu_studio.contract.user_files import code_files, hint, modules_beside, read_as_text
 from gpu_studio.plan import (
@@ -31,6 +31,7 @@ from gpu_studio.plan import (
     references_of,
     shown,
 )
+from gpu_studio.plan.archives import brief, npy_header, overlong
 from gpu_studio.plan.columns import TABLE, TableError, chosen_columns, columns_named, header_of
 from gpu_studio.plan.data import (
     MASKS,
@@ -43,6 +44,7 @@ from gpu_studio.plan.data import (
 )
 
 _Check = Callable[[zipfile.ZipFile], str]
+_MOST_ARRAYS = 10_000
 _KERAS_PARTS = {"config.json", "model.weights.h5"}
 
 
@@ -222,38 +224,25 @@ def _lacks_keras_parts(archive: zipfile.ZipFile) -> str:
     return (
         f"it lacks {' and '.join(sorted(missing))}: save the model with model.save"
         if missing
-        else ""
+        else overlong(archive)
     )
 
 
 def _holds_pickles(archive: zipfile.ZipFile) -> str:
-    for name in archive.namelist():
-        if name.endswith(".npy"):
-            with archive.open(name) as file:
-                if _dtype(file).hasobject:
-                    return (
-                        f"{name.removesuffix('.npy')} holds pickled Python objects, which are "
-                        "never loaded because loading them can run any program: save arrays of "
-                        "numbers"
-                    )
+    names = [name for name in archive.namelist() if name.endswith(".npy")]
+    if len(names) > _MOST_ARRAYS:
+        return (
+            f"it holds {grouped(len(names))} arrays, and {grouped(_MOST_ARRAYS)} are the most: "
+            "join those of all samples into one"
+        )
+    for name in names:
+        with archive.open(name) as file:
+            if npy_header(file).dtype.hasobject:
+                return (
+                    f"{brief(name.removesuffix('.npy'))} holds pickled Python objects, which are "
+                    "never loaded because loading them can run any program: save arrays of numbers"
+                )
     return ""
-
-
-def _dtype(file: IO[bytes]) -> Any:
-    """The type of an `.npy` file's elements, from its header.
-
-    Raises ValueError for what is none.
-    """
-    # Imported on first use: the window's start waits for this module.
-    import numpy as np
-
-    version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    return read(file)[2]
 
 
 def names_files(plan: Plan) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import keras
@@ -95,9 +96,10 @@ def mixing_layers(model: Any, dataset: Dataset) -> list[str]:
     rows = np.arange(_ROWS) % len(dataset.train)
     samples = keras.tree.map_structure(tf.constant, dataset.train.seen(rows))
     try:
-        with _calls_of(own) as calls, _caught(model):
-            model(samples, training=True)
-        return [each.name for each in own if id(each) in calls and _mixes(model, each, calls)]
+        with _kept(own), _calls_of(own) as calls:
+            with _caught(model):
+                model(samples, training=True)
+            return [each.name for each in own if id(each) in calls and _mixes(model, each, calls)]
     except Exception:  # noqa: BLE001 (whatever a user's layer raises: a step will raise it, too)
         return []
 
@@ -130,6 +132,30 @@ def _calls_of(layers: Sequence[Any]) -> Iterator[dict[int, Call]]:
     finally:
         for layer in layers:
             layer.__dict__.pop("call", None)
+
+
+@contextmanager
+def _kept(layers: Sequence[Any]) -> Iterator[None]:
+    """Afterwards lists and tables of the user's, to which a layer may add at each call, are as now.
+
+    Keras' own attributes stay as they are left.
+    """
+    inner = {id(each): each for layer in layers for each in layer._flatten_layers()}  # noqa: SLF001
+    keras_s = vars(keras.layers.Layer())
+    found = [
+        value
+        for layer in inner.values()
+        for name, value in vars(layer).items()
+        if name not in keras_s and isinstance(value, list | dict | set)
+    ]
+    before = [copy(each) for each in found]
+    try:
+        yield
+    finally:
+        for each, old in zip(found, before, strict=True):
+            if len(each) != len(old):
+                each.clear()
+                (each.extend if isinstance(each, list) else each.update)(old)
 
 
 def _mixes(model: Any, layer: Any, calls: dict[int, Call]) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpu_studio.contract import samples
 from gpu_studio.contract.samples import SampleError, decode, encode
@@ -61,15 +57,23 @@ def test_that_a_field_of_a_later_sampler_is_passed_over():
     assert decode(b'{"sample":"opening","time":1,"later":true}') == samples.Opening(time=1.0)
 
 
+def card(parts: int = 0) -> samples.CardFacts:
+    part = samples.Instance(card="b", name="")
+    return samples.CardFacts(card="a", instances=[part] * parts)
+
+
+PROCESS = samples.Process(card="a", pid=1, kinds=[])
+
+
 @pytest.mark.parametrize(
-    "line", [b"", b"{", b"[]", b'{"sample":"fast"}', b'{"sample":3}', b"\xff", b"[" * 100_000]
+    "sample",
+    [
+        samples.Cards(time=1.0, cards=[card()] * 257),
+        samples.Cards(time=1.0, cards=[card(17)]),
+        samples.Fast(time=1.0, cards=[samples.FastFigures(card="a")] * 257),
+        samples.Processes(time=1.0, processes=[PROCESS] * 16_385),
+    ],
 )
-def test_that_what_is_no_sample_is_refused(line):
-    with pytest.raises(SampleError):
-        decode(line)
-
-
-@given(st.binary())
-def test_that_any_bytes_are_a_sample_or_refused(line):
-    with suppress(SampleError):
-        decode(line)
+def test_that_more_cards_or_processes_than_a_machine_has_are_no_sample(sample) -> None:
+    with pytest.raises(SampleError, match="length"):
+        decode(encode(sample))

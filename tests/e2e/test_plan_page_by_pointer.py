@@ -5,8 +5,6 @@ A card is carved with a real pointer and real keys.
 
 from __future__ import annotations
 
-import json
-import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from typing import Any
 
 import pytest
 from training_runs import small_plan
-from x_program import Program, facts_with, last_told, started, told, xdotool
+from x_program import Program, at_rest, facts_with, started, told, xdotool
 
 from gpu_studio.contract import events
 from gpu_studio.plan import load, save
@@ -27,7 +25,6 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).parents[1] / "support" / "plan_window.py"
 ROOT = Path(__file__).parents[2]
-QUIET_S = 2.0
 
 
 @pytest.fixture
@@ -82,7 +79,8 @@ def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(
     program, environment, plan_file
 ) -> None:
     point = partial(xdotool, environment)
-    left, top, width, height = last_told(program, "bar")
+    told(program, "bar")
+    left, top, width, height = at_rest(program)["bar"]
     window = point(
         "search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio"
     ).split()[-1]
@@ -115,14 +113,9 @@ def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(
 
 
 def settled(program: Program, part: str) -> list[int]:
-    """Where a part is once nothing has moved for a while.
-
-    What is told of the model comes a little later.
-    """
-    place: list[int] = told(program, "parts", lambda parts: part in parts)[part]
-    while select.select([program.stdout], [], [], QUIET_S)[0]:
-        facts = json.loads(program.stdout.readline() if program.stdout else b"{}")
-        place = facts.get("parts", {}).get(part, place)
+    """Where a part is once nothing moves: what is told of the model comes a little later."""
+    told(program, "parts", lambda parts: part in parts)
+    place: list[int] = at_rest(program)["parts"][part]
     return place
 
 

@@ -90,6 +90,10 @@ def test_that_what_a_cluster_cannot_be_is_refused_with_the_nearest(text, sentenc
     ("settings", "sentence"),
     [
         (["cluster.workers=0"], "cluster.workers is 0: give a whole number from 1 to 1,024."),
+        (
+            ["cluster.workers=2048"],
+            "cluster.workers is 2048: give a whole number from 1 to 1,024.",
+        ),
         (["cluster.lost_after=1"], "cluster.lost_after is 1: give a whole number from 5 to"),
         (["cluster.port=80"], "cluster.port is 80: those below 1024 are the system's"),
         (

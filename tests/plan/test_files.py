@@ -179,3 +179,16 @@ def test_that_words_with_dots_in_a_text_or_a_comment_are_no_key(quotes):
     words = ".".join(["one"] * 1000)
     plan = loads(f"name = {quotes}{words}{quotes}  # {words}\n")
     assert plan.name == words
+
+
+@pytest.mark.parametrize(
+    "number", ["0x" + "f" * 5000, "9" * 5000, "-" + "9" * 301, "0b" + "1" * 9000]
+)
+def test_that_a_number_that_python_cannot_write_is_refused_in_words(number: str) -> None:
+    with pytest.raises(PlanError, match="a whole number has more than 300 digits"):
+        loads(f"[training]\nepochs = [[{number}]]\n")
+
+
+def test_that_a_number_that_is_only_too_large_is_named() -> None:
+    with pytest.raises(PlanError, match=r"training\.seed"):
+        loads("[training]\nseed = [0xffffffffffffffffff]\n")

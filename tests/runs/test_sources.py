@@ -41,6 +41,18 @@ def test_that_pickles_are_refused_by_the_name_of_the_array(tmp_path):
     assert problem.startswith("data.file: x holds pickled Python objects")
 
 
+def test_that_a_name_in_an_archive_is_told_in_short_and_harmless_and_too_many_are_refused(tmp_path):
+    np.savez(tmp_path / "data.npz", **{"\x1b[31m" + "k" * 30_000: np.array([{}], dtype=object)})
+    (problem,) = advice(tmp_path, data="data.npz")
+    assert problem.isprintable()
+    assert len(problem) < 400
+    with zipfile.ZipFile(tmp_path / "data.npz", "w") as archive:
+        for number in range(10_001):
+            archive.writestr(f"m{number}.npy", b"")
+    (problem,) = advice(tmp_path, data="data.npz")
+    assert "it holds 10,001 arrays, and 10,000 are the most" in problem
+
+
 def test_that_missing_files_are_told_all_at_once_with_where_they_were_looked_for(tmp_path):
     problems = advice(tmp_path, data="data.npz", model="model.keras")
     assert [problem.partition(":")[0] for problem in problems] == ["model.file", "data.file"]

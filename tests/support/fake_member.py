@@ -194,8 +194,6 @@ class FakeMember:
             os.kill(os.getpid(), signal.SIGKILL)
         words = "The loss is nan." if self.does == "fails" else "Connection reset by peer"
         failed = Failed(message=words, suggestions=["Think."], kind="not_finite")
-        if self.does == "follows":
-            time.sleep(0.5)
         self.channel.say(MemberEnded(failed, follows=self.does == "follows"))
         self.wait(Leave)
 

@@ -6,17 +6,21 @@ Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's
 page is on the screen or has moved, `{"bar": [x, y, width, height]}`, one where the parts to be
 clicked can be seen, `{"parts": {name: [x, y, width, height]}}`, and one at each change of the plan,
 `{"slices": […], "ends": […], "unsaved": …}`, with the slices' ends as shares of the bar, and
-`{"strategy": …, "all_reduce": …}`. Ends when its standard input is closed."""
+`{"strategy": …, "all_reduce": …}`. Asked by a byte on standard input it writes both places again
+with `"still": true`, once it has looked several times and nothing moved. Ends when its standard
+input is closed."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QWidget
+from telling_window import LOOK_MS, STILL, STILL_AFTER
 
 from gpu_studio.cli import main
 from gpu_studio.plan.carving import slices_of
@@ -36,6 +40,7 @@ class Window(MainWindow):
 
     told: Any = None
     seen: Any = None
+    looked: Any = None
 
     def __init__(self, *given: Any, **named: Any) -> None:
         # Of the model it is told without TensorFlow, which a test of the pointer need not wait for.
@@ -44,8 +49,31 @@ class Window(MainWindow):
         self.settings.set(QUIT, LEAVE)
         self.document.changed.connect(self.tell_slices)
         self.document.changed.connect(self.tell_strategy)
-        self.ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
-        self.ended.activated.connect(self.close)
+        self.unchanged = 0
+        self.look = QTimer(self)
+        self.look.timeout.connect(self.tell_rest)
+        self.words = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
+        self.words.activated.connect(self.hear)
+
+    def hear(self) -> None:
+        """Be asked when all is still from now on, or close, as nobody will ask any more."""
+        if os.read(sys.stdin.fileno(), 1):
+            self.unchanged = 0
+            self.look.start(LOOK_MS)
+        else:
+            self.words.setEnabled(False)
+            self.close()
+
+    def tell_rest(self) -> None:
+        """Say where all is, once nothing has moved for several looks, however long they took."""
+        self.tell_bar()
+        self.tell_parts()
+        places = (self.told, self.seen)
+        self.unchanged = self.unchanged + 1 if places == self.looked else 0
+        self.looked = places
+        if self.unchanged >= STILL_AFTER:
+            self.look.stop()
+            tell(bar=self.told, parts=self.seen, **{STILL: True})
 
     def event(self, event: QEvent) -> bool:
         """Look where the bar is after all has been painted."""

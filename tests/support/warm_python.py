@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 SERVING = "--serve"
+"""By this `left_processes` knows the server among the processes that a test leaves."""
 TEXT = "-c"
 PRELOADED = "LD_PRELOAD"
 KERNELS_OF_ONEDNN = "_Mkl"

@@ -12,7 +12,6 @@ from typing import Any
 from patience import PATIENCE_S
 
 Program = subprocess.Popen[bytes]
-QUIET_S = 1.0
 
 
 @contextmanager
@@ -35,17 +34,6 @@ def started(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 def told(program: Program, key: str, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
     """The next value that the program tells under this key and that is as wanted."""
     return facts_with(program, key, wanted)[key]
-
-
-def last_told(program: Program, key: str) -> Any:
-    """The value under this key once nothing has been told for a second: layouts still move it."""
-    found = told(program, key)
-    assert program.stdout is not None
-    while select.select([program.stdout], [], [], QUIET_S)[0]:
-        line = program.stdout.readline()
-        assert line, "the window ended"
-        found = json.loads(line).get(key, found)
-    return found
 
 
 def at_rest(program: Program) -> dict[str, Any]:

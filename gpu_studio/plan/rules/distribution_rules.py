@@ -30,6 +30,7 @@ from gpu_studio.plan.strategies import (
     PLACED,
     RUNNABLE_STRATEGIES,
     STRATEGIES,
+    cluster_of,
     placement_of,
     strategy_of,
 )
@@ -118,10 +119,11 @@ def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """A global batch has at least one sample for every replica."""
-    training, chosen = plan.training, plan.distribution
+    training, chosen, cluster = plan.training, plan.distribution, cluster_of(plan)
     if (
         training.batch_scope != "global"
         or training.batch_size < 1
+        or (cluster is not None and cluster.workers != cluster.workers_counted)  # told by its rule
         or not (strategy_of(plan).replicates or strategy_of(plan).serves)
     ):
         return

@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu_studio.contract.user_files import hint
+from gpu_studio.plan.archives import brief, npy_header
 from gpu_studio.trainer.data.arrays import NAMES, nested, no_groups, source_of, wanted_names
 from gpu_studio.trainer.data.room import check_memory, free_bytes
 from gpu_studio.trainer.data.values import Array, LoadedData
@@ -76,7 +77,7 @@ def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str
     except DataError:
         raise
     except NoArrayError as error:
-        raise DataError(f"{path.name}: {error} is no array.", [_HOW]) from error
+        raise DataError(f"{path.name}: {brief(str(error))} is no array.", [_HOW]) from error
     except MemoryError as error:
         raise _too_large(path, error) from error
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds for a damaged file
@@ -99,13 +100,19 @@ def _wanted(path: Path, found: Sequence[str], groups: str | None) -> Sequence[st
     names = wanted_names({name.split("/")[0] for name in found}, groups)
     if names is None:
         raise DataError(
-            f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {NAMES}.", [_HOW]
+            f"{path.name} holds {_in_short(found) or 'nothing'}, but needs {NAMES}.", [_HOW]
         )
     if groups is not None and groups not in found:
         raise no_groups(path.name, found, groups)
     order = {name: place for place, name in enumerate(names)}
     used = [name for name in found if name.split("/")[0] in order]
     return sorted(used, key=lambda name: order[name.split("/")[0]])
+
+
+def _in_short(names: Sequence[str]) -> str:
+    shown = [brief(name) for name in sorted(names)[:_FEW]]
+    more = len(names) - len(shown)
+    return ", ".join([*shown, f"{more:,} more"] if more else shown)
 
 
 def _no_npz(path: Path) -> DataError:
@@ -142,6 +149,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     )
 
 
+_FEW = 20
 MAPPED_BYTES = 1 << 26
 """Arrays of at least this size are mapped: of a smaller one nothing would be gained."""
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -215,21 +223,15 @@ def member_of(archive: zipfile.ZipFile, name: str) -> Member:
         if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
             raise NoArrayError(name)
         file.seek(0)
-        version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        shape, columns_first, dtype = read(file)
-        skipped = file.tell()
+        header = npy_header(file)
+    dtype = header.dtype
     if dtype.hasobject:
         raise ValueError("it holds pickled objects")
-    member = Member(archive, info, shape, dtype, columns_first, skipped)
-    if member.size > info.file_size - skipped:
+    member = Member(archive, info, header.shape, dtype, header.columns_first, header.size)
+    if member.size > info.file_size - header.size:
         raise ValueError(
-            f"{name} says that it has {member.size:,} bytes, but "
-            f"{info.file_size - skipped:,} are there"
+            f"{brief(name)} says that it has {member.size:,} bytes, but "
+            f"{info.file_size - header.size:,} are there"
         )
     return member
 

@@ -30,6 +30,7 @@ from gpu_studio.plan import (
     printable,
     reference,
 )
+from gpu_studio.plan.archives import overlong
 from gpu_studio.plan.targets import in_words
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError, UserCodeError
@@ -145,10 +146,21 @@ def load_file(path: Path, dataset: Dataset) -> keras.Model:
             f"{path} is no .keras file, or it is cut off.",
             [_SAVE, "If it was copied, copy it again."],
         )
+    _check_description(path)
     _know_shapes_of_texts()
     model = _loaded(path)
     check_shapes(path.name, model, dataset)
     return model
+
+
+def _check_description(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            refused = overlong(archive)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise _refused(path, error) from error
+    if refused:
+        raise ModelError(f"{path.name} cannot be loaded: {refused}.", [_SAVE])
 
 
 def _loaded(path: Path) -> keras.Model:

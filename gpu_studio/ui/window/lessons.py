@@ -30,6 +30,7 @@ _OFFER_TO_LOOK: Final = (
     "This plan is made for these simulated cards, on which nothing trains: see what would happen. "
     "Or learn it in eight lessons."
 )
+_OFFER_ALONE: Final = "Learn by doing: eight lessons, each with a plan of its own."
 
 
 class LessonOffer(QFrame):
@@ -42,8 +43,7 @@ class LessonOffer(QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.setProperty("tone", "plain")
-        text = _OFFER_TO_LOOK if simulated() else _OFFER
-        self.words = Paragraph(text)
+        self.words = Paragraph("")
         self.take = Button("Lessons…", small=True)
         self.dismiss = Button("Not now", "quiet", small=True)
         self.dismiss.setToolTip("Offer the lessons no more; they stay under Help")
@@ -52,9 +52,15 @@ class LessonOffer(QFrame):
         row.addWidget(self.words, 1)
         row.addWidget(self.take)
         row.addWidget(self.dismiss)
-        self.setAccessibleName(text)
+        self.show_ready(True)
         self.take.clicked.connect(self.taken)
         self.dismiss.clicked.connect(self.dismissed)
+
+    def show_ready(self, ready: bool) -> None:
+        """Say that the plan can be trained, if it can."""
+        text = _OFFER_TO_LOOK if simulated() else _OFFER if ready else _OFFER_ALONE
+        self.words.setText(text)
+        self.setAccessibleName(text)
 
     def go(self) -> None:
         """Go away."""
@@ -122,7 +128,8 @@ class Lessons(QObject):
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self.look)
         self.offer = LessonOffer()
-        services.document.changed.connect(self._show_offer)
+        for told in (services.document, services.readiness, services.facts):
+            told.changed.connect(self._show_offer)
         self._show_offer()
         self.offer.taken.connect(self.choose)
         self.offer.dismissed.connect(self._offer_no_more)
@@ -294,8 +301,10 @@ class Lessons(QObject):
 
     def _show_offer(self) -> None:
         # Of a plan of one's own it would not be true that it is made for this machine.
-        document = self._services.document
+        document, facts = self._services.document, self._services.facts
         starter = document.plan is not None and document.path is None
+        # An error of the facts is that TensorFlow cannot be asked, and so cannot train.
+        self.offer.show_ready(not (self._services.readiness.why_not or facts.error))
         offered = self._settings.get(LESSON_OFFER) == LESSON_OFFER.default
         self.offer.setVisible(offered and starter)
 

@@ -361,7 +361,8 @@ class Settling(QObject):
             self._soon()
 
     def close(self) -> None:
-        """Leave the steps that are not taken yet: they hold the window."""
+        """Leave the steps that are not taken yet: they hold the window. None begins any more."""
+        self._begun = True
         self._timer.stop()
         self._left.clear()
 

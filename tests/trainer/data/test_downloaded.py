@@ -203,13 +203,6 @@ def server(tmp_path):
         thread.join(timeout=PATIENCE_S)
 
 
-def closed_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_that_a_file_in_the_cache_needs_no_network(cached):
     path = cached("there.bin", b"x")
     assert fetch(Download("datasets/there.bin", "http://127.0.0.1:1/nowhere")) == path
@@ -264,12 +257,14 @@ def test_that_a_file_that_the_server_does_not_have_is_refused(server):
 
 @pytest.mark.slow
 def test_that_without_a_network_the_error_says_which_file_to_put_where():
-    origin = f"http://127.0.0.1:{closed_port()}/data.bin"
-    download = Download("datasets/data.bin", origin)
-    with pytest.raises(
-        DataError, match=r"data\.bin is not there, and it cannot be downloaded"
-    ) as refused:
-        fetch(download)
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        origin = f"http://127.0.0.1:{held.getsockname()[1]}/data.bin"
+        download = Download("datasets/data.bin", origin)
+        with pytest.raises(
+            DataError, match=r"data\.bin is not there, and it cannot be downloaded"
+        ) as refused:
+            fetch(download)
     assert "digits" in refused.value.suggestions[0]
     assert (
         f"Download {origin} on a machine with a network and put it at {download.path}."

@@ -114,6 +114,31 @@ def test_that_a_layer_which_draws_past_keras_is_not_said_to_mix_samples() -> Non
     assert mixing_layers(model, made_data.values((8,))) == ["shifted"]
 
 
+def test_that_what_layers_write_down_at_each_call_is_as_it_was() -> None:
+    import keras
+
+    from gpu_studio.trainer.seen_apart import mixing_layers
+
+    class Writing(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[Any] = []
+            self.told: dict[str, Any] = {}
+            self.shapes: set[Any] = set()
+
+        def call(self, x: Any) -> Any:
+            self.seen.append(x.shape)
+            self.told[f"call {len(self.told)}"] = len(self.seen)
+            self.shapes.add(x.shape)
+            return 2 * x
+
+    layer = Writing()
+    model = keras.Sequential([keras.Input((8,)), layer, keras.layers.Dense(1)])
+    before = list(layer.seen), dict(layer.told), set(layer.shapes)
+    assert mixing_layers(model, made_data.values((8,))) == []
+    assert (list(layer.seen), dict(layer.told), set(layer.shapes)) == before
+
+
 def test_that_a_layer_whose_first_axis_holds_no_samples_does_not_mix_them() -> None:
     import keras
     from keras import ops

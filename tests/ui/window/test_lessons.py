@@ -120,3 +120,17 @@ def test_that_menus_and_tabs_that_lessons_point_at_are_there(open_window) -> Non
     assert find_place(window, ["menu:Walk"]) is None
     tabs = {place.removeprefix("tab:") for place in places if place.startswith("tab:")}
     assert tabs - {"Placement"} <= set(PARTS)
+
+
+def test_that_nobody_is_told_to_train_what_cannot_be_trained(open_window, qtbot) -> None:
+    window = open_window()
+    qtbot.waitUntil(lambda: not window.readiness.why_not)
+    offer, facts = window.lessons.offer, window.services.facts
+    assert "press Train" in offer.words.text()
+    facts.error = "TensorFlow cannot be imported."
+    facts.changed.emit()
+    assert "Train" not in offer.words.text()
+    assert offer.accessibleName() == offer.words.text()
+    facts.error = ""
+    facts.changed.emit()
+    assert "press Train" in offer.words.text()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made_machines import TWO_CARDS
 from made_runs import Script, make_run
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton
 from real_runs import fake_trainer
@@ -16,8 +16,9 @@ from gpu_studio.plan.edits.training import set_training
 from gpu_studio.runs import catalogue
 from gpu_studio.ui.kit.dialogs import Question
 from gpu_studio.ui.kit.settings import LAST_PLAN, RECENT_PLANS, THEME
+from gpu_studio.ui.machine.live_machine import Inventory
 from gpu_studio.ui.window.frame import Rail
-from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.main_window import MainWindow, Settling
 from gpu_studio.ui.window.plan_files import RecentMenu
 from gpu_studio.ui.window.services import PAGES
 
@@ -366,3 +367,14 @@ def test_that_a_fresh_window_has_a_new_plan_and_keeps_the_draft_of_the_one_befor
     assert fresh.document.plan.training.epochs != 77
     assert not fresh.document.dirty
     assert [draft.text.count("epochs = 77") for draft in fresh.plan_files.drafts.others] == [1]
+
+
+def test_that_a_window_closed_before_it_is_shown_takes_no_step_of_its_start(qtbot) -> None:
+    taken: list[int] = []
+    parent = QObject()
+    settling = Settling(Inventory(parent=parent), [lambda: taken.append(1)], parent)
+    settling.close()
+    settling.begin()
+    assert settling.done
+    assert not settling.findChild(QTimer).isActive()
+    assert taken == []
